@@ -1,0 +1,40 @@
+"""Errors that a user can mend.
+
+    DynoError              one line: what, where, what to do; exit status 2
+    ├── PlanError          a plan, its file, its key
+    ├── WorkloadError      a workload file, its key or a parameter
+    ├── ServerError        a server cannot be brought, set up, started or reached
+    ├── HostError          the machine: another lab at work, no room, too little memory
+    ├── ResultError        a result folder that is missing, foreign or does not fit the plan
+    └── GeneratorError     dyno-loadgen is missing, of another protocol, or ended unexpectedly
+
+Everything else that is raised is a bug and shows a traceback.
+"""
+
+
+class DynoError(Exception):
+    """The world is not as it has to be; the text is one line and says what to do."""
+
+
+class PlanError(DynoError):
+    """A plan cannot be understood or carried out."""
+
+
+class WorkloadError(DynoError):
+    """A workload file or one of its parameters cannot be used."""
+
+
+class ServerError(DynoError):
+    """A server cannot be brought, set up, started or reached."""
+
+
+class HostError(DynoError):
+    """The machine does not allow the run."""
+
+
+class ResultError(DynoError):
+    """A result folder is missing, foreign, or belongs to another plan."""
+
+
+class GeneratorError(DynoError):
+    """The load generator is missing, of another protocol, or ended unexpectedly."""

@@ -1,0 +1,260 @@
+"""The frozen types that the modules share; the words are those of docs/glossary.md.
+
+The first half is what is measured (Plan to Step), the second what comes out of it (StepRun to
+Comparison). Measuring and judging meet only here and in the files of a result folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+# --- What is measured ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One thing compared: an engine, a build of it, and a configuration."""
+
+    name: str
+    engine: str  # "postgres" or "fake"
+    version: str | None = None  # "17.6", "17" (the newest 17); None with base_dir
+    base_dir: Path | None = None  # a folder with bin/postgres
+    config: str | None = None  # a preset's name, such as "x10a"
+    memory: str | None = None  # the memory that a preset is sized for, such as "4GB"; None: the host's
+    settings: Mapping[str, str] = field(default_factory=dict)  # on top of the preset
+    fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadUse:
+    """A workload as a plan uses it."""
+
+    name: str  # a shipped workload's name, or a path to a TOML file
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[str, ...] | None = None  # only these steps, in the workload's order; None: all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How often and in which order the arms run."""
+
+    blocks: int = 1
+    interleave: str = "run"
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A plan that has been parsed and checked; what exists is valid."""
+
+    name: str
+    path: Path | None
+    text: str  # the TOML as it was written
+    seed: int
+    base: str  # the base arm's name
+    arms: tuple[Arm, ...]
+    workloads: tuple[WorkloadUse, ...]
+    schedule: Schedule
+    data_dir: Path | None = None
+    wal_dir: Path | None = None
+    server_user: str | None = None
+    label: str | None = None  # shown with the title, such as "demo: steps far too short to decide"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Every arm once, in this order, on one host."""
+
+    number: int  # from 1
+    order: tuple[str, ...]  # arm names
+    seed: int  # the same for all arms of the block
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """A step's throughput: which role's work, counted how, under which published name."""
+
+    metric: str  # "ips" or "qps"
+    role: str
+    count: str  # "rows" or "operations"
+    work: int | None = None  # this much work instead of what was counted (l.x: indexed rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sla:
+    """A rate that a step's background work must hold (95 % of it counts as held)."""
+
+    role: str
+    rows_per_s: float  # all clients together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One interval of a workload, expanded for one engine: ready to become a job."""
+
+    ordinal: int  # from 1
+    name: str
+    workload: str
+    measured: bool
+    writes: bool
+    warm: str
+    setup: tuple[str, ...]  # SQL before the job, not measured (create tables)
+    job: Json  # the job without server, seed, fake, autostart
+    headline: Headline | None
+    sla: Sla | None
+    pad_to_s: float | None  # the step lasts at least this long
+    roles: Mapping[str, str]  # role -> kind in the published tables: insert, delete, query, other
+    tables: tuple[str, ...]  # the tables' names, for the probe
+    explain: Mapping[str, str]  # statement name -> SQL with $n (types appended by the probe), for EXPLAIN
+    expected_s: float | None  # a guess for progress and `check`; None: unknown
+    nominal_s: float | None  # what the step lasts where the target rate is held
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where a server answers. `host` that begins with `/` is a unix socket's folder."""
+
+    host: str
+    port: int
+    user: str
+    database: str
+    password_env: str | None = None
+
+
+# --- What comes out --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseTimes:
+    """Response times of one kind of operation, all clients and seconds merged, in microseconds."""
+
+    count: int
+    buckets: tuple[int, ...]  # ten published buckets: 256us 1ms 4ms 16ms 64ms 256ms 1s 4s 16s more
+    p50_us: float
+    p90_us: float
+    p99_us: float
+    p999_us: float
+    max_us: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """Values over time; x in seconds since the window's start."""
+
+    x_s: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnerCost:
+    """What one owner spent in exactly the window."""
+
+    cpu_us: float
+    context_switches: float | None
+    read_bytes: float | None
+    write_bytes: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A time in which something ran, in seconds since the window's start (may begin before 0)."""
+
+    kind: str  # "checkpoint" or "autovacuum"
+    label: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRun:
+    """One step of one run, derived from its raw files."""
+
+    workload: str
+    arm: str
+    block: int
+    ordinal: int
+    step: str
+    measured: bool
+    status: str  # "ok", "failed", "skipped"
+    reason: str | None
+    seconds: float | None  # the window's length
+    metrics: Mapping[str, float | None]  # names of dbdyno.metric
+    headline: str | None  # the headline metric's name
+    sla_target: float | None  # rows per second, all clients
+    sla_achieved: float | None
+    sla_met: bool | None
+    response: Mapping[str, ResponseTimes]  # by published kind: insert, delete, query
+    operations: Mapping[str, ResponseTimes]  # by operation name
+    series: Mapping[str, Series]  # "insert.rate", "insert.max_us", "query.rate" …; canonical, all clients
+    owners: Mapping[str, OwnerCost]
+    spans: tuple[Span, ...]
+    end_spread: float | None  # (last − first client's end) / window
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A ratio to the base with its 95 % t interval on log ratios (None with one block)."""
+
+    value: float
+    low: float | None
+    high: float | None
+    blocks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One arm in one step, over all blocks that are judged."""
+
+    arm: str
+    runs: tuple[StepRun, ...]  # by block
+    value: float | None  # geometric mean of the headline metric over the runs that have it
+    ratio: Ratio | None  # to the base, over the blocks that have both
+    sla_met: int | None  # in how many runs; None where the step has no target
+    metrics: Mapping[str, float | None]  # arithmetic mean over blocks
+    ratios: Mapping[str, Ratio]  # of each metric that both arms have
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepComparison:
+    """One step, all arms, the base first."""
+
+    workload: str
+    ordinal: int
+    step: str
+    headline: str | None
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Something in which two arms differ that the plan names, or does not name."""
+
+    what: str  # "version", "compiler", "setting work_mem" …
+    values: Mapping[str, str]  # by arm
+    planned: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Everything that a report shows, in plain values."""
+
+    title: str
+    label: str | None
+    base: str
+    arms: tuple[str, ...]  # the base first
+    blocks: int  # judged
+    void_blocks: tuple[str, ...]  # with reasons
+    host: Json
+    servers: Mapping[str, Json]  # arm -> server.json of its last run
+    plan: Json
+    steps: tuple[StepComparison, ...]
+    differences: tuple[Difference, ...]
+    warnings: tuple[str, ...]
+    incomplete: str | None  # "2 of 3 blocks done", else None

@@ -1,0 +1,2 @@
+//! dyno-fetch
+fn main() {}

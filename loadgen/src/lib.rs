@@ -1,0 +1,1 @@
+//! The load generator of dbdyno: reads a job, makes load, writes events.

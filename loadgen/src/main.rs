@@ -1,0 +1,2 @@
+//! dyno-loadgen
+fn main() {}

@@ -209,19 +209,17 @@ class RunFolder:
         folders = []
         for workload in _folders(self.path):
             for folder in _folders(workload):
-                match = re.fullmatch(r"(\d{2,})-(.+)", folder.name)
-                if match is None:
+                if (match := re.fullmatch(r"(\d{2,})-(.+)", folder.name)) is None:
                     continue
-                folders.append(
-                    StepFolder(
-                        path=folder,
-                        block=self.block,
-                        arm=self.arm,
-                        workload=workload.name,
-                        ordinal=int(match[1]),
-                        name=match[2],
-                    )
+                step = StepFolder(
+                    path=folder,
+                    block=self.block,
+                    arm=self.arm,
+                    workload=workload.name,
+                    ordinal=int(match[1]),
+                    name=match[2],
                 )
+                folders.append(step)
         return sorted(folders, key=lambda step: (step.workload, step.ordinal, step.name))
 
 
@@ -231,7 +229,7 @@ class BlockFolder:
 
     path: Path
     number: int
-    void: int | None  # the how-manieth voided try of this number; None: not void
+    void: int | None  # 1 for the first void try of this number, and so on; None: not void
 
     @property
     def name(self) -> str:
@@ -326,8 +324,6 @@ class Results:
         write_json(folder / "plan.json", wanted)
         return cls(folder, wanted)
 
-    # What is written once
-
     def write_host(self, host: Json) -> None:
         """Write host.json; facts of an earlier boot are kept as host.001.json."""
         path = self.folder / "host.json"
@@ -336,11 +332,9 @@ class Results:
             _write_atomically(_free_name(self.folder, "host"), path.read_bytes())
         write_json(path, host)
 
-    def host(self) -> Json:
-        """host.json; empty where it was not written."""
-        return _read_json_if_there(self.folder / "host.json") or {}
-
-    # Blocks
+    def host(self) -> Json | None:
+        """host.json; None where it was not written yet."""
+        return _read_json_if_there(self.folder / "host.json")
 
     def numbers(self, plan: Plan) -> tuple[int, ...]:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.
@@ -390,18 +384,18 @@ class Results:
         _sync_folder(folder.parent)
         return folder
 
-    def end_block(self, block: Block) -> None:
+    def end_block(self, number: int) -> None:
         """Say that the block is complete: from now on it is judged."""
-        path = self._block_path(block.number) / "done.json"
-        write_json(path, {"ended_unix_ns": time.time_ns()})
+        ended = {"ended_unix_ns": time.time_ns()}
+        write_json(self._block_path(number) / "done.json", ended)
 
-    def run_folder(self, block: Block, arm: str) -> Path:
-        """The folder of an arm's run, made where it is missing."""
-        return _made(self._block_path(block.number) / safe_name(arm))
+    def run_folder(self, number: int, arm: str) -> Path:
+        """The folder of an arm's run in block `number`, made where it is missing."""
+        return _made(self._block_path(number) / safe_name(arm))
 
-    def step_folder(self, block: Block, arm: str, workload: str, step: Step) -> Path:
+    def step_folder(self, number: int, arm: str, step: Step) -> Path:
         """The folder of a step, such as `blocks/001/pg17/insert-benchmark/07-qr100`, made."""
-        folder = self.run_folder(block, arm) / safe_name(workload)
+        folder = self.run_folder(number, arm) / safe_name(step.workload)
         return _made(folder / f"{step.ordinal:02d}-{safe_name(step.name)}")
 
     def blocks(self) -> list[BlockFolder]:
@@ -464,7 +458,7 @@ def _boot_id() -> str | None:
 
 def _grown(old: Json, new: Json) -> bool:
     """Whether `new`, an accepted change, says anything that `old` does not."""
-    keys = (set(old) | set(new)) - {"text", "dyno", "created_unix_ns"}
+    keys = {*old, *new} - {"text", "dyno", "created_unix_ns"}
     return any(old.get(key) != new.get(key) for key in keys)
 
 

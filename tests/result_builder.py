@@ -74,19 +74,19 @@ def build(
             results.void_block(number, void[number])
         _write_block(results, block, example)
         if not (broken and number == blocks):
-            results.end_block(block)
+            results.end_block(block.number)
     return results.folder
 
 
 def _write_block(results: store.Results, block: Block, example: _Example) -> None:
     results.begin_block(block)
     for arm in block.order:
-        run = results.run_folder(block, arm)
+        run = results.run_folder(block.number, arm)
         store.write_json(run / "server.json", {**server(arm), **example.servers.get(arm, {})})
         lost = False
         for name in example.steps:
             step = make_step(name, example.planted(arm, name, block.number))
-            folder = results.step_folder(block, arm, WORKLOAD, step)
+            folder = results.step_folder(block.number, arm, step)
             described = {key: value for key, value in asdict(step).items() if key != "job"}
             store.write_json(folder / "step.json", {**described, "arm": arm, "block": block.number})
             reason = example.failed.get((block.number, arm, name))

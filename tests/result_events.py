@@ -1,4 +1,4 @@
-"""The events of an example step: what dyno-loadgen and the server's log say (see result_planted)."""
+"""The events of an example step: what dyno-loadgen and the server's log say in it."""
 
 from __future__ import annotations
 

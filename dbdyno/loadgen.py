@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import threading
@@ -136,10 +137,8 @@ class Generator:
     ) -> None:
         """Ends the process (by asking, then by force) and keeps what it still said."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it may be gone already
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass  # it is gone already
         killer = threading.Timer(END_TIMEOUT_S, self._process.kill)
         killer.start()
         try:
@@ -153,11 +152,9 @@ class Generator:
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # its end shows in events(), with the reason
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its end shows in events(), with the reason
 
     def _listen(self) -> None:
         assert self._process.stderr is not None

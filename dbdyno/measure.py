@@ -155,8 +155,8 @@ def generate(
                 case "window_open":
                     open_ns = event["mono_ns"]
                     sampler.read("open", open_ns)
-                case "tick":
-                    show(rate(step, event))
+                case "tick" if text := rate(step, event):
+                    show(text)
                 case "window_close":
                     close_ns = event["mono_ns"]
                     sampler.read("close", close_ns)
@@ -173,7 +173,7 @@ def generate(
 
 
 def rate(step: Step, tick: Json) -> str:
-    """The rate of this tick for the person who watches; empty for other roles than the headline's."""
+    """The headline role's rate in this tick, for the person who watches; else empty."""
     if step.headline is None or tick["role"] != step.headline.role or not tick["active_ns"]:
         return ""
     column = 1 if step.headline.count == "rows" else 0

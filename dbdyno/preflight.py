@@ -17,8 +17,7 @@ from dbdyno.error import HostError
 from dbdyno.host import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
-from dbdyno.server import Build, Place, Server, capacity, config, fetch, place, provide, quiet
-from dbdyno.server import account as accounts
+from dbdyno.server import Build, Server, capacity, config, fetch, place, provide, quiet
 
 DISK_SPARE_BYTES = 1 << 30
 """What has to stay free beside tables and write-ahead log: results, sorts of index builds."""

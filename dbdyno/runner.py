@@ -1,4 +1,4 @@
-"""Runs the blocks of a plan: provide servers, run the steps, keep what was found, go on after a break.
+"""Runs the blocks of a plan: servers, steps, what was found; goes on after a break.
 
 A block is the unit: every arm once. One that was broken off is kept as void and done again whole.
 An arm that fails is a result; the other arms go on. The lab's own failure spoils the block.

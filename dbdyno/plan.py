@@ -45,7 +45,7 @@ class FakeErrorForm(Form):
     """An error that the in-process server replies now and then."""
 
     statement: str
-    every: int
+    every: int = Field(ge=1)
     code: str
 
 
@@ -53,8 +53,8 @@ class FakeForm(Form):
     """The in-process server of engine "fake" (contract/README.md), and what it costs."""
 
     service_us: dict[str, float | int] = Field(default_factory=dict)
-    default_us: float | int = 100
-    jitter: float | int = 0
+    default_us: float | int = Field(default=100, ge=0)
+    jitter: float | int = Field(default=0, ge=0, lt=1)
     rows: dict[str, int] = Field(default_factory=dict)
     stalls: list[FakeStallForm] = Field(default_factory=list)
     errors: list[FakeErrorForm] = Field(default_factory=list)
@@ -200,8 +200,13 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         config=form.config,
         memory=form.memory,
         settings={setting: _setting(value) for setting, value in form.settings.items()},
-        fake=form.fake.model_dump(exclude_unset=True) if form.fake else {},
+        fake=_fake(form.fake) if form.fake else {},
     )
+
+
+def _fake(form: FakeForm) -> dict[str, Any]:
+    """What was written, and the one key that the generator needs."""
+    return {"default_us": form.default_us, **form.model_dump(exclude_unset=True)}
 
 
 def _check_build(form: ArmForm, key: str, source: str) -> None:
@@ -269,7 +274,7 @@ def _check_workloads(plan: Plan, source: str) -> None:
         key = f"workloads[{number}]"
         try:
             loaded = workload.load(use.name, plan.path)
-            for engine, version in {(arm.engine, major_version(arm)) for arm in plan.arms}:
+            for engine, version in dict.fromkeys((a.engine, major_version(a)) for a in plan.arms):
                 _expand(loaded, use, engine, version)
         except WorkloadError as reason:
             raise _error(source, key, str(reason)) from None

@@ -10,7 +10,7 @@ from dbdyno.model import Json
 from dbdyno.workload import form, role
 from dbdyno.workload.content import Content
 from dbdyno.workload.document import suggestion
-from dbdyno.workload.maker import MAKERS, value_json
+from dbdyno.workload.maker import MAKERS
 from dbdyno.workload.scope import Scope
 
 PROTOCOL = 1
@@ -69,6 +69,8 @@ def fill(file: form.WorkloadFile, scope: Scope) -> Made:
         for kind, table in file.tables.items()
         if table.fill
     ]
+    if content.cursors:
+        raise scope.error(f"a fill cannot use the cursor `{content.cursors[0]['name']}`")
     job = {
         **_frame("fill", file, scope),
         "values": content.values,
@@ -190,7 +192,6 @@ def _column(name: str, column: form.Column, content: Content, scope: Scope) -> J
         number = len(content.values) - 1
     else:
         maker = form.Maker.model_validate({given[0]: getattr(column, given[0])})
-        content.values.append(value_json(name, maker, scope, {}))
-        number = len(content.values) - 1
+        number = content.add_value(name, maker, scope)
     default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
     return {"name": name, "type": column.type or default, "value": number}

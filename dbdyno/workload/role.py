@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from dbdyno.model import Json
 from dbdyno.workload import form
@@ -160,7 +161,8 @@ def _quota(stop: form.Stop | None, rows: set[int], scope: Scope) -> Json | None:
     if stop.operations is not None:
         return {"operations": scope.at("operations").integer(stop.operations, low=1)}
     wanted = scope.at("rows").positive(stop.rows or 0)
-    return {"operations": math.ceil(wanted / _rows(rows, scope))}
+    operations = math.ceil(Fraction(wanted) / _rows(rows, scope))
+    return {"operations": scope.at("rows").integer(operations)}
 
 
 def _check_tie(role: Json, roles: list[Json], scope: Scope) -> None:

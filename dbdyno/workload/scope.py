@@ -6,6 +6,7 @@ complaint names the file and the key.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -63,6 +64,8 @@ class Scope:
         value = self.value(written)
         if isinstance(value, (str, list)):
             raise self.error(f"must be a number, not {value!r}")
+        if not math.isfinite(value):
+            raise self.error(f"must be finite, but {_computed(written, value)}")
         if low is not None and value < low:
             raise self.error(f"must be at least {low}, but {_computed(written, value)}")
         return value

@@ -58,7 +58,10 @@ def cut(sql: str, scope: Scope) -> tuple[Piece, ...]:
     for match in REPEAT.finditer(sql):
         count = match[1].strip()
         if not count.isdigit() or not 1 <= int(count) <= REPEAT_MAX:
-            raise scope.error(f"a repetition begins with a number from 1 to {REPEAT_MAX}, as [[50:")
+            raise scope.error(
+                f"a repetition begins with a number, as `[[50:`, "
+                f"from 1 to {REPEAT_MAX}, not {count!r}"
+            )
         pieces += _cut_plain(sql[end : match.start()])
         pieces.append(Repeat(int(count), tuple(_cut_plain(match[2].strip()))))
         end = match.end()

@@ -63,8 +63,8 @@ def build(
         failed=failed or {},
         servers=servers or {},
     )
-    plan = _plan(name, arms, planned_blocks or blocks)
-    results = store.Results.open_or_create(folder, plan, _plan_json(plan))
+    plan = make_plan(name, arms, planned_blocks or blocks)
+    results = store.Results.open_or_create(folder, plan, plan_json(plan))
     results.write_host(HOST)
     for number in range(1, blocks + 1):
         order = tuple(arms) if number % 2 else tuple(reversed(arms))
@@ -191,7 +191,7 @@ def write_step(folder: Path, step: Step, planted: Planted) -> None:
 # --- Plan, host and server -------------------------------------------------------------------
 
 
-def _plan(name: str, arms: Sequence[str], blocks: int) -> Plan:
+def make_plan(name: str, arms: Sequence[str], blocks: int) -> Plan:
     described = tuple(
         Arm(
             name=arm,
@@ -216,7 +216,7 @@ def _plan(name: str, arms: Sequence[str], blocks: int) -> Plan:
     )
 
 
-def _plan_json(plan: Plan) -> Json:
+def plan_json(plan: Plan) -> Json:
     return {
         "format": 1,
         "name": plan.name,

@@ -107,6 +107,7 @@ def plant(step: str, *, faster: float = 1.0, **changes: Any) -> Planted:
     if step in ("l.i1", "l.i2"):
         rows = {"l.i1": 50, "l.i2": 5}[step]
         planted = Planted(insert_rows_per_s=400 * rows * faster, rows_per_insert=rows)
+        planted = replace(planted, generator_cpu_us_per_s=rows * 600.0)
         return replace(planted, queries_per_s=0.0, **changes)
     if step == "cleanup":
         planted = Planted(insert_rows_per_s=0.0, deletes=False, queries_per_s=0.0)

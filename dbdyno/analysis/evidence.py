@@ -14,6 +14,7 @@ from dbdyno.store import StepFolder
 KINDS = ("insert", "delete", "query")
 BUSY = ("user", "nice", "system", "irq", "softirq")
 """The parts of /proc/stat that vmstat shows as `us` and `sy`."""
+CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
 NS_PER_US = 1_000
 SERVER_OWNERS = ("role:", "background:", "backend:", "exited")
 
@@ -46,8 +47,8 @@ class Evidence:
         headline = self.step.get("headline")
         if headline is None:
             return []
-        role = headline["role"]
-        return list(dict.fromkeys([role, *self.roles(self.kind(role))]))
+        role, kind = headline["role"], self.kind(headline["role"])
+        return list(dict.fromkeys([role, *(self.roles(kind) if kind in KINDS else [])]))
 
     def rows(self, kind: str) -> int:
         """Rows that a kind's statements affected in the window, all clients."""
@@ -105,7 +106,7 @@ def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
     found: dict[tuple[str, str], Histogram] = {}
     for tick in load.ticks:
         for name, part in tick.operations.items():
-            if part["count"]:
+            if part["count"] and part.get("response"):  # a fill has no response times
                 histogram = found.setdefault((tick.role, name), Histogram())
                 histogram.add(part["response"], part["max_us"])
     return found
@@ -132,8 +133,7 @@ def busy_us(host: raw.Host) -> float | None:
 
 def all_us(host: raw.Host) -> float | None:
     """Time of all cores in the window, in microseconds."""
-    parts = (host.open or {}).get("host", {}).get("cpu_us", {})
-    return raw.plus(host.difference("host", "cpu_us", part) for part in parts)
+    return raw.plus(host.difference("host", "cpu_us", part) for part in CPU_PARTS)
 
 
 def owners(host: raw.Host) -> dict[str, OwnerCost]:

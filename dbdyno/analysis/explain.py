@@ -1,4 +1,4 @@
-"""What the arms differ in, planned or not, and what calls the comparison as a whole into question."""
+"""What the arms differ in, planned or not, and what calls a whole comparison into question."""
 
 from __future__ import annotations
 
@@ -159,9 +159,8 @@ def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[st
     """Prebuilt servers of two majors come from two toolchains: then it is both that differ."""
     for one, other in combinations([arm for arm in arms if arm in servers], 2):
         pair = [servers[one], servers[other]]
-        versions, compilers = (
-            {server.get(key) for server in pair} for key in ("version", "compiler")
-        )
+        versions = {server.get("version") for server in pair}
+        compilers = {server.get("compiler") for server in pair}
         if len(versions) == 2 and len(compilers) == 2 and None not in compilers:
             yield (
                 f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "
@@ -199,8 +198,8 @@ def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:
         slow, fast = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
         if medians[slow] > medians[fast] * (1 + CANARY_SHARE_MAX):
             yield (
-                f"canary: on the idle machine {what} took {medians[slow]:,.4g} {unit} beside {slow} "
-                f"and {medians[fast]:,.4g} {unit} beside {fast} (medians)"
+                f"canary: on the idle machine {what} took {medians[slow]:,.4g} {unit} beside "
+                f"{slow}, {medians[fast]:,.4g} {unit} beside {fast} (medians)"
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from dbdyno.analysis import raw
-from dbdyno.analysis.evidence import BUSY, KINDS, Evidence
+from dbdyno.analysis.evidence import BUSY, CPU_PARTS, KINDS, Evidence
 from dbdyno.analysis.raw import Tick
 from dbdyno.model import Json, Series
 
@@ -66,10 +66,9 @@ def _of_host(evidence: Evidence, value: Callable[[Json, Json], float | None]) ->
 
 def _busy_share(before: Json, after: Json) -> float | None:
     """CPU of all cores that was not idle, in percent."""
-    first, last = (reading["host"]["cpu_us"] for reading in (before, after))
-    total = raw.plus(raw.difference(first, last, part) for part in last)
-    busy = raw.plus(raw.difference(first, last, part) for part in BUSY)
-    return raw.scaled(raw.per(busy, total), 100.0)
+    moved = {part: raw.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS}
+    busy = raw.plus(moved[part] for part in BUSY)
+    return raw.scaled(raw.per(busy, raw.plus(moved.values())), 100.0)
 
 
 def _written_mbps(before: Json, after: Json) -> float | None:

@@ -32,6 +32,13 @@ class Server(Protocol):
     def wal_dir(self) -> Path | None:
         """The folder of the write-ahead log; None where there is none."""
 
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """How the settings depart from the preset's published table, in sentences."""
+
+    def setting(self, name: str) -> str | None:
+        """What the preset, the plan or the lab set; None where the server's default holds."""
+
     def check(self) -> None:
         """Looks whether the server can be made; makes nothing. Raises DynoError subclasses."""
 

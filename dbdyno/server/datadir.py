@@ -35,7 +35,7 @@ def check(folder: Path, account: Account, arm: str) -> None:
     holder = user_of(folder)
     if holder is not None:
         raise ServerError(
-            f"arms.{arm}: `{folder}` is in use by process {holder}: end it, or name another data_dir"
+            f"arms.{arm}: `{folder}` is in use by process {holder}: end that, or move data_dir"
         )
 
 

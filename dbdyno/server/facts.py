@@ -11,7 +11,7 @@ from dbdyno.model import Json
 Query = Callable[[str], list[tuple[Any, ...]]]
 
 SETTINGS = """
-SELECT name, current_setting(name, true),
+SELECT name, CASE WHEN source = 'client' THEN boot_val ELSE current_setting(name, true) END,
        source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val
 FROM pg_settings ORDER BY name"""
 COMPILER = re.compile(r"compiled by (.+?)(?:, \d+-bit)?$")

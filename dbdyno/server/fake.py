@@ -36,6 +36,7 @@ class FakeServer:
     """A server that is always well; it takes every statement and returns no rows."""
 
     engine = "fake"
+    departures: tuple[str, ...] = ()
     data_dir: Path | None = None
     wal_dir: Path | None = None
     log_path: Path | None = None
@@ -54,6 +55,10 @@ class FakeServer:
     def job_fake(self) -> Json:
         """The job's `fake` (contract/README.md): what the plan plants, with the defaults."""
         return {key: self._arm.fake.get(key, value) for key, value in DEFAULTS.items()}
+
+    def setting(self, name: str) -> str | None:
+        """What the plan set; it has no effect on a fake."""
+        return self._arm.settings.get(name)
 
     def check(self) -> None:
         """Nothing can be wrong that was not seen when it was made."""

@@ -30,7 +30,7 @@ KINDS = (
 )
 """How a line begins, and what docs/results.md calls it."""
 CRASH = re.compile(
-    r".*(process|worker).* \(PID \d+\) (was terminated by signal|exited with exit code (?![01]\b))"
+    r".* \(PID \d+\) (was terminated by signal|exited with exit code (?![01]\b))"
     r"|all server processes terminated; reinitializing"
     r"|terminating any other active server processes"
     r"|terminating connection because of crash"

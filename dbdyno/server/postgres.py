@@ -44,7 +44,7 @@ class PostgresServer:
         """Describes the server; nothing is made or started yet."""
         self.name = arm.name
         self.build = build
-        self.settled = settled
+        self._settled = settled
         self.log_path: Path | None = place.log_dir / "postgres.log"
         self._arm = arm
         self._place = place
@@ -78,6 +78,15 @@ class PostgresServer:
         running = self._process is not None and self._process.poll() is None
         return self._process.pid if running and self._process else None
 
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """How the settings depart from the preset's published table, in sentences."""
+        return self._settled.departures
+
+    def setting(self, name: str) -> str | None:
+        """What the preset, the plan or the lab set; None where the server's default holds."""
+        return self._settled.values.get(name)
+
     def check(self) -> None:
         """Looks whether the server can be made; leaves nothing behind.
 
@@ -87,7 +96,7 @@ class PostgresServer:
         for folder in filter(None, (self._folder, self._wal_folder)):
             datadir.check(folder, self._place.account, self.name)
         self._place.run_root.mkdir(parents=True, exist_ok=True)
-        values = {**self.settled.values, "unix_socket_directories": str(self._socket_dir)}
+        values = {**self._settled.values, "unix_socket_directories": str(self._socket_dir)}
         settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
         self._choose_port()
 
@@ -95,6 +104,7 @@ class PostgresServer:
         """Makes a fresh data directory with the settings; an earlier one of the arm is removed."""
         self._place.make()
         self.check()
+        self._database = "postgres"
         account = self._place.account
         self._entry = leftovers.register(**self._registration())
         data = datadir.make(self._folder, "data", account)
@@ -187,8 +197,8 @@ class PostgresServer:
             "base_dir": str(self.build.base_dir),
             "data_dir": str(self.data_dir),
             "config": self._arm.config,
-            "preset": dict(self.settled.preset),
-            "departures": list(self.settled.departures),
+            "preset": dict(self._settled.preset),
+            "departures": list(self._settled.departures),
             "user": self._place.account.name,
             **self._times,
         }
@@ -233,7 +243,7 @@ class PostgresServer:
         found = {}
         for child in process.children(pid):
             known = self._kinds.get(child) or kind.kind_of(
-                process.command_line(child), self.settled.values.get("cluster_name", "")
+                process.command_line(child), self._settled.values.get("cluster_name", "")
             )
             found[child] = known or "other"
             if known is not None:
@@ -266,7 +276,7 @@ class PostgresServer:
 
     def _choose_port(self) -> None:
         """A free port of the loopback, or the plan's. Raises ServerError where that is in use."""
-        wanted = int(self.settled.values.get("port", "0"))
+        wanted = int(self._settled.values.get("port", "0"))
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -279,7 +289,7 @@ class PostgresServer:
             self._port = probe.getsockname()[1]
 
     def _write_settings(self) -> None:
-        values = dict(self.settled.values) | {
+        values = dict(self._settled.values) | {
             "port": str(self._port),
             "unix_socket_directories": str(self._socket_dir),
         }

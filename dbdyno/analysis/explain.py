@@ -7,6 +7,7 @@ from itertools import combinations
 from statistics import median
 from typing import Any
 
+from dbdyno import metric
 from dbdyno.model import Difference, Json, StepRun
 
 CANARY_SHARE_MAX = 0.10
@@ -31,11 +32,11 @@ MUST_DIFFER = frozenset(
 )  # fmt: skip
 """Settings in which any two servers of one host differ, or which say nothing of their own."""
 
-_CANARIES = (
-    ("canary_cpu_us", "arithmetic", "µs"),
-    ("canary_memory_ns", "memory access", "ns"),
-    ("canary_fsync_us", "synced writes", "µs"),
-)
+_CANARIES = {
+    "canary_cpu_us": "arithmetic",
+    "canary_memory_ns": "memory access",
+    "canary_fsync_us": "synced writes",
+}
 
 
 # --- Differences -----------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def _boots(boot_ids: Sequence[str | None]) -> Iterable[str]:
 
 def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:
     """The idle machine itself was faster for one arm than for another."""
-    for name, what, unit in _CANARIES:
+    for name, what in _CANARIES.items():
         medians = {}
         for arm in arms:
             values = [run.metrics.get(name) for run in runs if run.arm == arm]
@@ -197,10 +198,11 @@ def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:
             continue
         slow, fast = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
         if medians[slow] > medians[fast] * (1 + CANARY_SHARE_MAX):
-            yield (
-                f"canary: on the idle machine {what} took {medians[slow]:,.4g} {unit} beside "
-                f"{slow}, {medians[fast]:,.4g} {unit} beside {fast} (medians)"
+            row = metric.by_name(name)
+            slowest, fastest = (
+                f"{medians[arm]:,.{row.digits}f} {row.unit} beside {arm}" for arm in (slow, fast)
             )
+            yield f"canary: on the idle machine {what} took {slowest}, {fastest} (medians)"
 
 
 def _unmeasured_failures(runs: Sequence[StepRun]) -> Iterable[str]:

@@ -36,6 +36,10 @@ class Server(Protocol):
     def departures(self) -> tuple[str, ...]:
         """How the settings depart from the preset's published table, in sentences."""
 
+    @property
+    def job_fake(self) -> Json | None:
+        """The job's `fake` (contract/README.md); None for a real server."""
+
     def setting(self, name: str) -> str | None:
         """What the preset, the plan or the lab set; None where the server's default holds."""
 

@@ -23,7 +23,9 @@ DEFAULTS: Json = {
     "cursor": {},
 }
 """The keys of a job's `fake`, and what stands there where the plan says nothing."""
-SAMPLER_KEYS = frozenset({"server_cpu_us"})
+SAMPLER_KEYS = frozenset(
+    {"server_cpu_us", "server_switches", "server_read_bytes", "server_write_bytes", "cores"}
+)
 """What the plan plants for the fake sampler (dbdyno.host.fake), not for the job."""
 NOTHING_OF = (
     *("version_text", "version_num", "compiler", "block_size", "base_dir", "data_dir"),
@@ -52,7 +54,7 @@ class FakeServer:
                 raise PlanError(f"arms.{arm.name}.fake.{key}: unknown key: there are {known}")
 
     @property
-    def job_fake(self) -> Json:
+    def job_fake(self) -> Json | None:
         """The job's `fake` (contract/README.md): what the plan plants, with the defaults."""
         return {key: self._arm.fake.get(key, value) for key, value in DEFAULTS.items()}
 

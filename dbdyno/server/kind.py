@@ -36,6 +36,8 @@ BEGINNINGS = (
     ("checkpointer", "checkpointer"),
 )
 """Titles that go on: with a database, a number, a file of the write-ahead log."""
+SENDERS = ("walsender ", "wal sender ")
+"""These have a client in their title, too."""
 BACKEND = re.compile(r"\S+ \S+ (\[local\]|\S+\(\d+\))( |$)")
 
 
@@ -50,9 +52,11 @@ def kind_of(title: str, cluster_name: str = "") -> str | None:
     if cluster_name:
         words = words.removeprefix(f"{cluster_name}: ")
     words = words.removeprefix("bgworker: ")
+    if BACKEND.match(words) and not words.startswith(SENDERS):
+        return "backend"
     if words.removesuffix(" process") in EXACT:
         return EXACT[words.removesuffix(" process")]
     for beginning, kind in BEGINNINGS:
         if words.startswith(beginning):
             return kind
-    return "backend" if BACKEND.match(words) else "other"
+    return "other"

@@ -39,6 +39,7 @@ class PostgresServer:
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
     engine = "postgres"
+    job_fake: Json | None = None
 
     def __init__(self, arm: Arm, build: Build, place: Place, settled: settings.Settled) -> None:
         """Describes the server; nothing is made or started yet."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.server import Place, leftovers, process, shared_memory
+from dbdyno.server import Place, leftovers, process
 from server_place import a_place, builds
 
 ROOT = Path(__file__).parents[1]

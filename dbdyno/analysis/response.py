@@ -49,7 +49,8 @@ class Histogram:
             raise ResultError(f"a histogram cannot be decoded ({error!r})") from error
         if part.significant_figures != SIGNIFICANT_DIGITS or part.counts_len != CELLS:
             raise ResultError("a histogram is not of 1 µs to 1 h with 3 digits")
-        self._counts += np.ctypeslib.as_array(part.counts).astype(np.int64)
+        used = part.get_counts_array_index(part.max_value) + 1 if part.total_count else 0
+        self._counts[:used] += np.ctypeslib.as_array(part.counts)[:used].view(np.int64)
         self.max_us = max(self.max_us, max_us)
 
     def merge(self, other: Histogram) -> None:

@@ -46,9 +46,10 @@ def cargo() -> dict[str, Any]:
     return tomllib.loads((ROOT / "Cargo.toml").read_text())
 
 
-def project() -> dict[str, Any]:
-    """The table [project] of pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def dependencies() -> set[str]:
+    """The distributions that pyproject.toml asks for, without versions and extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return {re.split(r"[\[<>=~ ]", requirement)[0] for requirement in project["dependencies"]}
 
 
 def test_the_version_is_the_same_in_rust_and_python() -> None:
@@ -117,16 +118,13 @@ def test_every_dependency_is_used_and_whatever_is_used_is_a_dependency() -> None
     imported = {name.split(".")[0] for source in sources for name, _ in tidy.imported(source)}
     foreign = imported - sys.stdlib_module_names - {"dbdyno"}
     distributions = importlib.metadata.packages_distributions()
-    assert {distributions[name][0].lower() for name in foreign} == {
-        re.split(r"[\[<>=~ ]", requirement)[0] for requirement in project()["dependencies"]
-    }
+    assert {distributions[name][0].lower() for name in foreign} == dependencies()
 
 
 def test_every_dependency_has_its_reason_in_the_architecture() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
-    names = {re.sub(r"[<>=~ ].*", "", requirement) for requirement in project()["dependencies"]}
     crates = {*cargo()["dependencies"], *cargo().get("dev-dependencies", {})}
-    assert not [name for name in sorted(names | crates) if f"`{name}`" not in page]
+    assert not [name for name in sorted(dependencies() | crates) if f"`{name}`" not in page]
 
 
 def data_files() -> set[str]:

@@ -154,7 +154,7 @@ def _incomplete(results: Results, arms: Sequence[str]) -> str | None:
 
 def _steps(plan: Json, arms: Sequence[str], runs: Sequence[StepRun]) -> tuple[StepComparison, ...]:
     """The steps in the order in which they run, all arms in each."""
-    workloads = [use["name"] for use in plan.get("workloads", [])]
+    workloads = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
 
     def place(key: Key) -> tuple[int, Key]:
         known = key[0] in workloads

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
+from pathlib import Path
 
 import pytest
 
-from dbdyno.server import fetch
+from dbdyno.server import place
 
 
-@functools.cache
 def is_server_here() -> bool:
-    """Whether dyno finds any build of PostgreSQL that runs, fetched or of the distribution."""
-    return bool(fetch.installed())
+    """Whether there is any build of PostgreSQL, fetched or of the distribution."""
+    fetched = place.cache_root().glob("postgres/*/bin/postgres")
+    return any(fetched) or any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -103,6 +103,20 @@ def test_a_histogram_of_another_range_is_refused() -> None:
         Histogram().add(bytes(other.encode()).decode(), 5)
 
 
+def test_a_histogram_of_the_rust_crate_is_read() -> None:
+    """Written by hdrhistogram 7.5: twelve times and 5,000 times 777 us, above an hour saturated."""
+    text = (
+        "HISTFAAAAFJ4nAFHALj/HISTEwAAAB8AAAAAAAAAAwAAAAAAAAABAAAAANaT"
+        "pAA/8AAAAAAAAAACiwMCbQICjQiQTukTAgKdDwL9HwKDQwKZXAKjfARZlQzK"
+    )
+    histogram = Histogram()
+    histogram.add(text, 9_000_000_000)
+    found = histogram.times()
+    # 1, 200, 256 | 257, 5,000 × 777 | 2,047, 2,048, 4,001 | 16,003 | 300,000 | 16,000,001 | two more
+    assert found.buckets == (3, 5_001, 3, 1, 0, 0, 1, 0, 1, 2)
+    assert (found.count, found.p50_us, found.p999_us) == (5_012, 777.0, 4_001.0)
+
+
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.name)
 def test_the_load_generators_own_histograms_are_read(path: Path) -> None:
     """The contract's example events were written by dyno-loadgen."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from conftest import server_folders
-from dbdyno.server import Place
+from dbdyno.server import Place, fetch
+from dbdyno.server import place as places
 from dbdyno.server.account import choose
 
 
@@ -33,6 +33,14 @@ def a_place() -> Iterator[Place]:
 
 
 def builds() -> list[Path]:
-    """Folders of PostgreSQL to test with, one of each major version; at least a name to skip by."""
-    by_version = {path.name.split(".")[0]: path for path in server_folders()}
-    return list(by_version.values()) or [Path("/none")]
+    """Folders of PostgreSQL to test with, the newest of each major version, oldest major first.
+
+    Without any a name that is none: the tests are then skipped (conftest.py).
+    """
+    folders = [*places.cache_root().glob("postgres/*"), *Path("/usr/lib/postgresql").glob("*")]
+    here = sorted(
+        (fetch.parts_of(path.name), path)
+        for path in folders
+        if fetch.VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
+    )
+    return list({version[0]: path for version, path in here}.values()) or [Path("/none")]

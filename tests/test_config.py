@@ -87,6 +87,8 @@ def test_what_9_6_does_not_allow_is_lowered_and_said():
     settings = config.render("x10a", 8, 32 * GB, None, 90624)
     assert settings.values["bgwriter_lru_maxpages"] == "1000"
     assert "bgwriter_lru_maxpages is 1000, not 2000: the most before 10" in settings.departures
+    newer = config.render("x10b", 8, 32 * GB, None, 90624)
+    assert "x10b is published for versions from 18, this is 9.6" in newer.departures
 
 
 @pytest.mark.parametrize(

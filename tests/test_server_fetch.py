@@ -157,6 +157,7 @@ def test_installed_lists_what_works(tmp_path: Path):
     with a_place() as place:
         a_tree(place.cache_root / "postgres" / "17.6")
         (place.cache_root / "postgres" / "18.0").mkdir()
+        (place.cache_root / "postgres" / ".lock").touch()
         (base,) = fetch.installed(place.cache_root, root=tmp_path)
         assert base.version == "17.6"
         lines = fetch.listing(place.cache_root)

@@ -143,7 +143,7 @@ def blocked_at(path: Path, account: Account) -> Path | None:
     for folder in [*reversed(path.absolute().parents), path.absolute()]:
         try:
             found = folder.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         if not may_enter(found, account):
             return folder

@@ -111,9 +111,10 @@ def render(
     """
     chosen = load(preset)
     major = version_num // 10000
+    release = str(major) if major >= 10 else f"{major}.{version_num // 100 % 100}"
     size = nearest(chosen.sizes, cores, memory_bytes)
     values = dict(chosen.settings)
-    departures = published_range(chosen, major)
+    departures = published_range(chosen, release)
     for name, published in size.settings.items():
         if name in chosen.computed or not published_for(published, major):
             continue
@@ -138,17 +139,15 @@ def published_for(published: str | Mapping[str, Any], major: int) -> bool:
     return isinstance(published, str) or major in published["versions"]
 
 
-def published_range(preset: Preset, major: int) -> list[str]:
+def published_range(preset: Preset, release: str) -> list[str]:
     """A sentence where the preset is used outside the versions that it is published for."""
-    if major > preset.versions_max:
-        return [
-            f"{preset.name} is published for versions up to {preset.versions_max}, this is {major}"
-        ]
-    if major < preset.versions_min:
-        return [
-            f"{preset.name} is published for versions from {preset.versions_min}, this is {major}"
-        ]
-    return []
+    if float(release) > preset.versions_max:
+        bound = f"up to {preset.versions_max}"
+    elif float(release) < preset.versions_min:
+        bound = f"from {preset.versions_min}"
+    else:
+        return []
+    return [f"{preset.name} is published for versions {bound}, this is {release}"]
 
 
 def cap(

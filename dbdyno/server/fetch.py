@@ -137,7 +137,8 @@ def fetch(engine: str, version: str, cache: Path | None = None, *, newest: bool 
             f"{engine} {version} was not fetched within {FETCH_S_MAX:.0f} s: look at the network"
         ) from error
     if done.returncode != 0:
-        said = " ".join(done.stderr.split()) or f"status {done.returncode}"
+        said = " ".join(done.stderr.split()).removeprefix(f"{program.name}: ")
+        said = said or f"{program} ended with status {done.returncode}"
         raise ServerError(f"{engine} {version} cannot be fetched: {said}")
     try:
         path = Path(json.loads(done.stdout)["path"])

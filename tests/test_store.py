@@ -126,7 +126,7 @@ def test_what_is_no_result_folder_is_refused_in_one_line(tmp_path: Path) -> None
 
 def test_the_parent_of_a_result_folder_gets_a_hint(tmp_path: Path) -> None:
     begun(tmp_path)
-    with pytest.raises(ResultError, match="did you mean .*example"):
+    with pytest.raises(ResultError, match=r"did you mean .*example"):
         Results.open(tmp_path)
 
 
@@ -333,7 +333,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     step = steps[1]
     assert step.step()["arm"] == "pg17"
     assert (step.job() or {})["step"] == "qr100"
-    assert [event["event"] for event in step.events()][0] == "hello"
+    assert next(step.events())["event"] == "hello"
     assert next(iter(step.host()))["kind"] == "start"
     assert (step.before() or {})["sizes"]
     assert (step.after() or {})["sizes"]
@@ -343,7 +343,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
 
 
 def test_an_arm_is_read_with_what_its_plan_says(tmp_path: Path) -> None:
-    plan, plan_json = a_plan()
+    plan, _ = a_plan()
     arm = Arm(name="pg18", engine="postgres", version="18", settings={"jit": "off"})
     plan = replace(plan, arms=(plan.arms[0], arm))
     results = Results.open_or_create(tmp_path, plan, result_builder.plan_json(plan))

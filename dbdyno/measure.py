@@ -220,7 +220,7 @@ def rows_per_operation(job: Json, role: Json) -> int:
 def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
     """A reading of the counters and, on a real machine, the canary, while nothing runs."""
     sampler.read(kind)
-    if server.engine == "fake":
+    if server.data_dir is None:
         return None
     return canary.run(server.data_dir, binary.find("dyno-loadgen"))
 

@@ -84,8 +84,8 @@ def keep_host(results: Results, prepared: Prepared) -> None:
     """
     now = facts.collect(prepared.data_path)
     before = results.host()
-    for key in SESSION_KEYS if before else ():
-        if before.get(key) != now.get(key):
+    for key in SESSION_KEYS:
+        if before is not None and before.get(key) != now.get(key):
             raise ResultError(
                 f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "
                 f"{now.get(key)!r}): such blocks are not pooled, choose another --out"
@@ -143,7 +143,7 @@ def run_block(lab: Lab, block: Block) -> int:
         for name in block.order:
             arm = next(arm for arm in lab.plan.arms if arm.name == name)
             failed += Run(lab=lab, block=block, arm=arm, use=use).go()
-    lab.results.end_block(block)
+    lab.results.end_block(block.number)
     return failed
 
 
@@ -170,7 +170,7 @@ class Run:
 
         An arm whose server does not start has failed in all its steps.
         """
-        folder = self.lab.results.run_folder(self.block, self.arm.name)
+        folder = self.lab.results.run_folder(self.block.number, self.arm.name)
         (folder / "log").mkdir(exist_ok=True)
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.name, "", RUN_OVERHEAD_S))
         server = preflight.provide_server(
@@ -219,7 +219,7 @@ class Run:
         failed = 0
         last_failed: str | None = None
         for step in self.steps:
-            folder = self.lab.results.step_folder(self.block, self.arm.name, step.workload, step)
+            folder = self.lab.results.step_folder(self.block.number, self.arm.name, step)
             leg = Leg(self.use.name, step.name, step.expected_s)
             self.lab.watch.begin(self.title(step.name), leg)
             if last_failed is None:

@@ -175,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _own(
         "errors", "count", "lower", 0,
-        """errors | operations of all roles that failed in the window""",
+        """errors | operations of all roles that failed in the window and were not tried again""",
     ),
     # --- Ours: costs with owners ---
     _own(

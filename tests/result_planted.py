@@ -61,7 +61,7 @@ class Planted:
     data_dir_bytes: int = 5 << 30
     late_us: int = 1_500
     backlog: int = 3
-    errors: int = 0  # of the first role, in the first second
+    errors: int = 0  # not tried again; of the first role, in the first second
     retries: int = 0
     generator_busy_share: float = 0.2
     canary: tuple[int, float, int] = (20_000, 90.0, 400)  # cpu_us, memory_ns, fsync_us_p50

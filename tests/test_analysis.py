@@ -12,9 +12,10 @@ import pytest
 
 from dbdyno import store
 from dbdyno.analysis import derive
+from dbdyno.analysis.span import overlap_s
 from dbdyno.error import ResultError
 from dbdyno.metric import METRICS
-from dbdyno.model import Json, StepRun
+from dbdyno.model import Json, Span, StepRun
 from dbdyno.store import Results, StepFolder
 from result_builder import build, plant
 from result_planted import Planted
@@ -233,6 +234,15 @@ def test_only_the_part_of_a_checkpoint_in_the_window_counts(tmp_path: Path) -> N
     assert len([span for span in run.spans if span.kind == "checkpoint"]) == 3
 
 
+def test_time_that_two_spans_share_counts_once() -> None:
+    """-1 to 5, 3 to 8 and 4 to 6 s cover 8 of 10 s; another kind covers nothing of it."""
+    spans = [
+        Span(kind=kind, label="", start_s=start_s, end_s=end_s)
+        for kind, start_s, end_s in [("a", 3, 8), ("a", -1, 5), ("a", 4, 6), ("b", 8, 10)]
+    ]
+    assert overlap_s(spans, "a", 10.0) == 8.0
+
+
 def test_a_checkpoint_that_is_still_running_reaches_to_the_windows_end(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     change(folder.path / "done.json", lambda done: done["log_events"].pop(1))
@@ -353,7 +363,7 @@ WARNINGS: list[tuple[str, dict[str, object], str]] = [
     ("qr100", {"lab_cpu_us_per_s": 200_000.0}, "the lab itself: its CPU is 10.0 %"),
     ("qr100", {"swap_pages_per_s": 5.0}, "swap: 100 pages read and 0 written"),
     ("qr100", {"errors": 12}, "errors: 12 operations failed"),
-    ("qr100", {"retries": 3}, "retries: 3 statements"),
+    ("qr100", {"retries": 3}, "retries: 3 statements"),  # no error, as they came through
     ("qr100", {"checks_ok": False}, "fewer than expected: rows of pi1: 90 of 100"),
 ]
 

@@ -121,6 +121,8 @@ def test_a_histogram_of_the_rust_crate_is_read() -> None:
 def test_the_load_generators_own_histograms_are_read(path: Path) -> None:
     """The contract's example events were written by dyno-loadgen."""
     for event in store.read_lines(path):
+        if event.get("role") == "fill":
+            continue  # rows of a COPY have no response time each
         for part in event.get("operations", {}).values():
             histogram = Histogram()
             histogram.add(part["response"], part["max_us"])

@@ -66,11 +66,13 @@ def per_second(evidence: Evidence) -> list[float]:
 def trouble(evidence: Evidence) -> Metrics:
     """Lateness, retries and errors of all roles."""
     ticks = evidence.load.ticks
+    retries = sum(tick.retries for tick in ticks)
+    errors = sum(tick.errors for tick in ticks)  # those that were tried again too
     return {
         "late_ms_max": max((tick.late_us_max for tick in ticks), default=0) / 1e3,
         "backlog_max": float(max((tick.backlog for tick in ticks), default=0)),
-        "retries": float(sum(tick.retries for tick in ticks)),
-        "errors": float(sum(tick.errors for tick in ticks)),
+        "retries": float(retries),
+        "errors": float(max(errors - retries, 0)),
     }
 
 

@@ -103,7 +103,7 @@ def _by_operation(found: Evidence) -> dict[str, ResponseTimes]:
         name: merged(part for (_, its), part in found.histograms.items() if its == name)
         for name in names
     }
-    return {name: part.times() for name, part in parts.items()}
+    return {name: part.times() for name, part in parts.items() if part.count}
 
 
 def end_spread(found: Evidence) -> float | None:

@@ -106,7 +106,7 @@ def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
     found: dict[tuple[str, str], Histogram] = {}
     for tick in load.ticks:
         for name, part in tick.operations.items():
-            if part["count"] and part.get("response"):  # a fill has no response times
+            if part["count"]:  # a fill's rows have an empty histogram
                 histogram = found.setdefault((tick.role, name), Histogram())
                 histogram.add(part["response"], part["max_us"])
     return found

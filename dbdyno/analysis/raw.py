@@ -22,7 +22,7 @@ class Tick:
     seconds: float  # how long it was
     count: int
     rows: int
-    errors: int
+    errors: int  # those that were tried again too
     max_us: int
     retries: int
     late_us_max: int

@@ -271,13 +271,13 @@ class PostgresServer:
         return {
             "what": f"server {self.name}",
             "folder": self._folder,
-            "programs": self.build.base_dir,
+            "programs": self.build.postgres.resolve().parent,
             "run_root": self._place.run_root,
         }
 
     def _choose_port(self) -> None:
         """A free port of the loopback, or the plan's. Raises ServerError where that is in use."""
-        wanted = int(self._settled.values.get("port", "0"))
+        wanted = int(self._settled.values.get("port", "0"), 0)
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

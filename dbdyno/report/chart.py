@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.model import Json, Series, Span
-from dbdyno.report.view import Line, RatioChart, SecondsChart
+from dbdyno.report.view import Line, RatioChart, RatioPoint, SecondsChart
 
 if TYPE_CHECKING:
     import altair
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks
 PANEL_WIDTH = 300  # pixels, before the page sets it
 PANEL_HEIGHT = 62
-RATIO_HEIGHT = 150
+ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
+ARM_HEIGHT = 8  # more for each further arm
 STRIP_HEIGHT = 3  # pixels at a panel's foot, where autovacuum is shown
 
 _ARRAYS = ("x", "x2", "y", "low", "high")
@@ -256,33 +257,36 @@ def ratio_spec(chart: RatioChart, arms: Sequence[str]) -> Json:
     """Ratios to the base by step, with their intervals, on a scale where 2 and 1/2 are as far."""
     import altair as alt
 
-    rows = [
-        {
-            "arm": point.arm,
-            "step": point.step,
-            "ratio": _short(point.ratio.value),
-            "low": None if point.ratio.low is None else _short(point.ratio.low),
-            "high": None if point.ratio.high is None else _short(point.ratio.high),
-        }
-        for point in chart.points
-    ]
-    x = alt.X("step:N", sort=list(chart.steps), title=None, axis=alt.Axis(labelAngle=0))
-    offset = alt.XOffset("arm:N", sort=list(arms), scale=alt.Scale(paddingInner=0.6))
-    color = _color(arms)
-    y = alt.Y("ratio:Q", title=None, scale=alt.Scale(type="log", nice=False, domain=_reach(chart)))
+    shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
+    domain = _reach(chart)
+    x = alt.X("ratio:Q", title=None, scale=alt.Scale(type="log", nice=False, domain=domain))
+    y = alt.Y("step:N", sort=list(chart.steps), title=None, axis=alt.Axis(grid=True))
+    offset = alt.YOffset("arm:N", sort=shown, scale=alt.Scale(paddingOuter=0.5))
     tips = [alt.Tooltip(f"{name}:{kind}") for name, kind in _RATIO_FIELDS]
-    one = alt.Chart().mark_rule(style="base").encode(y=alt.datum(1))
-    points = alt.Chart().encode(x=x, xOffset=offset, color=color)
+    one = alt.Chart().mark_rule(style="base").encode(x=alt.datum(1))
+    points = alt.Chart().encode(y=y, yOffset=offset, color=_color(arms), tooltip=tips)
     intervals = (
         points.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=1.5)
-        .encode(y=alt.Y("low:Q", title=None), y2="high:Q", tooltip=tips)
+        .mark_rule(strokeWidth=2, opacity=0.55, clip=True)
+        .encode(x=alt.X("low:Q", title=None), x2="high:Q")
     )
-    dots = points.mark_point(filled=True, size=40, opacity=1).encode(y=y, tooltip=tips)
+    dots = points.mark_point(filled=True, size=36, opacity=1).encode(x=x)
+    height = len(chart.steps) * (ROW_HEIGHT + ARM_HEIGHT * (len(shown) - 1))
     spec = alt.layer(one, intervals, dots, data=alt.NamedData(name="values")).properties(
-        width=PANEL_WIDTH, height=RATIO_HEIGHT
+        width=PANEL_WIDTH, height=height
     )
-    return _plain(spec, 1) | {"data": {"values": rows}}
+    return _plain(spec, 1) | {"data": {"values": [_ratio_datum(point) for point in chart.points]}}
+
+
+def _ratio_datum(point: RatioPoint) -> Json:
+    ratio = point.ratio
+    return {
+        "arm": point.arm,
+        "step": point.step,
+        "ratio": _short(ratio.value),
+        "low": None if ratio.low is None else _short(ratio.low),
+        "high": None if ratio.high is None else _short(ratio.high),
+    }
 
 
 _RATIO_FIELDS = (("arm", "N"), ("step", "N"), ("ratio", "Q"), ("low", "Q"), ("high", "Q"))

@@ -19,11 +19,12 @@ _NAMES = {
     "lab": "dyno",
     "rest": "rest of the machine",
 }
-_QUANTITIES: tuple[tuple[str, Callable[[OwnerCost], float | None]], ...] = (
-    ("CPU, µs", lambda cost: cost.cpu_us),
-    ("context switches", lambda cost: cost.context_switches),
-    ("bytes read", lambda cost: cost.read_bytes),
-    ("bytes written", lambda cost: cost.write_bytes),
+_QUANTITIES: tuple[tuple[str, Callable[[OwnerCost], float | None], int], ...] = (
+    # with digits beyond those that the sum needs, so that small owners can be told from none
+    ("CPU, µs", lambda cost: cost.cpu_us, 1),
+    ("context switches", lambda cost: cost.context_switches, 1),
+    ("bytes read", lambda cost: cost.read_bytes, 0),
+    ("bytes written", lambda cost: cost.write_bytes, 0),
 )
 
 
@@ -82,7 +83,7 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
     columns = [Column(text="owner", left=True)]
     columns += [
         Column(text=result.arm, group=quantity)
-        for quantity, _ in _QUANTITIES
+        for quantity, _, _ in _QUANTITIES
         for result in step.cells
     ]
     unit = "row" if step.headline == "ips" else "query" if step.headline == "qps" else "operation"
@@ -107,10 +108,9 @@ def _row(
     tone: Tone = "total" if total else ""
     cells = [Cell(text=name, tone=tone)]
     everyone = {owner for result in step.cells for run in result.runs for owner in run.owners}
-    for _, of in _QUANTITIES:
+    for _, of, more in _QUANTITIES:
         sums = [per_operation(result, everyone, of) for result in step.cells]
-        digits = number.digits_alike(sums, 9)
-        digits = min(digits + 1, 4) if digits else 0
+        digits = min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4)
         cells += [
             Cell(text=number.number(per_operation(result, owners, of), digits), tone=tone)
             for result in step.cells

@@ -106,11 +106,9 @@ def _sum(sizes: Sequence[int]) -> int:
 
 def pieces(table: Table, room: int) -> list[Table]:
     """The table cut between columns, each piece with the first column; too wide ones alone."""
-    sizes = widths(table)
     cuts: list[list[int]] = [[]]
-    for place in range(1, len(sizes)):
-        wide = _sum([sizes[0], *(sizes[one] for one in cuts[-1]), sizes[place]])
-        if cuts[-1] and wide > room:
+    for place in range(1, len(table.columns)):
+        if cuts[-1] and total(_part(table, [0, *cuts[-1], place])) > room:
             cuts.append([])
         cuts[-1].append(place)
     return [_part(table, [0, *cut]) for cut in cuts]

@@ -297,7 +297,8 @@ def ratio_chart(steps: Sequence[StepComparison], base: str, prefix: str) -> Rati
         return None
     return RatioChart(
         name=f"{prefix}-ratios",
-        title=f"Throughput relative to {base}",
+        title=f"Throughput relative to {base}, log scale"
+        + ("; lines: 95 % intervals" if any(point.ratio.low for point in points) else ""),
         describe="The ratios and intervals of the table above, drawn to scale.",
         steps=tuple(step.step for step in shown),
         points=points,

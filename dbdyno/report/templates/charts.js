@@ -29,8 +29,8 @@
         labelColor: ink, titleColor: ink, domain: false, tickColor: css("--line"), tickSize: 3,
         gridColor: css("--grid"), labelFontSize: 10.5, labelPadding: 3, labelOverlap: true,
       },
-      axisX: { grid: false },
-      axisY: { minExtent: axis_px - 4, maxExtent: axis_px - 4 },
+      axisYQuantitative: { minExtent: axis_px - 4, maxExtent: axis_px - 4 },
+      axisXQuantitative: { grid: false },
       header: { labelColor: ink, labelFontSize: 10.5, labelFontWeight: "normal" },
       style: {
         checkpoint: { color: ink, fillOpacity: 0.16 },
@@ -47,8 +47,13 @@
     if (before) before.result.then((result) => result.finalize(), () => {});
     const spec = structuredClone(specs[frame.dataset.chart]);
     const columns = spec.usermeta.columns;
-    const inner = Math.max(24, (width - axis_px - 12 - gap_px * (columns - 1)) / columns);
-    (spec.spec ?? spec).width = Math.floor(inner);
+    if (spec.spec) {
+      const inner = (width - axis_px - 12 - gap_px * (columns - 1)) / columns;
+      spec.spec.width = Math.max(24, Math.floor(inner));
+    } else {
+      spec.width = width;
+      spec.autosize = { type: "fit-x", contains: "padding" };
+    }
     spec.config = config();
     const result = vegaEmbed(frame, spec, {
       mode: "vega-lite", renderer: "canvas", logLevel: errors_only, tooltip: { theme: "custom" },

@@ -425,15 +425,15 @@ def _charts_note(step: StepComparison, charts: Sequence[SecondsChart]) -> str:
     if not charts:
         return ""
     kinds = {span.kind for run in _runs(step) for span in run.spans}
+    most = max((len(result.runs) for result in step.cells), default=0)
+    columns = ", each column a block" if most > 1 else ""
     notes = [
-        "All clients together; each row is an arm, each column a block, all on one scale. "
-        "Time in seconds."
+        f"All clients together; each row is an arm{columns}, all on one scale. Time in seconds."
     ]
     if "checkpoint" in kinds:
         notes.append("Shaded: a checkpoint.")
     if "autovacuum" in kinds:
         notes.append("Thick line at the foot: autovacuum.")
-    most = max((len(result.runs) for result in step.cells), default=0)
     if most > CHART_BLOCKS_MAX:
         notes.append(f"The first {CHART_BLOCKS_MAX} of {most} blocks are drawn.")
     return " ".join(notes)

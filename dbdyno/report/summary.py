@@ -7,7 +7,7 @@ a cell whose target rate was missed is gray before it is red, and such a value s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import Comparison, Ratio, StepComparison
@@ -132,19 +132,34 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         Row(cells=(Cell(text=arm), *(column[place] for column in by_step)), arm=arm)
         for place, arm in enumerate(arms)
     )
-    mean = "" if blocks <= 1 else f"Geometric means of {blocks} blocks. "
-    note = f"{mean}{MISSED}: the background insert rate was missed; it compares with no other."
-    if any(cell.mark == INCOMPLETE for column in by_step for cell in column):
-        note += f" {INCOMPLETE}: without the blocks in which the step failed."
+    mean = "" if blocks <= 1 else f"Geometric means of {blocks} blocks."
+    gray = f"; gray: {MISSED}" if any(missed_target(cell) for cell in _cells(steps)) else ""
+    legend = _legend(
+        rows,
+        {
+            MISSED: "the background insert rate was missed; it compares with no other",
+            INCOMPLETE: "without the blocks in which the step failed",
+        },
+    )
     return Table(
         name=f"{prefix}-absolute",
         title="Throughput",
         columns=_columns(steps),
         rows=rows,
         colors="Green: in the fastest quarter of the way from slowest to fastest; red: in the "
-        f"slowest, where that is under 0.8 of the fastest; gray: {MISSED}.",
-        note=note,
+        f"slowest, where that is under 0.8 of the fastest{gray}.",
+        note=f"{mean} {legend}".strip(),
     )
+
+
+def _cells(steps: Sequence[StepComparison]) -> Iterable[Result]:
+    return (result for step in steps for result in step.cells)
+
+
+def _legend(rows: Sequence[Row], meanings: Mapping[str, str]) -> str:
+    """What the marks mean that these rows have."""
+    there = {cell.mark for row in rows for cell in row.cells}
+    return " ".join(f"{mark}: {text}." for mark, text in meanings.items() if mark in there)
 
 
 def _absolute_column(step: StepComparison) -> list[Cell]:
@@ -191,21 +206,16 @@ def _relative(steps: Sequence[StepComparison], base: str, blocks: int, prefix: s
     under = (
         "" if blocks <= 1 else f", with the 95 % t interval of the mean ratio of {blocks} blocks"
     )
-    note = (
-        f"Throughput divided by that of {base}{under}. {MISSED}: the background insert rate was "
-        "missed by one of the two."
-    )
-    colors = (
-        f"Blue {ARROWS['blue']}: above 1.05; yellow {ARROWS['yellow']}: below 0.95, "
-        "whether or not the interval includes 1."
-    )
+    legend = _legend(rows, {MISSED: "the background insert rate was missed by one of the two"})
+    whether = "" if blocks <= 1 else ", whether or not the interval includes 1"
+    colors = f"Blue {ARROWS['blue']}: above 1.05; yellow {ARROWS['yellow']}: below 0.95{whether}."
     return Table(
         name=f"{prefix}-relative",
         title=f"Throughput relative to {base}",
         columns=_columns(steps),
         rows=rows,
         colors=colors,
-        note=note,
+        note=f"Throughput divided by that of {base}{under}. {legend}".strip(),
     )
 
 
@@ -246,10 +256,7 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     ]
     targets = (Cell(text=number.number(_target(step)), tone="quiet") for step in steps)
     rows.append(Row(cells=(Cell(text="target", tone="quiet"), *targets)))
-    note = (
-        "Rows inserted per second beside the queries, all clients together; mean of the blocks. "
-        f"{MISSED}: under 95 % of the target in at least one block."
-    )
+    legend = _legend(rows, {MISSED: "under 95 % of the target in at least one block"})
     columns = (
         Column(text="arm", left=True),
         *(Column(text=step.step, group="rows inserted/s") for step in steps),
@@ -259,8 +266,8 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         title="Background insert rate",
         columns=columns,
         rows=tuple(rows),
-        colors=f"Red: {MISSED}.",
-        note=note,
+        colors=f"Red: {MISSED}." if legend else "",
+        note="Rows inserted per second beside the queries, all clients together. " + legend,
     )
 
 

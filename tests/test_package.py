@@ -121,12 +121,6 @@ def test_every_dependency_is_used_and_whatever_is_used_is_a_dependency() -> None
     assert {distributions[name][0].lower() for name in foreign} == dependencies()
 
 
-def test_every_dependency_has_its_reason_in_the_architecture() -> None:
-    page = (ROOT / "ARCHITECTURE.md").read_text()
-    crates = {*cargo()["dependencies"], *cargo().get("dev-dependencies", {})}
-    assert not [name for name in sorted(dependencies() | crates) if f"`{name}`" not in page]
-
-
 def data_files() -> set[str]:
     """The files of the package that are no Python and have to be installed with it."""
     found = (path for path in (ROOT / "dbdyno").rglob("*") if path.is_file())

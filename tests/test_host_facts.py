@@ -70,3 +70,11 @@ def test_a_file_that_is_no_number_or_not_there_is_unknown(tmp_path: Path) -> Non
     assert files.number(tmp_path / "number") == 7
     assert files.number(tmp_path / "missing") is None
     assert files.line(tmp_path) is None
+
+
+def test_a_record_longer_than_one_read_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "status"
+    path.write_text("x" * (3 * files.RECORD_BYTES) + "end")
+    assert files.record(str(path)) == path.read_text()
+    path.write_text("y" * files.RECORD_BYTES)
+    assert files.record(str(path)) == path.read_text()

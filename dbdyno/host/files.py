@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 READ_BYTES = 65536
+RECORD_BYTES = 8192
 
 
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -29,13 +30,17 @@ def text(path: str | Path) -> str | None:
 
 
 def record(path: str) -> str | None:
-    """As `text`, in one read: for files that hold one record, which the kernel gives whole."""
+    """As `text`, for files that hold one record: the kernel gives it in one read if it fits."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return os.read(file, READ_BYTES).decode("utf-8", "surrogateescape")
+            found = chunk = os.read(file, RECORD_BYTES)
+            while len(chunk) == RECORD_BYTES:
+                chunk = os.read(file, RECORD_BYTES)
+                found += chunk
         finally:
             os.close(file)
+        return found.decode("utf-8", "surrogateescape")
     except OSError as error:
         if error.errno in EXHAUSTED:
             raise

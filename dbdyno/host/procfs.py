@@ -1,7 +1,7 @@
-"""Parses what Linux shows under /proc: text in, plain values out; reads nothing itself.
+"""Parses what Linux shows of its counters: text in, plain values out; reads nothing itself.
 
 The formats are those of proc(5) and of the kernel's Documentation/filesystems/proc.rst,
-Documentation/admin-guide/iostats.rst. Times in ticks are USER_HZ (`os.sysconf("SC_CLK_TCK")`).
+Documentation/block/stat.rst. Times in ticks are USER_HZ (`os.sysconf("SC_CLK_TCK")`).
 What is made for each process each second is a named tuple: cheaper by far than a dataclass.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 SECTOR_BYTES = 512
-"""The unit of /proc/diskstats and /sys/block/*/size, whatever the device's own sectors are."""
+"""The unit in /sys/class/block, whatever the device's own sectors are."""
 
 NUMBER_WIDTH = 48
 """More characters than a number of 64 bits with the blanks before it."""
@@ -31,9 +31,8 @@ class HostStat:
     running: int  # tasks that run or could run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskStat:
-    """One device's line of /proc/diskstats, cumulative."""
+class DiskStat(NamedTuple):
+    """One block device's counters, cumulative."""
 
     reads: int
     read_bytes: int
@@ -108,17 +107,9 @@ def swap_pages(text: str) -> tuple[int, int]:
     return number_after(text, "\npswpin "), number_after(text, "\npswpout ")
 
 
-def diskstats(text: str, device: str) -> DiskStat | None:
-    """Finds `device` ("vda") in /proc/diskstats; None where it is not listed."""
-    for line in text.splitlines():
-        fields = line.split()
-        if fields[2:3] == [device]:
-            return disk_stat([int(field) for field in fields[3:]])
-    return None
-
-
-def disk_stat(fields: list[int]) -> DiskStat:
-    """The numbers after a device's name, in the order of iostats.rst."""
+def disk_stat(text: str) -> DiskStat:
+    """Parses /sys/class/block/*/stat: a line of /proc/diskstats without numbers and name."""
+    fields = [int(field) for field in text.split()]
     return DiskStat(
         reads=fields[0],
         read_bytes=fields[2] * SECTOR_BYTES,

@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping, MutableMapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
@@ -282,5 +281,5 @@ def disk(device: str | None) -> Json | None:
     """The device's counters; None where the device under the data is not known."""
     if device is None:
         return None
-    found = procfs.diskstats(files.text("/proc/diskstats") or "", device)
-    return None if found is None else {"device": device, **asdict(found)}
+    text = files.record(f"/sys/class/block/{device}/stat")
+    return {"device": device, **procfs.disk_stat(text)._asdict()} if text else None

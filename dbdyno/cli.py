@@ -181,7 +181,7 @@ def server_fetch(
     """Bring a prebuilt server into the cache, verified by its checksum."""
     from dbdyno.server import fetch
 
-    print(fetch.fetch(engine, version))  # noqa: T201
+    print(fetch.fetch(engine, version, newest=True))  # noqa: T201
 
 
 @workload_app.command("list")

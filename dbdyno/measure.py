@@ -123,10 +123,23 @@ def job(step: Step, bench: Bench) -> Json:
         "seed": bench.seed,
         "engine": bench.server.engine,
         "server": server,
-        "fake": bench.server.job_fake,
+        "fake": planted(bench.server.job_fake, step.job),
         "utc_offset_s": time.localtime().tm_gmtoff,
         "autostart": False,
     }
+
+
+def planted(fake: Json | None, job: Json) -> Json | None:
+    """What is planted for the statements and cursors of this job, of all that the arm plants."""
+    if fake is None:
+        return None
+    names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
+    kept = {
+        key: {name: value for name, value in fake[key].items() if name in names}
+        for key in ("service_us", "rows", "cursor")
+    }
+    errors = [error for error in fake["errors"] if error["statement"] in names]
+    return fake | kept | {"errors": errors}
 
 
 def generate(

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dbdyno import __version__, schedule, workload
-from dbdyno.error import HostError
+from dbdyno.error import HostError, PlanError
 from dbdyno.host import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
@@ -108,6 +108,7 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> int:
     Raises PlanError, ServerError or HostError.
     """
     if arm.engine == "fake":
+        refuse_unknown_plants(plan, arm, prepared)
         return 0
     server = provide_server(plan, arm, prepared, Path("/nonexistent"))
     server.check()
@@ -119,6 +120,22 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> int:
     for root, needed in roots.items():
         refuse_full_disk(arm, root, needed)
     return tables + wal
+
+
+def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
+    """Raises PlanError where a fake arm plants something for a statement that no step has."""
+    steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
+    known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
+    named = [
+        (key, name) for key in ("service_us", "rows", "cursor") for name in arm.fake.get(key, ())
+    ]
+    named += [("errors", error["statement"]) for error in arm.fake.get("errors", ())]
+    for key, name in named:
+        if name not in known:
+            raise PlanError(
+                f"arms.{arm.name}.fake.{key}: no step has a statement or cursor `{name}`; "
+                f"there are {', '.join(sorted(known))}"
+            )
 
 
 def refuse_full_disk(arm: Arm, root: Path, needed: int) -> None:

@@ -102,9 +102,19 @@ def test_json_in_a_script_cannot_end_it() -> None:
     assert json.loads(html.embed({"a": "</script>\u2028"})) == {"a": "</script>\u2028"}
 
 
-def test_more_arms_get_fewer_points_each_and_the_page_stays_small() -> None:
-    made = html.render(page.make(comparison(blocks=2, arms=["a", "b", "c", "d", "e"])))
+def test_more_arms_and_blocks_get_fewer_points_each_and_the_page_stays_small(shown: Page) -> None:
+    def points(text: str) -> int:
+        found = re.search(r'id="specs">(.*?)</script>', text, re.S)
+        assert found is not None
+        values = json.loads(found.group(1))["insert-benchmark-06-qr100-query-rate"]["data"][
+            "values"
+        ]
+        return sum(len(one["x"]) for one in values if (one["what"], one["arm"]) == ("line", "pg17"))
+
+    arms = ["pg17", "pg18", "pg18-a", "pg18-b", "pg18-c"]
+    made = html.render(page.make(comparison(blocks=4, arms=arms)))
     assert len(made.encode()) < html.BYTES_MAX
+    assert html.POINTS_MIN < points(made) < points(html.render(shown)) <= 2_000
 
 
 def test_a_page_without_steps_is_a_page_too(shown: Page) -> None:

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     import jinja2
 
 BYTES_MAX = 5_000_000
-POINTS_TOTAL_MAX = (
-    110_000  # of all charts, at about 25 bytes each, so that a page keeps to BYTES_MAX
-)
-POINTS_MIN = 100  # of one arm in one chart
+POINTS_MIN = 60  # of one arm in one chart
+_PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for
 
 ARM_COLORS: tuple[tuple[str, str], ...] = (  # on white, on dark; after Okabe and Ito (2008)
     ("#0072b2", "#56a8dc"),
@@ -38,23 +36,36 @@ def render(page: Page) -> str:
     import vl_convert
 
     template = _environment().get_template("page.html.j2")
-    return template.render(
+    shell = template.render(
         page=page,
-        charts=specs(page),
+        charts=_PLACE,
         colors=[ARM_COLORS[place % len(ARM_COLORS)] for place in range(len(page.arms))],
         library=vl_convert.javascript_bundle(),  # type: ignore[call-arg]  # the stub forgets its default
         script=(_templates() / "charts.js").read_text(encoding="utf-8"),
     )
+    before, after = shell.split(_PLACE)
+    room = BYTES_MAX - len(shell.encode())
+    return f"{before}{_fitting_specs(page, room)}{after}"
 
 
-def specs(page: Page) -> Json:
-    """The Vega-Lite specification of every chart by its name."""
-    found = [
-        one for workload in page.workloads for step in workload.sections for one in step.charts
-    ]
-    lines = sum(len({line.arm for line in one.lines}) for one in found) or 1
-    points = max(POINTS_MIN, min(chart.POINTS_MAX, POINTS_TOTAL_MAX // lines))
-    made = {one.name: chart.seconds_spec(one, page.arms, points) for one in found}
+def _fitting_specs(page: Page, room: int) -> str:
+    """The charts' specifications as JSON, thinned until they take at most `room` bytes.
+
+    Never to fewer than POINTS_MIN: a page of very many arms is larger rather than empty.
+    """
+    points = chart.POINTS_MAX
+    while True:
+        text = embed(specs(page, points))
+        size = len(text.encode())
+        if size <= room or points <= POINTS_MIN:
+            return text
+        points = max(POINTS_MIN, min(points - 1, int(points * room / size * 0.95)))
+
+
+def specs(page: Page, points_max: int = chart.POINTS_MAX) -> Json:
+    """The Vega-Lite specification of every chart by its name; `points_max` for each arm in each."""
+    found = [one for part in page.workloads for step in part.sections for one in step.charts]
+    made = {one.name: chart.seconds_spec(one, page.arms, points_max) for one in found}
     ratios = [workload.ratios for workload in page.workloads if workload.ratios is not None]
     return made | {one.name: chart.ratio_spec(one, page.arms) for one in ratios}
 

@@ -1,0 +1,96 @@
+"""The caller of dyno-loadgen: what it takes from it, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dbdyno import loadgen
+from dbdyno.error import GeneratorError
+from dbdyno.loadgen import Generator, GeneratorDied, parse_event
+
+CONTRACT = Path(__file__).parent.parent / "contract"
+HELLO = {"event": "hello", "mono_ns": 1, "protocol": 1, "version": "0.1.0", "commit": None}
+
+
+def program(folder: Path, script: str) -> Path:
+    """An executable shell script in the place of dyno-loadgen."""
+    path = folder / "dyno-loadgen"
+    path.write_text("#!/bin/sh\n" + script)
+    path.chmod(0o755)
+    return path
+
+
+def hello(**changed: object) -> str:
+    return json.dumps(HELLO | {"profile": "release", "pid": 1} | changed)
+
+
+@pytest.mark.parametrize("path", sorted(CONTRACT.glob("events-*.jsonl")), ids=lambda p: p.stem)
+def test_every_example_event_of_the_contract_is_understood(path: Path) -> None:
+    events = [parse_event(line) for line in path.read_text().splitlines()]
+    assert events[0]["event"] == "hello"
+    assert events[-1]["event"] == "done"
+
+
+def test_there_are_examples_of_events_and_they_show_each_kind_that_a_plain_run_has() -> None:
+    seen = {
+        json.loads(line)["event"]
+        for path in CONTRACT.glob("events-*.jsonl")
+        for line in path.read_text().splitlines()
+    }
+    plain = {"hello", "connected", "ready", "started", "window_open", "tick"}
+    assert plain | {"window_close", "done"} <= seen
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("not json", "no JSON"),
+        ('{"event": "hullo", "mono_ns": 1}', "unknown event"),
+        ('{"event": "started", "mono_ns": 1}', "`unix_ns`"),
+        ('{"event": "started", "mono_ns": 1, "unix_ns": 1, "more": 1}', "`more`"),
+        ('{"event": "window_open"}', "`mono_ns`"),
+    ],
+)
+def test_an_event_that_does_not_fit_the_contract_is_refused_by_name(line: str, word: str) -> None:
+    with pytest.raises(GeneratorError, match=word):
+        parse_event(line)
+
+
+def test_a_generator_of_another_protocol_or_a_debug_build_is_refused() -> None:
+    with pytest.raises(GeneratorError, match="protocol 2"):
+        loadgen.refuse_foreign(json.loads(hello(protocol=2)))
+    with pytest.raises(GeneratorError, match="debug build"):
+        loadgen.refuse_foreign(json.loads(hello(profile="debug")))
+
+
+def test_a_killed_generator_is_told_from_a_failed_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = program(tmp_path, f"echo '{hello()}'\nread job\necho oops >&2\nkill -9 $$\n")
+    monkeypatch.setenv("DYNO_LOADGEN", str(path))
+    kept: list[str] = []
+    with (
+        pytest.raises(GeneratorDied, match="killed by signal 9.*oops"),
+        Generator({"protocol": 1}, kept.append) as generator,
+    ):
+        for _ in generator.events():
+            pass
+    assert kept == [hello() + "\n"], "what it said before is kept"
+
+
+def test_the_job_is_the_first_line_and_commands_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = {"status": "ok", "reason": None, "totals": {}, "peak_rss_bytes": 1, "cpu_us": 1}
+    ended = json.dumps({"event": "done", "mono_ns": 2, "threads": [], **done})
+    said = tmp_path / "said"
+    script = f"echo '{hello()}'\nfor i in 1 2 3; do read line; echo \"$line\" >> {said}; done\n"
+    monkeypatch.setenv("DYNO_LOADGEN", str(program(tmp_path, script + f"echo '{ended}'\n")))
+    with Generator({"seed": 1}, lambda line: None) as generator:
+        generator.go()
+        generator.stop()
+        assert [event["event"] for event in generator.events()] == ["hello", "done"]
+    assert said.read_text().splitlines() == ['{"seed":1}', '{"do":"go"}', '{"do":"stop"}']

@@ -1,0 +1,240 @@
+"""The whole path with the fake server: what is planted comes out, down to a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dbdyno import binary, plan, runner
+from dbdyno.analysis import compare
+from dbdyno.error import PlanError, ResultError
+from dbdyno.model import Comparison, Plan
+from dbdyno.store import Results
+
+PLAN = """
+name = "planted"
+base = "old"
+
+[arms.old]
+engine = "fake"
+[arms.old.fake]
+service_us = { insert = 1000, delete = 800, market = 100, register = 100, pdc = 100 }
+server_cpu_us = { insert = 500, delete = 400, market = 40, register = 40, pdc = 40 }
+{old}
+
+[arms.new]
+engine = "fake"
+[arms.new.fake]
+service_us = { insert = 1050, delete = 840, market = 105, register = 105, pdc = 105 }
+server_cpu_us = { insert = 525, delete = 420, market = 42, register = 42, pdc = 42 }
+{new}
+
+[[workloads]]
+name = "insert-benchmark"
+parameters = { rows = 20_000, rows_i1 = 10_000, rows_i2 = 1_000, rates = [1000], seconds = 30 }
+steps = ["l.i0", "l.i1", "qr1000"]
+
+[schedule]
+blocks = {blocks}
+"""
+
+pytestmark = pytest.mark.usefixtures("generator")
+
+
+@pytest.fixture
+def generator() -> Path:
+    """The installed dyno-loadgen."""
+    return binary.find("dyno-loadgen")
+
+
+def planted(*, old: str = "", new: str = "", blocks: int = 2) -> Plan:
+    text = PLAN.replace("{old}", old).replace("{new}", new).replace("{blocks}", str(blocks))
+    return plan.parse(text, None)
+
+
+def measured(of: Plan, folder: Path) -> Comparison:
+    return compare.load(runner.run(of, folder, wait=True).folder)
+
+
+def cell(comparison: Comparison, step: str, arm: str):  # type: ignore[no-untyped-def]
+    (found,) = [one for one in comparison.steps if one.step == step]
+    return next(cell for cell in found.cells if cell.arm == arm)
+
+
+def dyno(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dbdyno", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "80", **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def test_planted_five_percent_are_reported_as_five_percent(tmp_path: Path) -> None:
+    comparison = measured(planted(), tmp_path)
+    for step in ("l.i0", "l.i1", "qr1000"):
+        ratio = cell(comparison, step, "new").ratio
+        assert ratio.value == pytest.approx(1 / 1.05, rel=2e-3), step
+        assert ratio.low <= ratio.value <= ratio.high
+        assert ratio.blocks == 2
+    assert cell(comparison, "l.i0", "old").value == pytest.approx(100_000, rel=1e-3)
+
+
+def test_planted_cost_of_the_server_is_what_an_operation_costs(tmp_path: Path) -> None:
+    comparison = measured(planted(blocks=1), tmp_path)
+    for arm, cpu_us in (("old", 40.0), ("new", 42.0)):
+        metrics = cell(comparison, "qr1000", arm).metrics
+        assert metrics["server_cpu_per_op"] == pytest.approx(cpu_us, rel=5e-3), arm
+
+
+def test_the_report_says_it_in_a_sentence(tmp_path: Path) -> None:
+    outcome = runner.run(planted(), tmp_path, wait=True)
+    ended = dyno("compare", outcome.folder)
+    assert ended.returncode == 0, ended.stderr
+    words = " ".join(ended.stdout.split())
+    assert "new against old" in words
+    assert "l.i0 −4.8 %" in words
+    assert max(map(len, ended.stdout.splitlines())) <= 80
+
+
+def test_one_block_decides_nothing_and_the_report_says_so(tmp_path: Path) -> None:
+    outcome = runner.run(planted(blocks=1), tmp_path, wait=True)
+    assert "One block decides nothing" in " ".join(dyno("compare", outcome.folder).stdout.split())
+
+
+def test_a_stall_shows_in_the_response_time_of_paced_roles(tmp_path: Path) -> None:
+    stalled = planted(new="stalls = [{ at_s = 10.0, for_s = 3.0 }]", blocks=1)
+    comparison = measured(stalled, tmp_path)
+    insert = {
+        arm: cell(comparison, "qr1000", arm).runs[0].response["insert"] for arm in ("old", "new")
+    }
+    assert insert["old"].p99_us < 100_000
+    assert insert["new"].p99_us > 1_000_000
+    assert insert["new"].max_us == pytest.approx(3_000_000, rel=0.02)
+
+
+def test_a_failed_step_is_a_result_and_the_other_arm_goes_on(tmp_path: Path) -> None:
+    broken = 'errors = [{ statement = "delete", every = 50, code = "XX000" }]'
+    of = planted(new=broken, blocks=1)
+    outcome = runner.run(of, tmp_path, wait=True)
+    assert outcome.failed == 2, "l.i1 failed, qr1000 skipped"
+    comparison = compare.load(outcome.folder)
+    assert cell(comparison, "l.i1", "new").runs[0].status == "failed"
+    assert "XX000" in cell(comparison, "l.i1", "new").runs[0].reason
+    assert cell(comparison, "qr1000", "new").runs[0].status == "skipped"
+    assert cell(comparison, "qr1000", "old").runs[0].status == "ok"
+
+
+def test_errors_that_are_to_be_tried_again_do_not_fail_the_step(tmp_path: Path) -> None:
+    now_and_then = 'errors = [{ statement = "insert", every = 50, code = "40001" }]'
+    comparison = measured(planted(new=now_and_then, blocks=1), tmp_path)
+    run = cell(comparison, "l.i1", "new").runs[0]
+    assert run.status == "ok"
+    assert run.metrics["retries"] == pytest.approx(4, abs=1)
+
+
+def test_a_broken_block_is_kept_as_void_and_done_again(tmp_path: Path) -> None:
+    of = planted()
+    folder = runner.run(of, tmp_path, wait=True).folder
+    (folder / "blocks/002/done.json").unlink()
+    before = (folder / "blocks/001/order.json").stat().st_mtime_ns
+    runner.run(of, tmp_path, wait=True)
+    names = sorted(path.name for path in (folder / "blocks").iterdir())
+    assert names == ["001", "002", "002.void1"]
+    assert (folder / "blocks/001/order.json").stat().st_mtime_ns == before
+    comparison = compare.load(folder)
+    assert comparison.blocks == 2
+    assert "broken off" in comparison.void_blocks[0]
+
+
+def test_a_killed_generator_spoils_the_block_which_is_done_again(
+    tmp_path: Path, generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = tmp_path / "once"
+    script = tmp_path / "dyno-loadgen"
+    script.write_text(
+        f'#!/bin/sh\nif [ ! -e {once} ]; then touch {once}; kill -9 $$; fi\nexec {generator} "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("DYNO_LOADGEN", str(script))
+    outcome = runner.run(planted(blocks=1), tmp_path / "out", wait=True)
+    assert (outcome.voids, outcome.failed) == (1, 0)
+    assert "killed by signal 9" in compare.load(outcome.folder).void_blocks[0]
+
+
+def test_more_blocks_go_on_in_the_same_folder(tmp_path: Path) -> None:
+    runner.run(planted(blocks=1), tmp_path, wait=True)
+    assert measured(planted(blocks=2), tmp_path).blocks == 2
+
+
+def test_a_changed_plan_is_refused_naming_the_key(tmp_path: Path) -> None:
+    runner.run(planted(blocks=1), tmp_path, wait=True)
+    with pytest.raises(ResultError, match=r"arms\.new\.fake\.default_us"):
+        runner.run(planted(new="default_us = 7", blocks=1), tmp_path, wait=True)
+
+
+def test_another_machine_is_refused(tmp_path: Path) -> None:
+    of = planted(blocks=1)
+    folder = runner.run(of, tmp_path, wait=True).folder
+    host = json.loads((folder / "host.json").read_text())
+    (folder / "host.json").write_text(json.dumps(host | {"kernel": "6.6.6"}))
+    with pytest.raises(ResultError, match="`kernel`"):
+        runner.run(of, tmp_path, wait=True)
+
+
+def test_a_statement_that_no_step_has_cannot_be_planted(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="markt"):
+        runner.run(planted(new="rows = { markt = 3 }"), tmp_path, wait=True)
+    assert not list(tmp_path.iterdir()), "nothing half-done stays behind"
+
+
+def test_every_file_of_the_result_folder_is_there(tmp_path: Path) -> None:
+    folder = runner.run(planted(blocks=1), tmp_path, wait=True).folder
+    run = Results.open(folder).blocks()[0].runs()[0]
+    assert run.server()["engine"] == "fake"
+    step = run.steps()[0]
+    assert {path.name for path in step.path.iterdir()} == {
+        *("step.json", "job.json", "events.jsonl", "host.jsonl", "done.json")
+    }
+    kinds = [line["kind"] for line in step.host()]
+    assert kinds[0] == "start" and kinds[-1] == "end"
+    assert kinds.count("open") == kinds.count("close") == 1
+    assert step.done()["checks"][0]["ok"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("engine = ", "engin = "), ["arms.old.engin", "engine"]),
+        (('"insert-benchmark"', '"insert-bench"'), ["insert-bench"]),
+        (("rows = 20_000", "rwos = 20_000"), ["rwos", "rows"]),
+        (('"l.i1"', '"l.i9"'), ["l.i9"]),
+        (("blocks = 1", "blocks = 0"), ["schedule.blocks"]),
+    ],
+)
+def test_bad_input_gets_one_line_and_status_2(
+    tmp_path: Path, change: tuple[str, str], words: list[str]
+) -> None:
+    text = PLAN.replace("{old}", "").replace("{new}", "").replace("{blocks}", "1")
+    file = tmp_path / "bad.toml"
+    file.write_text(text.replace(*change))
+    ended = dyno("run", file, "--out", tmp_path / "out")
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    for word in [*words, "bad.toml"]:
+        assert word in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_results_gets_one_line_and_status_2(tmp_path: Path) -> None:
+    ended = dyno("compare", tmp_path)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert "plan.json" in ended.stderr

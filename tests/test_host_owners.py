@@ -46,6 +46,15 @@ def test_what_a_process_spends_after_its_last_reading_is_in_exited() -> None:
     assert ledger.as_json()["worker"]["processes"] == 0
 
 
+def test_a_process_first_seen_at_its_end_is_in_exited_once() -> None:
+    ledger = Ledger()
+    ledger.update([], 0)
+    ledger.update([child(1, "exited", 80)], 0)
+    assert cpu(ledger) == {"exited": 80}
+    ledger.update([], 80)
+    assert cpu(ledger) == {"exited": 80}
+
+
 def test_a_process_never_seen_is_in_exited_whole() -> None:
     ledger = Ledger()
     ledger.update([], 1000)

@@ -45,6 +45,8 @@ for line in sys.stdin:
         child(float(numbers[0]), leave=False)
     elif word == "brief":
         print(os.waitpid(child(float(numbers[0]), leave=True), 0)[0], flush=True)
+    elif word == "zombie":
+        print(child(float(numbers[0]), leave=True), flush=True)
     elif word == "end":
         os.kill(int(numbers[0]), signal.SIGTERM)
         print(os.waitpid(int(numbers[0]), 0)[0], flush=True)
@@ -151,6 +153,23 @@ def test_what_ended_children_spent_is_kept(server: StandIn, tmp_path: Path) -> N
     assert closed[kind]["cpu_ns"] == opened[kind]["cpu_ns"]
     assert closed[kind]["processes"] == 0
     assert closed["exited"]["cpu_ns"] == pytest.approx(0.3e9, abs=0.1e9)
+
+
+def test_a_process_that_is_first_seen_at_its_end_is_no_background(
+    server: StandIn, tmp_path: Path
+) -> None:
+    path = tmp_path / "host.jsonl"
+    pid = server.tell("zombie 0.1")
+    while ProcessReader(pid=pid, nanoseconds=False).text("cmdline"):
+        time.sleep(0.01)
+    server.kinds[pid] = "other"
+    watch = Sampler(path, device=None, server=server)
+    for _ in range(3):
+        watch.read("second")
+    watch.stop()
+    for found in owners(path):
+        assert found.keys() == {"background:postmaster", "exited", "lab"}
+        assert found["exited"]["cpu_ns"] == pytest.approx(0.1e9, abs=0.05e9)
 
 
 def test_the_server_is_asked_what_its_processes_are_only_when_there_are_new_ones(

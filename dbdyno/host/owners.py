@@ -53,7 +53,10 @@ class Sum:
 
 
 class Process(NamedTuple):
-    """A reading of one process: its identity, its owner now, and what it has spent."""
+    """A reading of one process: its identity, its owner now, and what it has spent.
+
+    The owner `exited` is for one that was first seen at its end, when it had no title any more.
+    """
 
     pid: int
     start_ticks: int  # a pid may be used again, with its start it may not
@@ -132,5 +135,6 @@ class Ledger:
         lines: Json = {}
         for owner, total in sorted(self.sums.items()):
             lines[owner] = {name: getattr(total, name) for name in Sum.__slots__}
-        lines[EXITED] = {"cpu_ns": self.exited_ns}
+        ending = self.sums.get(EXITED, Sum())
+        lines[EXITED] = {"cpu_ns": self.exited_ns + ending.cpu_ns}
         return lines

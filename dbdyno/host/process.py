@@ -55,6 +55,7 @@ class ProcessReader:
     pid: int
     nanoseconds: bool  # CPU time from schedstat; False: from stat's ticks
     start_ticks: int | None = None  # as first read: another one is another process
+    first_seen_at_its_end: bool = False  # without memory: its title was gone, too
     threads: dict[str, Spent] = field(default_factory=dict)
     ended: Spent = field(default_factory=Spent)  # threads that ended, as they were read last
     bytes_last: tuple[int, int] | None = None
@@ -84,6 +85,7 @@ class ProcessReader:
         status = procfs.status(status_text)
         if self.start_ticks is None:
             self.start_ticks = stat.start_ticks
+            self.first_seen_at_its_end = status.resident_bytes == 0
         if self.start_ticks != stat.start_ticks:
             return None
         spent = self.spent(stat, status, schedstat)

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from dbdyno.host import files, procfs
 from dbdyno.host.device import Device
-from dbdyno.host.owners import Ledger, Process
+from dbdyno.host.owners import EXITED, Ledger, Process
 from dbdyno.host.process import (
     TICK_US,
     TICKS_PER_S,
@@ -168,8 +168,8 @@ class Processes:
 
     def read(self) -> Json:
         """Reads all of them: `owners`, `rss_bytes` and where the CPU time comes from."""
+        self._find_server_processes()  # first, as it takes longest: what ends meanwhile is counted
         children_ns = self._children_ns()
-        self._find_server_processes()
         own = {self._lab_pid: LAB}
         if self.generator_pid is not None:
             own[self.generator_pid] = GENERATOR
@@ -181,6 +181,8 @@ class Processes:
                 self._forget(pid)
                 continue
             child = pid in self._kinds
+            if child and self._readers[pid].first_seen_at_its_end:
+                self._kinds[pid] = EXITED
             owner = own.get(pid) or self._owner(pid)
             start = reading.start_ticks
             found.append(Process(pid, start, owner, reading.usage, child and owner != POSTMASTER))
@@ -235,6 +237,8 @@ class Processes:
         role = self._roles.get(pid)
         if role is not None:
             return f"role:{role}"
+        if kind == EXITED:
+            return EXITED
         return OTHER_BACKEND if kind == BACKEND else f"background:{kind}"
 
     def _read_one(self, pid: int) -> ProcessReading | None:

@@ -5,10 +5,14 @@
 mod check;
 mod maker;
 mod piece;
+mod role;
 
 pub use check::JobError;
 pub use maker::{Bound, Maker, Value};
 pub use piece::Piece;
+pub use role::{
+    Arrivals, Choice, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy, TableUse,
+};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -253,176 +257,6 @@ impl From<Instruction> for (String, usize) {
             Instruction::Send(index) => ("send".to_owned(), index),
         }
     }
-}
-
-/// Connections that do the same at the same pace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Role {
-    /// The role's name; part of its values' seed.
-    pub name: String,
-    /// Whether `connections` are counted for each client or for the step.
-    pub per: Per,
-    /// How many connections.
-    pub connections: u32,
-    /// The programs and how often each is taken.
-    pub choose: Vec<Choice>,
-    /// The table that its statements name; null where none does.
-    #[serde(default)]
-    pub table: Option<TableUse>,
-    /// When operations become due.
-    pub pace: Pace,
-    /// How much it does; null: until the step ends.
-    #[serde(default)]
-    pub stop: Option<RoleStop>,
-    /// Roles that must have ended on all clients before this one starts.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub after: Vec<String>,
-    /// What follows an error.
-    #[serde(default)]
-    pub on_error: OnError,
-    /// What follows the loss of a connection.
-    #[serde(default)]
-    pub on_lost: OnLost,
-}
-
-impl Role {
-    /// The quota of operations: for each client, or in all where the role is of the step.
-    #[must_use]
-    pub fn quota(&self) -> Option<u64> {
-        self.stop.and_then(|stop| stop.operations)
-    }
-}
-
-/// What a role's connections are counted for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Per {
-    /// For each client.
-    Client,
-    /// For the step as a whole.
-    Step,
-}
-
-/// One program of a role and its weight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Choice {
-    /// The index of the program.
-    pub program: usize,
-    /// How often it is taken, relative to the other weights.
-    pub weight: u32,
-}
-
-/// Which table a role's statements name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TableUse {
-    /// The tables' name without its number.
-    pub of: String,
-    /// How the number is found.
-    pub by: TableBy,
-}
-
-/// How the number of a role's table is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TableBy {
-    /// The client's number modulo the count.
-    Own,
-    /// The connection's number modulo the count.
-    ByConnection,
-}
-
-/// When operations become due.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Pace {
-    /// The next one at once.
-    Closed {},
-    /// By a schedule.
-    Rate {
-        /// How the schedule is shaped.
-        arrivals: Arrivals,
-        /// Operations a second: for each client, or in all where the role is of the step.
-        per_s: f64,
-    },
-    /// As a pair with another role.
-    Tied {
-        /// The other role.
-        to: String,
-        /// How many operations either may be ahead.
-        lead: u64,
-    },
-}
-
-/// The shape of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    /// Operation k at start + k / rate; late ones catch up.
-    Even,
-    /// A whole second's operations together, as in the Insert Benchmark; lost time is not caught up.
-    Burst,
-}
-
-/// How much a role does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RoleStop {
-    /// Operations for each client, or in all where the role is of the step; null: until the step ends.
-    pub operations: Option<u64>,
-}
-
-/// What follows an error of the server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OnError {
-    /// The SQLSTATE codes after which the operation is tried again with the same values.
-    #[serde(default)]
-    pub retry: Vec<String>,
-    /// How many times an operation is tried in all.
-    #[serde(default = "one")]
-    pub tries: u32,
-    /// What follows then, and after other codes.
-    #[serde(default)]
-    pub otherwise: Otherwise,
-}
-
-impl Default for OnError {
-    fn default() -> Self {
-        Self {
-            retry: Vec::new(),
-            tries: 1,
-            otherwise: Otherwise::FailStep,
-        }
-    }
-}
-
-fn one() -> u32 {
-    1
-}
-
-/// What follows an error that is not tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Otherwise {
-    /// The step ends as failed.
-    #[default]
-    FailStep,
-    /// It is counted and the next operation follows.
-    Count,
-}
-
-/// What follows the loss of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnLost {
-    /// The step ends as failed.
-    #[default]
-    FailStep,
-    /// The connection is made again; the operation in flight counts as an error.
-    Reconnect,
 }
 
 /// When the step ends: with the quotas of roles, or after a time.

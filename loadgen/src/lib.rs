@@ -4,5 +4,24 @@
 //! that does not know where time and replies come from: a server over sockets, or the fake with its
 //! virtual clock.
 
+pub mod canary;
+pub mod command;
+pub mod draw;
+pub mod event;
+pub mod fill;
+pub mod fill_step;
 pub mod job;
+pub mod layout;
+pub mod pace;
+pub mod program;
+pub mod record;
+pub mod run;
+pub mod session;
+pub mod shared;
+pub mod statement;
+pub mod text;
+pub mod timeline;
 pub mod value;
+pub mod wake;
+pub mod worker;
+pub mod writer;

@@ -58,10 +58,6 @@ pub fn name_part(name: &str) -> u64 {
 /// more than the range's size in 2^64.
 #[must_use]
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the product's upper half is below the span, which fits"
-)]
 pub fn uniform(random: u64, low: i64, high: i64) -> i64 {
     if high < low {
         return low;

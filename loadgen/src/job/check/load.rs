@@ -7,7 +7,7 @@ use crate::job::{Arrivals, Bound, ColumnType, Instruction, Job, Maker, Pace, Per
 use std::collections::BTreeSet;
 
 /// The most operations that a tied role may be ahead.
-const LEAD_MAX: u64 = 1 << 20;
+const LEAD_MAX: u64 = 65_536;
 
 /// The most connections of one role, over all clients.
 const CONNECTIONS_MAX: u64 = 100_000;

@@ -1,0 +1,226 @@
+//! The events that the generator writes, one JSON object a line (`contract/README.md`, "Events").
+//!
+//! This module alone writes standard output.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// One line of standard output. Times are nanoseconds of CLOCK_MONOTONIC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
+#[expect(
+    missing_docs,
+    reason = "contract/README.md describes each key, for both languages"
+)]
+pub enum Event {
+    /// The first line.
+    Hello {
+        mono_ns: u64,
+        protocol: u32,
+        version: String,
+        commit: Option<String>,
+        profile: String,
+        pid: u32,
+    },
+    /// A connection has been let in.
+    Connected {
+        mono_ns: u64,
+        role: String,
+        client: u32,
+        connection: u32,
+        server_pid: u32,
+    },
+    /// Everything is prepared; `go` is awaited.
+    Ready {
+        mono_ns: u64,
+        connections: usize,
+        threads: usize,
+        setup_us: u64,
+    },
+    /// The step has started.
+    Started { mono_ns: u64, unix_ns: u64 },
+    /// Counting begins.
+    WindowOpen { mono_ns: u64 },
+    /// One role's second.
+    Tick(Tick),
+    /// All is quiet.
+    Paused { mono_ns: u64 },
+    /// The step goes on.
+    Resumed { mono_ns: u64 },
+    /// What a statement returned.
+    Captured {
+        mono_ns: u64,
+        role: String,
+        client: u32,
+        connection: u32,
+        statement: String,
+        columns: Vec<String>,
+        rows: Vec<Vec<Option<String>>>,
+        notices: Vec<String>,
+    },
+    /// One operation, with `trace`.
+    Operation {
+        mono_ns: u64,
+        role: String,
+        client: u32,
+        connection: u32,
+        operation: String,
+        number: u64,
+        due_ns: u64,
+        start_ns: u64,
+        end_ns: u64,
+        rows: u64,
+        error: Option<String>,
+    },
+    /// An error of the server, or a lost connection.
+    Error {
+        mono_ns: u64,
+        role: String,
+        client: u32,
+        connection: u32,
+        operation: String,
+        code: String,
+        message: String,
+        fatal: bool,
+    },
+    /// Counting has ended.
+    WindowClose {
+        mono_ns: u64,
+        active_ns: u64,
+        ended: BTreeMap<String, Vec<Option<u64>>>,
+        clients_end_ns: Vec<Option<u64>>,
+    },
+    /// The last line.
+    Done {
+        mono_ns: u64,
+        status: Status,
+        reason: Option<String>,
+        totals: BTreeMap<String, Totals>,
+        peak_rss_bytes: u64,
+        cpu_us: u64,
+        threads: Vec<ThreadUse>,
+    },
+}
+
+/// One role's tick.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tick {
+    /// When the tick ended.
+    pub mono_ns: u64,
+    /// Its number: tick k ends k seconds after the window's start.
+    pub tick: i64,
+    /// Its length without pauses.
+    pub active_ns: u64,
+    /// Whether it lies in the window.
+    pub measured: bool,
+    /// The role.
+    pub role: String,
+    /// For each client: count, rows, errors, max_us.
+    pub per_client: Vec<[u64; 4]>,
+    /// By the operation's name.
+    pub operations: BTreeMap<String, OperationTick>,
+    /// The longest that an operation was sent after it was due.
+    pub late_us_max: u64,
+    /// Operations due and not sent.
+    pub backlog: u64,
+    /// CPU of the whole generator in this tick.
+    pub cpu_us: u64,
+}
+
+/// One operation's part of a tick.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationTick {
+    /// Completed without error.
+    pub count: u64,
+    /// Rows of their replies.
+    pub rows: u64,
+    /// The longest response time.
+    pub max_us: u64,
+    /// Errors by code.
+    pub errors: BTreeMap<String, u64>,
+    /// How often one was tried again.
+    pub retries: u64,
+    /// HDR histogram of completion − due, V2 deflate in base64.
+    pub response: String,
+    /// HDR histogram of completion − sent.
+    pub service: String,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// As the job said.
+    Ok,
+    /// By an error.
+    Failed,
+    /// By the caller, a signal, or `seconds_max`.
+    Stopped,
+}
+
+/// What a role did from the start to the end, also what was not counted in ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Totals {
+    /// Completed operations without error.
+    pub count: u64,
+    /// Rows of their replies.
+    pub rows: u64,
+    /// Errors, those that were tried again too.
+    pub errors: u64,
+    /// How often an operation was tried again.
+    pub retries: u64,
+}
+
+impl Totals {
+    /// Adds another part.
+    pub fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.rows += other.rows;
+        self.errors += other.errors;
+        self.retries += other.retries;
+    }
+}
+
+/// What a worker thread spent from the start to the window's close.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadUse {
+    /// CPU time.
+    pub cpu_us: u64,
+    /// CPU time divided by the time that passed.
+    pub busy_share: f64,
+}
+
+impl Event {
+    /// Writes the event as one line and flushes it.
+    ///
+    /// # Errors
+    /// As the output's.
+    pub fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        output.write_all(&line)?;
+        output.flush()
+    }
+}
+
+/// Where events go: standard output, or a list in tests.
+#[must_use]
+pub fn standard_output() -> Box<dyn Write + Send> {
+    Box::new(io::stdout())
+}
+
+/// Writes a text to standard output that is no event: what `--help` and `canary` print.
+///
+/// # Errors
+/// As standard output's.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.write_all(b"\n")?;
+    output.flush()
+}

@@ -1,0 +1,302 @@
+//! A step that fills tables: runs the fill in a thread of its own and reports its progress as ticks.
+
+use crate::command::Message;
+use crate::event::{Event, OperationTick, Tick, Totals};
+use crate::fill::{self, FillProgress};
+use crate::job::{Engine, Fill, Job};
+use crate::program::table_name;
+use crate::record;
+use crate::run::{Ending, Step, Turn, target};
+use crate::session::fake::CPU_NS_PER_REPLY;
+use crate::session::live::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
+use crate::session::postgres::Target;
+use crate::shared::End;
+use crate::timeline::{Cut, Timeline, nanoseconds};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+/// The role and operation that a fill reports as.
+const ROLE: &str = "fill";
+const OPERATION: &str = "row";
+
+/// What the thread of a fill tells.
+#[derive(Debug)]
+pub enum FillNote {
+    /// A stream of the fill of this index has come so far.
+    Progress(usize, FillProgress),
+    /// All fills are done, or have failed; rows that the server has kept.
+    End(Result<u64, String>),
+}
+
+/// What a fill has come to.
+struct Account {
+    timeline: Timeline,
+    /// Rows by fill, table and stream.
+    rows: BTreeMap<(usize, usize, usize), u64>,
+    connected: BTreeSet<u32>,
+    told: u64,
+    cpu_ns: u64,
+}
+
+impl Account {
+    fn rows(&self) -> u64 {
+        self.rows.values().sum()
+    }
+}
+
+impl Step<'_> {
+    /// Runs the fills of a job.
+    pub(crate) fn fill(&mut self) -> Ending {
+        let target = match (self.job.engine, &self.job.server) {
+            (Engine::Postgres, Some(server)) => match target(server) {
+                Ok(target) => Some(target),
+                Err(reason) => return Ending::before_start(End::Failed(reason)),
+            },
+            _ => None,
+        };
+        self.write(Event::Ready {
+            mono_ns: monotonic_ns(),
+            connections: 0,
+            threads: 0,
+            setup_us: 0,
+        });
+        if !self.wait_for_go() {
+            return Ending::before_start(End::Stopped("stopped before the start".to_owned()));
+        }
+        let start_ns = monotonic_ns();
+        self.write(Event::Started {
+            mono_ns: start_ns,
+            unix_ns: start_ns + unix_ahead_ns(),
+        });
+        self.write(Event::WindowOpen { mono_ns: start_ns });
+        let mut account = Account {
+            timeline: Timeline::new(&self.job.stop, start_ns),
+            rows: BTreeMap::new(),
+            connected: BTreeSet::new(),
+            told: 0,
+            cpu_ns: process_cpu_ns(),
+        };
+        let (end, end_ns) = match target {
+            Some(target) => (self.fill_server(target, &mut account), monotonic_ns()),
+            None => self.fill_fake(&mut account, start_ns),
+        };
+        if let Some(cut) = account.timeline.close(end_ns) {
+            self.fill_tick(&mut account, cut);
+        }
+        let done = (end == End::Done).then_some(end_ns);
+        self.write(Event::WindowClose {
+            mono_ns: end_ns,
+            active_ns: account.timeline.active_ns(),
+            ended: BTreeMap::from([(ROLE.to_owned(), vec![done])]),
+            clients_end_ns: vec![done; self.job.clients as usize],
+        });
+        while !self.caller.stop && !self.job.autostart {
+            if let Turn::Abort = self.turn(None) {
+                break;
+            }
+        }
+        let rows = account.rows();
+        let totals = Totals {
+            count: rows,
+            rows,
+            ..Totals::default()
+        };
+        let fake = self.job.engine == Engine::Fake;
+        Ending {
+            end,
+            mono_ns: if fake { end_ns } else { monotonic_ns() },
+            totals: BTreeMap::from([(ROLE.to_owned(), totals)]),
+            cpu_us: if fake {
+                rows * CPU_NS_PER_REPLY / 1000
+            } else {
+                process_cpu_ns() / 1000
+            },
+            threads: Vec::new(),
+        }
+    }
+
+    /// Fills over a server's connections.
+    fn fill_server(&mut self, target: Target, account: &mut Account) -> End {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (job, messages, stopped) = (self.job.clone(), self.sender.clone(), Arc::clone(&stop));
+        let thread = std::thread::Builder::new().name("fill".to_owned());
+        if let Err(error) = thread.spawn(move || fill_all(&job, &target, &stopped, &messages)) {
+            return End::Failed(error.to_string());
+        }
+        loop {
+            let left_ns = account.timeline.wake_ns().saturating_sub(monotonic_ns());
+            match self.turn(Some(Instant::now() + Duration::from_nanos(left_ns))) {
+                Turn::Fill(FillNote::Progress(fill, progress)) => {
+                    self.progress(account, fill, progress);
+                }
+                Turn::Fill(FillNote::End(Err(reason))) => return End::Failed(reason),
+                Turn::Fill(FillNote::End(Ok(_))) if stop.load(Ordering::Relaxed) => {
+                    return End::Stopped("stopped by the caller".to_owned());
+                }
+                Turn::Fill(FillNote::End(Ok(rows))) => return self.verdict(rows),
+                Turn::Abort => return End::Stopped("given up by a signal".to_owned()),
+                _ => {}
+            }
+            let now_ns = monotonic_ns();
+            while account.timeline.boundary_ns() <= now_ns {
+                let cut = account.timeline.cut();
+                self.fill_tick(account, cut);
+            }
+            let limit = account
+                .timeline
+                .limit_ns()
+                .is_some_and(|limit_ns| limit_ns <= now_ns);
+            if self.caller.stop || limit {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether the server has kept all rows.
+    fn verdict(&self, rows: u64) -> End {
+        let expected = expected_rows(self.job);
+        if rows == expected {
+            End::Done
+        } else {
+            End::Failed(format!("the server kept {rows} of {expected} rows"))
+        }
+    }
+
+    fn progress(&self, account: &mut Account, fill: usize, progress: FillProgress) {
+        let FillProgress {
+            table,
+            stream,
+            rows,
+            server_pid,
+        } = progress;
+        account.rows.insert((fill, table, stream), rows);
+        if server_pid != 0 && account.connected.insert(server_pid) {
+            let connection = u32::try_from(account.connected.len() - 1).unwrap_or(u32::MAX);
+            self.write(Event::Connected {
+                mono_ns: monotonic_ns(),
+                role: ROLE.to_owned(),
+                client: 0,
+                connection,
+                server_pid,
+            });
+        }
+    }
+
+    fn fill_tick(&self, account: &mut Account, cut: Cut) {
+        let rows = account.rows();
+        let new = rows - account.told;
+        let cpu_ns = match self.job.engine {
+            Engine::Fake => account.cpu_ns + new * CPU_NS_PER_REPLY,
+            Engine::Postgres => process_cpu_ns(),
+        };
+        let empty = empty_histogram();
+        let operation = OperationTick {
+            count: new,
+            rows: new,
+            max_us: 0,
+            errors: BTreeMap::new(),
+            retries: 0,
+            response: empty.clone(),
+            service: empty,
+        };
+        self.write(Event::Tick(Tick {
+            mono_ns: cut.end_ns,
+            tick: cut.number,
+            active_ns: cut.active_ns,
+            measured: cut.measured,
+            role: ROLE.to_owned(),
+            per_client: vec![[new, new, 0, 0]],
+            operations: BTreeMap::from([(OPERATION.to_owned(), operation)]),
+            late_us_max: 0,
+            backlog: 0,
+            cpu_us: (cpu_ns - account.cpu_ns) / 1000,
+        }));
+        (account.told, account.cpu_ns) = (rows, cpu_ns);
+    }
+
+    /// The fake's fill: rows at the rate of its service time, on its clock.
+    fn fill_fake(&self, account: &mut Account, start_ns: u64) -> (End, u64) {
+        let fake = self.job.fake.clone().unwrap_or_default();
+        let row_us = *fake.service_us.get(OPERATION).unwrap_or(&fake.default_us);
+        let (mut done, mut began_ns) = (0, start_ns);
+        for fill in &self.job.fills {
+            let rows = fill.rows * u64::from(self.job.tables[&fill.table]);
+            let all_ns = nanoseconds(rows as f64 * row_us / 1e6 / f64::from(fill.streams)).max(1);
+            let end_ns = began_ns + all_ns;
+            while account.timeline.boundary_ns() < end_ns {
+                let cut = account.timeline.cut();
+                let part =
+                    u128::from(rows) * u128::from(cut.end_ns - began_ns) / u128::from(all_ns);
+                account
+                    .rows
+                    .insert((0, 0, 0), done + u64::try_from(part).unwrap_or(rows));
+                self.fill_tick(account, cut);
+            }
+            done += rows;
+            account.rows.insert((0, 0, 0), done);
+            began_ns = end_ns;
+        }
+        (End::Done, began_ns)
+    }
+}
+
+/// The rows that a job's fills make.
+fn expected_rows(job: &Job) -> u64 {
+    job.fills
+        .iter()
+        .map(|fill| fill.rows * u64::from(job.tables[&fill.table]))
+        .sum()
+}
+
+/// Runs the fills one after the other, each over all its tables.
+fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Message>) {
+    let tell = |note| {
+        // Where the step has given the fill up, nobody listens.
+        let _ = messages.send(Message::Fill(note));
+    };
+    let mut rows = 0;
+    for (index, fill) in job.fills.iter().enumerate() {
+        let progress = |progress| tell(FillNote::Progress(index, progress));
+        match fill::run(
+            fill,
+            &job.values,
+            target,
+            job.seed,
+            &names(job, fill),
+            stop,
+            progress,
+        ) {
+            Ok(totals) => rows += totals.rows,
+            Err(error) => {
+                tell(FillNote::End(Err(error.to_string())));
+                return;
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    tell(FillNote::End(Ok(rows)));
+}
+
+fn names(job: &Job, fill: &Fill) -> Vec<String> {
+    (0..job.tables[&fill.table])
+        .map(|number| table_name(&fill.table, number))
+        .collect()
+}
+
+/// A histogram of nothing in the form of events.
+fn empty_histogram() -> String {
+    let mut bytes = Vec::new();
+    if let Ok(histogram) = record::histogram() {
+        // Writing to memory does not fail.
+        let _ = V2DeflateSerializer::new().serialize(&histogram, &mut bytes);
+    }
+    STANDARD.encode(bytes)
+}

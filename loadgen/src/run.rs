@@ -1,0 +1,454 @@
+//! Running a step from its job to its last event: sets up the workers, takes commands, and says how it ended.
+
+mod close;
+mod workers;
+
+use crate::command::{Do, Message};
+use crate::event::{Event, Status, ThreadUse, Totals};
+use crate::fill_step;
+use crate::job::{Engine, Job, Server};
+use crate::layout::{self, WorkerLayout};
+use crate::program::Compiled;
+use crate::record::TickRecord;
+use crate::session::live::{monotonic_ns, process_cpu_ns};
+use crate::session::postgres::{Target, resolve};
+use crate::shared::{End, Phase};
+use crate::worker::{Closed, Note, Output};
+use crate::writer::Writer;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use workers::Workers;
+
+/// How long operations in flight may take after a signal, or when the caller has gone.
+const DRAIN_MAX: Duration = Duration::from_secs(60);
+
+/// What this generator is, for its first event.
+#[derive(Debug, Clone)]
+pub struct Build {
+    /// The package's version.
+    pub version: String,
+    /// The commit it was built from; none outside git.
+    pub commit: Option<String>,
+}
+
+impl Build {
+    /// The first event.
+    #[must_use]
+    pub fn hello(&self) -> Event {
+        Event::Hello {
+            mono_ns: monotonic_ns(),
+            protocol: crate::job::PROTOCOL,
+            version: self.version.clone(),
+            commit: self.commit.clone(),
+            profile: if cfg!(debug_assertions) {
+                "debug"
+            } else {
+                "release"
+            }
+            .to_owned(),
+            pid: std::process::id(),
+        }
+    }
+}
+
+/// Runs a valid job; writes its events after `hello`. Commands and signals come by `messages`, which the step's own
+/// threads use too.
+#[must_use]
+pub fn run(
+    job: &Job,
+    messages: (Sender<Message>, &Receiver<Message>),
+    output: Box<dyn Write + Send>,
+) -> Status {
+    let (sender, receiver) = messages;
+    let code = Arc::new(Compiled::new(job));
+    let threads = if job.engine == Engine::Fake {
+        1
+    } else {
+        layout::threads(job)
+    };
+    let workers = layout::layout(job, threads);
+    let (spares, spare_ends): (Vec<_>, Vec<_>) = workers.iter().map(|_| channel()).unzip();
+    let (output_sender, output_end) = channel();
+    let writer = Writer::new(Arc::clone(&code), output, spares.clone());
+    let lost = sender.clone();
+    let writer = std::thread::spawn(move || {
+        if let Err(error) = writer.run(&output_end) {
+            let _ = lost.send(Message::OutputLost(error.to_string()));
+        }
+    });
+    let mut step = Step {
+        job,
+        sender,
+        receiver,
+        output: output_sender,
+        caller: Caller::default(),
+    };
+    let ending = if job.fills.is_empty() {
+        step.load(&code, &workers, &spares, spare_ends)
+    } else {
+        step.fill()
+    };
+    let status = step.done(ending);
+    let _ = step.output.send(Output::End);
+    // It has written all, or has failed before.
+    let _ = writer.join();
+    status
+}
+
+/// How a step ended, and what `done` says of it.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) end: End,
+    pub(crate) mono_ns: u64,
+    pub(crate) totals: BTreeMap<String, Totals>,
+    pub(crate) cpu_us: u64,
+    pub(crate) threads: Vec<ThreadUse>,
+}
+
+impl Ending {
+    /// The end of a step that did nothing.
+    pub(crate) fn before_start(end: End) -> Self {
+        Self {
+            end,
+            mono_ns: monotonic_ns(),
+            totals: BTreeMap::new(),
+            cpu_us: process_cpu_ns() / 1000,
+            threads: Vec::new(),
+        }
+    }
+}
+
+/// What the caller has asked for so far.
+#[derive(Debug, Default)]
+pub(crate) struct Caller {
+    go: bool,
+    pub(crate) stop: bool,
+    resume: bool,
+    signals: u32,
+    /// When operations in flight are given up.
+    deadline: Option<Instant>,
+}
+
+/// A step in its course.
+pub(crate) struct Step<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) sender: Sender<Message>,
+    receiver: &'a Receiver<Message>,
+    output: Sender<Output>,
+    pub(crate) caller: Caller,
+}
+
+/// What a message means beyond what the caller wants.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// The caller wants something else now.
+    Caller(Option<Do>),
+    /// A worker's note.
+    Note(usize, Note),
+    /// A fill's.
+    Fill(fill_step::FillNote),
+    /// Nothing has come in the time given.
+    Timeout,
+    /// Operations in flight are to be given up.
+    Abort,
+}
+
+impl Step<'_> {
+    pub(crate) fn write(&self, event: Event) {
+        // Where the writer has failed, a message says so.
+        let _ = self.output.send(Output::Event(event));
+    }
+
+    /// Waits for the next message, at most until `until`.
+    pub(crate) fn turn(&mut self, until: Option<Instant>) -> Turn {
+        let limit = [until, self.caller.deadline].into_iter().flatten().min();
+        let message = match limit {
+            None => self
+                .receiver
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
+            Some(limit) => self
+                .receiver
+                .recv_timeout(limit.saturating_duration_since(Instant::now())),
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(_)
+                if self
+                    .caller
+                    .deadline
+                    .is_some_and(|deadline| deadline <= Instant::now()) =>
+            {
+                return Turn::Abort;
+            }
+            Err(_) => return Turn::Timeout,
+        };
+        match message {
+            Message::Note(worker, note) => Turn::Note(worker, note),
+            Message::Fill(note) => Turn::Fill(note),
+            Message::Command(command) => {
+                match command {
+                    Do::Go => self.caller.go = true,
+                    Do::Stop => self.caller.stop = true,
+                    Do::Resume => self.caller.resume = true,
+                    Do::Pause => self.caller.resume = false,
+                }
+                Turn::Caller(Some(command))
+            }
+            Message::InputEnded if self.job.autostart => Turn::Caller(None),
+            Message::InputEnded | Message::OutputLost(_) => self.stop_soon(),
+            Message::BadCommand(error) => {
+                Self::complain(&error);
+                self.stop_soon()
+            }
+            Message::Signal => {
+                self.caller.signals += 1;
+                if self.caller.signals > 1 {
+                    return Turn::Abort;
+                }
+                self.stop_soon()
+            }
+        }
+    }
+
+    /// The caller will not wait for long.
+    fn stop_soon(&mut self) -> Turn {
+        self.caller.stop = true;
+        self.caller
+            .deadline
+            .get_or_insert_with(|| Instant::now() + DRAIN_MAX);
+        Turn::Caller(Some(Do::Stop))
+    }
+
+    fn complain(error: &str) {
+        eprintln!(
+            "dyno-loadgen: standard input: {error}; commands are {{\"do\": \"go\"|\"pause\"|\"resume\"|\"stop\"}}"
+        );
+    }
+
+    /// Whether the step may start, waits for it; false where it is to end instead.
+    pub(crate) fn wait_for_go(&mut self) -> bool {
+        while !self.caller.stop && !self.caller.go && !self.job.autostart {
+            if let Turn::Abort = self.turn(None) {
+                return false;
+            }
+        }
+        !self.caller.stop
+    }
+
+    fn done(&self, ending: Ending) -> Status {
+        let (status, reason) = match ending.end {
+            End::Done => (Status::Ok, None),
+            End::Stopped(reason) => (Status::Stopped, Some(reason)),
+            End::Failed(reason) => (Status::Failed, Some(reason)),
+        };
+        self.write(Event::Done {
+            mono_ns: ending.mono_ns,
+            status,
+            reason,
+            totals: ending.totals,
+            peak_rss_bytes: peak_rss_bytes(),
+            cpu_us: ending.cpu_us,
+            threads: ending.threads,
+        });
+        status
+    }
+
+    /// Runs the roles of a job.
+    fn load(
+        &mut self,
+        code: &Arc<Compiled>,
+        layouts: &[WorkerLayout],
+        spares: &[Sender<Box<TickRecord>>],
+        spare_ends: Vec<Receiver<Box<TickRecord>>>,
+    ) -> Ending {
+        let began = Instant::now();
+        raise_descriptor_limit();
+        let mut workers = match Workers::spawn(
+            self.job,
+            code,
+            layouts,
+            spares,
+            spare_ends,
+            &self.output,
+            &self.sender,
+        ) {
+            Ok(workers) => workers,
+            Err(reason) => return Ending::before_start(End::Failed(reason)),
+        };
+        if let Err(end) = self.wait_for_workers(layouts.len()) {
+            return Ending::before_start(end);
+        }
+        let fake = self.job.engine == Engine::Fake;
+        self.write(Event::Ready {
+            mono_ns: monotonic_ns(),
+            connections: layouts.iter().map(WorkerLayout::connections).sum(),
+            threads: layouts.len(),
+            setup_us: if fake {
+                0
+            } else {
+                u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
+            },
+        });
+        if !self.wait_for_go() {
+            workers.shared.command(Phase::Closing, monotonic_ns());
+            workers.join(code);
+            return Ending::before_start(End::Stopped("stopped before the start".to_owned()));
+        }
+        workers.shared.command(Phase::Running, monotonic_ns());
+        let Some(closed) = self.wait_for_close(&mut workers) else {
+            return Self::aborted(&workers);
+        };
+        let end_ns = closed
+            .iter()
+            .map(|closed| closed.end_ns)
+            .max()
+            .unwrap_or_default();
+        self.write(close::window_close(
+            self.job,
+            &workers.shared,
+            &closed,
+            end_ns,
+        ));
+        if !self.hold(&mut workers) {
+            return Self::aborted(&workers);
+        }
+        workers.shared.command(Phase::Closing, monotonic_ns());
+        let totals = workers.join(code);
+        let threads: Vec<_> = closed.iter().map(|closed| closed.thread).collect();
+        let fake_cpu_us = threads.iter().map(|thread| thread.cpu_us).sum();
+        Ending {
+            end: workers.shared.ended().unwrap_or(End::Done),
+            mono_ns: if fake { end_ns } else { monotonic_ns() },
+            totals,
+            cpu_us: if fake {
+                fake_cpu_us
+            } else {
+                process_cpu_ns() / 1000
+            },
+            threads,
+        }
+    }
+
+    fn aborted(workers: &Workers) -> Ending {
+        workers.shared.command(Phase::Aborting, monotonic_ns());
+        let reason =
+            "stopped by a signal or by the caller's end; operations in flight were given up";
+        Ending::before_start(match workers.shared.ended() {
+            Some(End::Failed(reason)) => End::Failed(reason),
+            _ => End::Stopped(reason.to_owned()),
+        })
+    }
+
+    fn wait_for_workers(&mut self, count: usize) -> Result<(), End> {
+        let mut ready = 0;
+        while ready < count {
+            match self.turn(None) {
+                Turn::Note(_, Note::Ready) => ready += 1,
+                Turn::Note(_, Note::Failed(reason)) => return Err(End::Failed(reason)),
+                Turn::Abort => return Err(End::Stopped("stopped while connecting".to_owned())),
+                _ if self.caller.stop => {
+                    return Err(End::Stopped("stopped while connecting".to_owned()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes commands on until all workers have closed the window; none where they are to be given up.
+    fn wait_for_close(&mut self, workers: &mut Workers) -> Option<Vec<Closed>> {
+        let mut closed: Vec<Option<Closed>> = vec![None; workers.count];
+        let mut paused = false;
+        let mut stopped = false;
+        while closed.iter().any(Option::is_none) {
+            let phase = workers.shared.phase();
+            match self.turn(None) {
+                Turn::Note(worker, Note::Closed(note)) => closed[worker] = Some(note),
+                Turn::Note(_, Note::Drained) => workers.drained += 1,
+                Turn::Note(_, Note::Paused) => paused = true,
+                Turn::Note(_, Note::Failed(reason)) => {
+                    workers.shared.end(monotonic_ns(), End::Failed(reason));
+                    return None;
+                }
+                Turn::Caller(Some(Do::Pause)) if phase == Phase::Running => {
+                    paused = false;
+                    workers.shared.command(Phase::Pausing, monotonic_ns());
+                }
+                Turn::Abort => return None,
+                _ => {}
+            }
+            if self.caller.stop && !stopped {
+                stopped = true;
+                workers.shared.command(Phase::Stopping, monotonic_ns());
+            } else if paused && self.caller.resume && !stopped {
+                (paused, self.caller.resume) = (false, false);
+                workers.shared.command(Phase::Running, monotonic_ns());
+            }
+        }
+        Some(closed.into_iter().flatten().collect())
+    }
+
+    /// Keeps the connections until the caller has read its counters and nothing is in flight; false to give up.
+    fn hold(&mut self, workers: &mut Workers) -> bool {
+        while workers.drained < workers.count || !(self.caller.stop || self.job.autostart) {
+            match self.turn(None) {
+                Turn::Note(_, Note::Drained) => workers.drained += 1,
+                Turn::Abort | Turn::Note(_, Note::Failed(_)) => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+}
+
+/// Where the job's server is, with its password.
+///
+/// # Errors
+/// Where the password is not to be found; one sentence.
+pub(crate) fn target(server: &Server) -> Result<Target, String> {
+    let mut target = Target {
+        host: server.host.clone(),
+        port: server.port,
+        user: server.user.clone(),
+        database: server.database.clone(),
+        password: None,
+        application_name: "dyno-loadgen".to_owned(),
+    };
+    target.password =
+        resolve(server.password.as_ref(), &target).map_err(|error| error.to_string())?;
+    Ok(target)
+}
+
+/// Lets the process have as many connections as it may.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, connecting says so.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
+}
+
+/// The most memory that this process has had resident; 0 where /proc does not tell.
+fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kilobytes = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| {
+            rest.trim()
+                .trim_end_matches("kB")
+                .trim()
+                .parse::<u64>()
+                .ok()
+        });
+    kilobytes.unwrap_or_default() * 1024
+}

@@ -1,0 +1,60 @@
+//! What the caller learns of a window that has closed: when each role and each client ended.
+
+use crate::event::Event;
+use crate::job::{Job, Per};
+use crate::shared::Shared;
+use crate::worker::Closed;
+use std::collections::BTreeMap;
+
+/// The event of the window's close.
+pub(super) fn window_close(job: &Job, shared: &Shared, closed: &[Closed], end_ns: u64) -> Event {
+    let clients = job.clients as usize;
+    let mut ended = BTreeMap::new();
+    let mut clients_end_ns: Vec<Option<u64>> = vec![None; clients];
+    for (index, role) in job.roles.iter().enumerate() {
+        let places = if role.per == Per::Client { clients } else { 1 };
+        let last: &mut Vec<Option<u64>> = ended
+            .entry(role.name.clone())
+            .or_insert_with(|| vec![None; places]);
+        for (_, client, last_ns, _) in groups(closed, index) {
+            let place = &mut last[*client as usize];
+            *place = (*place).max(*last_ns);
+        }
+    }
+    let stops: Vec<_> = (0..job.roles.len())
+        .filter(|role| shared.stops(*role))
+        .collect();
+    for (client, end_ns) in clients_end_ns.iter_mut().enumerate() {
+        let own = stops.iter().flat_map(|role| {
+            let of_step = job.roles[*role].per == Per::Step;
+            groups(closed, *role).filter(move |group| of_step || group.1 as usize == client)
+        });
+        // Where a role has not done its quota, the client has no end.
+        *end_ns = own
+            .map(|(.., last_ns, done)| last_ns.filter(|_| *done))
+            .try_fold(0, |latest, last_ns| Some(last_ns?.max(latest)));
+        *end_ns = end_ns.filter(|end_ns| *end_ns > 0);
+    }
+    let active_ns = closed
+        .iter()
+        .map(|closed| closed.active_ns)
+        .max()
+        .unwrap_or_default();
+    Event::WindowClose {
+        mono_ns: end_ns,
+        active_ns,
+        ended,
+        clients_end_ns,
+    }
+}
+
+/// What workers said of the groups of a role.
+fn groups(
+    closed: &[Closed],
+    role: usize,
+) -> impl Iterator<Item = &(usize, u32, Option<u64>, bool)> {
+    closed
+        .iter()
+        .flat_map(|closed| &closed.groups)
+        .filter(move |group| group.0 == role)
+}

@@ -1,0 +1,226 @@
+//! The worker threads of a step: starting them with their sessions, and what they did in all.
+
+use super::target;
+use crate::command::Message;
+use crate::event::{Event, Totals};
+use crate::job::{Engine, Job, Pace};
+use crate::layout::WorkerLayout;
+use crate::program::Compiled;
+use crate::record::TickRecord;
+use crate::session::fake::FakeSessions;
+use crate::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
+use crate::session::postgres::Target;
+use crate::session::{Opened, Sessions};
+use crate::shared::Shared;
+use crate::wake::Waker;
+use crate::worker::{Channels, Note, Output, RECORDS_PER_WORKER, Worker};
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread::JoinHandle;
+
+/// How late the kernel may let a worker wake, to save power: not at all.
+const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
+
+/// The worker threads of a step.
+pub(super) struct Workers {
+    pub(super) shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Vec<Totals>>>,
+    /// How many have nothing in flight any more.
+    pub(super) drained: usize,
+    pub(super) count: usize,
+}
+
+impl Workers {
+    /// Starts the worker threads; each connects by itself.
+    ///
+    /// # Errors
+    /// One sentence: no password, or no memory or descriptors.
+    pub(super) fn spawn(
+        job: &Job,
+        code: &Arc<Compiled>,
+        layouts: &[WorkerLayout],
+        spares: &[Sender<Box<TickRecord>>],
+        spare_ends: Vec<Receiver<Box<TickRecord>>>,
+        output: &Sender<Output>,
+        messages: &Sender<Message>,
+    ) -> Result<Self, String> {
+        let server = job
+            .server
+            .as_ref()
+            .filter(|_| job.engine == Engine::Postgres);
+        let target = server.map(target).transpose()?;
+        let wakers: Result<Vec<_>, _> = layouts.iter().map(|_| Waker::new()).collect();
+        let wakers = wakers.map_err(|error| error.to_string())?;
+        let shared = Arc::new(Shared::new(job, layouts, &wakers, unix_ahead_ns()));
+        let shape = code.shape(job);
+        let mut threads = Vec::new();
+        for (index, spare) in spare_ends.into_iter().enumerate() {
+            let record = || {
+                TickRecord::new(&shape)
+                    .map(Box::new)
+                    .map_err(|error| error.to_string())
+            };
+            for _ in 1..RECORDS_PER_WORKER {
+                let _ = spares[index].send(record()?);
+            }
+            let start = Start {
+                index,
+                job: job.clone(),
+                code: Arc::clone(code),
+                layout: layouts[index].clone(),
+                shared: Arc::clone(&shared),
+                target: target.clone(),
+                waker: wakers[index].clone(),
+                record: record()?,
+                channels: Channels {
+                    output: output.clone(),
+                    messages: messages.clone(),
+                    spare,
+                },
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{index}"));
+            threads.push(
+                thread
+                    .spawn(move || start.run())
+                    .map_err(|error| error.to_string())?,
+            );
+        }
+        Ok(Self {
+            shared,
+            threads,
+            drained: 0,
+            count: layouts.len(),
+        })
+    }
+
+    /// Waits for the threads' ends; what each role did in all.
+    pub(super) fn join(&mut self, code: &Compiled) -> BTreeMap<String, Totals> {
+        let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
+        for thread in self.threads.drain(..) {
+            for (role, part) in code.roles.iter().zip(thread.join().unwrap_or_default()) {
+                totals.entry(role.name.clone()).or_default().merge(part);
+            }
+        }
+        totals
+    }
+}
+
+/// What a worker thread starts with.
+struct Start {
+    index: usize,
+    job: Job,
+    code: Arc<Compiled>,
+    layout: WorkerLayout,
+    shared: Arc<Shared>,
+    target: Option<Target>,
+    waker: Waker,
+    record: Box<TickRecord>,
+    channels: Channels,
+}
+
+/// Tells when a thread panics, so that nobody waits for it.
+struct PanicGuard(usize, Sender<Message>);
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let note =
+                Note::Failed("a worker thread panicked; this is a bug of dyno-loadgen".to_owned());
+            let _ = self.1.send(Message::Note(self.0, note));
+        }
+    }
+}
+
+impl Start {
+    fn run(self) -> Vec<Totals> {
+        let _guard = PanicGuard(self.index, self.channels.messages.clone());
+        // Where the kernel refuses, timers are a little late.
+        let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
+        let mut opened = Vec::new();
+        let Some(target) = &self.target else {
+            let (sessions, prepared) = FakeSessions::open(
+                &self.job,
+                &self.code,
+                &self.layout,
+                monotonic_ns(),
+                self.waker.clone(),
+            );
+            for (index, prepared) in prepared.into_iter().enumerate() {
+                self.connected(index, &prepared);
+                opened.push(prepared);
+            }
+            return self.work(sessions, opened);
+        };
+        let outcome = LiveSessions::open(
+            &self.code,
+            &self.layout,
+            target,
+            self.blocks(),
+            self.waker.clone(),
+            |index, prepared| {
+                self.connected(index, &prepared);
+                opened.push(prepared);
+            },
+        );
+        match outcome {
+            Ok(sessions) => self.work(sessions, opened),
+            Err(reason) => {
+                let _ = self
+                    .channels
+                    .messages
+                    .send(Message::Note(self.index, Note::Failed(reason)));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Whether the one connection of this worker is always busy.
+    fn blocks(&self) -> bool {
+        let closed = |role: usize| matches!(self.job.roles[role].pace, Pace::Closed {});
+        self.layout.groups.iter().all(|group| closed(group.role))
+    }
+
+    fn connected(&self, index: usize, opened: &Opened) {
+        let groups = self.layout.groups.iter();
+        let of_roles = groups.flat_map(|group| {
+            let name = &self.job.roles[group.role].name;
+            group
+                .connections
+                .iter()
+                .map(move |connection| (name.as_str(), group.client, connection.number))
+        });
+        let of_probes = self
+            .layout
+            .probes
+            .iter()
+            .map(|client| ("probe", *client, *client));
+        if let Some((role, client, connection)) = of_roles.chain(of_probes).nth(index) {
+            let _ = self.channels.output.send(Output::Event(Event::Connected {
+                mono_ns: monotonic_ns(),
+                role: role.to_owned(),
+                client,
+                connection,
+                server_pid: opened.server_pid,
+            }));
+        }
+    }
+
+    fn work<S: Sessions>(self, sessions: S, opened: Vec<Opened>) -> Vec<Totals> {
+        let messages = self.channels.messages.clone();
+        let worker = Worker::new(
+            self.index,
+            &self.job,
+            self.code,
+            &self.layout,
+            self.shared,
+            sessions,
+            opened,
+            self.record,
+            self.channels,
+        );
+        let _ = messages.send(Message::Note(self.index, Note::Ready));
+        worker.run()
+    }
+}

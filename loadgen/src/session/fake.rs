@@ -1,0 +1,376 @@
+//! The fake: an in-process server whose answers and times follow from the job, on a clock that jumps to the next event.
+//!
+//! What is planted here (a service time, a stall, an error each so often) has an exact answer in the events.
+
+use super::postgres::{Captured, Reply, ServerError, SessionError};
+use super::{Command, Opened, Ready, Sent, Sessions};
+use crate::job::{Fake, Job};
+use crate::layout::WorkerLayout;
+use crate::program::Compiled;
+use crate::statement::{ParameterKind, Parameters};
+use crate::timeline::nanoseconds;
+use crate::value::{mix, name_part};
+use crate::wake::Waker;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// CPU that the generator is said to spend on an operation.
+pub const CPU_NS_PER_REPLY: u64 = 5_000;
+
+/// How long the fake takes to let a lost session in again.
+const RECONNECT_NS: u64 = 1_000_000;
+
+/// How long a pause lasts, as no time passes by itself.
+const PAUSE_NS: u64 = 1_000_000_000;
+
+/// The first of the process numbers that are given out; above what Linux gives.
+const FIRST_PID: u32 = 10_000_000;
+
+/// Requests in the order in which they were sent, with their sessions.
+pub type RequestLog = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
+
+/// A fake server and the sessions of the one worker that uses it.
+#[derive(Debug)]
+pub struct FakeSessions {
+    now_ns: u64,
+    start_ns: u64,
+    fake: Fake,
+    seed: u64,
+    statements: Box<[StatementPlan]>,
+    cursors: Box<[CursorPlan]>,
+    sessions: Box<[FakeSession]>,
+    events: BinaryHeap<Reverse<(u64, u64, usize, What)>>,
+    sequence: u64,
+    replies: u64,
+    next_pid: u32,
+    opened: Box<[Parameters]>,
+    waker: Waker,
+    /// Where requests are kept, for tests.
+    pub log: Option<RequestLog>,
+}
+
+#[derive(Debug)]
+struct StatementPlan {
+    service_ns: u64,
+    rows: u64,
+    /// Each so many executions end with this code.
+    errors: Vec<(u64, [u8; 5])>,
+    executions: u64,
+}
+
+#[derive(Debug)]
+struct CursorPlan {
+    service_ns: u64,
+    value: i64,
+}
+
+#[derive(Debug)]
+struct FakeSession {
+    /// Part of the seed of its jitter: the same whatever else runs.
+    identity: u64,
+    requests: u64,
+    output: Vec<u8>,
+    in_flight: Option<Sent>,
+    /// Counts its lives, so that replies to an earlier one are dropped.
+    life: u64,
+    lost: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Reply(u64),
+    Lost,
+    Reconnected,
+}
+
+impl FakeSessions {
+    /// The sessions of a worker whose clock stands at `now_ns`, and what each was prepared as.
+    #[must_use]
+    pub fn open(
+        job: &Job,
+        code: &Compiled,
+        layout: &WorkerLayout,
+        now_ns: u64,
+        waker: Waker,
+    ) -> (Self, Vec<Opened>) {
+        let fake = job.fake.clone().unwrap_or_default();
+        let service_ns =
+            |name: &str| nanoseconds(fake.service_us.get(name).unwrap_or(&fake.default_us) / 1e6);
+        let statements = job.statements.iter().map(|statement| StatementPlan {
+            service_ns: service_ns(&statement.name),
+            rows: *fake.rows.get(&statement.name).unwrap_or(&statement.rows),
+            errors: fake
+                .errors
+                .iter()
+                .filter(|error| error.statement == statement.name)
+                .filter_map(|error| Some((error.every, error.code.as_bytes().try_into().ok()?)))
+                .collect(),
+            executions: 0,
+        });
+        let cursors = job.cursors.iter().map(|cursor| CursorPlan {
+            service_ns: service_ns(&cursor.name),
+            value: *fake.cursor.get(&cursor.name).unwrap_or(&0),
+        });
+        let mut identities = Vec::new();
+        for group in &layout.groups {
+            let role = name_part(&job.roles[group.role].name);
+            identities.extend(
+                group
+                    .connections
+                    .iter()
+                    .map(|connection| (role, connection.number)),
+            );
+        }
+        identities.extend(
+            layout
+                .probes
+                .iter()
+                .map(|client| (name_part("probe"), *client)),
+        );
+        let session = |(role, number): &(u64, u32)| FakeSession {
+            identity: mix(job.seed, &[name_part(&job.step), *role, u64::from(*number)]),
+            requests: 0,
+            output: Vec::with_capacity(64 << 10),
+            in_flight: None,
+            life: 0,
+            lost: false,
+        };
+        let mut fake = Self {
+            now_ns,
+            start_ns: now_ns,
+            seed: name_part("jitter"),
+            statements: statements.collect(),
+            cursors: cursors.collect(),
+            sessions: identities.iter().map(session).collect(),
+            events: BinaryHeap::new(),
+            sequence: 0,
+            replies: 0,
+            next_pid: FIRST_PID,
+            opened: parameters(job, code),
+            fake,
+            waker,
+            log: None,
+        };
+        let opened = (0..fake.sessions.len()).map(|_| fake.opened()).collect();
+        (fake, opened)
+    }
+
+    fn opened(&mut self) -> Opened {
+        self.next_pid += 1;
+        Opened {
+            server_pid: self.next_pid - 1,
+            parameters: self.opened.clone(),
+        }
+    }
+
+    fn at(&mut self, time_ns: u64, session: usize, what: What) {
+        self.sequence += 1;
+        self.events
+            .push(Reverse((time_ns, self.sequence, session, what)));
+    }
+
+    /// When a request of `service_ns` completes: later by what a stall holds it up.
+    fn completion_ns(&self, sent_ns: u64, service_ns: u64) -> u64 {
+        let mut end_ns = sent_ns + service_ns;
+        for stall in &self.fake.stalls {
+            let from_ns = self.start_ns + nanoseconds(stall.at_s);
+            let until_ns = from_ns + nanoseconds(stall.for_s);
+            if (from_ns..until_ns).contains(&end_ns) {
+                end_ns = until_ns + (end_ns - from_ns.max(sent_ns));
+            }
+        }
+        end_ns
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a positive time in ns fits"
+    )]
+    fn jittered(&mut self, session: usize, service_ns: u64) -> u64 {
+        let session = &mut self.sessions[session];
+        session.requests += 1;
+        if self.fake.jitter == 0.0 {
+            return service_ns;
+        }
+        let random = mix(self.seed, &[session.identity, session.requests]) as f64 / u64::MAX as f64;
+        (service_ns as f64 * (1.0 + self.fake.jitter * (2.0 * random - 1.0))).round() as u64
+    }
+
+    fn answer(&mut self, sent: Sent, reply: &mut Reply) {
+        if let Sent::Statement(index) = sent {
+            let plan = &mut self.statements[index];
+            plan.executions += 1;
+            let planted = plan
+                .errors
+                .iter()
+                .find(|(every, _)| plan.executions.is_multiple_of(*every));
+            match planted {
+                Some((_, code)) => {
+                    reply.error = Some(ServerError {
+                        code: *code,
+                        message: "planted by the fake".to_owned(),
+                    });
+                }
+                None => reply.rows = plan.rows,
+            }
+        }
+    }
+}
+
+/// The parameters of each statement: integers in eight bytes, the rest as text.
+fn parameters(job: &Job, code: &Compiled) -> Box<[Parameters]> {
+    let kind = |source: Option<usize>| match source.map(|index| job.values[index].format) {
+        None | Some(crate::job::Format::Integer) => ParameterKind::Int8,
+        Some(_) => ParameterKind::Text,
+    };
+    (0..job.statements.len())
+        .map(|index| {
+            let sources = code.statement(index, 0).sources();
+            Parameters::new(sources.into_iter().map(kind).collect())
+        })
+        .collect()
+}
+
+impl Sessions for FakeSessions {
+    const COMMANDS_AT_TICKS: bool = true;
+
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns
+    }
+
+    fn command_ns(&mut self, command: Command, at_ns: u64) -> u64 {
+        match command {
+            Command::Go => {
+                self.now_ns = self.now_ns.max(at_ns);
+                self.start_ns = self.now_ns;
+                if let Some(lost_at_s) = self.fake.lost_at_s {
+                    for session in 0..self.sessions.len() {
+                        self.at(self.start_ns + nanoseconds(lost_at_s), session, What::Lost);
+                    }
+                }
+            }
+            Command::Resume => self.now_ns += PAUSE_NS,
+            Command::Pause | Command::Stop => {}
+        }
+        self.now_ns
+    }
+
+    fn process_cpu_ns(&mut self) -> u64 {
+        self.replies * CPU_NS_PER_REPLY
+    }
+
+    fn thread_cpu_ns(&mut self) -> u64 {
+        self.replies * CPU_NS_PER_REPLY
+    }
+
+    fn output(&mut self, session: usize) -> &mut Vec<u8> {
+        &mut self.sessions[session].output
+    }
+
+    fn send(&mut self, session: usize, sent: Sent, now_ns: u64) -> Result<(), SessionError> {
+        if self.sessions[session].lost {
+            return Err(SessionError::Lost(
+                "the fake has lost the connection".to_owned(),
+            ));
+        }
+        if let Some(log) = &self.log {
+            let request = (session, self.sessions[session].output.clone());
+            log.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        }
+        let service_ns = match sent {
+            Sent::Statement(index) => self.statements[index].service_ns,
+            Sent::Cursor(index) => self.cursors[index].service_ns,
+            Sent::Rollback => nanoseconds(self.fake.default_us / 1e6),
+        };
+        let service_ns = self.jittered(session, service_ns).max(1);
+        self.sessions[session].in_flight = Some(sent);
+        let life = self.sessions[session].life;
+        self.at(
+            self.completion_ns(now_ns, service_ns),
+            session,
+            What::Reply(life),
+        );
+        Ok(())
+    }
+
+    fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
+        let replies = |events: &BinaryHeap<Reverse<(u64, u64, usize, What)>>| {
+            events
+                .iter()
+                .any(|Reverse((.., what))| matches!(what, What::Reply(_)))
+        };
+        let next_ns = self
+            .events
+            .peek()
+            .map_or(u64::MAX, |Reverse((time_ns, ..))| *time_ns);
+        let target_ns = next_ns.min(until_ns);
+        if until_ns == u64::MAX && !replies(&self.events) {
+            // No time passes by itself: only a command can go on.
+            return self.waker.wait().map_err(SessionError::Io);
+        }
+        self.now_ns = self.now_ns.max(target_ns);
+        while let Some(Reverse((time_ns, _, session, what))) = self.events.peek().copied() {
+            if time_ns > self.now_ns {
+                break;
+            }
+            self.events.pop();
+            match what {
+                What::Reply(life) if life == self.sessions[session].life => {
+                    ready.push(Ready::Session(session));
+                }
+                What::Reply(_) => {}
+                What::Lost => {
+                    self.sessions[session].lost = true;
+                    self.sessions[session].life += 1;
+                    ready.push(Ready::Session(session));
+                }
+                What::Reconnected => {
+                    self.sessions[session].lost = false;
+                    let opened = self.opened();
+                    ready.push(Ready::Reconnected(session, Ok(opened)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError> {
+        if self.sessions[session].lost {
+            return Err(SessionError::Lost(
+                "the fake has lost the connection".to_owned(),
+            ));
+        }
+        let Some(sent) = self.sessions[session].in_flight else {
+            return Ok(false);
+        };
+        self.replies += 1;
+        self.answer(sent, reply);
+        Ok(true)
+    }
+
+    fn take_captured(&mut self, session: usize) -> Captured {
+        match self.sessions[session].in_flight {
+            Some(Sent::Cursor(index)) => Captured {
+                columns: vec!["cursor".to_owned()],
+                rows: vec![vec![Some(self.cursors[index].value.to_string())]],
+                ..Captured::default()
+            },
+            Some(Sent::Statement(_)) => Captured {
+                columns: vec!["fake".to_owned()],
+                rows: vec![vec![Some("row".to_owned())]],
+                notices: vec!["the fake did it".to_owned()],
+                ..Captured::default()
+            },
+            Some(Sent::Rollback) | None => Captured::default(),
+        }
+    }
+
+    fn reconnect(&mut self, session: usize) {
+        self.sessions[session].in_flight = None;
+        self.at(self.now_ns + RECONNECT_NS, session, What::Reconnected);
+    }
+
+    fn close(&mut self) {}
+}

@@ -1,0 +1,436 @@
+//! Sessions over sockets and the system's clock: epoll, level-triggered, with time limits in nanoseconds.
+
+use super::postgres::{Captured, PostgresSession, ReadBuffer, Reply, SessionError, Target};
+use super::{Command, Opened, Ready, Sent, Sessions};
+use crate::job::Protocol;
+use crate::layout::WorkerLayout;
+use crate::program::Compiled;
+use crate::statement::Parameters;
+use crate::wake::Waker;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to let a session in.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a lost session is tried to be made anew.
+const RECONNECT_SECONDS_MAX: Duration = Duration::from_secs(60);
+
+/// The distance of two tries.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a worker with one connection stays in a receive; by then it looks at ticks and commands.
+const BLOCKED_RECEIVE_MAX: Duration = Duration::from_millis(20);
+
+/// Events taken from the kernel at once.
+const EVENTS_MAX: usize = 256;
+
+/// What the waker's events are marked with.
+const WAKER_MARK: u64 = u64::MAX;
+
+/// What a session is made for.
+#[derive(Debug, Clone)]
+struct Purpose {
+    /// The role's index; none for a probe.
+    role: Option<usize>,
+    table: u32,
+}
+
+/// A connection of a worker, or the place of a lost one.
+#[derive(Debug)]
+struct Slot {
+    session: Option<PostgresSession>,
+    purpose: Purpose,
+    /// An error met while sending went on in the background.
+    error: Option<SessionError>,
+    in_flight: bool,
+    writing: bool,
+}
+
+/// The sessions of one worker.
+pub struct LiveSessions {
+    slots: Vec<Slot>,
+    epoll: OwnedFd,
+    waker: Waker,
+    buffer: ReadBuffer,
+    events: Vec<Event>,
+    /// One session that is always busy: its receive waits, which is cheaper than epoll and a receive.
+    blocking: bool,
+    target: Target,
+    code: Arc<Compiled>,
+    reconnecting: usize,
+    reconnects: (Sender<Reconnect>, Receiver<Reconnect>),
+}
+
+type Reconnect = (usize, Result<(PostgresSession, Opened), SessionError>);
+
+/// CLOCK_MONOTONIC in nanoseconds.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// What the wall clock (CLOCK_REALTIME) is ahead of CLOCK_MONOTONIC, in nanoseconds.
+#[must_use]
+pub fn unix_ahead_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Realtime)).saturating_sub(monotonic_ns())
+}
+
+/// CPU that this process has spent, in nanoseconds.
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+impl LiveSessions {
+    /// Connects and prepares all sessions of a worker; `opened` is called with each one's index as soon as it is in.
+    ///
+    /// # Errors
+    /// One sentence that names the role and statement.
+    pub fn open(
+        code: &Arc<Compiled>,
+        layout: &WorkerLayout,
+        target: &Target,
+        blocking: bool,
+        waker: Waker,
+        mut opened: impl FnMut(usize, Opened),
+    ) -> Result<Self, String> {
+        let text = |error: SessionError| error.to_string();
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| text(error.into()))?;
+        let mut sessions = Self {
+            slots: Vec::new(),
+            epoll,
+            waker,
+            buffer: ReadBuffer::new(),
+            events: Vec::with_capacity(EVENTS_MAX),
+            blocking: blocking && layout.connections() == 1,
+            target: target.clone(),
+            code: Arc::clone(code),
+            reconnecting: 0,
+            reconnects: channel(),
+        };
+        epoll::add(
+            &sessions.epoll,
+            &sessions.waker,
+            EventData::new_u64(WAKER_MARK),
+            EventFlags::IN,
+        )
+        .map_err(|error| text(error.into()))?;
+        for purpose in purposes(layout) {
+            let index = sessions.slots.len();
+            let (session, prepared) =
+                open_one(code, target, &purpose, Instant::now() + CONNECT_TIMEOUT)?;
+            sessions.slots.push(Slot {
+                session: None,
+                purpose,
+                error: None,
+                in_flight: false,
+                writing: false,
+            });
+            sessions.place(index, session).map_err(text)?;
+            opened(index, prepared);
+        }
+        Ok(sessions)
+    }
+
+    /// Takes a session into a slot.
+    fn place(&mut self, index: usize, mut session: PostgresSession) -> Result<(), SessionError> {
+        if self.blocking {
+            set_socket_timeout(&session, Timeout::Recv, Some(BLOCKED_RECEIVE_MAX))?;
+            session.set_blocking()?;
+        } else {
+            session.set_nonblocking()?;
+        }
+        epoll::add(
+            &self.epoll,
+            &session,
+            EventData::new_u64(index as u64),
+            EventFlags::IN,
+        )?;
+        let slot = &mut self.slots[index];
+        (slot.session, slot.error, slot.in_flight, slot.writing) =
+            (Some(session), None, false, false);
+        Ok(())
+    }
+
+    /// Watches whether the session can be written to, or stops it.
+    fn watch_writing(&mut self, index: usize, writing: bool) -> Result<(), SessionError> {
+        let slot = &mut self.slots[index];
+        if let Some(session) = &slot.session {
+            let flags = if writing {
+                EventFlags::IN | EventFlags::OUT
+            } else {
+                EventFlags::IN
+            };
+            epoll::modify(
+                &self.epoll,
+                session,
+                EventData::new_u64(index as u64),
+                flags,
+            )?;
+            slot.writing = writing;
+        }
+        Ok(())
+    }
+
+    /// Goes on sending what did not fit; an error shows at the next receive.
+    fn go_on_sending(&mut self, index: usize) {
+        let Some(session) = &mut self.slots[index].session else {
+            return;
+        };
+        let outcome = match session.flush() {
+            Ok(false) => return,
+            Ok(true) => self.watch_writing(index, false),
+            Err(error) => Err(error),
+        };
+        self.slots[index].error = outcome.err();
+    }
+
+    fn take_reconnected(&mut self, ready: &mut Vec<Ready>) {
+        while let Ok((index, outcome)) = self.reconnects.1.try_recv() {
+            self.reconnecting -= 1;
+            let outcome =
+                outcome.and_then(|(session, opened)| self.place(index, session).map(|()| opened));
+            ready.push(Ready::Reconnected(index, outcome));
+        }
+    }
+
+    fn lose(&mut self, index: usize) {
+        self.slots[index].session = None;
+        self.slots[index].in_flight = false;
+    }
+}
+
+fn purposes(layout: &WorkerLayout) -> Vec<Purpose> {
+    let of_groups = layout.groups.iter().flat_map(|group| {
+        let role = Some(group.role);
+        group.connections.iter().map(move |connection| Purpose {
+            role,
+            table: connection.table,
+        })
+    });
+    of_groups
+        .chain(layout.probes.iter().map(|_| Purpose {
+            role: None,
+            table: 0,
+        }))
+        .collect()
+}
+
+/// Connects and prepares what the purpose needs.
+fn open_one(
+    code: &Compiled,
+    target: &Target,
+    purpose: &Purpose,
+    deadline: Instant,
+) -> Result<(PostgresSession, Opened), String> {
+    let timeout = deadline.saturating_duration_since(Instant::now());
+    let name = purpose.role.map_or("probe", |role| &code.roles[role].name);
+    let mut session = PostgresSession::connect(target, timeout)
+        .map_err(|error| format!("role `{name}`: {error}"))?;
+    let mut parameters = vec![Parameters::default(); code.needs.len()];
+    for index in purpose
+        .role
+        .map_or(&[][..], |role| &code.roles[role].statements)
+    {
+        let statement = code.statement(*index, purpose.table);
+        parameters[*index] =
+            prepare(code, &mut session, *index, purpose.table).map_err(|error| {
+                format!("role `{name}`, statement {}: {error}", statement.wire_name)
+            })?;
+    }
+    session.capture(code.capture || purpose.role.is_none());
+    let server_pid = session.server_pid();
+    Ok((
+        session,
+        Opened {
+            server_pid,
+            parameters: parameters.into(),
+        },
+    ))
+}
+
+fn prepare(
+    code: &Compiled,
+    session: &mut PostgresSession,
+    index: usize,
+    table: u32,
+) -> Result<Parameters, String> {
+    let statement = code.statement(index, table);
+    let oids = match statement.protocol {
+        Protocol::Simple => return Ok(Parameters::default()),
+        Protocol::Execute => {
+            return session
+                .query(&statement.prepare)
+                .map(|_| Parameters::default())
+                .map_err(|error| error.to_string());
+        }
+        Protocol::Extended => session.prepare("", &statement.sql),
+        Protocol::Prepared => session.prepare(&statement.wire_name, &statement.sql),
+    };
+    statement.parameters(&code.values, &oids.map_err(|error| error.to_string())?)
+}
+
+impl Sessions for LiveSessions {
+    const COMMANDS_AT_TICKS: bool = false;
+
+    #[inline]
+    fn now_ns(&mut self) -> u64 {
+        monotonic_ns()
+    }
+
+    fn command_ns(&mut self, _command: Command, at_ns: u64) -> u64 {
+        at_ns
+    }
+
+    fn process_cpu_ns(&mut self) -> u64 {
+        process_cpu_ns()
+    }
+
+    fn thread_cpu_ns(&mut self) -> u64 {
+        nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+    }
+
+    #[inline]
+    fn output(&mut self, session: usize) -> &mut Vec<u8> {
+        let slot = &mut self.slots[session];
+        match &mut slot.session {
+            Some(session) => session.output(),
+            None => unreachable!("the worker writes to sessions that it has"),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, session: usize, _sent: Sent, _now_ns: u64) -> Result<(), SessionError> {
+        let slot = &mut self.slots[session];
+        let Some(open) = &mut slot.session else {
+            return Err(SessionError::Lost("the connection is lost".to_owned()));
+        };
+        slot.in_flight = true;
+        if !open.flush()? {
+            self.watch_writing(session, true)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
+        if self.blocking && self.slots[0].in_flight && !self.slots[0].writing {
+            ready.push(Ready::Session(0));
+            return Ok(());
+        }
+        let timeout = (until_ns != u64::MAX).then(|| {
+            let left_ns = until_ns.saturating_sub(monotonic_ns());
+            Timespec {
+                tv_sec: (left_ns / 1_000_000_000).cast_signed(),
+                tv_nsec: (left_ns % 1_000_000_000).cast_signed(),
+            }
+        });
+        self.events.clear();
+        match epoll::wait(
+            &self.epoll,
+            spare_capacity(&mut self.events),
+            timeout.as_ref(),
+        ) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for place in 0..self.events.len() {
+            let Event { flags, data } = self.events[place];
+            let mark = data.u64();
+            if mark == WAKER_MARK {
+                self.waker.forget();
+                continue;
+            }
+            let index = usize::try_from(mark).unwrap_or(usize::MAX);
+            if flags.contains(EventFlags::OUT) {
+                self.go_on_sending(index);
+            }
+            if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP)
+                || self.slots[index].error.is_some()
+            {
+                ready.push(Ready::Session(index));
+            }
+        }
+        if self.reconnecting > 0 {
+            self.take_reconnected(ready);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError> {
+        let slot = &mut self.slots[session];
+        let Some(open) = &mut slot.session else {
+            return Ok(false);
+        };
+        let outcome = match slot.error.take() {
+            Some(error) => Err(error),
+            None => open.receive(&mut self.buffer, reply),
+        };
+        match outcome {
+            Ok(complete) => {
+                slot.in_flight &= !complete;
+                Ok(complete)
+            }
+            Err(error) => {
+                self.lose(session);
+                Err(error)
+            }
+        }
+    }
+
+    fn take_captured(&mut self, session: usize) -> Captured {
+        self.slots[session]
+            .session
+            .as_mut()
+            .map(PostgresSession::take_captured)
+            .unwrap_or_default()
+    }
+
+    fn reconnect(&mut self, session: usize) {
+        self.lose(session);
+        self.reconnecting += 1;
+        let (code, target, waker) = (
+            Arc::clone(&self.code),
+            self.target.clone(),
+            self.waker.clone(),
+        );
+        let (sender, purpose) = (
+            self.reconnects.0.clone(),
+            self.slots[session].purpose.clone(),
+        );
+        std::thread::spawn(move || {
+            let deadline = Instant::now() + RECONNECT_SECONDS_MAX;
+            let outcome = loop {
+                match open_one(&code, &target, &purpose, deadline) {
+                    Err(_) if Instant::now() + RECONNECT_PAUSE < deadline => {
+                        std::thread::sleep(RECONNECT_PAUSE);
+                    }
+                    outcome => break outcome.map_err(SessionError::Lost),
+                }
+            };
+            // Where the worker has ended meanwhile nobody minds.
+            let _ = sender.send((session, outcome));
+            waker.wake();
+        });
+    }
+
+    fn close(&mut self) {
+        for slot in &mut self.slots {
+            if let Some(session) = slot.session.take() {
+                session.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What a worker asks of the other side: sessions, and the clock that they live by.
+//!
+//! The worker is the same for all of them: [`live`] has sockets and the system's clock, [`fake`] an in-process server
+//! and a clock that jumps to the next event.
+
+pub mod fake;
+pub mod live;
+pub mod postgres;
+
+use crate::statement::Parameters;
+use postgres::{Captured, Reply, SessionError};
+
+/// What a request is, for the fake and for messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// A statement by its index.
+    Statement(usize),
+    /// The reading of a cursor by its index.
+    Cursor(usize),
+    /// A ROLLBACK after an error within a transaction.
+    Rollback,
+}
+
+/// Something that a worker has waited for.
+#[derive(Debug)]
+pub enum Ready {
+    /// The session has something to receive, or has been lost.
+    Session(usize),
+    /// The session has been made anew.
+    Reconnected(usize, Result<Opened, SessionError>),
+}
+
+/// A session that has been let in and prepared.
+#[derive(Debug)]
+pub struct Opened {
+    /// The server's process.
+    pub server_pid: u32,
+    /// By the statement's index; empty where the statement has none or is not sent here.
+    pub parameters: Box<[Parameters]>,
+}
+
+/// A caller's command that a worker takes its time from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Start.
+    Go,
+    /// Begin no further operation.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End the step.
+    Stop,
+}
+
+/// All sessions of one worker, by index, and their clock. One request at a time is in flight on each.
+pub trait Sessions {
+    /// Whether commands take effect at ticks only, as the clock runs ahead of the real one.
+    const COMMANDS_AT_TICKS: bool;
+
+    /// Now, in nanoseconds of CLOCK_MONOTONIC.
+    fn now_ns(&mut self) -> u64;
+
+    /// When a command that the caller gave at `at_ns` of the real clock counts by this clock.
+    fn command_ns(&mut self, command: Command, at_ns: u64) -> u64;
+
+    /// CPU that the whole process has spent.
+    fn process_cpu_ns(&mut self) -> u64;
+
+    /// CPU that this worker has spent.
+    fn thread_cpu_ns(&mut self) -> u64;
+
+    /// The buffer of a session's next request, which the caller clears.
+    fn output(&mut self, session: usize) -> &mut Vec<u8>;
+
+    /// Sends what is in the buffer.
+    ///
+    /// # Errors
+    /// `Lost` where the connection is gone.
+    fn send(&mut self, session: usize, sent: Sent, now_ns: u64) -> Result<(), SessionError>;
+
+    /// Waits until something is ready or `until_ns` has come (`u64::MAX`: without limit) or a command has been given.
+    ///
+    /// # Errors
+    /// Where the operating system refuses to wait.
+    fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError>;
+
+    /// Receives what is there; true when `reply` is complete.
+    ///
+    /// # Errors
+    /// `Lost` or `Protocol`: the session is over.
+    fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError>;
+
+    /// What the session has kept of its last replies: for cursors and jobs with `capture`.
+    fn take_captured(&mut self, session: usize) -> Captured;
+
+    /// Makes a lost session anew; ends with [`Ready::Reconnected`].
+    fn reconnect(&mut self, session: usize);
+
+    /// Closes all sessions.
+    fn close(&mut self);
+}

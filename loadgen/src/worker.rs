@@ -1,0 +1,307 @@
+//! A worker: the connections of some clients, what they do and when. One thread each.
+//!
+//! The worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
+//! `state` (what it keeps), `operation` (begin, send, reply, complete), `cursor`, `time` (ticks, pauses, the end).
+
+mod cursor;
+mod operation;
+mod state;
+mod time;
+
+use crate::command::Message;
+use crate::event::{Event, ThreadUse, Totals};
+use crate::job::Job;
+use crate::layout::WorkerLayout;
+use crate::pace::Line;
+use crate::program::Compiled;
+use crate::record::{Code, Shape, TickRecord};
+use crate::session::postgres::Reply;
+use crate::session::{Opened, Ready, Sessions};
+use crate::shared::{End, Phase, Shared};
+use crate::timeline::Timeline;
+use cursor::Probe;
+use state::{Connection, Group, Waiting};
+
+pub(crate) use operation::ERRORS_WRITTEN_MAX;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// What a worker has for the writer.
+#[derive(Debug)]
+pub enum Output {
+    /// An event as it is.
+    Event(Event),
+    /// A tick of the worker of this number.
+    Tick(usize, Box<TickRecord>),
+    /// Nothing comes any more.
+    End,
+}
+
+/// What a worker tells the thread that runs the step.
+#[derive(Debug)]
+pub enum Note {
+    /// All sessions are prepared.
+    Ready,
+    /// The sessions cannot be had.
+    Failed(String),
+    /// All workers are quiet.
+    Paused,
+    /// The window is closed.
+    Closed(Closed),
+    /// Nothing is in flight any more.
+    Drained,
+}
+
+/// What a worker knows when the window closes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closed {
+    /// When the window closed.
+    pub end_ns: u64,
+    /// The window's active time.
+    pub active_ns: u64,
+    /// By group: role, client, the last completion, and whether it has done its quota.
+    pub groups: Vec<(usize, u32, Option<u64>, bool)>,
+    /// What the thread spent.
+    pub thread: ThreadUse,
+}
+
+/// Where a worker sends to.
+#[derive(Debug)]
+pub struct Channels {
+    /// Events and ticks.
+    pub output: Sender<Output>,
+    /// To the thread that runs the step.
+    pub messages: Sender<Message>,
+    /// Records that come back empty.
+    pub spare: Receiver<Box<TickRecord>>,
+}
+
+/// Records that a worker begins with: one that it fills, and those on their way to the writer and back.
+pub const RECORDS_PER_WORKER: usize = 3;
+
+/// What a worker does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Waits for the step to start.
+    Waiting,
+    /// Makes load.
+    Running,
+    /// Begins nothing; waits for what is in flight.
+    Pausing,
+    /// Is quiet.
+    Paused,
+    /// The window is closed; waits for what is in flight.
+    Draining,
+    /// Holds its connections until it may close them.
+    Holding,
+}
+
+/// A worker thread's state.
+pub struct Worker<S: Sessions> {
+    index: usize,
+    sessions: S,
+    code: Arc<Compiled>,
+    shared: Arc<Shared>,
+    channels: Channels,
+    shape: Shape,
+    stop: crate::job::Stop,
+    role_of_step: Box<[bool]>,
+    connections: Vec<Connection>,
+    groups: Vec<Group>,
+    /// Groups whose pace has a schedule, so that time alone can start something.
+    timed: Vec<usize>,
+    lines: Vec<Line>,
+    waiting: Vec<Waiting>,
+    probes: Vec<Probe>,
+    /// By client: groups that end it, where roles without a quota stop with it.
+    client_left: Vec<u32>,
+    mode: Mode,
+    timeline: Timeline,
+    record: Box<TickRecord>,
+    totals: Vec<Totals>,
+    /// By role and code: errors that were written.
+    written: BTreeMap<(usize, Code), u32>,
+    reply: Reply,
+    /// The clock as it was read last.
+    now_ns: u64,
+    start_ns: u64,
+    pause_ns: u64,
+    paused_total_ns: u64,
+    cpu: time::Cpu,
+    /// Operations in flight or waiting for a cursor, and cursors being read.
+    busy: usize,
+    /// Groups that may have something to start.
+    due_groups: Vec<usize>,
+}
+
+impl<S: Sessions> Worker<S> {
+    /// A worker of a valid job with its sessions in the layout's order: groups' connections, then probes.
+    #[must_use]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a part of its own, used once"
+    )]
+    pub fn new(
+        index: usize,
+        job: &Job,
+        code: Arc<Compiled>,
+        layout: &WorkerLayout,
+        shared: Arc<Shared>,
+        sessions: S,
+        opened: Vec<Opened>,
+        record: Box<TickRecord>,
+        channels: Channels,
+    ) -> Self {
+        let shape = code.shape(job);
+        let parts = state::build(job, layout, opened);
+        let probes = cursor::probes(job, &code, layout, &parts.connections);
+        Self {
+            index,
+            sessions,
+            stop: job.stop.clone(),
+            role_of_step: job
+                .roles
+                .iter()
+                .map(|role| role.per == crate::job::Per::Step)
+                .collect(),
+            client_left: state::client_left(job, layout, &shared),
+            connections: parts.connections,
+            timed: (0..parts.groups.len())
+                .filter(|group| !parts.groups[*group].closed)
+                .collect(),
+            groups: parts.groups,
+            lines: parts.lines,
+            waiting: parts.waiting,
+            probes,
+            mode: Mode::Waiting,
+            timeline: Timeline::new(&job.stop, 0),
+            record,
+            totals: vec![Totals::default(); job.roles.len()],
+            written: BTreeMap::new(),
+            reply: Reply::default(),
+            now_ns: 0,
+            start_ns: 0,
+            pause_ns: 0,
+            paused_total_ns: 0,
+            cpu: time::Cpu::default(),
+            busy: 0,
+            due_groups: Vec::with_capacity(layout.groups.len() * 2),
+            shape,
+            code,
+            shared,
+            channels,
+        }
+    }
+
+    /// Runs the step to its end and closes the sessions; what each role did in all.
+    pub fn run(mut self) -> Vec<Totals> {
+        let mut ready = Vec::with_capacity(self.connections.len() + self.probes.len());
+        while !self.finished() {
+            let until_ns = self.wake_ns();
+            if let Err(error) = self.sessions.wait(until_ns, &mut ready) {
+                self.shared.end(self.now_ns, End::Failed(error.to_string()));
+                break;
+            }
+            for ready in ready.drain(..) {
+                self.take(ready);
+            }
+            self.on_time();
+        }
+        self.sessions.close();
+        self.totals
+    }
+
+    fn finished(&mut self) -> bool {
+        match self.shared.phase() {
+            Phase::Aborting => true,
+            Phase::Closing => self.mode == Mode::Holding || self.mode == Mode::Waiting,
+            _ => false,
+        }
+    }
+
+    /// When the worker has something to do by itself.
+    fn wake_ns(&self) -> u64 {
+        match self.mode {
+            Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
+            Mode::Pausing => self.timeline.wake_ns(),
+            Mode::Running => {
+                let lines = self
+                    .timed
+                    .iter()
+                    .filter_map(|group| self.group_wake_ns(&self.groups[*group]));
+                let until_ns = self.timeline.wake_ns().min(self.cpu.wake_ns());
+                lines.fold(until_ns, u64::min)
+            }
+        }
+    }
+
+    #[inline]
+    fn group_wake_ns(&self, group: &Group) -> Option<u64> {
+        if group.course.ended() || (group.idle.is_empty() && group.partner.is_none()) {
+            return None;
+        }
+        self.lines[group.line].wake_ns()
+    }
+
+    /// Takes what a session has.
+    #[inline]
+    fn take(&mut self, ready: Ready) {
+        match ready {
+            Ready::Session(session) if session < self.connections.len() => self.receive(session),
+            Ready::Session(session) => self.receive_cursor(session - self.connections.len()),
+            Ready::Reconnected(session, outcome) => self.reconnected(session, outcome),
+        }
+        self.start_due();
+    }
+
+    /// Does what time and commands ask for.
+    #[inline]
+    fn on_time(&mut self) {
+        self.now_ns = self.sessions.now_ns();
+        if self.mode == Mode::Running || self.mode == Mode::Pausing {
+            self.pass_time(self.now_ns, true);
+        } else if self.mode == Mode::Paused && self.shared.end_ns() != u64::MAX {
+            self.close_window();
+        }
+        if self.mode == Mode::Running {
+            self.start_waiting();
+            self.admit();
+            self.start_due();
+        }
+        if !S::COMMANDS_AT_TICKS || !matches!(self.mode, Mode::Running | Mode::Pausing) {
+            self.obey();
+        }
+        self.quieten();
+    }
+
+    /// Opens rounds of tied pairs and finds groups whose schedule has something due.
+    #[inline]
+    fn admit(&mut self) {
+        for place in 0..self.timed.len() {
+            let index = self.timed[place];
+            let group = &self.groups[index];
+            if group.course.ended() {
+                continue;
+            }
+            self.lines[group.line].admit(self.now_ns);
+            if !group.idle.is_empty() && self.lines[group.line].ready(group.member, self.now_ns) {
+                self.due_groups.push(index);
+            }
+        }
+    }
+
+    fn fail(&self, reason: String) {
+        self.shared.end(self.now_ns, End::Failed(reason));
+    }
+
+    fn note(&self, note: Note) {
+        // The step's thread outlives the workers, unless it has given them up.
+        let _ = self.channels.messages.send(Message::Note(self.index, note));
+    }
+
+    fn write(&self, event: Event) {
+        // The writer outlives the workers; where it has failed, the step is being stopped.
+        let _ = self.channels.output.send(Output::Event(event));
+    }
+}

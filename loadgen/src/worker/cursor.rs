@@ -1,0 +1,232 @@
+//! Cursors: numbers of a client that are read over a connection of its own and counted up in between.
+
+use super::state::{Connection, State};
+use super::{Mode, Worker};
+use crate::job::Job;
+use crate::layout::WorkerLayout;
+use crate::program::{Compiled, table_name};
+use crate::session::postgres::{Captured, encode};
+use crate::session::{Sent, Sessions};
+
+/// A client's cursors and the connection that reads them.
+#[derive(Debug)]
+pub(super) struct Probe {
+    pub(super) client: u32,
+    /// By the cursor's index: the SQL that reads it in the client's table.
+    sql: Box<[Box<[u8]>]>,
+    values: Box<[Value]>,
+    /// The cursor that is being read.
+    reading: Option<usize>,
+    /// Connections that wait for a reading, in the order in which they came.
+    waiting: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Value {
+    number: i64,
+    /// Generations since it was read; none before the first reading.
+    since: Option<u64>,
+}
+
+/// The probes of a worker's clients.
+pub(super) fn probes(
+    job: &Job,
+    code: &Compiled,
+    layout: &WorkerLayout,
+    connections: &[Connection],
+) -> Vec<Probe> {
+    let probe = |(place, client): (usize, &u32)| {
+        let user = connections
+            .iter()
+            .find(|connection| connection.probe == Some(place));
+        let table = user
+            .and_then(|user| {
+                Some(table_name(
+                    &job.roles[user.role].table.as_ref()?.of,
+                    user.table,
+                ))
+            })
+            .unwrap_or_default();
+        Probe {
+            client: *client,
+            sql: code
+                .cursors
+                .iter()
+                .map(|cursor| cursor.sql(&table).into_bytes().into())
+                .collect(),
+            values: vec![Value::default(); code.cursors.len()].into(),
+            reading: None,
+            waiting: Vec::with_capacity(connections.len()),
+        }
+    };
+    layout.probes.iter().enumerate().map(probe).collect()
+}
+
+impl<S: Sessions> Worker<S> {
+    /// Whether a statement can be generated now; else its operation waits for a reading that has been asked for.
+    #[inline]
+    pub(super) fn cursors_ready(&mut self, index: usize, statement: usize) -> bool {
+        let needs = &self.code.needs[statement];
+        let Some(place) = self.connections[index].probe.filter(|_| !needs.is_empty()) else {
+            return true;
+        };
+        let operation = &self.connections[index].operation;
+        if operation.step < operation.generated {
+            return true;
+        }
+        let probe = &self.probes[place];
+        let stale = needs
+            .iter()
+            .copied()
+            .find(|cursor| match probe.values[*cursor].since {
+                None => true,
+                Some(since) => {
+                    let advanced = self.code.advances[statement].contains(cursor);
+                    advanced && since > self.code.cursors[*cursor].resync_every
+                }
+            });
+        match stale {
+            None => true,
+            Some(cursor) => {
+                self.connections[index].state = State::AwaitsCursor;
+                self.probes[place].waiting.push(index);
+                self.read_cursor(place, cursor);
+                false
+            }
+        }
+    }
+
+    fn read_cursor(&mut self, place: usize, cursor: usize) {
+        let probe = &mut self.probes[place];
+        if probe.reading.is_some() {
+            return;
+        }
+        probe.reading = Some(cursor);
+        self.busy += 1;
+        let session = self.connections.len() + place;
+        let out = self.sessions.output(session);
+        out.clear();
+        let mark = encode::simple_begin(out);
+        out.extend_from_slice(&probe.sql[cursor]);
+        encode::simple_end(out, mark);
+        self.now_ns = self.sessions.now_ns();
+        if let Err(error) = self
+            .sessions
+            .send(session, Sent::Cursor(cursor), self.now_ns)
+        {
+            self.probe_failed(place, &error.to_string());
+        }
+    }
+
+    /// Gives a statement the cursors' values, as they are or, in a further try, as they were; and counts the generation.
+    #[inline]
+    pub(super) fn use_cursors(&mut self, index: usize, statement: usize) {
+        let connection = &mut self.connections[index];
+        let Some(place) = connection.probe else {
+            return;
+        };
+        if connection.operation.step < connection.operation.generated {
+            return;
+        }
+        for cursor in &self.code.needs[statement] {
+            let number = self.probes[place].values[*cursor].number;
+            connection.draw.cursors[*cursor] = number;
+            connection.cursors[*cursor].get_or_insert(number);
+        }
+    }
+
+    /// Counts the cursors up after a statement has been generated.
+    #[inline]
+    pub(super) fn advance_cursors(&mut self, index: usize, statement: usize) {
+        let connection = &mut self.connections[index];
+        let Some(place) = connection.probe else {
+            return;
+        };
+        let again = connection.operation.step < connection.operation.generated;
+        for cursor in &self.code.advances[statement] {
+            let advance = self.code.cursors[*cursor].advance;
+            connection.draw.cursors[*cursor] =
+                connection.draw.cursors[*cursor].saturating_add(advance);
+            if !again {
+                let value = &mut self.probes[place].values[*cursor];
+                value.number = value.number.saturating_add(advance);
+                value.since = value.since.map(|since| since + 1);
+            }
+        }
+    }
+
+    /// Takes a reply of a probe's connection.
+    pub(super) fn receive_cursor(&mut self, place: usize) {
+        let session = self.connections.len() + place;
+        self.reply.clear();
+        match self.sessions.receive(session, &mut self.reply) {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(error) => {
+                self.probe_failed(place, &error.to_string());
+                return;
+            }
+        }
+        self.now_ns = self.sessions.now_ns();
+        let captured = self.sessions.take_captured(session);
+        let Some(cursor) = self.probes[place].reading.take() else {
+            return;
+        };
+        self.busy -= 1;
+        let outcome = match self.reply.error.take() {
+            Some(error) => Err(error.to_string()),
+            None => number(&captured),
+        };
+        match outcome {
+            Ok(number) => {
+                self.probes[place].values[cursor] = Value {
+                    number,
+                    since: Some(0),
+                };
+                let mut waiting = std::mem::take(&mut self.probes[place].waiting);
+                for index in waiting.drain(..) {
+                    self.go_on(index);
+                }
+                // Connections that still wait have put themselves into the new list; the old one's room is kept.
+                waiting.append(&mut self.probes[place].waiting);
+                self.probes[place].waiting = waiting;
+            }
+            Err(error) => {
+                let name = &self.code.cursors[cursor].name;
+                self.fail(format!("cursor `{name}`: {error}"));
+                self.give_up_waiting(place);
+            }
+        }
+    }
+
+    fn probe_failed(&mut self, place: usize, error: &str) {
+        if self.probes[place].reading.take().is_some() {
+            self.busy -= 1;
+        }
+        if self.mode != Mode::Holding {
+            self.fail(format!(
+                "the connection that reads cursors of client {}: {error}",
+                self.probes[place].client
+            ));
+        }
+        self.give_up_waiting(place);
+    }
+
+    /// Ends the operations that wait for a reading that will not come.
+    fn give_up_waiting(&mut self, place: usize) {
+        for index in std::mem::take(&mut self.probes[place].waiting) {
+            self.finish(index);
+        }
+    }
+}
+
+/// The first column of the first row; 0 where there is none or it is NULL.
+fn number(captured: &Captured) -> Result<i64, String> {
+    match captured.rows.first().and_then(|row| row.first()) {
+        None | Some(None) => Ok(0),
+        Some(Some(text)) => text
+            .trim()
+            .parse()
+            .map_err(|_| format!("`{text}` is no integer of 64 bits; let the SQL return one")),
+    }
+}

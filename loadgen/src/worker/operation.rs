@@ -1,0 +1,483 @@
+//! The course of an operation: begun when its pace allows it, sent statement by statement, completed, tried again or given up.
+
+use super::state::{Course, Operation, State};
+use super::{Mode, Worker};
+use crate::event::Event;
+use crate::job::{OnLost, Otherwise};
+use crate::program::Step;
+use crate::record::{Code, Times, TraceRecord, microseconds};
+use crate::session::postgres::{ServerError, SessionError, encode};
+use crate::session::{Opened, Sent, Sessions};
+
+/// Errors of one role and code that are written; all are counted.
+pub(crate) const ERRORS_WRITTEN_MAX: u32 = 20;
+
+/// The code that the loss of a connection counts as: connection_failure.
+const LOST_CODE: Code = *b"08006";
+
+impl<S: Sessions> Worker<S> {
+    /// Starts what can start in the groups that something has happened to.
+    #[inline]
+    pub(super) fn start_due(&mut self) {
+        while let Some(group) = self.due_groups.pop() {
+            while self.mode == Mode::Running && self.shared.end_ns() == u64::MAX {
+                let place = &mut self.groups[group];
+                if place.course != Course::Going
+                    || !self.lines[place.line].ready(place.member, self.now_ns)
+                {
+                    break;
+                }
+                let Some(index) = place.idle.pop_front() else {
+                    break;
+                };
+                self.begin(index);
+            }
+        }
+    }
+
+    /// Begins the next operation of an idle connection, which its line allows.
+    #[inline]
+    fn begin(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let group = &mut self.groups[connection.group];
+        let allowed_ns = self.lines[group.line].start(group.member, self.now_ns);
+        let due_ns = if group.closed {
+            allowed_ns.max(connection.completed_ns)
+        } else {
+            allowed_ns
+        };
+        self.due_groups.extend(group.partner);
+        connection.quota -= 1;
+        connection.operation = Operation {
+            number: connection.begun,
+            tries: 1,
+            due_ns,
+            statement_due_ns: due_ns,
+            ..Operation::default()
+        };
+        connection.begun += 1;
+        connection.cursors.fill(None);
+        connection.draw.begin(connection.operation.number);
+        connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
+        let role = &self.code.roles[connection.role];
+        if role.chooses() {
+            connection.operation.program = role.program(connection.draw.choose(role.weights()));
+        }
+        self.busy += 1;
+        self.go_on(index);
+    }
+
+    /// Runs an operation's program up to its next statement, and sends that.
+    #[inline]
+    pub(super) fn go_on(&mut self, index: usize) {
+        loop {
+            let connection = &mut self.connections[index];
+            let operation = &mut connection.operation;
+            let program = self.code.roles[connection.role].code(operation.program);
+            match program.steps.get(operation.step) {
+                Some(Step::Draw(value)) => {
+                    connection.draw.draw(&self.code.values, *value);
+                    operation.step += 1;
+                }
+                Some(Step::Send { statement, .. }) => {
+                    let statement = *statement;
+                    if self.cursors_ready(index, statement) {
+                        self.generate(index, statement);
+                    }
+                    return;
+                }
+                None => {
+                    self.complete(index);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Writes a statement into the session's buffer and sends it.
+    #[inline]
+    fn generate(&mut self, index: usize, statement: usize) {
+        self.use_cursors(index, statement);
+        let connection = &mut self.connections[index];
+        connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
+        let code = &self.code;
+        let out = self.sessions.output(index);
+        out.clear();
+        let encoded = code.statement(statement, connection.table).encode(
+            &code.values,
+            &mut connection.draw,
+            &connection.parameters[statement],
+            out,
+        );
+        self.advance_cursors(index, statement);
+        let connection = &mut self.connections[index];
+        connection.operation.generated = connection
+            .operation
+            .generated
+            .max(connection.operation.step + 1);
+        connection.state = State::InFlight;
+        if let Err(overflow) = encoded {
+            let name = &self.code.statement(statement, connection.table).wire_name;
+            self.fail(format!("statement {name}: {overflow}"));
+            self.finish(index);
+            return;
+        }
+        self.now_ns = self.sessions.now_ns();
+        let operation = &mut self.connections[index].operation;
+        operation.statement_sent_ns = self.now_ns;
+        if operation.sent_ns == 0 {
+            operation.sent_ns = self.now_ns;
+            let late_us = microseconds(self.now_ns.saturating_sub(operation.due_ns));
+            let role = &mut self.record.roles[self.connections[index].role];
+            role.late_us_max = role.late_us_max.max(late_us);
+        }
+        if let Err(error) = self
+            .sessions
+            .send(index, Sent::Statement(statement), self.now_ns)
+        {
+            self.lost(index, &error);
+        }
+    }
+
+    /// Takes what a connection has received.
+    #[inline]
+    pub(super) fn receive(&mut self, index: usize) {
+        self.reply.clear();
+        match self.sessions.receive(index, &mut self.reply) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.now_ns = self.sessions.now_ns();
+                if self.mode == Mode::Running || self.mode == Mode::Pausing {
+                    self.pass_time(self.now_ns, false);
+                }
+                match self.connections[index].state {
+                    State::InFlight => self.replied(index),
+                    State::RollingBack => self.rolled_back(index),
+                    State::Idle | State::AwaitsCursor | State::Done | State::Lost => {}
+                }
+            }
+            Err(error) => {
+                self.now_ns = self.sessions.now_ns();
+                self.lost(index, &error);
+            }
+        }
+    }
+
+    /// A statement's reply is complete.
+    #[inline]
+    fn replied(&mut self, index: usize) {
+        if self.code.capture {
+            self.write_captured(index);
+        }
+        if self.reply.error.is_some() {
+            self.refused(index);
+            return;
+        }
+        let counts = self.counts();
+        let connection = &mut self.connections[index];
+        let operation = &mut connection.operation;
+        operation.rows += self.reply.rows;
+        let program = self.code.roles[connection.role].code(operation.program);
+        if program.transaction {
+            if let (
+                true,
+                Step::Send {
+                    operation: statement,
+                    ..
+                },
+            ) = (counts, program.steps[operation.step])
+            {
+                let times = Times::new(
+                    operation.statement_due_ns,
+                    operation.statement_sent_ns,
+                    self.now_ns,
+                );
+                self.record.roles[connection.role].operations[statement]
+                    .complete(times, self.reply.rows);
+            }
+            operation.statement_due_ns = self.now_ns;
+        }
+        operation.step += 1;
+        self.go_on(index);
+    }
+
+    /// An operation has done its program.
+    #[inline]
+    fn complete(&mut self, index: usize) {
+        let counts = self.counts();
+        let connection = &mut self.connections[index];
+        let operation = &connection.operation;
+        let totals = &mut self.totals[connection.role];
+        totals.count += 1;
+        totals.rows += operation.rows;
+        if counts {
+            let program = self.code.roles[connection.role].code(operation.program);
+            let times = Times::new(operation.due_ns, operation.sent_ns, self.now_ns);
+            self.record.roles[connection.role].complete(
+                connection.client,
+                program.operation,
+                times,
+                operation.rows,
+            );
+        }
+        if self.code.trace {
+            self.trace(index, None);
+        }
+        self.finish(index);
+    }
+
+    /// An operation is over, however it went: its connection takes the next, or is done.
+    #[inline]
+    pub(super) fn finish(&mut self, index: usize) {
+        self.busy -= 1;
+        let connection = &mut self.connections[index];
+        connection.completed_ns = self.now_ns;
+        let group = &mut self.groups[connection.group];
+        if !matches!(self.mode, Mode::Draining | Mode::Holding) {
+            group.last_ns = Some(self.now_ns);
+        }
+        if connection.quota == 0 || group.course != Course::Going {
+            connection.state = State::Done;
+            let group = connection.group;
+            self.one_done(group);
+        } else {
+            connection.state = State::Idle;
+            group.idle.push_back(index);
+            self.due_groups.push(connection.group);
+        }
+    }
+
+    /// The server refused a statement: the operation is tried again, or given up.
+    #[cold]
+    fn refused(&mut self, index: usize) {
+        let Some(error) = self.reply.error.take() else {
+            return;
+        };
+        let connection = &mut self.connections[index];
+        let role = &self.code.roles[connection.role];
+        let again = role.retry.contains(&error.code)
+            && connection.operation.tries < role.tries
+            && !matches!(self.mode, Mode::Draining | Mode::Holding);
+        let fatal = !again && role.otherwise == Otherwise::FailStep;
+        let transaction = role.code(connection.operation.program).transaction;
+        self.count_error(index, &error, fatal);
+        if fatal {
+            let role = &self.code.roles[self.connections[index].role].name;
+            self.fail(format!("role `{role}`: the server answered: {error}"));
+        }
+        let connection = &mut self.connections[index];
+        connection.operation.failed = (!again).then_some(error.code);
+        if transaction {
+            // The server may be within a transaction that only a ROLLBACK ends.
+            connection.state = State::RollingBack;
+            let out = self.sessions.output(index);
+            out.clear();
+            let mark = encode::simple_begin(out);
+            out.extend_from_slice(b"ROLLBACK");
+            encode::simple_end(out, mark);
+            if let Err(error) = self.sessions.send(index, Sent::Rollback, self.now_ns) {
+                self.lost(index, &error);
+            }
+        } else {
+            self.rolled_back(index);
+        }
+    }
+
+    /// After an error nothing is left open: the operation begins anew, or has failed.
+    #[cold]
+    fn rolled_back(&mut self, index: usize) {
+        self.reply.error = None;
+        if let Some(code) = self.connections[index].operation.failed {
+            if self.code.trace {
+                self.trace(index, Some(code));
+            }
+            self.finish(index);
+            return;
+        }
+        let connection = &mut self.connections[index];
+        let operation = &mut connection.operation;
+        operation.tries += 1;
+        (operation.step, operation.rows) = (0, 0);
+        operation.statement_due_ns = self.now_ns;
+        connection.draw.begin(operation.number);
+        for (cursor, was) in connection.draw.cursors.iter_mut().zip(&connection.cursors) {
+            *cursor = was.unwrap_or(*cursor);
+        }
+        let role = connection.role;
+        let program = self.code.roles[role].code(operation.program).operation;
+        self.totals[role].retries += 1;
+        if self.counts() {
+            self.record.roles[role].operations[program].retries += 1;
+        }
+        self.go_on(index);
+    }
+
+    /// Counts an error and writes it, if not too many of its kind have been.
+    fn count_error(&mut self, index: usize, error: &ServerError, fatal: bool) {
+        let connection = &self.connections[index];
+        let role = connection.role;
+        let program = self.code.roles[role]
+            .code(connection.operation.program)
+            .operation;
+        self.totals[role].errors += 1;
+        if self.counts() {
+            self.record.roles[role].error(connection.client, program, error.code);
+        }
+        let written = self.written.entry((role, error.code)).or_default();
+        *written += 1;
+        if *written <= ERRORS_WRITTEN_MAX || fatal {
+            self.write(Event::Error {
+                mono_ns: self.now_ns,
+                role: self.code.roles[role].name.clone(),
+                client: connection.client,
+                connection: connection.number,
+                operation: self.code.roles[role].operations[program].clone(),
+                code: String::from_utf8_lossy(&error.code).into_owned(),
+                message: error.message.clone(),
+                fatal,
+            });
+        }
+    }
+
+    /// A connection is gone, with its operation if it had one.
+    #[cold]
+    pub(super) fn lost(&mut self, index: usize, error: &SessionError) {
+        let state = self.connections[index].state;
+        let over = self.mode == Mode::Holding || state == State::Lost;
+        if over || (state == State::Done && self.mode != Mode::Waiting) {
+            self.connections[index].state = State::Done;
+            return;
+        }
+        let role = &self.code.roles[self.connections[index].role];
+        let (name, fatal) = (role.name.clone(), role.on_lost == OnLost::FailStep);
+        let server = self.reply.error.take();
+        let code = server.map_or(LOST_CODE, |error| error.code);
+        let number = self.connections[index].number;
+        let busy = matches!(
+            state,
+            State::InFlight | State::RollingBack | State::AwaitsCursor
+        );
+        self.count_error(
+            index,
+            &ServerError {
+                code,
+                message: error.to_string(),
+            },
+            fatal,
+        );
+        if fatal {
+            self.fail(format!(
+                "role `{name}`: connection {number} was lost: {error}"
+            ));
+        }
+        if busy {
+            if self.code.trace {
+                self.trace(index, Some(code));
+            }
+            self.finish(index);
+        }
+        // What has just become idle has no session: it is out until it has one again.
+        let connection = &mut self.connections[index];
+        if connection.state == State::Idle {
+            connection.state = State::Lost;
+            self.groups[connection.group]
+                .idle
+                .retain(|idle| *idle != index);
+            if !fatal {
+                self.sessions.reconnect(index);
+            }
+        }
+    }
+
+    /// A lost connection has been made anew, or cannot be.
+    #[cold]
+    pub(super) fn reconnected(&mut self, index: usize, outcome: Result<Opened, SessionError>) {
+        let connection = &mut self.connections[index];
+        let name = self.code.roles[connection.role].name.clone();
+        let opened = match outcome {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.fail(format!(
+                    "role `{name}`: a lost connection could not be made anew: {error}"
+                ));
+                return;
+            }
+        };
+        connection.parameters = opened.parameters;
+        let (client, number, group) = (connection.client, connection.number, connection.group);
+        self.now_ns = self.sessions.now_ns();
+        self.write(Event::Connected {
+            mono_ns: self.now_ns,
+            role: name,
+            client,
+            connection: number,
+            server_pid: opened.server_pid,
+        });
+        let connection = &mut self.connections[index];
+        if connection.state == State::Lost {
+            connection.state = State::Idle;
+            self.groups[group].idle.push_back(index);
+            self.due_groups.push(group);
+        }
+    }
+
+    /// Keeps an operation for its event, unless it ended after the window's close.
+    #[cold]
+    fn trace(&mut self, index: usize, error: Option<Code>) {
+        if matches!(self.mode, Mode::Draining | Mode::Holding) {
+            return;
+        }
+        let connection = &self.connections[index];
+        let operation = &connection.operation;
+        self.record.trace.push(TraceRecord {
+            role: connection.role,
+            client: connection.client,
+            connection: connection.number,
+            operation: self.code.roles[connection.role]
+                .code(operation.program)
+                .operation,
+            number: operation.number,
+            due_ns: operation.due_ns,
+            start_ns: operation.sent_ns,
+            end_ns: self.now_ns,
+            rows: operation.rows,
+            error,
+        });
+    }
+
+    #[cold]
+    fn write_captured(&mut self, index: usize) {
+        let captured = self.sessions.take_captured(index);
+        let connection = &self.connections[index];
+        let operation = &connection.operation;
+        let role = &self.code.roles[connection.role];
+        let Some(Step::Send {
+            operation: statement,
+            ..
+        }) = role.code(operation.program).steps.get(operation.step)
+        else {
+            return;
+        };
+        self.write(Event::Captured {
+            mono_ns: self.now_ns,
+            role: role.name.clone(),
+            client: connection.client,
+            connection: connection.number,
+            statement: role.operations[*statement].clone(),
+            columns: captured.columns,
+            rows: captured.rows,
+            notices: captured.notices,
+        });
+    }
+
+    /// Whether what completes now counts in ticks.
+    #[inline]
+    fn counts(&self) -> bool {
+        matches!(self.mode, Mode::Running | Mode::Pausing) && self.timeline.counts(self.now_ns)
+    }
+}
+
+#[inline]
+fn unix_s(now_ns: u64, ahead_ns: u64) -> i64 {
+    ((now_ns + ahead_ns) / 1_000_000_000).cast_signed()
+}

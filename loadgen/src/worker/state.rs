@@ -1,0 +1,251 @@
+//! What a worker keeps of connections, groups and roles that wait for others.
+
+use crate::draw::Draw;
+use crate::job::{Job, Pace, Per};
+use crate::layout::{self, GroupLayout, WorkerLayout};
+use crate::pace::Line;
+use crate::session::Opened;
+use crate::shared::Shared;
+use crate::statement::Parameters;
+use std::collections::VecDeque;
+
+/// What a connection does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It can begin an operation.
+    Idle,
+    /// Its operation waits for the reading of a cursor.
+    AwaitsCursor,
+    /// A statement is in flight.
+    InFlight,
+    /// A ROLLBACK is in flight, after an error.
+    RollingBack,
+    /// It has done its quota, or its role has stopped.
+    Done,
+    /// It is being made anew.
+    Lost,
+}
+
+/// An operation in its course.
+#[derive(Debug, Default)]
+pub(super) struct Operation {
+    pub(super) number: u64,
+    pub(super) program: usize,
+    /// The instruction that comes, or whose reply is awaited.
+    pub(super) step: usize,
+    /// Instructions below this have been generated once: another try changes no cursor.
+    pub(super) generated: usize,
+    pub(super) tries: u32,
+    pub(super) due_ns: u64,
+    /// When its first statement was sent first; 0 before.
+    pub(super) sent_ns: u64,
+    pub(super) statement_due_ns: u64,
+    pub(super) statement_sent_ns: u64,
+    pub(super) rows: u64,
+    /// The error that a ROLLBACK follows.
+    pub(super) failed: Option<crate::record::Code>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) role: usize,
+    pub(super) client: u32,
+    pub(super) number: u32,
+    pub(super) table: u32,
+    pub(super) group: usize,
+    /// The place of its client's probe; none where its statements need no cursor.
+    pub(super) probe: Option<usize>,
+    pub(super) state: State,
+    /// Operations that it may still begin.
+    pub(super) quota: u64,
+    pub(super) begun: u64,
+    pub(super) completed_ns: u64,
+    pub(super) draw: Draw,
+    /// What cursors were when the operation needed them first.
+    pub(super) cursors: Box<[Option<i64>]>,
+    pub(super) parameters: Box<[Parameters]>,
+    pub(super) operation: Operation,
+}
+
+/// How far a group has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    /// It begins operations.
+    Going,
+    /// It begins no more, short of its quota or without one.
+    Stopping,
+    /// It was stopped, and nothing is in flight.
+    Stopped,
+    /// It has done its quota.
+    Done,
+}
+
+impl Course {
+    /// Whether all its connections are done.
+    pub(super) fn ended(self) -> bool {
+        matches!(self, Self::Stopped | Self::Done)
+    }
+}
+
+/// The connections of a role that share a client.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) role: usize,
+    pub(super) client: u32,
+    pub(super) line: usize,
+    /// Its place in a pair: 0 has the schedule, 1 is tied.
+    pub(super) member: usize,
+    /// The other group of a pair.
+    pub(super) partner: Option<usize>,
+    /// Whether its pace has no schedule: it is due at the previous completion where that is later.
+    pub(super) closed: bool,
+    pub(super) connections: Vec<usize>,
+    pub(super) idle: VecDeque<usize>,
+    /// Connections that are not done.
+    pub(super) left: usize,
+    pub(super) course: Course,
+    pub(super) has_quota: bool,
+    pub(super) last_ns: Option<u64>,
+}
+
+/// A line whose role has not started.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) line: usize,
+    /// Roles that must have ended.
+    pub(super) after: Vec<usize>,
+}
+
+/// The parts of a worker that its layout gives.
+pub(super) struct Parts {
+    pub(super) connections: Vec<Connection>,
+    pub(super) groups: Vec<Group>,
+    pub(super) lines: Vec<Line>,
+    pub(super) waiting: Vec<Waiting>,
+}
+
+/// Builds a worker's parts; every line waits until the step starts.
+pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Parts {
+    let mut parts = Parts {
+        connections: Vec::new(),
+        groups: Vec::new(),
+        lines: Vec::new(),
+        waiting: Vec::new(),
+    };
+    let mut opened = opened.into_iter();
+    for (index, group) in layout.groups.iter().enumerate() {
+        let first = parts.connections.len();
+        for connection in &group.connections {
+            let role = &job.roles[group.role].name;
+            let number = u64::from(connection.number);
+            parts.connections.push(Connection {
+                role: group.role,
+                client: group.client,
+                number: connection.number,
+                table: connection.table,
+                group: index,
+                probe: layout
+                    .probes
+                    .iter()
+                    .position(|client| *client == group.client)
+                    .filter(|_| layout::uses_cursors(job, group.role)),
+                state: State::Idle,
+                quota: connection.quota.unwrap_or(u64::MAX),
+                begun: 0,
+                completed_ns: 0,
+                draw: Draw::new(
+                    job.seed,
+                    &job.step,
+                    role,
+                    number,
+                    job.values.len(),
+                    job.cursors.len(),
+                ),
+                cursors: vec![None; job.cursors.len()].into(),
+                parameters: opened
+                    .next()
+                    .map(|opened| opened.parameters)
+                    .unwrap_or_default(),
+                operation: Operation::default(),
+            });
+        }
+        parts.groups.push(new_group(
+            job,
+            group,
+            (first..parts.connections.len()).collect(),
+        ));
+    }
+    add_lines(job, layout, &mut parts);
+    parts
+}
+
+fn new_group(job: &Job, layout: &GroupLayout, connections: Vec<usize>) -> Group {
+    let leader = job.tied_to(layout.role).unwrap_or(layout.role);
+    let closed = matches!(job.roles[leader].pace, Pace::Closed {});
+    Group {
+        role: layout.role,
+        client: layout.client,
+        line: 0,
+        member: 0,
+        partner: None,
+        closed,
+        left: connections.len(),
+        idle: VecDeque::with_capacity(connections.len()),
+        connections,
+        course: Course::Going,
+        has_quota: layout.quota().is_some(),
+        last_ns: None,
+    }
+}
+
+/// Gives each group its line, one for both of a pair.
+fn add_lines(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
+    for index in 0..parts.groups.len() {
+        let role = parts.groups[index].role;
+        if job.tied_to(role).is_some() {
+            continue;
+        }
+        let client = parts.groups[index].client;
+        let partner = parts
+            .groups
+            .iter()
+            .position(|other| other.client == client && job.tied_to(other.role) == Some(role));
+        let lead = partner.and_then(|partner| match job.roles[parts.groups[partner].role].pace {
+            Pace::Tied { lead, .. } => Some(lead),
+            _ => None,
+        });
+        let line = parts.lines.len();
+        parts
+            .lines
+            .push(layout::line(job, &layout.groups[index], lead));
+        parts.groups[index].line = line;
+        if let Some(partner) = partner {
+            parts.groups[index].partner = Some(partner);
+            let tied = &mut parts.groups[partner];
+            (tied.line, tied.member, tied.partner) = (line, 1, Some(index));
+        }
+        let after = &job.roles[role].after;
+        let after = (0..job.roles.len())
+            .filter(|other| after.contains(&job.roles[*other].name))
+            .collect();
+        parts.waiting.push(Waiting { line, after });
+    }
+}
+
+/// For each client the groups of this worker that end it; none where a role of the step is among those that end.
+pub(super) fn client_left(job: &Job, layout: &WorkerLayout, shared: &Shared) -> Vec<u32> {
+    let mut left = vec![0; job.clients as usize];
+    let by_client =
+        (0..job.roles.len()).all(|role| !shared.stops(role) || job.roles[role].per == Per::Client);
+    if by_client {
+        for group in layout
+            .groups
+            .iter()
+            .filter(|group| shared.stops(group.role))
+        {
+            left[group.client as usize] += 1;
+        }
+    }
+    left
+}

@@ -1,0 +1,352 @@
+//! What time and commands do to a worker: start, ticks, pauses, the window's close.
+
+use super::state::{Course, State};
+use super::{Closed, Mode, Note, Output, Worker};
+use crate::event::{Event, ThreadUse};
+use crate::record::TickRecord;
+use crate::session::{Command, Sessions};
+use crate::shared::{End, Phase};
+use crate::timeline::{Cut, Timeline};
+
+/// CPU of the process that ticks report, in nanoseconds: from the start on, without what pauses took.
+#[derive(Debug, Default)]
+pub(super) struct Cpu {
+    base: u64,
+    thread_base: u64,
+    excluded: u64,
+    paused_at: u64,
+    /// When the time ends that does not count after a pause.
+    settles_ns: Option<u64>,
+}
+
+impl Cpu {
+    pub(super) fn wake_ns(&self) -> u64 {
+        self.settles_ns.unwrap_or(u64::MAX)
+    }
+}
+
+impl<S: Sessions> Worker<S> {
+    /// Looks at what the caller wants.
+    pub(super) fn obey(&mut self) {
+        let (phase, at_ns) = (self.shared.phase(), self.shared.command_ns());
+        match (self.mode, phase) {
+            // A command that follows `go` closely takes effect after the start.
+            (Mode::Waiting, Phase::Running | Phase::Pausing | Phase::Stopping) => {
+                self.start(self.shared.go_ns());
+            }
+            (Mode::Running, Phase::Pausing) => {
+                self.pause_ns = self.sessions.command_ns(Command::Pause, at_ns);
+                self.mode = Mode::Pausing;
+            }
+            (Mode::Paused, Phase::Running) => self.resume(at_ns),
+            (Mode::Running | Mode::Pausing | Mode::Paused, Phase::Stopping) => {
+                let end_ns = self
+                    .sessions
+                    .command_ns(Command::Stop, at_ns)
+                    .max(self.start_ns);
+                self.shared
+                    .end(end_ns, End::Stopped("stopped by the caller".to_owned()));
+                self.close_window();
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, at_ns: u64) {
+        self.start_ns = self.sessions.command_ns(Command::Go, at_ns);
+        self.now_ns = self.start_ns;
+        self.timeline = Timeline::new(&self.stop, self.start_ns);
+        self.cpu.base = self.sessions.process_cpu_ns();
+        self.cpu.thread_base = self.sessions.thread_cpu_ns();
+        self.mode = Mode::Running;
+        if self.index == 0 {
+            let unix_ns = self.start_ns + self.shared.unix_ahead_ns;
+            self.write(Event::Started {
+                mono_ns: self.start_ns,
+                unix_ns,
+            });
+            if self.timeline.open_ns() == self.start_ns {
+                self.write(Event::WindowOpen {
+                    mono_ns: self.start_ns,
+                });
+            }
+        }
+        self.start_waiting();
+        self.start_due();
+    }
+
+    /// Starts the roles whose predecessors have ended on all clients.
+    #[inline]
+    pub(super) fn start_waiting(&mut self) {
+        let mut place = 0;
+        while place < self.waiting.len() {
+            let waiting = &self.waiting[place];
+            let ended = waiting
+                .after
+                .iter()
+                .map(|role| self.shared.role_ended_ns(*role));
+            let start_ns = ended
+                .into_iter()
+                .try_fold(self.start_ns, |latest, ended| Some(latest.max(ended?)));
+            match start_ns {
+                Some(start_ns) => {
+                    let line = self.waiting.swap_remove(place).line;
+                    self.start_line(line, start_ns);
+                }
+                None => place += 1,
+            }
+        }
+    }
+
+    fn start_line(&mut self, line: usize, start_ns: u64) {
+        self.lines[line].begin(start_ns);
+        for index in 0..self.groups.len() {
+            let group = &mut self.groups[index];
+            if group.line != line {
+                continue;
+            }
+            // A connection with a quota of nothing has nothing to begin, but has to be counted as done.
+            let connections = std::mem::take(&mut group.connections);
+            for connection in &connections {
+                self.connections[*connection].completed_ns = start_ns;
+                if self.connections[*connection].state == State::Lost {
+                    // It comes back by itself.
+                } else if self.connections[*connection].quota > 0 {
+                    self.groups[index].idle.push_back(*connection);
+                } else {
+                    self.connections[*connection].state = State::Done;
+                    self.one_done(index);
+                }
+            }
+            self.groups[index].connections = connections;
+            self.due_groups.push(index);
+        }
+    }
+
+    /// One connection of a group will begin nothing more.
+    pub(super) fn one_done(&mut self, index: usize) {
+        let group = &mut self.groups[index];
+        group.left -= 1;
+        if group.left > 0 || group.course.ended() {
+            return;
+        }
+        let stopping = group.course == Course::Stopping;
+        group.course = if stopping {
+            Course::Stopped
+        } else {
+            Course::Done
+        };
+        if matches!(self.mode, Mode::Draining | Mode::Holding) {
+            return;
+        }
+        let (role, client) = (group.role, group.client);
+        let ended_ns = group.last_ns.unwrap_or(self.now_ns);
+        self.shared.group_ended(role, ended_ns);
+        let left = &mut self.client_left[client as usize];
+        if self.shared.stops(role) && !stopping && *left > 0 {
+            *left -= 1;
+            if *left == 0 {
+                self.stop_client(client);
+            }
+        }
+    }
+
+    /// Stops the roles of a client that have no quota, as the roles that the step is about have ended for it.
+    fn stop_client(&mut self, client: u32) {
+        for index in 0..self.groups.len() {
+            let group = &self.groups[index];
+            if group.client == client && !group.has_quota && !self.role_of_step[group.role] {
+                self.stop_group(index);
+            }
+        }
+    }
+
+    fn stop_group(&mut self, index: usize) {
+        if self.groups[index].course == Course::Going {
+            self.groups[index].course = Course::Stopping;
+        }
+        while let Some(connection) = self.groups[index].idle.pop_front() {
+            self.connections[connection].state = State::Done;
+            self.one_done(index);
+        }
+    }
+
+    /// Ends the ticks, and the window, whose time has come: before `now_ns`, or at it too.
+    #[inline]
+    pub(super) fn pass_time(&mut self, now_ns: u64, inclusive: bool) {
+        loop {
+            let end_ns = self.shared.end_ns();
+            let next_ns = self.timeline.wake_ns().min(end_ns);
+            if next_ns > now_ns || (next_ns == now_ns && !inclusive) {
+                break;
+            }
+            if end_ns == next_ns {
+                self.close_window();
+                return;
+            }
+            if self.timeline.close_ns() == Some(next_ns) {
+                self.shared.end(next_ns, End::Done);
+            } else if self.timeline.limit_ns() == Some(next_ns) {
+                let reason = "`seconds_max` had passed before the quotas were done";
+                self.shared.end(next_ns, End::Stopped(reason.to_owned()));
+            } else {
+                self.tick();
+                if S::COMMANDS_AT_TICKS {
+                    self.obey();
+                }
+                if !matches!(self.mode, Mode::Running | Mode::Pausing) {
+                    return;
+                }
+            }
+        }
+        if self
+            .cpu
+            .settles_ns
+            .is_some_and(|settles_ns| settles_ns <= now_ns)
+        {
+            self.cpu.settles_ns = None;
+            let now_cpu_ns = self.sessions.process_cpu_ns();
+            self.cpu.excluded += now_cpu_ns.saturating_sub(self.cpu.paused_at);
+        }
+    }
+
+    fn tick(&mut self) {
+        let cut = self.timeline.cut();
+        let opens = cut.number == 0;
+        self.hand_over(cut);
+        if opens && self.index == 0 {
+            self.write(Event::WindowOpen {
+                mono_ns: cut.end_ns,
+            });
+        }
+    }
+
+    /// Gives the record to the writer and takes an empty one.
+    fn hand_over(&mut self, cut: Cut) {
+        for group in &self.groups {
+            let role = &mut self.record.roles[group.role];
+            if group.course == Course::Going {
+                role.backlog += self.lines[group.line].backlog(group.member, cut.end_ns);
+            }
+        }
+        self.record.cut = cut;
+        if self.index == 0 {
+            let spent_ns = self.sessions.process_cpu_ns().saturating_sub(self.cpu.base);
+            self.record.process_cpu_ns = spent_ns.saturating_sub(self.cpu.excluded);
+        }
+        let Some(empty) = self.empty_record() else {
+            return;
+        };
+        let full = std::mem::replace(&mut self.record, empty);
+        let _ = self.channels.output.send(Output::Tick(self.index, full));
+    }
+
+    /// A record that has come back, or a new one where the writer is far behind.
+    fn empty_record(&mut self) -> Option<Box<TickRecord>> {
+        if let Ok(record) = self.channels.spare.try_recv() {
+            return Some(record);
+        }
+        match TickRecord::new(&self.shape) {
+            Ok(record) => Some(Box::new(record)),
+            Err(error) => {
+                self.fail(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Ends the last tick and says what the caller needs of the window; no operation begins any more.
+    pub(super) fn close_window(&mut self) {
+        let mut end_ns = self.shared.end_ns();
+        if self.mode == Mode::Paused {
+            // Nothing has happened since all were quiet.
+            end_ns = end_ns.min(self.shared.paused_ns());
+        }
+        while self.timeline.boundary_ns() < end_ns {
+            self.tick();
+        }
+        if let Some(cut) = self.timeline.close(end_ns) {
+            self.hand_over(cut);
+        }
+        self.mode = Mode::Draining;
+        let groups = self.groups.iter();
+        let groups = groups.map(|group| {
+            let done = group.course == Course::Done;
+            (group.role, group.client, group.last_ns, done)
+        });
+        let spent_ns = self
+            .sessions
+            .thread_cpu_ns()
+            .saturating_sub(self.cpu.thread_base);
+        let passed_ns = end_ns
+            .saturating_sub(self.start_ns)
+            .saturating_sub(self.paused_total_ns);
+        let closed = Closed {
+            end_ns,
+            active_ns: self.timeline.active_ns(),
+            groups: groups.collect(),
+            thread: ThreadUse {
+                cpu_us: spent_ns / 1000,
+                busy_share: if passed_ns == 0 {
+                    0.0
+                } else {
+                    spent_ns as f64 / passed_ns as f64
+                },
+            },
+        };
+        self.note(Note::Closed(closed));
+        for index in 0..self.groups.len() {
+            self.stop_group(index);
+        }
+    }
+
+    /// Notices that nothing is in flight any more.
+    #[inline]
+    pub(super) fn quieten(&mut self) {
+        if self.busy > 0 {
+            return;
+        }
+        if self.mode == Mode::Pausing {
+            self.mode = Mode::Paused;
+            self.cpu.paused_at = self.sessions.process_cpu_ns();
+            if let Some(paused_ns) = self.shared.quiet(self.now_ns) {
+                self.write(Event::Paused { mono_ns: paused_ns });
+                self.note(Note::Paused);
+            }
+            // In the fake, the command that ends the pause may be there already.
+            self.obey();
+        } else if self.mode == Mode::Draining {
+            self.mode = Mode::Holding;
+            self.note(Note::Drained);
+        }
+    }
+
+    fn resume(&mut self, at_ns: u64) {
+        let paused_ns = self.shared.paused_ns();
+        let resumed_ns = self
+            .sessions
+            .command_ns(Command::Resume, at_ns)
+            .max(paused_ns);
+        self.timeline.resume(paused_ns, resumed_ns);
+        self.paused_total_ns += self.timeline.settled_ns() - paused_ns;
+        self.cpu.settles_ns = Some(self.timeline.settled_ns());
+        let shift_ns = resumed_ns.saturating_sub(self.pause_ns);
+        for line in &mut self.lines {
+            line.shift(shift_ns);
+        }
+        for connection in &mut self.connections {
+            connection.completed_ns += shift_ns;
+        }
+        self.mode = Mode::Running;
+        self.now_ns = resumed_ns;
+        if self.index == 0 {
+            self.write(Event::Resumed {
+                mono_ns: resumed_ns,
+            });
+        }
+        for index in 0..self.groups.len() {
+            self.due_groups.push(index);
+        }
+        self.start_due();
+    }
+}

@@ -1,0 +1,210 @@
+//! The thread that writes events: it merges the workers' ticks, serialises them and gives the records back.
+
+use crate::event::{Event, OperationTick, Tick};
+use crate::program::Compiled;
+use crate::record::{Code, OperationRecord, RoleRecord, TickRecord};
+use crate::worker::{ERRORS_WRITTEN_MAX, Output};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// Writes the events of a step.
+pub struct Writer {
+    code: Arc<Compiled>,
+    output: Box<dyn Write + Send>,
+    /// By worker: where its records go back to.
+    spares: Vec<Sender<Box<TickRecord>>>,
+    /// Ticks that some worker has not reached yet.
+    pending: BTreeMap<i64, Pending>,
+    serializer: V2DeflateSerializer,
+    buffer: Vec<u8>,
+    process_cpu_ns: u64,
+    errors: BTreeMap<(String, String), u32>,
+}
+
+/// The part of a tick that is there.
+struct Pending {
+    record: Box<TickRecord>,
+    /// The worker that the record belongs to.
+    owner: usize,
+    /// How many workers' parts are in it.
+    parts: usize,
+}
+
+impl Writer {
+    /// A writer for as many workers as there are `spares`.
+    #[must_use]
+    pub fn new(
+        code: Arc<Compiled>,
+        output: Box<dyn Write + Send>,
+        spares: Vec<Sender<Box<TickRecord>>>,
+    ) -> Self {
+        Self {
+            code,
+            output,
+            spares,
+            pending: BTreeMap::new(),
+            serializer: V2DeflateSerializer::new(),
+            buffer: Vec::new(),
+            process_cpu_ns: 0,
+            errors: BTreeMap::new(),
+        }
+    }
+
+    /// Writes everything up to [`Output::End`].
+    ///
+    /// # Errors
+    /// As the output's: then nobody reads any more.
+    pub fn run(mut self, input: &Receiver<Output>) -> io::Result<()> {
+        while let Ok(output) = input.recv() {
+            match output {
+                Output::Event(event) => self.event(&event)?,
+                Output::Tick(worker, record) => self.tick(worker, record)?,
+                Output::End => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        if let Event::Error {
+            role, code, fatal, ..
+        } = event
+        {
+            let written = self.errors.entry((role.clone(), code.clone())).or_default();
+            *written += 1;
+            if *written > ERRORS_WRITTEN_MAX && !fatal {
+                return Ok(());
+            }
+        }
+        event.write(&mut self.output)
+    }
+
+    fn tick(&mut self, worker: usize, mut record: Box<TickRecord>) -> io::Result<()> {
+        let number = record.cut.number;
+        if let Some(pending) = self.pending.get_mut(&number) {
+            pending.record.merge(&mut record);
+            pending.parts += 1;
+            self.give_back(worker, record);
+        } else {
+            self.pending.insert(
+                number,
+                Pending {
+                    record,
+                    owner: worker,
+                    parts: 1,
+                },
+            );
+        }
+        if self
+            .pending
+            .get(&number)
+            .is_none_or(|pending| pending.parts < self.spares.len())
+        {
+            return Ok(());
+        }
+        let Some(Pending { record, owner, .. }) = self.pending.remove(&number) else {
+            return Ok(());
+        };
+        let outcome = self.write_tick(&record);
+        self.give_back(owner, record);
+        outcome
+    }
+
+    fn give_back(&mut self, worker: usize, mut record: Box<TickRecord>) {
+        record.clear();
+        // A worker that has ended needs it no more.
+        let _ = self.spares[worker].send(record);
+    }
+
+    fn write_tick(&mut self, record: &TickRecord) -> io::Result<()> {
+        let code = Arc::clone(&self.code);
+        for trace in &record.trace {
+            let role = &code.roles[trace.role];
+            let event = Event::Operation {
+                mono_ns: trace.end_ns,
+                role: role.name.clone(),
+                client: trace.client,
+                connection: trace.connection,
+                operation: role.operations[trace.operation].clone(),
+                number: trace.number,
+                due_ns: trace.due_ns,
+                start_ns: trace.start_ns,
+                end_ns: trace.end_ns,
+                rows: trace.rows,
+                error: trace.error.map(text),
+            };
+            self.event(&event)?;
+        }
+        let cpu_us = record.process_cpu_ns.saturating_sub(self.process_cpu_ns) / 1000;
+        self.process_cpu_ns = record.process_cpu_ns;
+        for (role, counted) in code.roles.iter().zip(&record.roles) {
+            let names = role.operations.iter();
+            let operations = names
+                .zip(&counted.operations)
+                .map(|(name, operation)| Ok((name.clone(), self.operation(operation)?)))
+                .collect::<io::Result<_>>()?;
+            self.event(&Event::Tick(tick(
+                &role.name, record, counted, operations, cpu_us,
+            )))?;
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, record: &OperationRecord) -> io::Result<OperationTick> {
+        Ok(OperationTick {
+            count: record.count,
+            rows: record.rows,
+            max_us: record.max_us,
+            errors: record
+                .errors
+                .iter()
+                .map(|(code, count)| (text(*code), *count))
+                .collect(),
+            retries: record.retries,
+            response: self.histogram(&record.response)?,
+            service: self.histogram(&record.service)?,
+        })
+    }
+
+    fn histogram(&mut self, histogram: &Histogram<u32>) -> io::Result<String> {
+        self.buffer.clear();
+        self.serializer
+            .serialize(histogram, &mut self.buffer)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(STANDARD.encode(&self.buffer))
+    }
+}
+
+fn text(code: Code) -> String {
+    String::from_utf8_lossy(&code).into_owned()
+}
+
+fn tick(
+    role: &str,
+    record: &TickRecord,
+    counted: &RoleRecord,
+    operations: BTreeMap<String, OperationTick>,
+    cpu_us: u64,
+) -> Tick {
+    let clients = counted.per_client.iter();
+    Tick {
+        mono_ns: record.cut.end_ns,
+        tick: record.cut.number,
+        active_ns: record.cut.active_ns,
+        measured: record.cut.measured,
+        role: role.to_owned(),
+        per_client: clients
+            .map(|client| [client.count, client.rows, client.errors, client.max_us])
+            .collect(),
+        operations,
+        late_us_max: counted.late_us_max,
+        backlog: counted.backlog,
+        cpu_us,
+    }
+}

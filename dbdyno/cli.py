@@ -1,0 +1,247 @@
+"""The command `dyno`: each command parses, calls one function, prints.
+
+Exit status: 0 done; 1 finished, but steps failed; 2 bad input, said in one line; 130 interrupted,
+everything that was measured is kept.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dbdyno import __version__
+from dbdyno.error import DynoError
+
+app = typer.Typer(
+    help="A dynamometer for database engines: did this version, build or configuration get "
+    "faster or slower, by how much, and how sure are we?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+server_app = typer.Typer(help="Bring and list database servers.", no_args_is_help=True)
+workload_app = typer.Typer(help="List and show the workloads.", no_args_is_help=True)
+config_app = typer.Typer(help="List and show the configuration presets.", no_args_is_help=True)
+app.add_typer(server_app, name="server")
+app.add_typer(workload_app, name="workload")
+app.add_typer(config_app, name="config")
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
+ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
+Out = Annotated[Path, typer.Option("--out", help="Where result folders are kept.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
+Base = Annotated[str | None, typer.Option("--base", help="Compare with this arm instead.")]
+
+
+def show_version(value: bool) -> None:
+    """Prints the version and ends, where --version was given."""
+    if value:
+        print(f"dyno {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+@app.command()
+def demo(out: Out = Path("results"), wait: Wait = False) -> None:
+    """Two PostgreSQL versions, a short Insert Benchmark in three blocks, a report."""
+    from dbdyno import plan, runner
+
+    outcome = runner.run(plan.demo(), out, wait=wait)
+    show_results(outcome.folder, html=outcome.folder / "report.html")
+    raise typer.Exit(1 if outcome.failed else 0)
+
+
+@app.command()
+def run(
+    plan_file: PlanFile,
+    out: Out = Path("results"),
+    wait: Wait = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+) -> None:
+    """Run a plan, or go on with it where it was broken off."""
+    from dbdyno import plan, preflight, runner
+
+    parsed = plan.load(plan_file)
+    if dry_run:
+        for line in preflight.describe(parsed, preflight.prepare(parsed)):
+            print(line)  # noqa: T201
+        return
+    outcome = runner.run(parsed, out, wait=wait)
+    show_results(outcome.folder, html=None)
+    raise typer.Exit(1 if outcome.failed else 0)
+
+
+@app.command()
+def check(plan_file: PlanFile) -> None:
+    """Say what is wrong with a plan, or what it would do, how long it takes and what it needs."""
+    from dbdyno import plan, preflight
+
+    parsed = plan.load(plan_file)
+    for line in preflight.describe(parsed, preflight.prepare(parsed)):
+        print(line)  # noqa: T201
+
+
+@app.command()
+def compare(
+    folder: ResultDir,
+    base: Base = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show what the arms of a result folder came to, relative to the base."""
+    from dbdyno.analysis import compare as analysis
+    from dbdyno.report import page, terminal
+
+    comparison = analysis.load(folder, base=base)
+    if as_json:
+        print(analysis.to_json(comparison))  # noqa: T201
+        return
+    terminal.print_page(page.make(comparison), Console())
+
+
+@app.command()
+def report(
+    folder: ResultDir,
+    base: Base = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write one HTML file.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write Markdown.")] = None,
+) -> None:
+    """Write the report of a result folder; in the terminal where no file is named."""
+    from dbdyno.analysis import compare as analysis
+    from dbdyno.report import markdown as as_markdown
+    from dbdyno.report import html as as_html
+    from dbdyno.report import page, terminal
+
+    view = page.make(analysis.load(folder, base=base))
+    if html is not None:
+        write(html, as_html.render(view))
+    if markdown is not None:
+        write(markdown, as_markdown.render(view))
+    if html is None and markdown is None:
+        terminal.print_page(view, Console(), full=True)
+
+
+def show_results(folder: Path, html: Path | None) -> None:
+    """Prints the tables of `folder`, writes the report where `html` names a file, says what next."""
+    from dbdyno.analysis import compare as analysis
+    from dbdyno.report import html as as_html
+    from dbdyno.report import page, terminal
+
+    view = page.make(analysis.load(folder))
+    terminal.print_page(view, Console())
+    if html is not None:
+        write(html, as_html.render(view))
+    else:
+        say(f"results: {folder}; the report: dyno report {folder} --html report.html")
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a report; raises DynoError where the place cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DynoError(f"{path}: cannot be written: {error.strerror}") from error
+    say(f"wrote {path}")
+
+
+def say(text: str) -> None:
+    """A line for the person, on standard error."""
+    print(text, file=sys.stderr)  # noqa: T201
+
+
+@server_app.command("list")
+def server_list() -> None:
+    """Show the servers that are here: fetched, or installed under the usual paths."""
+    from dbdyno.server import fetch
+
+    for line in fetch.listing():
+        print(line)  # noqa: T201
+
+
+@server_app.command("fetch")
+def server_fetch(
+    engine: Annotated[str, typer.Argument(help="postgres")],
+    version: Annotated[str, typer.Argument(help="17.6, or 17 for the newest 17")],
+) -> None:
+    """Bring a prebuilt server into the cache, verified by its checksum."""
+    from dbdyno.server import fetch
+
+    print(fetch.fetch(engine, version))  # noqa: T201
+
+
+@workload_app.command("list")
+def workload_list() -> None:
+    """Show the names of the workloads that come with dyno."""
+    from dbdyno import workload
+
+    for name in workload.names():
+        print(name)  # noqa: T201
+
+
+@workload_app.command("show")
+def workload_show(
+    name: Annotated[str, typer.Argument(help="A workload's name, or a file.")],
+) -> None:
+    """Print a workload file."""
+    from dbdyno import workload
+
+    print(workload.text(name), end="")  # noqa: T201
+
+
+@config_app.command("list")
+def config_list() -> None:
+    """Show the names of the configuration presets."""
+    from dbdyno.server import config
+
+    for name in config.names():
+        print(name)  # noqa: T201
+
+
+@config_app.command("show")
+def config_show(
+    name: Annotated[str, typer.Argument(help="A preset's name, such as x10a.")],
+    cores: Annotated[int | None, typer.Option(help="Size it for this many cores.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Size it for this memory: 32GB.")] = None,
+) -> None:
+    """Print a preset as it would be on this host, or on one of another size."""
+    from dbdyno.server import config
+
+    print(config.show(name, cores=cores, memory=memory), end="")  # noqa: T201
+
+
+def main() -> int:
+    """Runs `dyno`; returns the exit status."""
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:
+        return 130
+    except KeyboardInterrupt:
+        say("interrupted; everything measured is kept, the same command goes on")
+        return 130
+    except DynoError as error:
+        say(f"dyno: {error}")
+        return 2
+    return 0
+
+
+def interrupt(number: int, frame: object) -> None:
+    """SIGTERM ends a run like Ctrl-C: in order."""
+    raise KeyboardInterrupt

@@ -1,0 +1,189 @@
+"""Runs dyno-loadgen: one job in, events out. The contract is contract/README.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from dbdyno import binary
+from dbdyno.error import GeneratorError
+from dbdyno.model import Json
+
+PROTOCOL = 1
+STDERR_LINES_MAX = 50
+END_TIMEOUT_S = 30.0
+
+EVENT_KEYS: dict[str, frozenset[str]] = {
+    "hello": frozenset({"protocol", "version", "commit", "profile", "pid"}),
+    "connected": frozenset({"role", "client", "connection", "server_pid"}),
+    "ready": frozenset({"connections", "threads", "setup_us"}),
+    "started": frozenset({"unix_ns"}),
+    "window_open": frozenset(),
+    "tick": frozenset(
+        {"tick", "active_ns", "measured", "role", "per_client", "operations", "late_us_max"}
+        | {"backlog", "cpu_us"}
+    ),
+    "paused": frozenset(),
+    "resumed": frozenset(),
+    "captured": frozenset(
+        {"role", "client", "connection", "statement", "columns", "rows", "notices"}
+    ),
+    "operation": frozenset(
+        {"role", "client", "connection", "operation", "number", "due_ns", "start_ns", "end_ns"}
+        | {"rows", "error"}
+    ),
+    "error": frozenset({"role", "client", "connection", "operation", "code", "message", "fatal"}),
+    "window_close": frozenset({"active_ns", "ended", "clients_end_ns"}),
+    "done": frozenset({"status", "reason", "totals", "peak_rss_bytes", "cpu_us", "threads"}),
+}
+"""The keys of each event beside `event` and `mono_ns`."""
+
+
+def parse_event(line: str) -> Json:
+    """One line of dyno-loadgen as a dictionary.
+
+    Raises GeneratorError where the line is no event of the contract or has other keys.
+    """
+    try:
+        event = json.loads(line)
+    except ValueError as error:
+        raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {line[:200]}") from error
+    if not isinstance(event, dict) or event.get("event") not in EVENT_KEYS:
+        raise GeneratorError(f"dyno-loadgen wrote an unknown event: {line[:200]}")
+    wrong = EVENT_KEYS[event["event"]] ^ (event.keys() - {"event", "mono_ns"})
+    if wrong or "mono_ns" not in event:
+        raise GeneratorError(
+            f"dyno-loadgen's event `{event['event']}` does not fit the contract: "
+            f"check {', '.join(f'`{key}`' for key in sorted(wrong)) or '`mono_ns`'}"
+        )
+    return event
+
+
+class Generator:
+    """A running dyno-loadgen. Use it as a context manager: it is gone afterwards.
+
+    Each line that it writes is kept in `events_path` as it came, before it is parsed.
+    """
+
+    def __init__(self, job: Json, events_path: Path) -> None:
+        """Starts the generator with `job`. Raises GeneratorError where it cannot be started."""
+        program = binary.find("dyno-loadgen")
+        self._file: IO[str] = events_path.open("x", encoding="utf-8")
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
+        try:
+            self._process = subprocess.Popen(
+                [program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                # A Ctrl-C at the terminal is for dyno, which tells the generator by `stop`.
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._file.close()
+            raise GeneratorError(f"`{program}` cannot be started: {error}") from error
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        self._say(json.dumps(job, separators=(",", ":")))
+
+    @property
+    def pid(self) -> int:
+        """The process id of dyno-loadgen."""
+        return self._process.pid
+
+    def go(self) -> None:
+        """Starts the load, after `ready`."""
+        self._say('{"do":"go"}')
+
+    def stop(self) -> None:
+        """Ends the step early; after `window_close`: lets the generator close its connections."""
+        self._say('{"do":"stop"}')
+
+    def events(self) -> Iterator[Json]:
+        """All events up to `done`, each as soon as it is written.
+
+        Raises GeneratorError where the generator is of another protocol, is a debug build, or ends
+        without `done`.
+        """
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._file.write(line)
+            event = parse_event(line)
+            if event["event"] == "hello":
+                refuse_foreign(event)
+            yield event
+            if event["event"] == "done":
+                return
+        raise GeneratorError(self._death())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends the process (by asking, then by force) and keeps what it still said."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass  # it is gone already
+        killer = threading.Timer(END_TIMEOUT_S, self._process.kill)
+        killer.start()
+        try:
+            for line in self._process.stdout:
+                self._file.write(line)
+            self._process.wait()
+        finally:
+            killer.cancel()
+            self._process.stdout.close()
+            self._listener.join(timeout=1)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # its end shows in events(), with the reason
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as stream:
+            for line in stream:
+                self._stderr.append(line.rstrip())
+
+    def _death(self) -> str:
+        """Why the generator ended without `done`."""
+        status = self._process.wait()
+        self._listener.join(timeout=1)
+        said = "; ".join(self._stderr)
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        return f"dyno-loadgen {how} before the step was done" + (f": {said}" if said else "")
+
+
+def refuse_foreign(hello: Json) -> None:
+    """Raises GeneratorError where `hello` is of another protocol or of a debug build."""
+    if hello["protocol"] != PROTOCOL:
+        raise GeneratorError(
+            f"dyno-loadgen speaks protocol {hello['protocol']}, dyno {PROTOCOL}: install both anew"
+        )
+    if hello["profile"] != "release":
+        raise GeneratorError(
+            "dyno-loadgen is a debug build and would measure itself: build it with --release"
+        )
+

@@ -1,0 +1,251 @@
+"""One step of one run: load, counters at exactly the window, state before and after, checks.
+
+While a window is open nothing is sent to the server; the sampler reads /proc only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from dbdyno import binary, store
+from dbdyno.error import DynoError, GeneratorError
+from dbdyno.host import canary
+from dbdyno.loadgen import Generator
+from dbdyno.model import Json, Step
+from dbdyno.probe import postgres as probe
+from dbdyno.server import Server
+
+STATISTICS_DELAY_S = 1.5
+"""PostgreSQL's backends flush their statistics late; after this long they are complete."""
+SERVER_GONE_S = 1.0
+"""How long a lost connection may precede the sight of the server's end."""
+
+
+class Sampler(Protocol):
+    """What a step asks of the host's sampler (dbdyno.host.sampler, or the fake one)."""
+
+    cpu_us: float
+
+    def start(self) -> None:
+        """Begins the readings of each second."""
+
+    def stop(self) -> None:
+        """Ends them and syncs the file."""
+
+    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
+        """Makes a reading at once."""
+
+    def set_generator(self, pid: int) -> None:
+        """Tells which process the load generator is."""
+
+    def add_role(self, pid: int, role: str) -> None:
+        """Tells that a server process works for a role."""
+
+    def observe(self, event: Json) -> None:
+        """Takes note of an event of the generator."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Where a step is measured: the server, its database's name, the block's seed."""
+
+    server: Server
+    sampler: Callable[[Path], Sampler]  # from the path of host.jsonl
+    arm: str
+    block: int
+    seed: int
+    fake: Mapping[str, object] | None  # the job's `fake` for an arm of engine "fake"
+
+
+class StepFailed(Exception):
+    """The step did not end well: a result of the arm, with its reason. Not an error of the lab."""
+
+
+def measure(step: Step, bench: Bench, folder: Path, show: Callable[[str], None]) -> Json:
+    """Runs `step` and leaves its files in `folder`; returns what stands in done.json.
+
+    `show` gets the rate each second, as text. Raises StepFailed where the arm failed (failed.json
+    is written), GeneratorError where the lab did (nothing is to be judged then).
+    """
+    write_step(step, bench, folder)
+    started_s = time.monotonic()
+    log_position = bench.server.log_position()
+    sampler = bench.sampler(folder / "host.jsonl")
+    sampler.start()
+    found: Json = {"canary": {}, "warnings": []}
+    try:
+        found["canary"]["before"] = idle_reading(bench.server, sampler, "start")
+        bench.server.execute(*step.setup)
+        write_probe(bench.server, step, folder / "before.json")
+        found |= generate(step, bench, sampler, folder, show)
+        write_probe(bench.server, step, folder / "after.json")
+        found["canary"]["after"] = idle_reading(bench.server, sampler, "end")
+        found["waited_s"] = pad(step, started_s)
+    except GeneratorError:
+        raise
+    except (StepFailed, DynoError) as error:
+        reason = bench.server.failure() or str(error)
+        fail(folder, reason, bench.server, log_position)
+        raise StepFailed(reason) from error
+    finally:
+        sampler.stop()
+    found["log_events"] = bench.server.log_events(log_position)
+    found["sampler_cpu_us"] = sampler.cpu_us
+    done = {"status": "ok"} | found
+    store.write_json(folder / "done.json", done)
+    return done
+
+
+def write_step(step: Step, bench: Bench, folder: Path) -> None:
+    """Writes step.json and job.json."""
+    described = asdict(step)
+    del described["job"]
+    store.write_json(folder / "step.json", described | {"arm": bench.arm, "block": bench.block})
+    store.write_json(folder / "job.json", job(step, bench))
+
+
+def job(step: Step, bench: Bench) -> Json:
+    """The step's job for this server and block, complete as dyno-loadgen takes it."""
+    address = bench.server.address()
+    server: Json | None = None
+    if address is not None:
+        secret = {"env": address.password_env} if address.password_env else None
+        server = {
+            "host": address.host,
+            "port": address.port,
+            "user": address.user,
+            "database": address.database,
+            "password": secret,
+        }
+    return step.job | {
+        "seed": bench.seed,
+        "engine": bench.server.engine,
+        "server": server,
+        "fake": bench.fake,
+        "utc_offset_s": time.localtime().tm_gmtoff,
+        "autostart": False,
+    }
+
+
+def generate(
+    step: Step, bench: Bench, sampler: Sampler, folder: Path, show: Callable[[str], None]
+) -> Json:
+    """Runs the generator and reads the counters at the window's two ends.
+
+    Returns the window's length, the generator's own account and the checks.
+    """
+    with Generator(job(step, bench), folder / "events.jsonl") as generator:
+        sampler.set_generator(generator.pid)
+        open_ns = close_ns = 0
+        done: Json = {}
+        for event in generator.events():
+            sampler.observe(event)
+            match event["event"]:
+                case "connected":
+                    sampler.add_role(event["server_pid"], event["role"])
+                case "ready":
+                    generator.go()
+                case "window_open":
+                    open_ns = event["mono_ns"]
+                    sampler.read("open", open_ns)
+                case "tick":
+                    show(rate(step, event))
+                case "window_close":
+                    close_ns = event["mono_ns"]
+                    sampler.read("close", close_ns)
+                    generator.stop()
+                case "done":
+                    done = event
+    if done["status"] != "ok":
+        if bench.server.engine != "fake":
+            time.sleep(SERVER_GONE_S)
+        raise StepFailed(done["reason"] or f"dyno-loadgen ended with `{done['status']}`")
+    if bench.server.engine != "fake":
+        time.sleep(STATISTICS_DELAY_S)
+    return {"window_ns": close_ns - open_ns, "checks": checks(step, done["totals"])}
+
+
+def rate(step: Step, tick: Json) -> str:
+    """The rate of this tick for the person who watches; empty for other roles than the headline's."""
+    if step.headline is None or tick["role"] != step.headline.role or not tick["active_ns"]:
+        return ""
+    column = 1 if step.headline.count == "rows" else 0
+    amount = sum(client[column] for client in tick["per_client"])
+    unit = "rows/s" if column else "queries/s"
+    return f"{amount * 1e9 / tick['active_ns']:,.0f} {unit}"
+
+
+def checks(step: Step, totals: Json) -> list[Json]:
+    """Compares the rows that each role with a quota affected with what its statements name.
+
+    A delete that finds fewer rows than it asks for shows here.
+    """
+    found = []
+    for role in step.job["roles"]:
+        quota = role["stop"] or partner_stop(step.job["roles"], role)
+        if quota is None or step.roles.get(role["name"]) not in ("insert", "delete"):
+            continue
+        clients = step.job["clients"] if role["per"] == "client" else 1
+        rows = rows_per_operation(step.job, role)
+        expected = quota["operations"] * clients * rows
+        actual = totals[role["name"]]["rows"]
+        what = f"rows of role {role['name']}"
+        found.append(
+            {"what": what, "expected": expected, "actual": actual, "ok": expected == actual}
+        )
+    return found
+
+
+def partner_stop(roles: list[Json], role: Json) -> Json | None:
+    """The quota of the role to which `role` is tied; None where it is not tied."""
+    if role["pace"]["kind"] != "tied":
+        return None
+    stop: Json | None = next(r["stop"] for r in roles if r["name"] == role["pace"]["to"])
+    return stop
+
+
+def rows_per_operation(job: Json, role: Json) -> int:
+    """The nominal rows of one operation of `role`: of the sends of its first program."""
+    code = job["programs"][role["choose"][0]["program"]]["code"]
+    return sum(job["statements"][index]["rows"] or 0 for verb, index in code if verb == "send")
+
+
+def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
+    """A reading of the counters and, on a real machine, the canary, while nothing runs."""
+    sampler.read(kind)
+    if server.engine == "fake":
+        return None
+    return canary.run(server.data_dir, binary.find("dyno-loadgen"))
+
+
+def write_probe(server: Server, step: Step, path: Path) -> None:
+    """Writes the database's counters and state to `path`; nothing for an arm without a database."""
+    address = server.address()
+    if address is None:
+        return
+    state = probe.snapshot(address, step.tables, step.explain, server.data_dir, server.wal_dir)
+    store.write_json(path, state)
+
+
+def pad(step: Step, started_s: float) -> float:
+    """Waits until the step has lasted `pad_to_s`; returns the seconds waited."""
+    if step.pad_to_s is None:
+        return 0.0
+    wait_s = max(0.0, step.pad_to_s - (time.monotonic() - started_s))
+    time.sleep(wait_s)
+    return wait_s
+
+
+def fail(folder: Path, reason: str, server: Server, log_position: int, status: str = "failed") -> None:
+    """Writes failed.json: the reason in a sentence and the end of the server's log."""
+    tail = [] if status == "skipped" else server.log_tail()
+    events = [] if status == "skipped" else server.log_events(log_position)
+    store.write_json(
+        folder / "failed.json",
+        {"status": status, "reason": reason, "log_tail": tail, "log_events": events},
+    )
+

@@ -1,0 +1,308 @@
+"""The table of metrics: each is one row, with its unit, its direction and how it is computed.
+
+The first twenty are the columns of the Insert Benchmark's published tables, under their published
+names and in their order (the twenty-first is the arm's name). Where how it is computed departs from
+the published scripts, the row says so. The other rows are ours. `docs/metrics.md` is generated from
+this table by `tools/metric_table.py`; `dbdyno.analysis.derive` computes them.
+
+An *operation* is what a step's headline counts: a row inserted (`ips`) or a query (`qps`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Direction = Literal["higher", "lower", "neutral"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A named quantity."""
+
+    name: str
+    unit: str
+    direction: Direction  # which way is better; neutral: neither
+    title: str
+    how: str  # how it is computed, from what, and where that departs from what is published
+    published: bool
+    digits: int  # after the point, for display
+
+
+def _own(name: str, unit: str, direction: Direction, digits: int, texts: str) -> Metric:
+    """A metric of ours from "title | how"; line breaks within the texts do not count."""
+    title, how = " ".join(texts.split()).split(" | ")
+    return Metric(
+        name=name,
+        unit=unit,
+        direction=direction,
+        title=title,
+        how=how,
+        published=False,
+        digits=digits,
+    )
+
+
+def _published(name: str, unit: str, direction: Direction, digits: int, texts: str) -> Metric:
+    """The same for a column of the published tables."""
+    return replace(_own(name, unit, direction, digits, texts), published=True)
+
+
+METRICS: tuple[Metric, ...] = (
+    # --- Published, in the published order ---
+    _published(
+        "ips", "rows/s", "higher", 0,
+        """rows inserted | rows that the server confirmed to all clients' inserts in the window, by
+        the window's exact length; in l.x the rows that were indexed. Published: the rows asked for,
+        by whole seconds from before the first client's start""",
+    ),
+    _published(
+        "qps", "queries/s", "higher", 0,
+        """queries | queries of all clients that were completed in the window, by its exact length.
+        Published: each client's last per-second line, by whole seconds""",
+    ),
+    _published(
+        "rps", "1/s", "neutral", 1,
+        """device reads | read requests of the data device, the counter's difference between the
+        window's two ends, by the time between the two readings. Published: mean of 5 s samples""",
+    ),
+    _published(
+        "rmbps", "MiB/s", "neutral", 2,
+        """bytes read from the device | as rps, of bytes read""",
+    ),
+    _published(
+        "wps", "1/s", "neutral", 1,
+        """device writes | as rps, of write requests""",
+    ),
+    _published(
+        "wmbps", "MiB/s", "neutral", 2,
+        """bytes written to the device | as rps, of bytes written""",
+    ),
+    _published(
+        "rpq", "1/operation", "lower", 4,
+        """device reads per operation | read requests in the window by operations in the window""",
+    ),
+    _published(
+        "rkbpq", "KiB/operation", "lower", 3,
+        """bytes read per operation | bytes read in the window by operations in the window""",
+    ),
+    _published(
+        "wpi", "1/row", "lower", 4,
+        """device writes per row inserted | write requests in the window by rows inserted in it (in
+        l.x: indexed), also where the headline counts queries""",
+    ),
+    _published(
+        "wkbpi", "KiB/row", "lower", 3,
+        """bytes written per row inserted | bytes written in the window by rows inserted in it (in
+        l.x: indexed), also where the headline counts queries""",
+    ),
+    _published(
+        "csps", "1/s", "neutral", 0,
+        """context switches of the host | difference of the ctxt counter of /proc/stat over the
+        window, by the time between the two readings. Published: mean of vmstat's cs, with header
+        lines counted as zero""",
+    ),
+    _published(
+        "cpups", "%", "neutral", 1,
+        """CPU of the host | user, nice, system, irq and softirq time of all cores in the window, as
+        a share of all their time (100: every core busy). Published: mean of vmstat's us + sy""",
+    ),
+    _published(
+        "cspq", "1/operation", "lower", 3,
+        """context switches per operation | context switches of the whole host in the window by
+        operations""",
+    ),
+    _published(
+        "cpupq", "µs/operation", "lower", 2,
+        """CPU of the host per operation | busy CPU time of the whole host in the window by
+        operations: load generator, background inserts and deletes included, as published. What the
+        operation itself costs is server_cpu_per_op""",
+    ),
+    _published(
+        "dbgb1", "GiB", "lower", 2,
+        """size of the database | pg_database_size after the step""",
+    ),
+    _published(
+        "dbgb2", "GiB", "lower", 2,
+        """size of the data directory | the sum of its files' sizes after the step, WAL included""",
+    ),
+    _published(
+        "rss", "GiB", "neutral", 2,
+        """memory of the server | largest reading in the window of all server processes' resident
+        memory, shared memory counted once. Published: one process, the one with the largest VSZ""",
+    ),
+    _published(
+        "maxop", "s", "lower", 3,
+        """slowest statement | longest response time in the window of the kind that the headline
+        counts (insert or query), all clients, from when it was due. Published: from when it was
+        sent""",
+    ),
+    _published(
+        "p50", "1/s", "higher", 0,
+        """median second | the per-second rates of the headline's kind, all clients together, sorted
+        downwards: the element at round(0.5 × seconds), as published; whole seconds only, NA under
+        10 of them. Published: of client 1 only""",
+    ),
+    _published(
+        "p99", "1/s", "higher", 0,
+        """slow second | the element at round(0.99 × seconds) of the same list: 99 % of the seconds
+        were at least this fast. Published: of client 1 only""",
+    ),
+    # --- Ours: throughput and response times ---
+    _own(
+        "dps", "rows/s", "higher", 0,
+        """rows deleted | rows that the server confirmed to all clients' deletes in the window, by
+        the window's length""",
+    ),
+    _own(
+        "response_p99_us", "µs", "lower", 0,
+        """response time p99 | of the kind that the headline counts, all clients and seconds of the
+        window merged, from when a statement was due to its completion""",
+    ),
+    _own(
+        "late_ms_max", "ms", "lower", 1,
+        """latest statement | the longest time in the window from when any role's statement was due
+        to when it was sent""",
+    ),
+    _own(
+        "backlog_max", "statements", "lower", 0,
+        """longest backlog | the most statements of one role that were due and not yet sent, at the
+        end of any second of the window""",
+    ),
+    _own(
+        "retries", "count", "lower", 0,
+        """retries | statements of all roles that were sent again in the window""",
+    ),
+    _own(
+        "errors", "count", "lower", 0,
+        """errors | operations of all roles that failed in the window""",
+    ),
+    # --- Ours: costs with owners ---
+    _own(
+        "server_cpu_per_op", "µs/operation", "lower", 2,
+        """CPU of the operation itself | CPU time in the window of the server processes that serve
+        the headline's role, by operations (schedstat of exactly those processes)""",
+    ),
+    _own(
+        "insert_cpu_per_row", "µs/row", "lower", 2,
+        """CPU of a row inserted | CPU time in the window of the server processes of all insert
+        roles, by rows inserted""",
+    ),
+    _own(
+        "delete_cpu_per_row", "µs/row", "lower", 2,
+        """CPU of a row deleted | CPU time in the window of the server processes of all delete
+        roles, by rows deleted""",
+    ),
+    _own(
+        "background_cpu_per_op", "µs/operation", "lower", 2,
+        """CPU of the server's background | CPU time in the window of the server's own processes
+        (checkpointer, writers, autovacuum, parallel workers …) and of those that ended, by
+        operations""",
+    ),
+    _own(
+        "generator_cpu_per_op", "µs/operation", "lower", 2,
+        """CPU of the load generator | its CPU time in the window by operations""",
+    ),
+    _own(
+        "generator_share", "%", "lower", 1,
+        """load generator by server | CPU time of the load generator in the window as a share of
+        that of all server processes; over 10 % is a warning""",
+    ),
+    _own(
+        "cs_per_op", "1/operation", "lower", 3,
+        """context switches of the operation itself | voluntary and involuntary switches in the
+        window of the server processes of the headline's role, by operations""",
+    ),
+    _own(
+        "steal_share", "%", "lower", 2,
+        """CPU taken by other machines | steal time of all cores in the window, as a share of all
+        their time; over 2 % is a warning""",
+    ),
+    _own(
+        "lab_cpu_share", "%", "lower", 2,
+        """CPU of the lab itself | CPU time of dyno's own process in the window, as a share of all
+        cores' time""",
+    ),
+    # --- Ours: writes and debt ---
+    _own(
+        "wal_bytes_per_op", "bytes/operation", "lower", 1,
+        """WAL per operation | how far the WAL's position moved from before the step to after it, by
+        operations in the window; the position is what every version has""",
+    ),
+    _own(
+        "fpi_per_op", "1/operation", "lower", 4,
+        """full-page images per operation | difference of pg_stat_wal's full-page images from before
+        the step to after it, by operations; NA before PostgreSQL 14""",
+    ),
+    _own(
+        "checkpoints", "count", "neutral", 0,
+        """checkpoints | timed and requested ones from before the step to after it""",
+    ),
+    _own(
+        "checkpoint_overlap_s", "s", "neutral", 1,
+        """checkpoint time | seconds of the window in which a checkpoint was running, from the
+        server's log; NA where the log has none of the checkpoints that were counted""",
+    ),
+    _own(
+        "autovacuum_runs", "count", "neutral", 0,
+        """autovacuum runs | difference from before the step to after it, all tables""",
+    ),
+    _own(
+        "dead_rows_after", "rows", "lower", 0,
+        """dead rows | rows that no vacuum has removed yet after the step, all the workload's
+        tables, as the statistics estimate them""",
+    ),
+    _own(
+        "dirty_mb_open", "MiB", "neutral", 1,
+        """unwritten data at the start | Dirty + Writeback of /proc/meminfo as the window opens""",
+    ),
+    _own(
+        "dirty_mb_close", "MiB", "neutral", 1,
+        """unwritten data at the end | Dirty + Writeback of /proc/meminfo as the window closes""",
+    ),
+    # --- Ours: the idle machine ---
+    _own(
+        "canary_cpu_us", "µs", "neutral", 0,
+        """canary: CPU | a fixed loop of arithmetic on the idle machine, mean of before and after
+        the step""",
+    ),
+    _own(
+        "canary_memory_ns", "ns", "neutral", 1,
+        """canary: memory | a dependent load in 64 MiB on the idle machine, mean of before and after
+        the step""",
+    ),
+    _own(
+        "canary_fsync_us", "µs", "neutral", 0,
+        """canary: fsync | median of 50 synced appends of 8 KiB to the data device on the idle
+        machine, mean of before and after the step""",
+    ),
+)  # fmt: skip
+
+_BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def by_name(name: str) -> Metric:
+    """The metric of this name. Raises KeyError where there is none."""
+    return _BY_NAME[name]
+
+
+def document() -> str:
+    """docs/metrics.md."""
+    lines = [
+        "# Metrics",
+        "",
+        "Generated from `dbdyno/metric.py` by `tools/metric_table.py`; change the table there.",
+        "",
+        "An *operation* is what a step's headline counts: a row inserted (`ips`) or a query",
+        "(`qps`). Rates and costs are differences of counters over exactly the window, not means",
+        "of samples. What a machine or a version cannot tell is `NA`.",
+    ]
+    for title, published in (("Published columns", True), ("Ours", False)):
+        lines += ["", f"## {title}", "", "| name | unit | better | what | how |", "|" + "---|" * 5]
+        better = {"higher": "more", "lower": "less", "neutral": ""}
+        lines += [
+            f"| `{m.name}` | {m.unit} | {better[m.direction]} | {m.title} | {m.how} |"
+            for m in METRICS
+            if m.published is published
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,498 @@
+"""How results lie on disk: the only module that knows (docs/results.md describes the folder).
+
+Writing is append-only and synced: objects are replaced atomically, lines are handed to the system
+one by one, so that a killed lab loses nothing that was measured. Reading tolerates what an
+interruption leaves behind: a last line that is cut off, a block without its end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dbdyno.error import ResultError
+from dbdyno.model import Block, Json, Plan, Step
+
+FORMAT = 1
+
+BlockState = Literal["missing", "done", "broken"]
+
+# What may differ between the plan that a folder was begun with and the one that goes on in it, as
+# it does not change the meaning of what was measured. `arms` and `blocks` have rules of their own.
+PLAN_KEYS_FREE = frozenset({"text", "dyno", "created_unix_ns", "label", "base"})
+PLAN_KEYS_GROWING = frozenset({"arms", "blocks"})
+
+
+# --- Writing files ---------------------------------------------------------------------------
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as JSON so that `path` holds either the old or the whole new content."""
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    _write_atomically(path, (text + "\n").encode())
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make renames and new names in `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Lines:
+    """Appends JSON lines to a file; each is handed to the system at once, `close` syncs them.
+
+    No buffer of our own: lines survive a kill of this process, the sync is for a power failure.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("ab", buffering=0)
+
+    def write(self, value: Json) -> None:
+        """Append one object as a line."""
+        self.write_raw(json.dumps(value, allow_nan=False, separators=(",", ":")))
+
+    def write_raw(self, line: str | bytes) -> None:
+        """Append one line as another program wrote it, with or without its line feed."""
+        data = line.encode() if isinstance(line, str) else line
+        rest = memoryview(data.rstrip(b"\r\n") + b"\n")
+        while rest:  # an unbuffered write may be short
+            rest = rest[self._file.write(rest) or 0 :]
+
+    def close(self) -> None:
+        """Sync and close; further calls do nothing."""
+        if self._file.closed:
+            return
+        os.fsync(self._file.fileno())
+        self._file.close()
+        _sync_folder(self.path.parent)
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+# --- Reading files ---------------------------------------------------------------------------
+
+
+def read_json(path: Path) -> Json:
+    """The object in `path`. Raises ResultError where there is none."""
+    try:
+        value = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ResultError(f"{path}: is not JSON ({error}); restore it from a copy") from error
+    if not isinstance(value, dict):
+        raise ResultError(f"{path}: is not a JSON object; restore it from a copy")
+    return value
+
+
+def _read_json_if_there(path: Path) -> Json | None:
+    return read_json(path) if path.exists() else None
+
+
+def read_lines(path: Path) -> Iterator[Json]:
+    """The objects of a file of JSON lines; none where the file is missing.
+
+    A last line that an interruption cut off is passed over. Raises ResultError for any other line
+    that is not a JSON object.
+    """
+    if not path.exists():
+        return
+    bad: int | None = None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if bad is not None:
+                raise ResultError(f"{path}:{bad}: is not a JSON object; restore it from a copy")
+            value = _object_or_none(line)
+            if value is None:
+                bad = number
+            else:
+                yield value
+
+
+def _object_or_none(line: bytes) -> Json | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+# --- Folders ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFolder:
+    """What one step of one run left behind."""
+
+    path: Path
+    block: int
+    arm: str
+    workload: str  # the folder's name
+    ordinal: int
+    name: str  # the folder's name without its ordinal
+
+    def step(self) -> Json:
+        """step.json: what the step is. Raises ResultError where it is missing."""
+        return read_json(self.path / "step.json")
+
+    def job(self) -> Json | None:
+        """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
+        return _read_json_if_there(self.path / "job.json")
+
+    def events(self) -> Iterator[Json]:
+        """events.jsonl, line by line: what dyno-loadgen said."""
+        return read_lines(self.path / "events.jsonl")
+
+    def host(self) -> Iterator[Json]:
+        """host.jsonl, line by line: counters of the machine and of each owner."""
+        return read_lines(self.path / "host.jsonl")
+
+    def before(self) -> Json | None:
+        """before.json: the database's counters and state before the step."""
+        return _read_json_if_there(self.path / "before.json")
+
+    def after(self) -> Json | None:
+        """after.json: the same after the step."""
+        return _read_json_if_there(self.path / "after.json")
+
+    def done(self) -> Json | None:
+        """done.json; None where the step did not end well."""
+        return _read_json_if_there(self.path / "done.json")
+
+    def failed(self) -> Json | None:
+        """failed.json; None where the step did not fail."""
+        return _read_json_if_there(self.path / "failed.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFolder:
+    """One arm's run in one block."""
+
+    path: Path
+    block: int
+    arm: str
+
+    def server(self) -> Json | None:
+        """server.json: facts of the server, as it ran; None where it never did."""
+        return _read_json_if_there(self.path / "server.json")
+
+    def steps(self) -> list[StepFolder]:
+        """The steps' folders by workload and ordinal."""
+        folders = []
+        for workload in _folders(self.path):
+            for folder in _folders(workload):
+                if (match := re.fullmatch(r"(\d{2,})-(.+)", folder.name)) is None:
+                    continue
+                step = StepFolder(
+                    path=folder,
+                    block=self.block,
+                    arm=self.arm,
+                    workload=workload.name,
+                    ordinal=int(match[1]),
+                    name=match[2],
+                )
+                folders.append(step)
+        return sorted(folders, key=lambda step: (step.workload, step.ordinal, step.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockFolder:
+    """One block as it lies on disk."""
+
+    path: Path
+    number: int
+    void: int | None  # 1 for the first void try of this number, and so on; None: not void
+
+    @property
+    def name(self) -> str:
+        """`block 3`, or `block 3 (void 1)`."""
+        return f"block {self.number}" + (f" (void {self.void})" if self.void else "")
+
+    @property
+    def state(self) -> Literal["done", "broken", "void"]:
+        """`done`: complete and to be judged; `broken`: begun and not ended; `void`: set aside."""
+        if self.void is not None:
+            return "void"
+        ended = (self.path / "done.json").exists() and not (self.path / "void.json").exists()
+        return "done" if ended else "broken"
+
+    @property
+    def reason(self) -> str | None:
+        """Why a void block is void."""
+        content = _read_json_if_there(self.path / "void.json")
+        return None if content is None else str(content.get("reason"))
+
+    def order(self) -> Json:
+        """order.json; empty where the block was broken off before it was written."""
+        return _read_json_if_there(self.path / "order.json") or {}
+
+    def arms(self) -> tuple[str, ...]:
+        """The arms in the order in which the block runs them."""
+        return tuple(self.order().get("order", ()))
+
+    def runs(self) -> list[RunFolder]:
+        """The runs that have a folder, in the block's order."""
+        return [
+            RunFolder(path=self.path / safe_name(arm), block=self.number, arm=arm)
+            for arm in self.arms()
+            if (self.path / safe_name(arm)).is_dir()
+        ]
+
+
+def _folders(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return []
+    return sorted(item for item in path.iterdir() if item.is_dir() and item.name[0] != ".")
+
+
+# --- The result folder -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Results:
+    """The result folder of one plan."""
+
+    folder: Path
+    plan: Json
+
+    @classmethod
+    def open(cls, folder: Path) -> Results:
+        """The results in `folder`. Raises ResultError in one line where it holds none."""
+        if not folder.is_dir():
+            raise ResultError(f"{folder}: no such folder; name a folder that `dyno run` has made")
+        if not (folder / "plan.json").exists():
+            inside = [item.name for item in _folders(folder) if (item / "plan.json").exists()]
+            hint = f"; did you mean {folder / inside[0]}?" if inside else ""
+            raise ResultError(f"{folder}: is no result folder (it has no plan.json){hint}")
+        plan = read_json(folder / "plan.json")
+        if plan.get("format") != FORMAT:
+            raise ResultError(
+                f"{folder}/plan.json: key `format` is {plan.get('format')!r}, this version of dyno "
+                f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
+            )
+        return cls(folder, plan)
+
+    @classmethod
+    def open_or_create(cls, parent: Path, plan: Plan, plan_json: Json) -> Results:
+        """The folder of `plan` in `parent`, to begin or to go on with.
+
+        More blocks or a further arm are accepted and recorded; the plan of before is kept as
+        plan.001.json. Raises ResultError naming the key for any other change.
+        """
+        folder = parent / plan.name
+        wanted = json.loads(json.dumps({"format": FORMAT, **plan_json}, allow_nan=False))
+        if not (folder / "plan.json").exists():
+            return _create(folder, wanted)
+        results = cls.open(folder)
+        key = _refused_change(results, wanted)
+        if key is not None:
+            raise ResultError(
+                f"{folder}: key {key}; what was measured there belongs to that plan: "
+                f"undo the change, rename the plan or choose another --out"
+            )
+        if not _grown(results.plan, wanted):
+            return results
+        _write_atomically(_free_name(folder), (folder / "plan.json").read_bytes())
+        write_json(folder / "plan.json", wanted)
+        return cls(folder, wanted)
+
+    def write_host(self, host: Json) -> None:
+        """Write host.json; facts of an earlier boot are kept as host.001.json."""
+        path = self.folder / "host.json"
+        earlier = _read_json_if_there(path)
+        if earlier is not None and earlier.get("boot_id") != host.get("boot_id"):
+            _write_atomically(_free_name(self.folder, "host"), path.read_bytes())
+        write_json(path, host)
+
+    def host(self) -> Json | None:
+        """host.json; None where it was not written yet."""
+        return _read_json_if_there(self.folder / "host.json")
+
+    def numbers(self, plan: Plan) -> tuple[int, ...]:
+        """The numbers of the blocks that the plan comprises in this folder, done or to do.
+
+        Usually 1 to `schedule.blocks`. Blocks that were done before an arm was added lack that arm:
+        they are kept for the arms they have, and others with higher numbers are done.
+        """
+        wanted = {arm.name for arm in plan.arms}
+        short = {
+            block.number
+            for block in self.blocks()
+            if block.state == "done" and not wanted <= set(block.arms())
+        }
+        candidates = range(1, plan.schedule.blocks + len(short) + 1)
+        return tuple([n for n in candidates if n not in short][: plan.schedule.blocks])
+
+    def block_state(self, number: int) -> BlockState:
+        """Whether block `number` is to be done, done, or was broken off (then void it first)."""
+        folder = self._block_path(number)
+        if not folder.exists():
+            return "missing"
+        state = BlockFolder(path=folder, number=number, void=None).state
+        return "done" if state == "done" else "broken"
+
+    def void_block(self, number: int, reason: str) -> Path:
+        """Set block `number` aside as NNN.voidK with the reason: kept and shown, not judged."""
+        folder = self._block_path(number)
+        write_json(folder / "void.json", {"reason": reason})
+        tries = [block.void for block in self.blocks() if block.number == number and block.void]
+        target = folder.with_name(f"{folder.name}.void{max(tries, default=0) + 1}")
+        folder.rename(target)
+        _sync_folder(target.parent)
+        return target
+
+    def begin_block(self, block: Block) -> Path:
+        """Make the folder of a block that is missing, with its order.json."""
+        folder = self._block_path(block.number)
+        folder.mkdir(parents=True)
+        order = {
+            "block": block.number,
+            "order": list(block.order),
+            "seed": block.seed,
+            "started_unix_ns": time.time_ns(),
+            "boot_id": _boot_id(),
+        }
+        write_json(folder / "order.json", order)
+        _sync_folder(folder.parent)
+        return folder
+
+    def end_block(self, number: int) -> None:
+        """Say that the block is complete: from now on it is judged."""
+        ended = {"ended_unix_ns": time.time_ns()}
+        write_json(self._block_path(number) / "done.json", ended)
+
+    def run_folder(self, number: int, arm: str) -> Path:
+        """The folder of an arm's run in block `number`, made where it is missing."""
+        return _made(self._block_path(number) / safe_name(arm))
+
+    def step_folder(self, number: int, arm: str, step: Step) -> Path:
+        """The folder of a step, such as `blocks/001/pg17/insert-benchmark/07-qr100`, made."""
+        folder = self.run_folder(number, arm) / safe_name(step.workload)
+        return _made(folder / f"{step.ordinal:02d}-{safe_name(step.name)}")
+
+    def blocks(self) -> list[BlockFolder]:
+        """All blocks there are, by number, a number's void ones first."""
+        blocks = []
+        for folder in _folders(self.folder / "blocks"):
+            match = re.fullmatch(r"(\d{3,})(?:\.void(\d+))?", folder.name)
+            if match is not None:
+                void = int(match[2]) if match[2] else None
+                blocks.append(BlockFolder(path=folder, number=int(match[1]), void=void))
+        return sorted(blocks, key=lambda block: (block.number, block.void is None, block.void or 0))
+
+    def _block_path(self, number: int) -> Path:
+        return self.folder / "blocks" / f"{number:03d}"
+
+
+def safe_name(name: str) -> str:
+    """`name` as a folder's name: unsafe characters become `_`, a hash keeps such names apart."""
+    safe = re.sub(r"[^A-Za-z0-9._@=,+-]", "_", name)
+    if safe == name and name and not name.startswith("."):
+        return name
+    return f"{safe.lstrip('.')[:80]}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _create(folder: Path, plan: Json) -> Results:
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ResultError(f"{folder}: is not empty and no result folder; choose another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        text = f"{folder}: cannot be made: {error.strerror}; choose another --out"
+        raise ResultError(text) from error
+    write_json(folder / "plan.json", plan)
+    return Results(folder, plan)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    _sync_folder(folder.parent)
+    return folder
+
+
+def _free_name(folder: Path, stem: str = "plan") -> Path:
+    """The first of plan.001.json, plan.002.json … that is not taken."""
+    number = 1
+    while (path := folder / f"{stem}.{number:03d}.json").exists():
+        number += 1
+    return path
+
+
+def _boot_id() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+# --- Changed plans ---------------------------------------------------------------------------
+
+
+def _grown(old: Json, new: Json) -> bool:
+    """Whether `new`, an accepted change, says anything that `old` does not."""
+    keys = {*old, *new} - {"text", "dyno", "created_unix_ns"}
+    return any(old.get(key) != new.get(key) for key in keys)
+
+
+def _refused_change(results: Results, new: Json) -> str | None:
+    """The first difference that changes the meaning of what was measured, in words."""
+    old = results.plan
+    highest = max((block.number for block in results.blocks()), default=0)
+    if new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
+        return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
+    old_arms = {arm["name"]: arm for arm in old.get("arms", [])}
+    new_arms = {arm["name"]: arm for arm in new.get("arms", [])}
+    for name, arm in old_arms.items():
+        if name not in new_arms:
+            return f"`arms.{name}` is gone from the plan"
+        difference = _difference(arm, new_arms[name], f"arms.{name}")
+        if difference is not None:
+            return difference
+    for key in sorted((set(old) | set(new)) - PLAN_KEYS_FREE - PLAN_KEYS_GROWING):
+        difference = _difference(old.get(key), new.get(key), key)
+        if difference is not None:
+            return difference
+    return None
+
+
+def _difference(old: Any, new: Any, key: str) -> str | None:
+    """The first place where two JSON values differ, as "`key` is NEW now and was OLD"."""
+    if key == "schedule.blocks":
+        return None
+    if isinstance(old, dict) and isinstance(new, dict):
+        pairs = [(f"{key}.{name}", old.get(name), new.get(name)) for name in sorted({*old, *new})]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = [(f"{key}[{i}]", *pair) for i, pair in enumerate(zip(old, new, strict=True))]
+    else:
+        same = old == new
+        return None if same else f"`{key}` is {json.dumps(new)} now and was {json.dumps(old)}"
+    found = (_difference(before, now, name) for name, before, now in pairs)
+    return next((difference for difference in found if difference is not None), None)

@@ -1,0 +1,555 @@
+//! The job: what the generator reads from standard input (`contract/README.md`, "The job").
+//!
+//! These are the types alone; what makes a job valid stands in `job/check.rs`.
+
+mod check;
+mod maker;
+mod piece;
+
+pub use check::JobError;
+pub use maker::{Bound, Maker, Value};
+pub use piece::Piece;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The version of the contract that this generator speaks.
+pub const PROTOCOL: u32 = 1;
+
+/// Everything that one step needs; a job that was parsed by [`Job::read`] is valid.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The version of the contract: [`PROTOCOL`].
+    pub protocol: u32,
+    /// Starts by itself and ignores the end of standard input.
+    #[serde(default)]
+    pub autostart: bool,
+    /// The seed of every value.
+    pub seed: u64,
+    /// The step's name; part of every value's seed.
+    pub step: String,
+    /// What answers.
+    pub engine: Engine,
+    /// Where the server is; null with the fake engine.
+    #[serde(default)]
+    pub server: Option<Server>,
+    /// The in-process server; null with the other engines.
+    #[serde(default)]
+    pub fake: Option<Fake>,
+    /// The workload's clients.
+    pub clients: u32,
+    /// Worker threads; 0 = max(1, cores / 8).
+    #[serde(default)]
+    pub threads: u32,
+    /// Which part of the clients this process runs.
+    #[serde(default)]
+    pub segment: Segment,
+    /// What local time is ahead of UTC, in seconds, for values of `clock`.
+    #[serde(default)]
+    pub utc_offset_s: i32,
+    /// How many tables there are of each name.
+    #[serde(default)]
+    pub tables: BTreeMap<String, u32>,
+    /// The values that statements and fills use.
+    #[serde(default)]
+    pub values: Vec<Value>,
+    /// Numbers that are read from the server now and then.
+    #[serde(default)]
+    pub cursors: Vec<Cursor>,
+    /// The statements.
+    #[serde(default)]
+    pub statements: Vec<Statement>,
+    /// What is run: lists of draws and statements.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// Groups of connections that do the same at the same pace.
+    #[serde(default)]
+    pub roles: Vec<Role>,
+    /// Bulk loads; a job has these or roles.
+    #[serde(default)]
+    pub fills: Vec<Fill>,
+    /// When the step ends.
+    #[serde(default)]
+    pub stop: Stop,
+    /// Writes an `operation` event for each operation.
+    #[serde(default)]
+    pub trace: bool,
+    /// Keeps what statements return.
+    #[serde(default)]
+    pub capture: Vec<Capture>,
+}
+
+/// What answers the job's statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// A PostgreSQL server.
+    Postgres,
+    /// The in-process server with a virtual clock.
+    Fake,
+}
+
+/// Where the server is and who asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// A host name or address, or the folder of a unix socket where it begins with `/`.
+    pub host: String,
+    /// The TCP port; also the end of a unix socket's name.
+    pub port: u16,
+    /// The database user.
+    pub user: String,
+    /// The database.
+    pub database: String,
+    /// Where the password is to be found; null for none.
+    #[serde(default)]
+    pub password: Option<Password>,
+}
+
+/// Where a password is to be found; a job never holds one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Password {
+    /// The name of an environment variable.
+    Env(String),
+    /// A file in libpq's format.
+    Passfile(PathBuf),
+}
+
+/// Which of the clients (and of a step's connections) this process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Segment {
+    /// Those whose number modulo `of` is this.
+    pub index: u32,
+    /// The number of processes.
+    pub of: u32,
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        Self { index: 0, of: 1 }
+    }
+}
+
+/// How long a value stays the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Drawn anew for each repetition within a statement.
+    #[default]
+    Item,
+    /// Drawn once for each statement.
+    Statement,
+    /// Drawn once for each transaction, by a `draw` of its program.
+    Transaction,
+}
+
+/// How a value is written as a literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Bare digits.
+    Integer,
+    /// Digits and `.00`.
+    Decimal2,
+    /// In single quotes, quotes doubled.
+    Text,
+    /// `'YYYY-MM-DD HH:MM:SS'`.
+    Timestamp,
+}
+
+/// A number for each client that is read from the server now and then and counted up in between.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cursor {
+    /// The cursor's name.
+    pub name: String,
+    /// The SQL that reads it; `{t}` is the client's table.
+    pub start: String,
+    /// The statement whose generation advances it.
+    #[serde(default)]
+    pub on: Option<usize>,
+    /// What it grows by after each generation of `on`.
+    #[serde(default)]
+    pub advance: i64,
+    /// It is read again when more than this many of `on` have been generated since the last reading.
+    #[serde(default)]
+    pub resync_every: Option<u64>,
+}
+
+/// How a statement is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Literals in the simple query protocol.
+    Simple,
+    /// Parse, Bind and Execute of the unnamed statement each time.
+    Extended,
+    /// Bind and Execute of a named statement that was parsed once.
+    Prepared,
+    /// SQL-level PREPARE once, then EXECUTE with literals.
+    Execute,
+}
+
+/// One statement of SQL in pieces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// The statement's name.
+    pub name: String,
+    /// How it is sent.
+    pub protocol: Protocol,
+    /// Its text, values and table names in order.
+    pub pieces: Vec<Piece>,
+    /// The SQL types of its parameters, for `execute`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub types: Vec<String>,
+    /// The nominal number of rows of one execution; shown, not checked.
+    #[serde(default)]
+    pub rows: u64,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// The program's name.
+    pub name: String,
+    /// Its instructions in order.
+    pub code: Vec<Instruction>,
+}
+
+/// One instruction of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "(String, usize)", into = "(String, usize)")]
+pub enum Instruction {
+    /// Draws a value of scope `transaction`.
+    Draw(usize),
+    /// Sends a statement and waits for its reply.
+    Send(usize),
+}
+
+impl TryFrom<(String, usize)> for Instruction {
+    type Error = String;
+
+    fn try_from((verb, index): (String, usize)) -> Result<Self, String> {
+        match verb.as_str() {
+            "draw" => Ok(Self::Draw(index)),
+            "send" => Ok(Self::Send(index)),
+            _ => Err(format!(
+                "no instruction `{verb}`; there are `draw` and `send`"
+            )),
+        }
+    }
+}
+
+impl From<Instruction> for (String, usize) {
+    fn from(instruction: Instruction) -> Self {
+        match instruction {
+            Instruction::Draw(index) => ("draw".to_owned(), index),
+            Instruction::Send(index) => ("send".to_owned(), index),
+        }
+    }
+}
+
+/// Connections that do the same at the same pace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Role {
+    /// The role's name; part of its values' seed.
+    pub name: String,
+    /// Whether `connections` are counted for each client or for the step.
+    pub per: Per,
+    /// How many connections.
+    pub connections: u32,
+    /// The programs and how often each is taken.
+    pub choose: Vec<Choice>,
+    /// The table that its statements name; null where none does.
+    #[serde(default)]
+    pub table: Option<TableUse>,
+    /// When operations become due.
+    pub pace: Pace,
+    /// How much it does; null: until the step ends.
+    #[serde(default)]
+    pub stop: Option<RoleStop>,
+    /// Roles that must have ended on all clients before this one starts.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub after: Vec<String>,
+    /// What follows an error.
+    #[serde(default)]
+    pub on_error: OnError,
+    /// What follows the loss of a connection.
+    #[serde(default)]
+    pub on_lost: OnLost,
+}
+
+impl Role {
+    /// The quota of operations: for each client, or in all where the role is of the step.
+    #[must_use]
+    pub fn quota(&self) -> Option<u64> {
+        self.stop.and_then(|stop| stop.operations)
+    }
+}
+
+/// What a role's connections are counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// For each client.
+    Client,
+    /// For the step as a whole.
+    Step,
+}
+
+/// One program of a role and its weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The index of the program.
+    pub program: usize,
+    /// How often it is taken, relative to the other weights.
+    pub weight: u32,
+}
+
+/// Which table a role's statements name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableUse {
+    /// The tables' name without its number.
+    pub of: String,
+    /// How the number is found.
+    pub by: TableBy,
+}
+
+/// How the number of a role's table is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TableBy {
+    /// The client's number modulo the count.
+    Own,
+    /// The connection's number modulo the count.
+    ByConnection,
+}
+
+/// When operations become due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pace {
+    /// The next one at once.
+    Closed {},
+    /// By a schedule.
+    Rate {
+        /// How the schedule is shaped.
+        arrivals: Arrivals,
+        /// Operations a second: for each client, or in all where the role is of the step.
+        per_s: f64,
+    },
+    /// As a pair with another role.
+    Tied {
+        /// The other role.
+        to: String,
+        /// How many operations either may be ahead.
+        lead: u64,
+    },
+}
+
+/// The shape of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Operation k at start + k / rate; late ones catch up.
+    Even,
+    /// A whole second's operations together, as in the Insert Benchmark; lost time is not caught up.
+    Burst,
+}
+
+/// How much a role does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoleStop {
+    /// Operations for each client, or in all where the role is of the step; null: until the step ends.
+    pub operations: Option<u64>,
+}
+
+/// What follows an error of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnError {
+    /// The SQLSTATE codes after which the operation is tried again with the same values.
+    #[serde(default)]
+    pub retry: Vec<String>,
+    /// How many times an operation is tried in all.
+    #[serde(default = "one")]
+    pub tries: u32,
+    /// What follows then, and after other codes.
+    #[serde(default)]
+    pub otherwise: Otherwise,
+}
+
+impl Default for OnError {
+    fn default() -> Self {
+        Self {
+            retry: Vec::new(),
+            tries: 1,
+            otherwise: Otherwise::FailStep,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What follows an error that is not tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Otherwise {
+    /// The step ends as failed.
+    #[default]
+    FailStep,
+    /// It is counted and the next operation follows.
+    Count,
+}
+
+/// What follows the loss of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLost {
+    /// The step ends as failed.
+    #[default]
+    FailStep,
+    /// The connection is made again; the operation in flight counts as an error.
+    Reconnect,
+}
+
+/// When the step ends: with the quotas of roles, or after a time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// The step ends when these roles have done their quota on all clients.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// The length of the window of a timed step.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// What a timed step runs before its window.
+    #[serde(default)]
+    pub warmup_s: f64,
+    /// A hard limit on a step that is bound by work; null: none.
+    #[serde(default)]
+    pub seconds_max: Option<f64>,
+}
+
+/// What is kept of what statements return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capture {
+    /// The rows, as text.
+    Rows,
+    /// The notices.
+    Notices,
+}
+
+/// A bulk load by COPY in binary form into every table of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fill {
+    /// The tables' name without its number.
+    pub table: String,
+    /// Connections for each table.
+    pub streams: u32,
+    /// Rows of each table.
+    pub rows: u64,
+    /// The columns in order.
+    pub columns: Vec<FillColumn>,
+}
+
+/// One column of a fill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FillColumn {
+    /// The column's name.
+    pub name: String,
+    /// Its type on the wire.
+    #[serde(rename = "type")]
+    pub type_: ColumnType,
+    /// The index of its value.
+    pub value: usize,
+}
+
+/// The types that a fill writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnType {
+    /// A 4-byte integer.
+    Int4,
+    /// An 8-byte integer.
+    Int8,
+    /// text, varchar or char.
+    Text,
+    /// timestamp without time zone; its value counts seconds since 1970.
+    Timestamp,
+}
+
+/// The in-process server: what it takes how long for, and what goes wrong.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fake {
+    /// Service time by statement, cursor, or `row` of a fill, in microseconds.
+    #[serde(default)]
+    pub service_us: BTreeMap<String, f64>,
+    /// Service time of what `service_us` does not name.
+    pub default_us: f64,
+    /// Service times vary uniformly by ± this share.
+    #[serde(default)]
+    pub jitter: f64,
+    /// Rows in the reply by statement; those not named reply their nominal rows.
+    #[serde(default)]
+    pub rows: BTreeMap<String, u64>,
+    /// When it stands still.
+    #[serde(default)]
+    pub stalls: Vec<FakeStall>,
+    /// Errors that it replies.
+    #[serde(default)]
+    pub errors: Vec<FakeError>,
+    /// When it loses all connections, in seconds since the start; null: never.
+    #[serde(default)]
+    pub lost_at_s: Option<f64>,
+    /// What cursors read.
+    #[serde(default)]
+    pub cursor: BTreeMap<String, i64>,
+}
+
+/// A time in which the fake stands still.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FakeStall {
+    /// Its start, in seconds since the step's.
+    pub at_s: f64,
+    /// Its length in seconds.
+    pub for_s: f64,
+}
+
+/// An error that the fake replies now and then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FakeError {
+    /// The statement's name.
+    pub statement: String,
+    /// Each so many executions of it, over all connections.
+    pub every: u64,
+    /// The SQLSTATE.
+    pub code: String,
+}
+
+/// Reads null as the type's default: for lists that a caller may leave out either way.
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -1,0 +1,271 @@
+//! Reading a job and everything that makes one valid, so that nothing of it has to be checked again.
+
+mod load;
+mod sql;
+
+use super::{Engine, Fake, Job, PROTOCOL, Stop};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::Read;
+
+/// A job that cannot be run: which key, what is wrong and what to do. One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobError {
+    /// The path of the key, such as `roles[1].pace.to`.
+    pub key: String,
+    /// What is wrong with it and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "job: `{}`: {}", self.key, self.problem)
+    }
+}
+
+impl std::error::Error for JobError {}
+
+/// A check's result: nothing, or what is wrong.
+type Check = Result<(), JobError>;
+
+fn refuse(key: impl Into<String>, problem: impl Into<String>) -> JobError {
+    JobError {
+        key: key.into(),
+        problem: problem.into(),
+    }
+}
+
+fn ensure(valid: bool, key: impl Into<String>, problem: impl Into<String>) -> Check {
+    if valid {
+        Ok(())
+    } else {
+        Err(refuse(key, problem))
+    }
+}
+
+/// Refuses an index beyond a list of `length` entries called `list`.
+fn ensure_index(index: usize, length: usize, key: String, list: &str) -> Check {
+    ensure(
+        index < length,
+        key,
+        format!("{index} is not an index of `{list}`, which has {length}"),
+    )
+}
+
+/// Refuses names that are empty or stand twice in the list called `list`.
+fn ensure_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Check {
+    let mut seen = BTreeSet::new();
+    for (index, name) in names.enumerate() {
+        let key = format!("{list}[{index}].name");
+        ensure(!name.is_empty(), &key, "is empty; give it a name")?;
+        ensure(
+            seen.insert(name),
+            key,
+            format!("`{name}` stands twice; give each a name of its own"),
+        )?;
+    }
+    Ok(())
+}
+
+/// Refuses anything but a five-character SQLSTATE.
+fn ensure_sqlstate(code: &str, key: String) -> Check {
+    ensure(
+        code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+        key,
+        format!("`{code}` is no SQLSTATE, which has five letters or digits such as 40001"),
+    )
+}
+
+/// Refuses what is not a finite number above zero.
+fn ensure_positive(number: f64, key: &str) -> Check {
+    ensure(
+        number.is_finite() && number > 0.0,
+        key,
+        format!("{number} is not above 0"),
+    )
+}
+
+impl Job {
+    /// Reads one JSON object, leaves what follows it, and checks all of it.
+    ///
+    /// # Errors
+    /// Names the key that does not fit, and the remedy.
+    pub fn read(input: impl Read) -> Result<Self, JobError> {
+        Self::take(&mut serde_json::Deserializer::from_reader(input))
+    }
+
+    /// Reads a job from a text that holds nothing else.
+    ///
+    /// # Errors
+    /// As [`Job::read`].
+    pub fn parse(text: &str) -> Result<Self, JobError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let job = Self::take(&mut json)?;
+        json.end().map_err(|error| refuse(".", error.to_string()))?;
+        Ok(job)
+    }
+
+    fn take<'de, R: serde_json::de::Read<'de>>(
+        json: &mut serde_json::Deserializer<R>,
+    ) -> Result<Self, JobError> {
+        let job: Self = serde_path_to_error::deserialize(json)
+            .map_err(|error| refuse(error.path().to_string(), error.into_inner().to_string()))?;
+        job.check()?;
+        Ok(job)
+    }
+
+    /// Checks everything that can be known before connecting.
+    ///
+    /// # Errors
+    /// Names the first key that does not fit, and the remedy.
+    pub fn check(&self) -> Check {
+        ensure(
+            self.protocol == PROTOCOL,
+            "protocol",
+            format!("{} is not spoken here; use {PROTOCOL}", self.protocol),
+        )?;
+        self.check_engine()?;
+        ensure(self.clients >= 1, "clients", "is 0; give at least 1")?;
+        ensure(
+            self.segment.index < self.segment.of,
+            "segment",
+            "`index` must be below `of`, and `of` at least 1",
+        )?;
+        for (name, count) in &self.tables {
+            ensure(
+                *count >= 1,
+                format!("tables.{name}"),
+                "is 0; give at least 1",
+            )?;
+        }
+        self.check_values()?;
+        self.check_cursors()?;
+        self.check_statements()?;
+        self.check_programs()?;
+        if self.fills.is_empty() {
+            self.check_roles()?;
+        } else {
+            ensure(
+                self.roles.is_empty(),
+                "roles",
+                "a job has `roles` or `fills`, not both; make two jobs",
+            )?;
+            self.check_fills()?;
+        }
+        self.stop.check(self)?;
+        self.fake.as_ref().map_or(Ok(()), |fake| fake.check(self))
+    }
+
+    fn check_engine(&self) -> Check {
+        match self.engine {
+            Engine::Postgres => ensure(
+                self.server.is_some(),
+                "server",
+                "the engine `postgres` needs a server; give host, port, user, database",
+            ),
+            Engine::Fake => ensure(
+                self.fake.is_some(),
+                "fake",
+                "the engine `fake` needs its description; give at least `default_us`",
+            ),
+        }
+    }
+}
+
+impl Stop {
+    fn check(&self, job: &Job) -> Check {
+        if let Some(seconds) = self.seconds {
+            ensure_positive(seconds, "stop.seconds")?;
+            ensure(
+                self.roles.is_empty(),
+                "stop.roles",
+                "a step ends after `seconds` or with `roles`; give one of them",
+            )?;
+            ensure(
+                self.warmup_s.is_finite() && self.warmup_s >= 0.0,
+                "stop.warmup_s",
+                "is below 0",
+            )?;
+        } else {
+            ensure(
+                self.warmup_s == 0.0,
+                "stop.warmup_s",
+                "only a step of `seconds` has a warm-up; give 0",
+            )?;
+            ensure(
+                !self.roles.is_empty() || !job.fills.is_empty(),
+                "stop",
+                "the step would never end; give `roles` or `seconds`",
+            )?;
+        }
+        if let Some(seconds) = self.seconds_max {
+            ensure_positive(seconds, "stop.seconds_max")?;
+        }
+        ensure(
+            job.fills.is_empty() || (self.roles.is_empty() && self.seconds.is_none()),
+            "stop",
+            "fills end with their rows; give no `roles` and no `seconds`",
+        )?;
+        for (index, name) in self.roles.iter().enumerate() {
+            let key = format!("stop.roles[{index}]");
+            let role = job.role(name, &key)?;
+            ensure(
+                job.quota_of(role).is_some(),
+                key,
+                format!("role `{name}` would never end; give it `stop.operations`"),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Fake {
+    fn check(&self, job: &Job) -> Check {
+        let known = |name: &str, list: &str| {
+            let exists = job
+                .statements
+                .iter()
+                .any(|statement| statement.name == name)
+                || job.cursors.iter().any(|cursor| cursor.name == name)
+                || (name == "row" && !job.fills.is_empty());
+            ensure(
+                exists,
+                format!("fake.{list}.{name}"),
+                "names no statement and no cursor of the job",
+            )
+        };
+        for (name, service_us) in &self.service_us {
+            known(name, "service_us")?;
+            ensure_positive(*service_us, &format!("fake.service_us.{name}"))?;
+        }
+        ensure_positive(self.default_us, "fake.default_us")?;
+        ensure(
+            (0.0..1.0).contains(&self.jitter),
+            "fake.jitter",
+            "must be at least 0 and below 1",
+        )?;
+        for name in self.rows.keys() {
+            known(name, "rows")?;
+        }
+        for name in self.cursor.keys() {
+            known(name, "cursor")?;
+        }
+        for (index, stall) in self.stalls.iter().enumerate() {
+            ensure(
+                stall.at_s >= 0.0 && stall.for_s >= 0.0,
+                format!("fake.stalls[{index}]"),
+                "`at_s` and `for_s` must be at least 0",
+            )?;
+        }
+        for (index, error) in self.errors.iter().enumerate() {
+            known(&error.statement, "errors")?;
+            ensure(
+                error.every >= 1,
+                format!("fake.errors[{index}].every"),
+                "is 0; give at least 1",
+            )?;
+            ensure_sqlstate(&error.code, format!("fake.errors[{index}].code"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,354 @@
+//! What makes a job's roles and fills valid.
+
+use super::{
+    Check, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_sqlstate, refuse,
+};
+use crate::job::{Arrivals, Bound, ColumnType, Instruction, Job, Maker, Pace, Per, Role};
+use std::collections::BTreeSet;
+
+/// The most operations that a tied role may be ahead.
+const LEAD_MAX: u64 = 1 << 20;
+
+/// The most connections of one role, over all clients.
+const CONNECTIONS_MAX: u64 = 100_000;
+
+/// Names of roles that the generator's own events use.
+const RESERVED: [&str; 2] = ["probe", "fill"];
+
+impl Job {
+    /// The index of the role of this name.
+    pub(super) fn role(&self, name: &str, key: &str) -> Result<usize, JobError> {
+        self.roles
+            .iter()
+            .position(|role| role.name == name)
+            .ok_or_else(|| {
+                let names: Vec<_> = self.roles.iter().map(|role| role.name.as_str()).collect();
+                refuse(
+                    key,
+                    format!("no role is called `{name}`; there are {}", names.join(", ")),
+                )
+            })
+    }
+
+    /// The role that this one is tied to, in a valid job.
+    #[must_use]
+    pub fn tied_to(&self, role: usize) -> Option<usize> {
+        match &self.roles[role].pace {
+            Pace::Tied { to, .. } => self.roles.iter().position(|other| other.name == *to),
+            _ => None,
+        }
+    }
+
+    /// The quota of a role, or of the role that it is tied to.
+    #[must_use]
+    pub fn quota_of(&self, role: usize) -> Option<u64> {
+        self.roles[self.tied_to(role).unwrap_or(role)].quota()
+    }
+
+    /// The statements that a role's programs send, each once.
+    #[must_use]
+    pub fn statements_of(&self, role: &Role) -> BTreeSet<usize> {
+        role.choose
+            .iter()
+            .flat_map(|choice| &self.programs[choice.program].code)
+            .filter_map(|instruction| match instruction {
+                Instruction::Send(statement) => Some(*statement),
+                Instruction::Draw(_) => None,
+            })
+            .collect()
+    }
+
+    pub(super) fn check_roles(&self) -> Check {
+        ensure(
+            !self.roles.is_empty(),
+            "roles",
+            "the job has neither `roles` nor `fills`; give one of them",
+        )?;
+        ensure_names("roles", self.roles.iter().map(|role| role.name.as_str()))?;
+        for (index, role) in self.roles.iter().enumerate() {
+            let key = format!("roles[{index}]");
+            ensure(
+                !RESERVED.contains(&role.name.as_str()),
+                format!("{key}.name"),
+                format!(
+                    "`{}` is taken by the generator itself; take another",
+                    role.name
+                ),
+            )?;
+            self.check_connections(role, &key)?;
+            self.check_programs_of(role, &key)?;
+            self.check_table(role, &key)?;
+            self.check_pace(index, &key)?;
+            ensure(
+                role.quota() != Some(0),
+                format!("{key}.stop.operations"),
+                "is 0; leave the role out",
+            )?;
+            self.check_after(index, &key)?;
+            ensure(
+                role.on_error.tries >= 1,
+                format!("{key}.on_error.tries"),
+                "is 0; give at least 1",
+            )?;
+            for (code_index, code) in role.on_error.retry.iter().enumerate() {
+                ensure_sqlstate(code, format!("{key}.on_error.retry[{code_index}]"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_connections(&self, role: &Role, key: &str) -> Check {
+        let clients = if role.per == Per::Client {
+            self.clients
+        } else {
+            1
+        };
+        let all = u64::from(role.connections) * u64::from(clients);
+        ensure(
+            (1..=CONNECTIONS_MAX).contains(&all),
+            format!("{key}.connections"),
+            format!("{all} connections in all; give 1 to {CONNECTIONS_MAX}"),
+        )
+    }
+
+    fn check_programs_of(&self, role: &Role, key: &str) -> Check {
+        let mut weights = 0;
+        for (index, choice) in role.choose.iter().enumerate() {
+            let key = format!("{key}.choose[{index}].program");
+            ensure_index(choice.program, self.programs.len(), key, "programs")?;
+            weights += u64::from(choice.weight);
+        }
+        ensure(
+            weights > 0,
+            format!("{key}.choose"),
+            "chooses nothing; give a program with a weight above 0",
+        )?;
+        let statements = self.statements_of(role);
+        for choice in &role.choose {
+            let program = &self.programs[choice.program];
+            let clash = self.sends(choice.program) > 1
+                && statements
+                    .iter()
+                    .any(|index| self.statements[*index].name == program.name);
+            ensure(
+                !clash,
+                format!("programs[{}].name", choice.program),
+                format!(
+                    "role `{}` also counts a statement called `{}`; rename one",
+                    role.name, program.name
+                ),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// How many statements a program sends.
+    #[must_use]
+    pub fn sends(&self, program: usize) -> usize {
+        self.programs[program]
+            .code
+            .iter()
+            .filter(|instruction| matches!(instruction, Instruction::Send(_)))
+            .count()
+    }
+
+    fn check_table(&self, role: &Role, key: &str) -> Check {
+        if let Some(table) = &role.table {
+            ensure(
+                self.tables.contains_key(&table.of),
+                format!("{key}.table.of"),
+                format!("`tables` has no `{}`; add its count", table.of),
+            )?;
+        }
+        for statement in self.statements_of(role) {
+            for name in self.tables_of(statement) {
+                let fits = role.table.as_ref().is_some_and(|table| table.of == name);
+                ensure(
+                    fits,
+                    format!("{key}.table"),
+                    format!(
+                        "statement `{}` names a table of `{name}`; say which",
+                        self.statements[statement].name
+                    ),
+                )?;
+            }
+            for cursor in self.cursors_of(statement) {
+                let cursor = &self.cursors[cursor];
+                ensure(
+                    role.table.is_some() || !cursor.start.contains("{t}"),
+                    format!("{key}.table"),
+                    format!("cursor `{}` names the role's table; say which", cursor.name),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_pace(&self, index: usize, key: &str) -> Check {
+        let role = &self.roles[index];
+        match &role.pace {
+            Pace::Closed {} => Ok(()),
+            Pace::Rate { arrivals, per_s } => {
+                ensure_positive(*per_s, &format!("{key}.pace.per_s"))?;
+                ensure(
+                    self.segment.of == 1 || role.per == Per::Client || *arrivals == Arrivals::Even,
+                    format!("{key}.pace.arrivals"),
+                    "bursts of a role `per` step cannot be shared by segments; use `per` client or one segment",
+                )
+            }
+            Pace::Tied { to, lead } => {
+                let key = format!("{key}.pace.to");
+                let partner = self.role(to, &key)?;
+                self.check_tie(index, partner, &key)?;
+                ensure(
+                    (1..=LEAD_MAX).contains(lead),
+                    format!("roles[{index}].pace.lead"),
+                    format!("give 1 to {LEAD_MAX}"),
+                )
+            }
+        }
+    }
+
+    fn check_tie(&self, index: usize, partner: usize, key: &str) -> Check {
+        let (role, other) = (&self.roles[index], &self.roles[partner]);
+        ensure(
+            index != partner,
+            key,
+            "a role cannot be tied to itself; name another",
+        )?;
+        ensure(
+            !matches!(other.pace, Pace::Tied { .. }),
+            key,
+            format!(
+                "`{}` is tied itself; name a role with a pace of its own",
+                other.name
+            ),
+        )?;
+        ensure(
+            role.per == other.per,
+            key,
+            "both roles of a pair need the same `per`",
+        )?;
+        let tied = (0..self.roles.len()).filter(|role| self.tied_to(*role) == Some(partner));
+        ensure(
+            tied.count() == 1,
+            key,
+            format!("two roles are tied to `{}`; a pair has two", other.name),
+        )?;
+        ensure(
+            role.quota().is_none(),
+            format!("roles[{index}].stop"),
+            format!("a tied role does as much as `{}`; leave it out", other.name),
+        )?;
+        ensure(
+            role.after.is_empty(),
+            format!("roles[{index}].after"),
+            format!("a tied role starts with `{}`; put it there", other.name),
+        )
+    }
+
+    fn check_after(&self, index: usize, key: &str) -> Check {
+        for (place, name) in self.roles[index].after.iter().enumerate() {
+            let key = format!("{key}.after[{place}]");
+            let awaited = self.role(name, &key)?;
+            ensure(
+                self.quota_of(awaited).is_some(),
+                &key,
+                format!("role `{name}` ends with the step only; give it `stop.operations`"),
+            )?;
+            ensure(
+                self.segment.of == 1,
+                key,
+                "processes with segments do not know of each other; use one segment",
+            )?;
+        }
+        ensure(
+            !self.waits_for(index, index, &mut BTreeSet::new()),
+            format!("{key}.after"),
+            "the role would wait for itself; break the circle",
+        )
+    }
+
+    /// Whether `role` starts only after `target` has ended, by way of any number of others.
+    fn waits_for(&self, role: usize, target: usize, seen: &mut BTreeSet<usize>) -> bool {
+        let leader = self.tied_to(role).unwrap_or(role);
+        let awaited: Vec<usize> = self.roles[leader]
+            .after
+            .iter()
+            .filter_map(|name| self.roles.iter().position(|other| other.name == *name))
+            .map(|other| self.tied_to(other).unwrap_or(other))
+            .collect();
+        let target = self.tied_to(target).unwrap_or(target);
+        awaited.iter().any(|other| {
+            *other == target || (seen.insert(*other) && self.waits_for(*other, target, seen))
+        })
+    }
+
+    pub(super) fn check_fills(&self) -> Check {
+        for (index, fill) in self.fills.iter().enumerate() {
+            let key = format!("fills[{index}]");
+            ensure(
+                self.tables.contains_key(&fill.table),
+                format!("{key}.table"),
+                format!("`tables` has no `{}`; add its count", fill.table),
+            )?;
+            ensure(
+                fill.streams >= 1,
+                format!("{key}.streams"),
+                "is 0; give at least 1",
+            )?;
+            ensure(
+                fill.rows >= 1,
+                format!("{key}.rows"),
+                "is 0; leave the fill out",
+            )?;
+            ensure(
+                !fill.columns.is_empty(),
+                format!("{key}.columns"),
+                "is empty; give at least one",
+            )?;
+            for (place, column) in fill.columns.iter().enumerate() {
+                let key = format!("{key}.columns[{place}]");
+                ensure_index(
+                    column.value,
+                    self.values.len(),
+                    format!("{key}.value"),
+                    "values",
+                )?;
+                self.check_fill_value(column.value, column.type_, &format!("{key}.value"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fill_value(&self, value: usize, type_: ColumnType, key: &str) -> Check {
+        let text = matches!(self.values[value].maker, Maker::Text(_) | Maker::Pattern(_));
+        ensure(
+            !text || type_ == ColumnType::Text,
+            key,
+            format!(
+                "`{}` is a text; give the column the type `text`",
+                self.values[value].name
+            ),
+        )?;
+        for index in std::iter::once(value).chain(self.bases(value).unwrap_or_default()) {
+            let (name, pure) = match &self.values[index].maker {
+                Maker::Uniform(low, high) => (
+                    "a cursor",
+                    matches!((low, high), (Bound::Integer(_), Bound::Integer(_))),
+                ),
+                Maker::Clock => ("the clock", false),
+                _ => ("", true),
+            };
+            ensure(
+                pure,
+                key,
+                format!(
+                    "`{}` depends on {name}, but a fill has to be repeatable",
+                    self.values[index].name
+                ),
+            )?;
+        }
+        Ok(())
+    }
+}

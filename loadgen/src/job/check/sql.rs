@@ -1,0 +1,326 @@
+//! What makes a job's values, cursors, statements and programs valid.
+
+use super::{Check, ensure, ensure_index, ensure_names};
+use crate::job::{Bound, Format, Instruction, Job, Maker, Piece, Protocol, Scope, Value};
+use std::collections::BTreeSet;
+
+/// Parameters of one statement in PostgreSQL's protocol: the count is 16 bits wide.
+const PARAMETERS_MAX: usize = 65_535;
+
+/// Bytes of text that a statement may repeat: a slip such as a repeat of 4 billion ends here.
+const REPEAT_MAX: u32 = 1_000_000;
+
+impl Job {
+    pub(super) fn check_values(&self) -> Check {
+        ensure_names(
+            "values",
+            self.values.iter().map(|value| value.name.as_str()),
+        )?;
+        for (index, value) in self.values.iter().enumerate() {
+            self.check_value(index, value)?;
+        }
+        Ok(())
+    }
+
+    fn check_value(&self, index: usize, value: &Value) -> Check {
+        let key = format!("values[{index}]");
+        match &value.maker {
+            Maker::Uniform(low, high) => {
+                for bound in [low, high] {
+                    if let Bound::Cursor(bound) = bound {
+                        let key = format!("{key}.uniform");
+                        ensure_index(bound.cursor, self.cursors.len(), key, "cursors")?;
+                    }
+                }
+            }
+            Maker::Add { value: base, .. } => self.check_add(&key, index, *base)?,
+            Maker::Text(shape) => {
+                ensure(
+                    shape.length_min <= shape.length_max,
+                    format!("{key}.text.length"),
+                    "the first length must not be above the second",
+                )?;
+                ensure(
+                    usize::try_from(shape.length_max).unwrap_or(usize::MAX)
+                        <= crate::value::TEXT_CHARACTERS,
+                    format!("{key}.text.length"),
+                    format!("at most {} characters", crate::value::TEXT_CHARACTERS),
+                )?;
+                ensure(
+                    (0.0..=1.0).contains(&shape.random),
+                    format!("{key}.text.random"),
+                    "a share is between 0 and 1",
+                )?;
+                ensure(
+                    !shape.fill.is_empty() && shape.fill.is_ascii(),
+                    format!("{key}.text.fill"),
+                    "give at least one ASCII character",
+                )?;
+            }
+            Maker::Pattern(_) | Maker::Clock | Maker::Constant(_) | Maker::Row(_) => {}
+        }
+        let text = matches!(value.maker, Maker::Text(_) | Maker::Pattern(_));
+        ensure(
+            !text || value.format == Format::Text,
+            format!("{key}.format"),
+            "a text or pattern is written as `text`",
+        )
+    }
+
+    fn check_add(&self, key: &str, index: usize, base: usize) -> Check {
+        let key = format!("{key}.add");
+        ensure_index(base, self.values.len(), format!("{key}.value"), "values")?;
+        ensure(
+            base != index && self.bases(index).is_some(),
+            &key,
+            "the value is added to itself; add to another",
+        )?;
+        let base = &self.values[base];
+        ensure(
+            !matches!(base.maker, Maker::Text(_) | Maker::Pattern(_)),
+            &key,
+            format!("nothing can be added to `{}`, which is a text", base.name),
+        )?;
+        ensure(
+            base.per >= self.values[index].per,
+            key,
+            format!(
+                "`{}` changes more often than what adds to it; give it the same `per` or a wider one",
+                base.name
+            ),
+        )
+    }
+
+    /// The values that a value adds to, nearest first; none where they form a circle or one does not exist.
+    #[must_use]
+    pub fn bases(&self, index: usize) -> Option<Vec<usize>> {
+        let mut bases = Vec::new();
+        let mut at = index;
+        while let Maker::Add { value: base, .. } = &self.values.get(at)?.maker {
+            if *base == index || bases.contains(base) {
+                return None;
+            }
+            bases.push(*base);
+            at = *base;
+        }
+        Some(bases)
+    }
+
+    pub(super) fn check_cursors(&self) -> Check {
+        ensure_names(
+            "cursors",
+            self.cursors.iter().map(|cursor| cursor.name.as_str()),
+        )?;
+        for (index, cursor) in self.cursors.iter().enumerate() {
+            let key = format!("cursors[{index}]");
+            ensure(
+                !cursor.start.trim().is_empty() && !cursor.start.contains('\0'),
+                format!("{key}.start"),
+                "give the SQL that reads it, without NUL",
+            )?;
+            if let Some(on) = cursor.on {
+                ensure_index(on, self.statements.len(), format!("{key}.on"), "statements")?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_statements(&self) -> Check {
+        ensure_names(
+            "statements",
+            self.statements
+                .iter()
+                .map(|statement| statement.name.as_str()),
+        )?;
+        for (index, statement) in self.statements.iter().enumerate() {
+            let key = format!("statements[{index}]");
+            ensure(
+                !statement.pieces.is_empty(),
+                format!("{key}.pieces"),
+                "is empty; give the SQL",
+            )?;
+            let parameters = self.check_pieces(&statement.pieces, &format!("{key}.pieces"))?;
+            ensure(
+                statement.protocol == Protocol::Simple || parameters <= PARAMETERS_MAX,
+                format!("{key}.pieces"),
+                format!("{parameters} parameters; at most {PARAMETERS_MAX}, or use `simple`"),
+            )?;
+            let types = statement.types.len();
+            ensure(
+                if statement.protocol == Protocol::Execute {
+                    types == parameters
+                } else {
+                    types == 0
+                },
+                format!("{key}.types"),
+                format!(
+                    "{types} types for {parameters} values; `execute` needs one for each, other protocols none"
+                ),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Checks pieces and counts the values that one execution writes.
+    fn check_pieces(&self, pieces: &[Piece], key: &str) -> Result<usize, super::JobError> {
+        let mut parameters = 0_usize;
+        for (index, piece) in pieces.iter().enumerate() {
+            let key = format!("{key}[{index}]");
+            match piece {
+                Piece::Text(text) => {
+                    ensure(!text.contains('\0'), key, "SQL cannot hold a NUL")?;
+                }
+                Piece::Value(value) => {
+                    ensure_index(*value, self.values.len(), key.clone(), "values")?;
+                    let row = matches!(self.values[*value].maker, Maker::Row(_));
+                    ensure(!row, key, "a `row` value is for fills only")?;
+                    parameters += 1;
+                }
+                Piece::Cursor(cursor) => {
+                    ensure_index(*cursor, self.cursors.len(), key, "cursors")?;
+                    parameters += 1;
+                }
+                Piece::Table(name) => ensure(
+                    self.tables.contains_key(name),
+                    key,
+                    format!("`tables` has no `{name}`; add its count"),
+                )?,
+                Piece::Repeat { repeat, pieces, .. } => {
+                    ensure(
+                        (1..=REPEAT_MAX).contains(repeat),
+                        format!("{key}.repeat"),
+                        format!("give 1 to {REPEAT_MAX}"),
+                    )?;
+                    let each = self.check_pieces(pieces, &format!("{key}.pieces"))?;
+                    parameters = each
+                        .checked_mul(*repeat as usize)
+                        .and_then(|all| all.checked_add(parameters))
+                        .unwrap_or(usize::MAX);
+                }
+            }
+        }
+        Ok(parameters)
+    }
+
+    pub(super) fn check_programs(&self) -> Check {
+        ensure_names(
+            "programs",
+            self.programs.iter().map(|program| program.name.as_str()),
+        )?;
+        for (index, program) in self.programs.iter().enumerate() {
+            let mut drawn = BTreeSet::new();
+            let mut sends = 0;
+            for (line, instruction) in program.code.iter().enumerate() {
+                let key = format!("programs[{index}].code[{line}]");
+                match *instruction {
+                    Instruction::Draw(value) => {
+                        ensure_index(value, self.values.len(), key.clone(), "values")?;
+                        ensure(
+                            self.values[value].per == Scope::Transaction,
+                            &key,
+                            "only a value `per` transaction is drawn by a program",
+                        )?;
+                        self.check_drawn(value, &drawn, &key)?;
+                        drawn.insert(value);
+                    }
+                    Instruction::Send(statement) => {
+                        ensure_index(statement, self.statements.len(), key.clone(), "statements")?;
+                        for value in self.values_of(statement) {
+                            if self.values[value].per == Scope::Transaction {
+                                ensure(
+                                    drawn.contains(&value),
+                                    &key,
+                                    format!(
+                                        "`{}` is `per` transaction; draw it before",
+                                        self.values[value].name
+                                    ),
+                                )?;
+                            }
+                            self.check_drawn(value, &drawn, &key)?;
+                        }
+                        sends += 1;
+                    }
+                }
+            }
+            ensure(
+                sends > 0,
+                format!("programs[{index}].code"),
+                "sends no statement; add a `send`",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a value that adds to one of scope `transaction` that the program has not drawn.
+    fn check_drawn(&self, value: usize, drawn: &BTreeSet<usize>, key: &str) -> Check {
+        for base in self.bases(value).unwrap_or_default() {
+            ensure(
+                self.values[base].per != Scope::Transaction || drawn.contains(&base),
+                key,
+                format!(
+                    "`{}` is `per` transaction; draw it before",
+                    self.values[base].name
+                ),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The values that a statement writes, each once.
+    #[must_use]
+    pub fn values_of(&self, statement: usize) -> BTreeSet<usize> {
+        let mut values = BTreeSet::new();
+        walk(&self.statements[statement].pieces, &mut |piece| {
+            if let Piece::Value(index) = piece {
+                values.insert(*index);
+            }
+        });
+        values
+    }
+
+    /// The cursors that a statement needs: as literals, or as bounds of its values.
+    #[must_use]
+    pub fn cursors_of(&self, statement: usize) -> BTreeSet<usize> {
+        let mut cursors = BTreeSet::new();
+        walk(&self.statements[statement].pieces, &mut |piece| {
+            if let Piece::Cursor(index) = piece {
+                cursors.insert(*index);
+            }
+        });
+        for value in self.values_of(statement) {
+            let bases = self.bases(value).unwrap_or_default();
+            for index in std::iter::once(value).chain(bases) {
+                if let Maker::Uniform(low, high) = self.values[index].maker {
+                    for bound in [low, high] {
+                        if let Bound::Cursor(bound) = bound {
+                            cursors.insert(bound.cursor);
+                        }
+                    }
+                }
+            }
+        }
+        cursors
+    }
+
+    /// The tables that a statement names.
+    #[must_use]
+    pub fn tables_of(&self, statement: usize) -> BTreeSet<&str> {
+        let mut tables = BTreeSet::new();
+        walk(&self.statements[statement].pieces, &mut |piece| {
+            if let Piece::Table(name) = piece {
+                tables.insert(name.as_str());
+            }
+        });
+        tables
+    }
+}
+
+/// Visits every piece, those of repetitions too.
+fn walk<'a>(pieces: &'a [Piece], visit: &mut impl FnMut(&'a Piece)) {
+    for piece in pieces {
+        visit(piece);
+        if let Piece::Repeat { pieces, .. } = piece {
+            walk(pieces, visit);
+        }
+    }
+}

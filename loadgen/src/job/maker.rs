@@ -1,0 +1,181 @@
+//! A job's values: what each is made from. In JSON the maker is one key among the value's own.
+
+use super::{Format, Scope};
+use crate::value::TextShape;
+use serde::{Deserialize, Serialize};
+
+/// A value that statements and fills use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawValue", into = "RawValue")]
+pub struct Value {
+    /// The value's name.
+    pub name: String,
+    /// How long it stays the same.
+    pub per: Scope,
+    /// How it is written as a literal.
+    pub format: Format,
+    /// What it is made from.
+    pub maker: Maker,
+}
+
+/// What a value is made from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Maker {
+    /// An integer between two bounds, both inclusive.
+    Uniform(Bound, Bound),
+    /// Another value and a number.
+    Add {
+        /// The index of the other value.
+        value: usize,
+        /// What is added.
+        plus: i64,
+    },
+    /// A text, partly random.
+    Text(TextShape),
+    /// A text in which `#` is a random digit and `@` a random letter.
+    Pattern(String),
+    /// The local wall-clock time in whole seconds.
+    Clock,
+    /// Always the same.
+    Constant(i64),
+    /// The row's number in a fill, from this one on.
+    Row(i64),
+}
+
+/// A bound of a uniform value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Bound {
+    /// A number.
+    Integer(i64),
+    /// A cursor's value and a number.
+    Cursor(CursorBound),
+}
+
+/// A cursor as a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CursorBound {
+    /// The index of the cursor.
+    pub cursor: usize,
+    /// What is added.
+    #[serde(default)]
+    pub plus: i64,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawAdd {
+    value: usize,
+    #[serde(default)]
+    plus: i64,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawText {
+    fill: String,
+    length: (u32, u32),
+    random: f64,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+enum RawClock {
+    #[serde(rename = "second")]
+    Second,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawValue {
+    name: String,
+    #[serde(default)]
+    per: Scope,
+    format: Format,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uniform: Option<(Bound, Bound)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    add: Option<RawAdd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<RawText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<RawClock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constant: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<i64>,
+}
+
+impl TryFrom<RawValue> for Value {
+    type Error = String;
+
+    fn try_from(raw: RawValue) -> Result<Self, String> {
+        let makers = [
+            raw.uniform.map(|(low, high)| Maker::Uniform(low, high)),
+            raw.add.map(|add| Maker::Add {
+                value: add.value,
+                plus: add.plus,
+            }),
+            raw.text.map(|text| {
+                Maker::Text(TextShape {
+                    fill: text.fill,
+                    length_min: text.length.0,
+                    length_max: text.length.1,
+                    random: text.random,
+                })
+            }),
+            raw.pattern.map(Maker::Pattern),
+            raw.clock.map(|RawClock::Second| Maker::Clock),
+            raw.constant.map(Maker::Constant),
+            raw.row.map(Maker::Row),
+        ];
+        let mut given = makers.into_iter().flatten();
+        match (given.next(), given.next()) {
+            (Some(maker), None) => Ok(Self {
+                name: raw.name,
+                per: raw.per,
+                format: raw.format,
+                maker,
+            }),
+            _ => Err(format!(
+                "value `{}` needs exactly one of `uniform`, `add`, `text`, `pattern`, `clock`, `constant`, `row`",
+                raw.name
+            )),
+        }
+    }
+}
+
+impl From<Value> for RawValue {
+    fn from(value: Value) -> Self {
+        let mut raw = Self {
+            name: value.name,
+            per: value.per,
+            format: value.format,
+            uniform: None,
+            add: None,
+            text: None,
+            pattern: None,
+            clock: None,
+            constant: None,
+            row: None,
+        };
+        match value.maker {
+            Maker::Uniform(low, high) => raw.uniform = Some((low, high)),
+            Maker::Add { value, plus } => raw.add = Some(RawAdd { value, plus }),
+            Maker::Text(shape) => {
+                raw.text = Some(RawText {
+                    fill: shape.fill,
+                    length: (shape.length_min, shape.length_max),
+                    random: shape.random,
+                });
+            }
+            Maker::Pattern(pattern) => raw.pattern = Some(pattern),
+            Maker::Clock => raw.clock = Some(RawClock::Second),
+            Maker::Constant(number) => raw.constant = Some(number),
+            Maker::Row(first) => raw.row = Some(first),
+        }
+        raw
+    }
+}

@@ -1,0 +1,139 @@
+"""The package as it is installed: its command, its binaries, its data, its distributions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import dbdyno
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+UV = os.environ.get("UV") or shutil.which("uv")
+HEAVY = {"altair", "duckdb", "hdrh", "jinja2", "numpy", "psycopg", "scipy", "vl_convert"}
+
+needs_install = pytest.mark.skipif(
+    not (SCRIPTS / "dyno").exists(),
+    reason="the package is not installed in this environment: run `make setup`",
+)
+needs_uv = pytest.mark.skipif(UV is None, reason="uv is not on PATH: run through `make test`")
+
+
+def output(*command: str | Path) -> str:
+    """The standard output of a command that has to end well."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def cargo() -> dict[str, object]:
+    """Cargo.toml as a dictionary."""
+    return tomllib.loads((ROOT / "Cargo.toml").read_text())
+
+
+def test_the_version_is_the_same_in_rust_and_python() -> None:
+    assert cargo()["package"]["version"] == dbdyno.__version__
+
+
+@needs_install
+def test_the_installed_version_is_this_one() -> None:
+    assert importlib.metadata.version("dbdyno") == dbdyno.__version__
+
+
+@needs_install
+@pytest.mark.parametrize("program", ["dyno", "dyno-loadgen", "dyno-fetch"])
+def test_each_program_lies_in_the_environment_and_says_its_version(program: str) -> None:
+    assert dbdyno.__version__ in output(SCRIPTS / program, "--version")
+
+
+@needs_install
+def test_the_command_runs_with_the_environments_own_interpreter() -> None:
+    first = (SCRIPTS / "dyno").read_text().splitlines()[0]
+    assert first == f"#!{SCRIPTS / 'python'}" or Path(first[2:]).samefile(sys.executable)
+
+
+def test_the_package_runs_as_a_module() -> None:
+    assert dbdyno.__version__ in output(sys.executable, "-m", "dbdyno", "--version")
+
+
+def test_the_command_line_starts_without_the_heavy_libraries() -> None:
+    code = "import sys, dbdyno.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    assert not HEAVY & set(output(sys.executable, "-c", code).split())
+
+
+def test_rust_that_the_set_up_asks_for_is_new_enough_for_every_dependency() -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not on PATH: run through `make test`")
+    asked = next(
+        line.split("=")[1].split()[0]
+        for line in (ROOT / "tools/setup").read_text().splitlines()
+        if line.startswith("rust_needed=")
+    )
+    metadata = json.loads(
+        output(
+            "cargo",
+            "metadata",
+            "--locked",
+            "--format-version=1",
+            f"--manifest-path={ROOT}/Cargo.toml",
+        )
+    )
+    needed = {
+        package["name"]: version(package["rust_version"])
+        for package in metadata["packages"]
+        if package["rust_version"]
+    }
+    newest = max(needed, key=needed.__getitem__)
+    assert version(asked) >= needed[newest], f"`{newest}` needs {needed[newest]}"
+
+
+def version(text: str) -> tuple[int, ...]:
+    """`1.94.0` as (1, 94): Rust's patch releases change nothing here."""
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
+def data_files() -> set[str]:
+    """The files of the package that are no Python and have to be installed with it."""
+    found = (path for path in (ROOT / "dbdyno").rglob("*") if path.is_file())
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in found
+        if path.suffix not in (".py", ".pyc") and "__pycache__" not in path.parts
+    }
+
+
+@needs_uv
+def test_the_wheel_holds_the_command_both_binaries_and_all_data(tmp_path: Path) -> None:
+    output(UV, "build", "--wheel", "--quiet", "--out-dir", tmp_path, ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.startswith(f"dbdyno-{dbdyno.__version__}-py3-none-")
+    with zipfile.ZipFile(wheel) as archive:
+        modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
+    for program in ("dyno", "dyno-loadgen", "dyno-fetch"):
+        assert modes[f"dbdyno-{dbdyno.__version__}.data/scripts/{program}"] & stat.S_IXUSR
+    assert data_files() <= modes.keys()
+    assert {"dbdyno/workloads/insert-benchmark.toml", "dbdyno/py.typed"} <= modes.keys()
+
+
+@needs_uv
+def test_the_source_distribution_holds_what_a_wheel_is_built_from(tmp_path: Path) -> None:
+    output(UV, "build", "--sdist", "--quiet", "--out-dir", tmp_path, ROOT)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {"dbdyno.data/scripts/dyno", "Cargo.toml", "Cargo.lock", "pyproject.toml", "LICENSE"}
+    needed |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("loadgen/src/**/*.rs")}
+    needed |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fetch/src/**/*.rs")}
+    assert needed | data_files() <= names

@@ -1,0 +1,220 @@
+"""The tree keeps the rules of tools/tidy.py, and each of those rules finds what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import tidy
+
+ROOT = Path(__file__).resolve().parents[1]
+CARGO = '[lib]\npath = "loadgen/src/lib.rs"\n[[bin]]\npath = "loadgen/src/main.rs"\n'
+
+
+def plant(root: Path, texts: Mapping[str, str]) -> list[str]:
+    """What tidy says of a tree of these texts by path."""
+    for path, text in texts.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return [str(violation) for violation in tidy.check(root)]
+
+
+def test_the_tree_is_tidy() -> None:
+    violations = tidy.check(ROOT)
+    assert not violations, "\n".join(["", *map(str, violations)])
+
+
+def test_the_tree_is_really_read() -> None:
+    tree = tidy.read(ROOT)
+    assert {"dbdyno/model.py", "loadgen/src/main.rs", "tests/test_tidy.py"} <= tree.sources.keys()
+    assert not any(path.startswith(("target/", ".venv/")) for path in tree.sources)
+
+
+def test_each_rule_gives_its_reason_and_has_a_test_here() -> None:
+    tested = Path(__file__).read_text()
+    for rule in tidy.RULES:
+        assert rule.__doc__ and rule.__doc__.endswith(".")
+        assert f" {rule.__name__.replace('_', '-')}: " in tested
+
+
+def test_a_file_that_keeps_the_rules_is_left_alone(tmp_path: Path) -> None:
+    assert (
+        plant(tmp_path, {"tests/test_one.py": '"""One."""\n\n\ndef test_one():\n    pass\n'}) == []
+    )
+
+
+def test_a_python_function_longer_than_a_screen_is_found(tmp_path: Path) -> None:
+    body = "    x = 1\n" * 70
+    found = plant(tmp_path, {"tools/one.py": f'"""One."""\n\ndef long():\n{body}'})
+    assert found == ["tools/one.py:3 function-length: `long` has 71 lines, at most 70"]
+
+
+def test_a_rust_function_longer_than_a_screen_is_found_whatever_its_strings_hold(
+    tmp_path: Path,
+) -> None:
+    traps = ['"}"', "'}'", 'r#"}"#', "b'{'", '"\\"}"']
+    body = "".join(f"    f({trap}); // }}\n" for trap in traps) + "    g();\n" * 64
+    text = f"//! One.\nfn short<'a>(x: &'a [u8; 4]) -> &'a u8 {{\n}}\nfn long() {{\n{body}}}\n"
+    found = plant(tmp_path, {"Cargo.toml": CARGO, "loadgen/src/lib.rs": text})
+    assert found == ["loadgen/src/lib.rs:4 function-length: `long` has 71 lines, at most 70"]
+
+
+def test_a_rust_signature_without_a_body_ends_at_its_semicolon(tmp_path: Path) -> None:
+    text = "//! One.\ntrait One {\n    fn one(&self) -> [u8; 4];\n}\n" + "struct A;\n" * 80
+    assert plant(tmp_path, {"Cargo.toml": CARGO, "loadgen/src/lib.rs": text}) == []
+
+
+def test_a_file_with_two_subjects_is_found(tmp_path: Path) -> None:
+    found = plant(tmp_path, {"tools/one.py": '"""One."""\n' + "x = 1\n" * 500})
+    assert found == ["tools/one.py:501 file-length: 501 lines, at most 500: split it by subject"]
+
+
+def test_a_file_that_does_not_say_what_it_is_for_is_found(tmp_path: Path) -> None:
+    found = plant(
+        tmp_path,
+        {"Cargo.toml": CARGO, "loadgen/src/lib.rs": "fn one() {}\n", "tools/one.py": "x = 1\n"},
+    )
+    assert found == [
+        "loadgen/src/lib.rs:1 file-doc: begin with `//!`: what is it for?",
+        "tools/one.py:1 file-doc: begin with a docstring: what is it for?",
+    ]
+
+
+@pytest.mark.parametrize("name", ["util", "common", "helpers", "manager"])
+def test_a_drawer_for_odds_and_ends_is_found(tmp_path: Path, name: str) -> None:
+    found = plant(tmp_path, {f"tools/{name}.py": '"""One."""\n'})
+    assert found == [f"tools/{name}.py:1 file-name: `{name}` names no subject"]
+
+
+@pytest.mark.parametrize("word", ["TO" + "DO", "FIX" + "ME", "XX" + "X"])
+def test_a_remark_of_what_is_left_to_do_is_found(tmp_path: Path, word: str) -> None:
+    found = plant(tmp_path, {"tools/one.py": f'"""One."""\n# {word}: later\n'})
+    assert found == [f"tools/one.py:2 unfinished: `{word}`: do it, or open an issue"]
+
+
+def test_an_abbreviation_is_found_where_it_is_declared(tmp_path: Path) -> None:
+    rust = "//! One.\nfn one(conn: &mut Session) {\n    let stmt = 1;\n    conn_count(stmt);\n}\n"
+    found = plant(
+        tmp_path,
+        {
+            "Cargo.toml": CARGO,
+            "loadgen/src/lib.rs": rust,
+            "tools/one.py": '"""One."""\nfor conn in []:\n    print(conn)\n',
+        },
+    )
+    assert found == [
+        "loadgen/src/lib.rs:2 abbreviation: `conn`: write `connection`",
+        "loadgen/src/lib.rs:3 abbreviation: `stmt`: write `statement`",
+        "tools/one.py:2 abbreviation: `conn`: write `connection`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import dbdyno.runner",
+        "from dbdyno import runner",
+        "from dbdyno.runner import run",
+        "from .. import runner",
+        "from ..runner import run",
+        "def f():\n    from dbdyno import runner",
+    ],
+)
+def test_an_import_against_the_layers_is_found_in_every_form(
+    tmp_path: Path, statement: str
+) -> None:
+    found = plant(
+        tmp_path,
+        {
+            "dbdyno/runner.py": '"""Runs."""\n',
+            "dbdyno/server/__init__.py": '"""Servers."""\nimport dbdyno.server.fetch\n',
+            "dbdyno/server/fetch.py": f'"""Fetches."""\n{statement}\n',
+            "tests/test_one.py": '"""One."""\nimport dbdyno.server\n',
+        },
+    )
+    line = 2 + statement.count("\n")
+    found = [one for one in found if "public-doc" not in one]
+    assert found == [f"dbdyno/server/fetch.py:{line} layers: `server` may not import `runner`"]
+
+
+def test_a_module_in_no_layer_is_found(tmp_path: Path) -> None:
+    found = plant(
+        tmp_path,
+        {
+            "dbdyno/new.py": '"""New."""\n',
+            "tests/test_new.py": '"""New."""\nimport dbdyno.new\n',
+        },
+    )
+    assert found == [
+        "dbdyno/new.py:1 layers: `new` is in no layer: give it a line in LAYERS of tools/tidy.py"
+    ]
+
+
+def test_the_layers_have_no_cycle() -> None:
+    waiting = dict(tidy.LAYERS)
+    while waiting:
+        free = [part for part, imports in waiting.items() if not imports & waiting.keys()]
+        assert free, f"each of these imports another of them: {sorted(waiting)}"
+        for part in free:
+            del waiting[part]
+
+
+def test_a_pure_module_that_reads_a_clock_is_found(tmp_path: Path) -> None:
+    found = plant(
+        tmp_path,
+        {
+            "dbdyno/analysis/derive.py": '"""Derives."""\nfrom time import monotonic\n',
+            "dbdyno/stats.py": '"""Counts."""\nimport os\n',
+            "dbdyno/store.py": '"""Stores."""\nimport os\n',
+            "tests/test_one.py": '"""One."""\nfrom dbdyno import stats, store\n',
+            "tests/test_two.py": '"""Two."""\nimport dbdyno.analysis.derive\n',
+        },
+    )
+    assert found == [
+        "dbdyno/analysis/derive.py:2 purity: a pure module may not import `time`",
+        "dbdyno/stats.py:2 purity: a pure module may not import `os`",
+    ]
+
+
+def test_a_public_definition_without_a_docstring_is_found(tmp_path: Path) -> None:
+    text = (
+        '"""One."""\n'
+        "def shown(): ...\n"
+        "def _hidden(): ...\n"
+        "class Shown:\n"
+        "    def method(self): ...\n"
+        "    def _hidden(self): ...\n"
+        "    @x.setter\n"
+        "    def x(self): ...\n"
+    )
+    found = plant(
+        tmp_path, {"dbdyno/stats.py": text, "tests/test.py": '"""One."""\nimport dbdyno.stats\n'}
+    )
+    assert found == [
+        "dbdyno/stats.py:2 public-doc: `shown` has no docstring",
+        "dbdyno/stats.py:4 public-doc: `Shown` has no docstring",
+        "dbdyno/stats.py:5 public-doc: `Shown.method` has no docstring",
+    ]
+
+
+def test_a_file_that_nothing_reaches_is_found(tmp_path: Path) -> None:
+    found = plant(
+        tmp_path,
+        {
+            "Cargo.toml": CARGO,
+            "dbdyno/stats.py": '"""One."""\nimport dbdyno.stats\n',
+            "loadgen/src/lib.rs": "//! One.\npub mod session;\nmod pace;\n// mod lost;\n",
+            "loadgen/src/pace.rs": "//! One.\n",
+            "loadgen/src/session/mod.rs": "//! One.\nmod fake;\n",
+            "loadgen/src/session/fake.rs": "//! One.\nmod deep;\n",
+            "loadgen/src/session/fake/deep.rs": "//! One.\n",
+            "loadgen/src/lost.rs": "//! One.\n",
+        },
+    )
+    assert found == [
+        "dbdyno/stats.py:1 unreached: nothing imports `dbdyno.stats`",
+        "loadgen/src/lost.rs:1 unreached: no `mod` and no target of Cargo.toml",
+    ]

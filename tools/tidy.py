@@ -1,0 +1,453 @@
+"""The rules of STYLE.md that a machine can check.
+
+`python tools/tidy.py` prints each violation as `file:line rule: message`; any makes it end with 1.
+Each rule is one function that takes the tree and yields violations; its docstring is its reason.
+RULES at the end lists them, and tests/test_tidy.py plants a violation of each.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+PACKAGE = "dbdyno"
+FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 500
+SKIPPED_FOLDERS = frozenset({"target", "results", "dist", "build", "__pycache__", "node_modules"})
+CHECKED_SUFFIXES = frozenset({".py", ".rs", ".toml", ".j2"})
+
+BANNED_FILE_NAMES = frozenset(
+    {"util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"}
+)
+UNFINISHED = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"]) + r")\b")
+ABBREVIATIONS = {
+    "conn": "connection",
+    "stmt": "statement",
+    "txn": "transaction",
+    "cfg": "settings",
+    "ctx": "the thing's own name",
+    "mgr": "the thing's own name",
+}
+
+BASE = frozenset({"model", "error", "metric"})
+MEASURING = BASE | {"binary", "plan", "workload", "schedule", "host", "probe", "server"}
+MEASURING |= {"loadgen", "store"}
+# What each part of the package may import of the package: imports run one way, so that measuring
+# and judging meet only in `model`, `metric` and the result folder. "" is dbdyno/__init__.py.
+LAYERS: Mapping[str, frozenset[str]] = {
+    "": frozenset(),
+    "model": frozenset(),
+    "error": frozenset(),
+    "metric": frozenset(),
+    "stats": frozenset(),
+    "binary": frozenset({"error"}),
+    "workload": BASE,
+    "plan": BASE | {"workload"},
+    "schedule": BASE | {"plan"},
+    "host": BASE | {"binary"},
+    "probe": BASE,
+    "server": BASE | {"binary"},
+    "loadgen": BASE | {"binary"},
+    "store": BASE,
+    "progress": BASE,
+    "preflight": MEASURING | {"progress"},
+    "measure": MEASURING | {"progress"},
+    "runner": MEASURING | {"progress", "preflight", "measure"},
+    "analysis": BASE | {"stats", "store"},
+    "report": BASE | {"analysis"},
+    "cli": MEASURING | {"progress", "preflight", "runner", "analysis", "report"},
+    "__main__": frozenset({"cli"}),
+}
+# Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
+PURE = frozenset({"model", "error", "metric", "stats", "schedule", "analysis"})
+PURE |= {"report.page", "host.procfs", "server.config"}
+IMPURE_IMPORTS = frozenset(
+    {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}
+)
+
+
+@dataclass(frozen=True, order=True)
+class Violation:
+    """One line that breaks one rule."""
+
+    path: str
+    line: int
+    rule: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} {self.rule}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function's name and its first and last line, counted from 1."""
+
+    name: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """One text file of the tree; `path` is relative to its root, with forward slashes."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text's lines without their ends."""
+        return self.text.splitlines()
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree of a Python file; SyntaxError where it is none."""
+        return ast.parse(self.text, self.path)
+
+    @cached_property
+    def code(self) -> str:
+        """The text of a Rust file with comments, strings and characters blanked, lines kept."""
+        return RUST_NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), self.text)
+
+    @property
+    def suffix(self) -> str:
+        """`.py`, `.rs` …"""
+        return PurePosixPath(self.path).suffix
+
+    @property
+    def module(self) -> str | None:
+        """The dotted name of a module of the package, `None` for any other file."""
+        parts = PurePosixPath(self.path).with_suffix("").parts
+        if self.suffix != ".py" or parts[0] != PACKAGE:
+            return None
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """All checked files, by path."""
+
+    sources: Mapping[str, Source]
+
+    def of(self, suffix: str) -> Iterator[Source]:
+        """The files that end in `suffix`."""
+        return (source for source in self.sources.values() if source.suffix == suffix)
+
+    @cached_property
+    def modules(self) -> Mapping[str, Source]:
+        """The modules of the package by dotted name."""
+        named = ((source.module, source) for source in self.sources.values())
+        return {name: source for name, source in named if name}
+
+    @cached_property
+    def imports(self) -> Mapping[str, Mapping[str, int]]:
+        """Path of a Python file -> what it imports (every dotted prefix) -> line."""
+        return {source.path: dict(imported(source)) for source in self.of(".py")}
+
+
+def read(root: Path) -> Tree:
+    """All files under `root` that have rules; folders of builds, results and tools are left out."""
+    sources = {}
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not is_skipped(name))
+        for file in (Path(folder, name) for name in sorted(files)):
+            if file.suffix in CHECKED_SUFFIXES:
+                path = file.relative_to(root).as_posix()
+                sources[path] = Source(path, file.read_text(encoding="utf-8"))
+    return Tree(sources)
+
+
+def is_skipped(folder: str) -> bool:
+    """Whether a folder of this name holds nothing that was written by hand."""
+    return folder in SKIPPED_FOLDERS or folder.startswith(".")
+
+
+# --- Reading Python and Rust -------------------------------------------------------------------
+
+RUST_NOT_CODE = re.compile(
+    r"""
+      //[^\n]*
+    | /\*.*?\*/
+    | \bb?r(?P<fence>\#*)".*?"(?P=fence)
+    | "(?:\\.|[^"\\])*"
+    | '(?:\\u\{[^}]*\}|\\x..|\\.|[^'\\\n])'
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
+RUST_MODULE = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;", re.MULTILINE)
+
+
+def imported(source: Source) -> Iterator[tuple[str, int]]:
+    """Every module that a Python file may import, wherever the statement stands, with its line."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(source, node)
+            yield base, node.lineno
+            for alias in node.names:
+                yield f"{base}.{alias.name}", node.lineno
+
+
+def absolute(source: Source, node: ast.ImportFrom) -> str:
+    """The module that `from … import` names, with leading dots resolved."""
+    if node.level == 0:
+        return node.module or ""
+    folder = PurePosixPath(source.path).parts[: -node.level]
+    return ".".join((*folder, *([node.module] if node.module else [])))
+
+
+def functions(source: Source) -> Iterator[Function]:
+    """All functions and methods of a Python or Rust file."""
+    if source.suffix == ".py":
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield Function(node.name, node.lineno, node.end_lineno or node.lineno)
+        return
+    for match in RUST_FUNCTION.finditer(source.code):
+        end = rust_end(source.code, match.end())
+        first = source.code.count("\n", 0, match.start()) + 1
+        yield Function(match[1], first, source.code.count("\n", 0, end) + 1)
+
+
+def rust_end(code: str, start: int) -> int:
+    """Where the Rust function that `start` lies in the signature of ends: at its `}` or `;`."""
+    depth = 0
+    in_body = False
+    for position in range(start, len(code)):
+        character = code[position]
+        if character in "([{":
+            in_body = in_body or (character == "{" and depth == 0)
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if in_body and depth == 0:
+                return position
+        elif character == ";" and depth == 0:
+            return position
+    return len(code)
+
+
+# --- Rules -------------------------------------------------------------------------------------
+
+
+def function_length(tree: Tree) -> Iterator[Violation]:
+    """A function fits a screen, so that it can be judged without scrolling."""
+    for source in [*tree.of(".py"), *tree.of(".rs")]:
+        for function in functions(source):
+            length = function.last - function.first + 1
+            if length > FUNCTION_LINES_MAX:
+                message = f"`{function.name}` has {length} lines, at most {FUNCTION_LINES_MAX}"
+                yield Violation(source.path, function.first, "function-length", message)
+
+
+def file_length(tree: Tree) -> Iterator[Violation]:
+    """A file has one subject; one that grows past this has two."""
+    for source in [*tree.of(".py"), *tree.of(".rs")]:
+        length = len(source.lines)
+        if length > FILE_LINES_MAX:
+            message = f"{length} lines, at most {FILE_LINES_MAX}: split it by subject"
+            yield Violation(source.path, FILE_LINES_MAX + 1, "file-length", message)
+
+
+def file_doc(tree: Tree) -> Iterator[Violation]:
+    """The first paragraph says what a file is for, so that the tree can be read from above."""
+    for source in tree.of(".py"):
+        if not ast.get_docstring(source.tree):
+            yield Violation(source.path, 1, "file-doc", "begin with a docstring: what is it for?")
+    for source in tree.of(".rs"):
+        if not source.text.startswith("//!"):
+            yield Violation(source.path, 1, "file-doc", "begin with `//!`: what is it for?")
+
+
+def file_name(tree: Tree) -> Iterator[Violation]:
+    """A drawer for odds and ends has no subject, so everything ends up in it."""
+    for source in tree.sources.values():
+        for part in PurePosixPath(source.path).with_suffix("").parts:
+            if part in BANNED_FILE_NAMES:
+                yield Violation(source.path, 1, "file-name", f"`{part}` names no subject")
+
+
+def unfinished(tree: Tree) -> Iterator[Violation]:
+    """What is left to do is an issue with a reason, where it is seen, not a remark in the code."""
+    for source in tree.sources.values():
+        for number, line in enumerate(source.lines, start=1):
+            if match := UNFINISHED.search(line):
+                message = f"`{match[0]}`: do it, or open an issue"
+                yield Violation(source.path, number, "unfinished", message)
+
+
+def abbreviation(tree: Tree) -> Iterator[Violation]:
+    """One word per thing, in full: it is read a hundred times and typed once."""
+    for source in tree.of(".py"):
+        for node in ast.walk(source.tree):
+            name = identifier(node)
+            if name in ABBREVIATIONS:
+                line = getattr(node, "lineno", 1)
+                message = f"`{name}`: write `{ABBREVIATIONS[name]}`"
+                yield Violation(source.path, line, "abbreviation", message)
+    declared = re.compile(r"\b(?:let|let mut|fn|mod|struct)\s+(\w+)|\b(\w+)\s*:\s*&?(?:mut )?[A-Z]")
+    for source in tree.of(".rs"):
+        for match in declared.finditer(source.code):
+            name = match[1] or match[2]
+            if name in ABBREVIATIONS:
+                line = source.code.count("\n", 0, match.start()) + 1
+                message = f"`{name}`: write `{ABBREVIATIONS[name]}`"
+                yield Violation(source.path, line, "abbreviation", message)
+
+
+def identifier(node: ast.AST) -> str | None:
+    """The name that a node of Python declares, if it declares one."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    return None
+
+
+def layers(tree: Tree) -> Iterator[Violation]:
+    """Imports run one way (LAYERS), so that a part can be read, tested and replaced by itself."""
+    for name, source in tree.modules.items():
+        part = part_of(name)
+        if part not in LAYERS:
+            message = f"`{part}` is in no layer: give it a line in LAYERS of tools/tidy.py"
+            yield Violation(source.path, 1, "layers", message)
+            continue
+        reached: dict[str, int] = {}
+        for target, line in tree.imports[source.path].items():
+            if target in tree.modules and target != PACKAGE:
+                reached.setdefault(part_of(target), line)
+        for other in sorted(reached.keys() - LAYERS[part] - {part}):
+            message = f"`{part}` may not import `{other}`"
+            yield Violation(source.path, reached[other], "layers", message)
+
+
+def part_of(module: str) -> str:
+    """The part of the package that a module belongs to: `server` for `dbdyno.server.fetch`."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def purity(tree: Tree) -> Iterator[Violation]:
+    """What only computes has exact tests; a clock or a file in it takes them away."""
+    for name, source in tree.modules.items():
+        inside = name.removeprefix(f"{PACKAGE}.")
+        if not (inside in PURE or inside.split(".")[0] in PURE):
+            continue
+        for target, line in tree.imports[source.path].items():
+            if target.split(".")[0] in IMPURE_IMPORTS and "." not in target:
+                message = f"a pure module may not import `{target}`"
+                yield Violation(source.path, line, "purity", message)
+
+
+def public_doc(tree: Tree) -> Iterator[Violation]:
+    """Whatever others may call says what it is, its units and what it raises."""
+    for source in tree.modules.values():
+        for node, name in public(source.tree.body):
+            if not ast.get_docstring(node):
+                message = f"`{name}` has no docstring"
+                yield Violation(source.path, node.lineno, "public-doc", message)
+
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def public(body: Iterable[ast.stmt], inside: str = "") -> Iterator[tuple[Definition, str]]:
+    """The public functions, classes and methods of a body of statements, with their full names."""
+    for node in body:
+        if not isinstance(node, Definition) or node.name.startswith("_") or is_accessory(node):
+            continue
+        yield node, inside + node.name
+        if isinstance(node, ast.ClassDef):
+            yield from public(node.body, f"{inside}{node.name}.")
+
+
+def is_accessory(node: Definition) -> bool:
+    """Whether a definition is documented elsewhere: an overload or a property's setter."""
+    words = {ast.unparse(decorator).split(".")[-1] for decorator in node.decorator_list}
+    return bool(words & {"overload", "setter", "deleter", "override"})
+
+
+def unreached(tree: Tree) -> Iterator[Violation]:
+    """A file that nothing reaches is read, kept up and trusted for nothing."""
+    reached: set[str] = set()
+    for path, found in tree.imports.items():
+        own = tree.sources[path].module
+        reached |= {target for target in found if target != own}
+    for name, source in tree.modules.items():
+        is_entry = name in {PACKAGE, f"{PACKAGE}.__main__", f"{PACKAGE}.cli"}
+        is_parent = any(other.startswith(f"{name}.") for other in reached)
+        if not (is_entry or is_parent or name in reached):
+            yield Violation(source.path, 1, "unreached", f"nothing imports `{name}`")
+    alive = rust_files(tree)
+    for source in tree.of(".rs"):
+        if source.path not in alive:
+            yield Violation(source.path, 1, "unreached", "no `mod` and no target of Cargo.toml")
+
+
+def rust_files(tree: Tree) -> set[str]:
+    """The Rust files that the targets of Cargo.toml reach through `mod name;`."""
+    manifest = tree.sources.get("Cargo.toml")
+    if manifest is None:
+        return set()
+    cargo = tomllib.loads(manifest.text)
+    targets = [cargo.get("lib", {})]
+    for kind in ("bin", "test", "bench", "example"):
+        targets += cargo.get(kind, [])
+    waiting = [target["path"] for target in targets if "path" in target] + ["build.rs"]
+    alive: set[str] = set()
+    while waiting:
+        source = tree.sources.get(waiting.pop())
+        if source is None or source.path in alive:
+            continue
+        alive.add(source.path)
+        path = PurePosixPath(source.path)
+        is_root = path.as_posix() in {target.get("path") for target in targets}
+        folder = path.parent if is_root or path.name == "mod.rs" else path.with_suffix("")
+        for match in RUST_MODULE.finditer(source.code):
+            waiting += [f"{folder / match[1]}.rs", f"{folder / match[1] / 'mod.rs'}"]
+    return alive
+
+
+Rule = Callable[[Tree], Iterator[Violation]]
+RULES: tuple[Rule, ...] = (
+    function_length,
+    file_length,
+    file_doc,
+    file_name,
+    unfinished,
+    abbreviation,
+    layers,
+    purity,
+    public_doc,
+    unreached,
+)
+
+
+def check(root: Path) -> list[Violation]:
+    """All violations under `root`, in order of file and line."""
+    tree = read(root)
+    return sorted(violation for rule in RULES for violation in rule(tree))
+
+
+def main() -> int:
+    """Prints the violations of the checkout; 1 where there are any."""
+    violations = check(Path(__file__).resolve().parents[1])
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,5 +4,8 @@
 //! that does not know where time and replies come from: a server over sockets, or the fake with its
 //! virtual clock.
 
+pub mod canary;
+pub mod fill;
 pub mod job;
+pub mod session;
 pub mod value;

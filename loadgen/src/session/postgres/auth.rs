@@ -20,7 +20,14 @@ pub(super) struct Handshake<'a> {
 
 impl<'a> Handshake<'a> {
     pub(super) fn new(user: &'a str, password: Option<&'a str>) -> Self {
-        Self { user, password, scram: None, server_proved: true, let_in: false, server_pid: 0 }
+        Self {
+            user,
+            password,
+            scram: None,
+            server_proved: true,
+            let_in: false,
+            server_pid: 0,
+        }
     }
 
     /// Takes a message and appends what is to be sent to `out`; true when the session is ready.
@@ -52,7 +59,9 @@ impl<'a> Handshake<'a> {
     fn authenticate(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
         let mut fields = Fields(body);
         match fields.u32()? {
-            0 if !self.server_proved => Err(self.auth("it did not prove that it knows the password")),
+            0 if !self.server_proved => {
+                Err(self.auth("it did not prove that it knows the password"))
+            }
             0 => {
                 self.let_in = true;
                 Ok(())
@@ -90,7 +99,9 @@ impl<'a> Handshake<'a> {
     }
 
     fn go_on_scram(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
-        let Some(scram) = &mut self.scram else { return Err(out_of_order()) };
+        let Some(scram) = &mut self.scram else {
+            return Err(out_of_order());
+        };
         match scram.update(data) {
             Ok(()) => {
                 encode::password(out, scram.message());
@@ -101,8 +112,12 @@ impl<'a> Handshake<'a> {
     }
 
     fn end_scram(&mut self, data: &[u8]) -> Result<(), SessionError> {
-        let Some(mut scram) = self.scram.take() else { return Err(out_of_order()) };
-        scram.finish(data).map_err(|error| self.auth(&format!("its SCRAM proof: {error}")))?;
+        let Some(mut scram) = self.scram.take() else {
+            return Err(out_of_order());
+        };
+        scram
+            .finish(data)
+            .map_err(|error| self.auth(&format!("its SCRAM proof: {error}")))?;
         self.server_proved = true;
         Ok(())
     }
@@ -125,7 +140,10 @@ impl<'a> Handshake<'a> {
     }
 
     fn auth(&self, text: &str) -> SessionError {
-        SessionError::Auth(format!("the server does not let in user `{}`: {text}", self.user))
+        SessionError::Auth(format!(
+            "the server does not let in user `{}`: {text}",
+            self.user
+        ))
     }
 }
 
@@ -145,8 +163,16 @@ mod tests {
     #[test]
     fn a_trusting_server_is_ready_after_its_pid() {
         let (mut handshake, mut out) = (Handshake::new("dyno", None), Vec::new());
-        assert!(!handshake.take(b'R', &request(0, b""), &mut out).expect("ok"));
-        assert!(!handshake.take(b'K', &[0, 0, 1, 0, 9, 9, 9, 9], &mut out).expect("key"));
+        assert!(
+            !handshake
+                .take(b'R', &request(0, b""), &mut out)
+                .expect("ok")
+        );
+        assert!(
+            !handshake
+                .take(b'K', &[0, 0, 1, 0, 9, 9, 9, 9], &mut out)
+                .expect("key")
+        );
         assert!(handshake.take(b'Z', b"I", &mut out).expect("ready"));
         assert_eq!(handshake.server_pid, 256);
         assert!(out.is_empty());
@@ -155,7 +181,9 @@ mod tests {
     #[test]
     fn a_server_that_skips_its_proof_is_refused() {
         let (mut handshake, mut out) = (Handshake::new("dyno", Some("secret")), Vec::new());
-        handshake.take(b'R', &request(10, b"SCRAM-SHA-256\0\0"), &mut out).expect("offered");
+        handshake
+            .take(b'R', &request(10, b"SCRAM-SHA-256\0\0"), &mut out)
+            .expect("offered");
         assert!(!out.windows(6).any(|bytes| bytes == b"secret"));
         let refused = handshake.take(b'R', &request(0, b""), &mut out);
         assert!(matches!(refused, Err(SessionError::Auth(_))));
@@ -165,8 +193,13 @@ mod tests {
     fn a_password_that_is_asked_for_and_missing_names_the_key() {
         for body in [request(3, b""), request(10, b"SCRAM-SHA-256\0\0")] {
             let refused = Handshake::new("dyno", None).take(b'R', &body, &mut Vec::new());
-            let Err(SessionError::Auth(text)) = refused else { panic!("let in") };
-            assert!(text.contains("`dyno`") && text.contains("`server.password`"), "{text}");
+            let Err(SessionError::Auth(text)) = refused else {
+                panic!("let in")
+            };
+            assert!(
+                text.contains("`dyno`") && text.contains("`server.password`"),
+                "{text}"
+            );
         }
     }
 
@@ -183,7 +216,11 @@ mod tests {
             let refused = Handshake::new("dyno", Some("x")).take(b'R', &body, &mut Vec::new());
             assert!(refused.is_err(), "{body:?}");
         }
-        assert!(Handshake::new("dyno", None).take(b'Z', b"I", &mut Vec::new()).is_err());
+        assert!(
+            Handshake::new("dyno", None)
+                .take(b'Z', b"I", &mut Vec::new())
+                .is_err()
+        );
     }
 
     proptest! {

@@ -51,7 +51,9 @@ impl Capture {
             b'T' => self.take_columns(body),
             b'D' if self.captured.rows.len() < CAPTURED_MAX => self.take_row(body),
             b'N' if self.captured.notices.len() < CAPTURED_MAX => {
-                self.captured.notices.push(ServerError::parse(body)?.message);
+                self.captured
+                    .notices
+                    .push(ServerError::parse(body)?.message);
                 Ok(())
             }
             b't' => self.take_parameter_types(body),
@@ -82,7 +84,11 @@ impl Capture {
             } else {
                 let value = fields.bytes(length as usize)?;
                 let text = self.text.get(column).copied().unwrap_or(false);
-                Some(if text { String::from_utf8_lossy(value).into_owned() } else { hex(value) })
+                Some(if text {
+                    String::from_utf8_lossy(value).into_owned()
+                } else {
+                    hex(value)
+                })
             });
         }
         self.captured.rows.push(row);
@@ -133,7 +139,11 @@ impl<'a> Fields<'a> {
 
     /// The next NUL-terminated text.
     pub(super) fn text(&mut self) -> Result<String, SessionError> {
-        let end = self.0.iter().position(|&byte| byte == 0).ok_or_else(short)?;
+        let end = self
+            .0
+            .iter()
+            .position(|&byte| byte == 0)
+            .ok_or_else(short)?;
         let text = String::from_utf8_lossy(&self.0[..end]).into_owned();
         self.0 = &self.0[end + 1..];
         Ok(text)
@@ -151,7 +161,13 @@ mod tests {
 
     #[test]
     fn a_cursor_reads_the_first_value_and_null_or_nothing_as_zero() {
-        let of = |rows| Captured { rows, ..Captured::default() }.first_integer();
+        let of = |rows| {
+            Captured {
+                rows,
+                ..Captured::default()
+            }
+            .first_integer()
+        };
         let value = |text: &str| vec![vec![Some(text.to_owned())]];
         assert_eq!(of(value("-12")).expect("a number"), -12);
         assert_eq!(of(vec![vec![None]]).expect("NULL"), 0);

@@ -46,7 +46,9 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &[u8]) {
 /// With more than 65,535 parameters, which the protocol cannot carry.
 #[inline]
 pub fn bind_begin(out: &mut Vec<u8>, statement: &[u8], binary: &[bool]) -> usize {
-    let count = u16::try_from(binary.len()).expect("at most 65,535 parameters").to_be_bytes();
+    let count = u16::try_from(binary.len())
+        .expect("at most 65,535 parameters")
+        .to_be_bytes();
     let mark = begin(out, b'B');
     out.push(0);
     text(out, statement);
@@ -64,7 +66,8 @@ pub fn parameter(out: &mut Vec<u8>, bytes: impl FnOnce(&mut Vec<u8>)) {
     let mark = out.len();
     out.extend_from_slice(&[0; 4]);
     bytes(out);
-    patch(out, mark, out.len() - mark - 4);
+    let length = out.len() - mark - 4;
+    patch(out, mark, length);
 }
 
 /// Ends a bind; the results shall come in binary form.

@@ -43,7 +43,10 @@ impl ServerError {
     /// # Errors
     /// Where a field does not end.
     pub(super) fn parse(body: &[u8]) -> Result<Self, SessionError> {
-        let mut error = Self { code: *b"XX000", message: String::new() };
+        let mut error = Self {
+            code: *b"XX000",
+            message: String::new(),
+        };
         let mut detail = None;
         let mut rest = body;
         while let Some((&field, text)) = rest.split_first() {
@@ -80,12 +83,20 @@ fn plain_code(value: &[u8]) -> [u8; 5] {
 
 /// The server's text with every run of white space as one space.
 pub(super) fn one_line(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    String::from_utf8_lossy(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 impl fmt::Display for ServerError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} (SQLSTATE {})", self.message, self.code_text())
+        write!(
+            formatter,
+            "{} (SQLSTATE {})",
+            self.message,
+            self.code_text()
+        )
     }
 }
 
@@ -133,6 +144,11 @@ mod tests {
     fn an_error_without_an_end_or_a_code_does_no_harm() {
         assert!(ServerError::parse(b"C235").is_err());
         assert_eq!(ServerError::parse(b"").expect("empty").code_text(), "XX000");
-        assert_eq!(ServerError::parse(b"C\xff\xff\xff\xff\xff\0\0").expect("odd").code_text(), "XX000");
+        assert_eq!(
+            ServerError::parse(b"C\xff\xff\xff\xff\xff\0\0")
+                .expect("odd")
+                .code_text(),
+            "XX000"
+        );
     }
 }

@@ -77,7 +77,7 @@ impl Framing {
                 return Ok(None);
             }
         }
-        self.take_body(input)
+        Ok(self.take_body(input))
     }
 
     /// Completes the header from the input; false if the input ends before.
@@ -109,10 +109,7 @@ impl Framing {
 
     /// Completes a body that came in pieces.
     #[cold]
-    fn take_body<'a>(
-        &'a mut self,
-        input: &mut &[u8],
-    ) -> Result<Option<Message<'a>>, SessionError> {
+    fn take_body<'a>(&'a mut self, input: &mut &[u8]) -> Option<Message<'a>> {
         let taken = input.len().min(self.missing);
         let (front, rest) = input.split_at(taken);
         if self.collect {
@@ -121,10 +118,13 @@ impl Framing {
         self.missing -= taken;
         *input = rest;
         if self.missing > 0 {
-            return Ok(None);
+            return None;
         }
         self.in_body = false;
-        Ok(Some(Message { tag: self.header[0], body: &self.collected }))
+        Some(Message {
+            tag: self.header[0],
+            body: &self.collected,
+        })
     }
 }
 
@@ -141,7 +141,9 @@ fn body_bytes(tag: u8, length: [u8; 4]) -> Result<usize, SessionError> {
 #[cold]
 fn impossible(tag: u8, length: impl std::fmt::Display) -> SessionError {
     let tag = tag.escape_ascii();
-    SessionError::Protocol(format!("the server sent a message `{tag}` of {length} bytes"))
+    SessionError::Protocol(format!(
+        "the server sent a message `{tag}` of {length} bytes"
+    ))
 }
 
 #[cfg(test)]
@@ -172,7 +174,12 @@ mod tests {
 
     #[test]
     fn a_stream_cut_at_any_two_places_gives_the_same_messages() {
-        let stream = [message(b'1', b""), message(b'D', b"row"), message(b'Z', b"I")].concat();
+        let stream = [
+            message(b'1', b""),
+            message(b'D', b"row"),
+            message(b'Z', b"I"),
+        ]
+        .concat();
         let whole = read(&[&stream], |_| true);
         assert_eq!(whole.len(), 3);
         for first in 0..=stream.len() {
@@ -193,7 +200,7 @@ mod tests {
     #[test]
     fn an_impossible_length_is_an_error() {
         for length in [0, 1, 3, -1, i32::MIN] {
-            let stream = [&[b'D'], &length.to_be_bytes()[..], &[0; 64]].concat();
+            let stream = [b"D", &length.to_be_bytes()[..], &[0; 64]].concat();
             for cut in 0..stream.len() {
                 let mut framing = Framing::new();
                 let mut outcome = Ok(());
@@ -208,10 +215,16 @@ mod tests {
 
     #[test]
     fn a_huge_wanted_message_is_refused_before_it_is_collected() {
-        let stream = [&[b'C'], &i32::MAX.to_be_bytes()[..]].concat();
-        let refused = Framing::new().next(&mut &stream[..], |_| true);
+        let stream = [b"C", &i32::MAX.to_be_bytes()[..]].concat();
+        let mut framing = Framing::new();
+        let refused = framing.next(&mut &stream[..], |_| true);
         assert!(matches!(refused, Err(SessionError::Protocol(_))));
-        assert_eq!(Framing::new().next(&mut &stream[..], |_| false).expect("skipped"), None);
+        assert_eq!(
+            Framing::new()
+                .next(&mut &stream[..], |_| false)
+                .expect("skipped"),
+            None
+        );
     }
 
     proptest! {

@@ -55,7 +55,13 @@ pub struct Target {
 /// Without the password, which never reaches a log.
 impl std::fmt::Debug for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}@{}/{}", self.user, socket::place(self), self.database)
+        write!(
+            formatter,
+            "{}@{}/{}",
+            self.user,
+            socket::place(self),
+            self.database
+        )
     }
 }
 
@@ -111,13 +117,15 @@ impl PostgresSession {
             sent: 0,
             reader: Reader::new(),
         };
-        session.handshake(target, deadline).map_err(|error| match error {
-            SessionError::Protocol(text) => SessionError::Protocol(format!(
-                "what answers at `{}` is no PostgreSQL server: {text}",
-                socket::place(target)
-            )),
-            other => other,
-        })?;
+        session
+            .handshake(target, deadline)
+            .map_err(|error| match error {
+                SessionError::Protocol(text) => SessionError::Protocol(format!(
+                    "what answers at `{}` is no PostgreSQL server: {text}",
+                    socket::place(target)
+                )),
+                other => other,
+            })?;
         session.set_blocking()?;
         Ok(session)
     }
@@ -215,13 +223,10 @@ impl PostgresSession {
         reply: &mut Reply,
     ) -> Result<bool, SessionError> {
         loop {
-            let count = match recv(&self.stream, &mut buffer.0[..], RecvFlags::empty()) {
-                Ok((0, _)) | Err(Errno::CONNRESET) => return Err(self.lost(reply)),
-                Ok((count, _)) => count,
-                Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
-                Err(error) => return Err(error.into()),
+            let Some((ready, count)) = self.receive_once(buffer, reply, RecvFlags::empty())? else {
+                return Ok(false);
             };
-            if self.reader.feed(&buffer.0[..count], reply)? {
+            if ready {
                 return Ok(true);
             }
             // A stream that gave less than there was room for is empty: no need to ask again.
@@ -239,7 +244,12 @@ impl PostgresSession {
 
     /// What has been kept since the capture was switched on or last taken.
     pub fn take_captured(&mut self) -> Captured {
-        self.reader.capture.as_deref_mut().map(std::mem::take).unwrap_or_default().captured
+        self.reader
+            .capture
+            .as_deref_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+            .captured
     }
 
     /// Says goodbye and closes. A server that is gone already does not mind.
@@ -260,10 +270,14 @@ impl PostgresSession {
         self.send_all()?;
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
         while self.reader.copy == Copy::Asked {
-            if self.receive_some(&mut buffer, &mut reply)? {
+            socket::wait(&self.stream, PollFlags::IN, None)?;
+            let received = self.receive_once(&mut buffer, &mut reply, RecvFlags::empty())?;
+            if matches!(received, Some((true, _))) {
                 self.reader.copy = Copy::Unexpected;
                 let text = format!("the server did not ask for data after `{sql}`");
-                return Err(reply.error.map_or(SessionError::Protocol(text), SessionError::Server));
+                return Err(reply
+                    .error
+                    .map_or(SessionError::Protocol(text), SessionError::Server));
             }
         }
         Ok(())
@@ -276,13 +290,10 @@ impl PostgresSession {
     pub(crate) fn copy_send(&mut self, buffer: &mut ReadBuffer) -> Result<(), SessionError> {
         let mut reply = Reply::default();
         self.send_all()?;
-        match recv(&self.stream, &mut buffer.0[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) | Err(Errno::CONNRESET) => return Err(self.lost(&reply)),
-            Ok((count, _)) => self.reader.feed(&buffer.0[..count], &mut reply).map(drop)?,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-        reply.error.map_or(Ok(()), |error| Err(SessionError::Server(error)))
+        self.receive_once(buffer, &mut reply, RecvFlags::DONTWAIT)?;
+        reply
+            .error
+            .map_or(Ok(()), |error| Err(SessionError::Server(error)))
     }
 
     /// Sends the output, which ends a COPY, and waits for the answer; returns the rows copied.
@@ -318,6 +329,23 @@ impl PostgresSession {
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
         while !self.receive_some(&mut buffer, &mut reply)? {}
         Ok(reply)
+    }
+
+    /// One read of the stream: whether the answer is complete, and the bytes that came; `None` if
+    /// nothing was there.
+    #[inline]
+    fn receive_once(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        reply: &mut Reply,
+        flags: RecvFlags,
+    ) -> Result<Option<(bool, usize)>, SessionError> {
+        match recv(&self.stream, &mut buffer.0[..], flags) {
+            Ok((0, _)) | Err(Errno::CONNRESET) => Err(self.lost(reply)),
+            Ok((count, _)) => Ok(Some((self.reader.feed(&buffer.0[..count], reply)?, count))),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Receives; if nothing is there yet, waits until there is something.
@@ -415,8 +443,7 @@ impl PostgresSession {
     #[cold]
     fn lost_at_send(&mut self) -> SessionError {
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
-        while let Ok((count @ 1.., _)) =
-            recv(&self.stream, &mut buffer.0[..], RecvFlags::DONTWAIT)
+        while let Ok((count @ 1.., _)) = recv(&self.stream, &mut buffer.0[..], RecvFlags::DONTWAIT)
         {
             if self.reader.feed(&buffer.0[..count], &mut reply).is_err() {
                 break;
@@ -435,7 +462,9 @@ impl AsFd for PostgresSession {
 /// A text of the protocol ends at its first NUL: one inside would be read as two messages.
 fn refuse_nul(text: &str) -> Result<(), SessionError> {
     if text.contains('\0') {
-        return Err(SessionError::Protocol("a text with a NUL cannot be sent".to_owned()));
+        return Err(SessionError::Protocol(
+            "a text with a NUL cannot be sent".to_owned(),
+        ));
     }
     Ok(())
 }

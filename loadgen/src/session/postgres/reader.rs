@@ -46,18 +46,19 @@ pub(super) enum Copy {
 
 impl Reader {
     pub(super) fn new() -> Self {
-        Self { framing: Framing::new(), capture: None, parting: None, copy: Copy::Unexpected }
+        Self {
+            framing: Framing::new(),
+            capture: None,
+            parting: None,
+            copy: Copy::Unexpected,
+        }
     }
 
     /// Takes what was read, all of it. True when the answer to a request is complete.
     ///
     /// # Errors
     /// What the protocol does not allow; the session cannot be used any further.
-    pub(super) fn feed(
-        &mut self,
-        bytes: &[u8],
-        reply: &mut Reply,
-    ) -> Result<bool, SessionError> {
+    pub(super) fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
         let mut input = bytes;
         let mut ready = false;
         let capturing = self.capture.is_some();
@@ -100,7 +101,9 @@ impl Reader {
 #[inline]
 fn rows_of_tag(body: &[u8]) -> Result<u64, SessionError> {
     let Some((0, tag)) = body.split_last() else {
-        return Err(SessionError::Protocol("a command tag of the server does not end".to_owned()));
+        return Err(SessionError::Protocol(
+            "a command tag of the server does not end".to_owned(),
+        ));
     };
     let (mut rows, mut place) = (0_u64, 1_u64);
     for &byte in tag.iter().rev() {
@@ -121,7 +124,10 @@ fn unexpected(tag: u8) -> SessionError {
     SessionError::Protocol(if tag == b'G' {
         "the server waits for COPY data: a statement cannot give them, use `fills`".to_owned()
     } else {
-        format!("the server sent a message `{}` that does not belong here", tag.escape_ascii())
+        format!(
+            "the server sent a message `{}` that does not belong here",
+            tag.escape_ascii()
+        )
     })
 }
 
@@ -158,7 +164,11 @@ mod tests {
             let (mut reader, mut reply) = (Reader::new(), Reply::default());
             let first = reader.feed(&stream[..cut], &mut reply).expect("valid");
             let second = reader.feed(&stream[cut..], &mut reply).expect("valid");
-            assert_eq!((first, second), (cut == stream.len(), cut < stream.len()), "cut {cut}");
+            assert_eq!(
+                (first, second),
+                (cut == stream.len(), cut < stream.len()),
+                "cut {cut}"
+            );
             assert_eq!(reply.rows, 52);
             assert!(reply.error.is_none());
         }
@@ -187,7 +197,10 @@ mod tests {
         let stream = [error.clone(), message(b'Z', b"I"), error].concat();
         assert!(reader.feed(&stream, &mut reply).expect("valid"));
         assert_eq!(reply.error.expect("an error").code_text(), "57P01");
-        assert_eq!(reader.parting.expect("a parting").message, "terminating connection");
+        assert_eq!(
+            reader.parting.expect("a parting").message,
+            "terminating connection"
+        );
     }
 
     #[test]

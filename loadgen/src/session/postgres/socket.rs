@@ -92,9 +92,11 @@ fn open_unix(target: &Target, deadline: Instant) -> Result<OwnedFd, SessionError
 
 fn open_tcp(target: &Target, deadline: Instant) -> Result<OwnedFd, SessionError> {
     let place = place(target);
-    let addresses = (target.host.as_str(), target.port).to_socket_addrs().map_err(|error| {
-        SessionError::Connect(format!("cannot find the host `{}`: {error}", target.host))
-    })?;
+    let addresses = (target.host.as_str(), target.port)
+        .to_socket_addrs()
+        .map_err(|error| {
+            SessionError::Connect(format!("cannot find the host `{}`: {error}", target.host))
+        })?;
     let mut failed = SessionError::Connect(format!("the host `{}` has no address", target.host));
     for address in addresses {
         let family = match address {

@@ -1,0 +1,3 @@
+//! Sessions: what answers a job's statements.
+
+pub mod postgres;

@@ -123,8 +123,8 @@ def report(
 ) -> None:
     """Write the report of a result folder; in the terminal where no file is named."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import markdown as as_markdown
     from dbdyno.report import html as as_html
+    from dbdyno.report import markdown as as_markdown
     from dbdyno.report import page, terminal
 
     view = page.make(analysis.load(folder, base=base))
@@ -137,7 +137,7 @@ def report(
 
 
 def show_results(folder: Path, html: Path | None) -> None:
-    """Prints the tables of `folder`, writes the report where `html` names a file, says what next."""
+    """Prints the tables of `folder` and writes the report where `html` names a file."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import html as as_html
     from dbdyno.report import page, terminal
@@ -181,7 +181,7 @@ def server_fetch(
     """Bring a prebuilt server into the cache, verified by its checksum."""
     from dbdyno.server import fetch
 
-    print(fetch.fetch(engine, version))  # noqa: T201
+    print(fetch.fetch(engine, version, newest=True))  # noqa: T201
 
 
 @workload_app.command("list")

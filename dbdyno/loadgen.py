@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from dbdyno import binary
 from dbdyno.error import GeneratorError
@@ -66,16 +65,20 @@ def parse_event(line: str) -> Json:
     return event
 
 
+class GeneratorDied(GeneratorError):
+    """The generator ended in the middle of a step, by no doing of the arm."""
+
+
 class Generator:
-    """A running dyno-loadgen. Use it as a context manager: it is gone afterwards.
+    """A running dyno-loadgen. Use it as a context manager: it is gone afterwards."""
 
-    Each line that it writes is kept in `events_path` as it came, before it is parsed.
-    """
+    def __init__(self, job: Json, keep: Callable[[str], None]) -> None:
+        """Starts the generator with `job`. Raises GeneratorError where it cannot be started.
 
-    def __init__(self, job: Json, events_path: Path) -> None:
-        """Starts the generator with `job`. Raises GeneratorError where it cannot be started."""
+        `keep` gets each line that it writes, as it came, before it is parsed.
+        """
         program = binary.find("dyno-loadgen")
-        self._file: IO[str] = events_path.open("x", encoding="utf-8")
+        self._keep = keep
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
         try:
             self._process = subprocess.Popen(
@@ -88,7 +91,6 @@ class Generator:
                 start_new_session=True,
             )
         except OSError as error:
-            self._file.close()
             raise GeneratorError(f"`{program}` cannot be started: {error}") from error
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -110,19 +112,19 @@ class Generator:
     def events(self) -> Iterator[Json]:
         """All events up to `done`, each as soon as it is written.
 
-        Raises GeneratorError where the generator is of another protocol, is a debug build, or ends
-        without `done`.
+        Raises GeneratorError where the generator is of another protocol or a debug build, and
+        GeneratorDied where it ends without `done`.
         """
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._file.write(line)
+            self._keep(line)
             event = parse_event(line)
             if event["event"] == "hello":
                 refuse_foreign(event)
             yield event
             if event["event"] == "done":
                 return
-        raise GeneratorError(self._death())
+        raise GeneratorDied(self._death())
 
     def __enter__(self) -> Self:
         return self
@@ -135,31 +137,24 @@ class Generator:
     ) -> None:
         """Ends the process (by asking, then by force) and keeps what it still said."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it may be gone already
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass  # it is gone already
         killer = threading.Timer(END_TIMEOUT_S, self._process.kill)
         killer.start()
         try:
             for line in self._process.stdout:
-                self._file.write(line)
+                self._keep(line)
             self._process.wait()
         finally:
             killer.cancel()
             self._process.stdout.close()
             self._listener.join(timeout=1)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # its end shows in events(), with the reason
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its end shows in events(), with the reason
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -186,4 +181,3 @@ def refuse_foreign(hello: Json) -> None:
         raise GeneratorError(
             "dyno-loadgen is a debug build and would measure itself: build it with --release"
         )
-

@@ -6,13 +6,13 @@ While a window is open nothing is sent to the server; the sampler reads /proc on
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
 from dbdyno import binary, store
-from dbdyno.error import DynoError, GeneratorError
+from dbdyno.error import ServerError
 from dbdyno.host import canary
 from dbdyno.loadgen import Generator
 from dbdyno.model import Json, Step
@@ -58,7 +58,7 @@ class Bench:
     arm: str
     block: int
     seed: int
-    fake: Mapping[str, object] | None  # the job's `fake` for an arm of engine "fake"
+    switch: Json | None  # what was waited for before this arm's server started
 
 
 class StepFailed(Exception):
@@ -69,9 +69,9 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[str], None])
     """Runs `step` and leaves its files in `folder`; returns what stands in done.json.
 
     `show` gets the rate each second, as text. Raises StepFailed where the arm failed (failed.json
-    is written), GeneratorError where the lab did (nothing is to be judged then).
+    is written), GeneratorError where the lab did (then nothing of the block is to be judged).
     """
-    write_step(step, bench, folder)
+    write_description(step, bench, folder)
     started_s = time.monotonic()
     log_position = bench.server.log_position()
     sampler = bench.sampler(folder / "host.jsonl")
@@ -84,15 +84,14 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[str], None])
         found |= generate(step, bench, sampler, folder, show)
         write_probe(bench.server, step, folder / "after.json")
         found["canary"]["after"] = idle_reading(bench.server, sampler, "end")
-        found["waited_s"] = pad(step, started_s)
-    except GeneratorError:
-        raise
-    except (StepFailed, DynoError) as error:
+        found["waited_s"] = pad(step, bench.server, started_s)
+    except (StepFailed, ServerError) as error:
         reason = bench.server.failure() or str(error)
         fail(folder, reason, bench.server, log_position)
         raise StepFailed(reason) from error
     finally:
         sampler.stop()
+    found["switch"] = bench.switch
     found["log_events"] = bench.server.log_events(log_position)
     found["sampler_cpu_us"] = sampler.cpu_us
     done = {"status": "ok"} | found
@@ -100,12 +99,11 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[str], None])
     return done
 
 
-def write_step(step: Step, bench: Bench, folder: Path) -> None:
-    """Writes step.json and job.json."""
+def write_description(step: Step, bench: Bench, folder: Path) -> None:
+    """Writes step.json: what the step is, also where it never runs."""
     described = asdict(step)
     del described["job"]
     store.write_json(folder / "step.json", described | {"arm": bench.arm, "block": bench.block})
-    store.write_json(folder / "job.json", job(step, bench))
 
 
 def job(step: Step, bench: Bench) -> Json:
@@ -125,10 +123,23 @@ def job(step: Step, bench: Bench) -> Json:
         "seed": bench.seed,
         "engine": bench.server.engine,
         "server": server,
-        "fake": bench.fake,
+        "fake": planted(bench.server.job_fake, step.job),
         "utc_offset_s": time.localtime().tm_gmtoff,
         "autostart": False,
     }
+
+
+def planted(fake: Json | None, job: Json) -> Json | None:
+    """What is planted for the statements and cursors of this job, of all that the arm plants."""
+    if fake is None:
+        return None
+    names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
+    kept = {
+        key: {name: value for name, value in fake[key].items() if name in names}
+        for key in ("service_us", "rows", "cursor")
+    }
+    errors = [error for error in fake["errors"] if error["statement"] in names]
+    return fake | kept | {"errors": errors}
 
 
 def generate(
@@ -138,7 +149,12 @@ def generate(
 
     Returns the window's length, the generator's own account and the checks.
     """
-    with Generator(job(step, bench), folder / "events.jsonl") as generator:
+    complete = job(step, bench)
+    store.write_json(folder / "job.json", complete)
+    with (
+        store.Lines(folder / "events.jsonl") as lines,
+        Generator(complete, lines.write_raw) as generator,
+    ):
         sampler.set_generator(generator.pid)
         open_ns = close_ns = 0
         done: Json = {}
@@ -152,8 +168,8 @@ def generate(
                 case "window_open":
                     open_ns = event["mono_ns"]
                     sampler.read("open", open_ns)
-                case "tick":
-                    show(rate(step, event))
+                case "tick" if text := rate(step, event):
+                    show(text)
                 case "window_close":
                     close_ns = event["mono_ns"]
                     sampler.read("close", close_ns)
@@ -170,7 +186,7 @@ def generate(
 
 
 def rate(step: Step, tick: Json) -> str:
-    """The rate of this tick for the person who watches; empty for other roles than the headline's."""
+    """The headline role's rate in this tick, for the person who watches; else empty."""
     if step.headline is None or tick["role"] != step.headline.role or not tick["active_ns"]:
         return ""
     column = 1 if step.headline.count == "rows" else 0
@@ -217,7 +233,7 @@ def rows_per_operation(job: Json, role: Json) -> int:
 def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
     """A reading of the counters and, on a real machine, the canary, while nothing runs."""
     sampler.read(kind)
-    if server.engine == "fake":
+    if server.data_dir is None:
         return None
     return canary.run(server.data_dir, binary.find("dyno-loadgen"))
 
@@ -231,21 +247,37 @@ def write_probe(server: Server, step: Step, path: Path) -> None:
     store.write_json(path, state)
 
 
-def pad(step: Step, started_s: float) -> float:
-    """Waits until the step has lasted `pad_to_s`; returns the seconds waited."""
-    if step.pad_to_s is None:
+def pad(step: Step, server: Server, started_s: float) -> float:
+    """Waits until the step has lasted `pad_to_s`; returns the seconds waited (a fake waits not)."""
+    if step.pad_to_s is None or server.engine == "fake":
         return 0.0
     wait_s = max(0.0, step.pad_to_s - (time.monotonic() - started_s))
     time.sleep(wait_s)
     return wait_s
 
 
-def fail(folder: Path, reason: str, server: Server, log_position: int, status: str = "failed") -> None:
-    """Writes failed.json: the reason in a sentence and the end of the server's log."""
-    tail = [] if status == "skipped" else server.log_tail()
-    events = [] if status == "skipped" else server.log_events(log_position)
+def fail(folder: Path, reason: str, server: Server, log_position: int) -> None:
+    """Writes failed.json: the reason in a sentence, the end of the server's log and its events."""
     store.write_json(
         folder / "failed.json",
-        {"status": status, "reason": reason, "log_tail": tail, "log_events": events},
+        {
+            "status": "failed",
+            "reason": reason,
+            "log_tail": server.log_tail(),
+            "log_events": server.log_events(log_position),
+        },
     )
 
+
+def give_up(step: Step, bench: Bench, folder: Path, reason: str) -> None:
+    """Keeps a step that could not begin, as the server did not start; raises StepFailed."""
+    write_description(step, bench, folder)
+    fail(folder, reason, bench.server, 0)
+    raise StepFailed(reason)
+
+
+def skip(step: Step, bench: Bench, folder: Path, reason: str) -> None:
+    """Keeps a step that was not run as a result with its reason."""
+    write_description(step, bench, folder)
+    failed = {"status": "skipped", "reason": reason, "log_tail": [], "log_events": []}
+    store.write_json(folder / "failed.json", failed)

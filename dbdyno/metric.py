@@ -134,8 +134,8 @@ METRICS: tuple[Metric, ...] = (
     _published(
         "maxop", "s", "lower", 3,
         """slowest statement | longest response time in the window of the kind that the headline
-        counts (insert or query), all clients, from when it was due. Published: from when it was
-        sent""",
+        counts (insert or query), all clients, from when it was due; of a transaction of several
+        statements (l.x) the whole. Published: from when it was sent""",
     ),
     _published(
         "p50", "1/s", "higher", 0,
@@ -175,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _own(
         "errors", "count", "lower", 0,
-        """errors | operations of all roles that failed in the window""",
+        """errors | operations of all roles that failed in the window and were not tried again""",
     ),
     # --- Ours: costs with owners ---
     _own(

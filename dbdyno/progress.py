@@ -118,6 +118,11 @@ class Watch:
             left=f"{duration(left_s)} left",
         )
 
+    def again(self, legs: Sequence[Leg]) -> None:
+        """A block was broken off and is done again: `legs` are all that is still to be walked."""
+        self.forecast.legs[self.forecast.done :] = legs
+        self._leg = None
+
     def end(self, text: str | None = None) -> None:
         """The leg that began last is over; `text` says what came out and stays as a line."""
         assert self._leg is not None

@@ -1,4 +1,4 @@
-"""Runs the blocks of a plan: provide servers, run the steps, keep what was found, go on after a break.
+"""Runs the blocks of a plan: servers, steps, what was found; goes on after a break.
 
 A block is the unit: every arm once. One that was broken off is kept as void and done again whole.
 An arm that fails is a result; the other arms go on. The lab's own failure spoils the block.
@@ -6,23 +6,22 @@ An arm that fails is a result; the other arms go on. The lab's own failure spoil
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from dbdyno import measure, preflight, schedule, store
-from dbdyno.error import DynoError, GeneratorError, ResultError, ServerError
+from dbdyno.error import ResultError, ServerError
 from dbdyno.host import facts
 from dbdyno.host.fake import FakeSampler
 from dbdyno.host.sampler import Sampler
+from dbdyno.loadgen import GeneratorDied
 from dbdyno.measure import Bench, StepFailed
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse
 from dbdyno.preflight import Prepared
-from dbdyno.progress import Leg, Watch
-from dbdyno.server import Server, leftovers, provide, quiet
+from dbdyno.progress import RUN_OVERHEAD_S, Leg, Watch
+from dbdyno.server import Server, leftovers, quiet
 from dbdyno.server.lock import HostLock
 from dbdyno.store import Results
 
@@ -51,27 +50,30 @@ class Lab:
     prepared: Prepared
     results: Results
     watch: Watch
-    device: object  # dbdyno.host.device.Device of the data folder
 
 
-def run(plan: Plan, parent: Path, *, wait: bool = False, watch: type[Watch] = Watch) -> Outcome:
+def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>.
 
     Everything is checked before anything starts. `wait`: for another lab on this host to end.
-    Raises DynoError subclasses on what the user can mend; KeyboardInterrupt leaves all files whole.
+    Raises DynoError subclasses on what the user can mend; a KeyboardInterrupt passes through when
+    the servers are down and all files whole.
     """
-    with HostLock(wait=wait):
+    with HostLock(plan=plan.name, wait=wait):
         leftovers.end_leftovers()
-        prepared = preflight.prepare(plan)
+        prepared = preflight.prepare(plan, earlier(parent / plan.name))
         results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
         keep_host(results, prepared)
         blocks = missing_blocks(plan, results)
-        legs = [leg for block in blocks for leg in block_legs(plan, prepared, block)]
-        with watch(legs) as shown:
-            lab = Lab(
-                plan=plan, prepared=prepared, results=results, watch=shown, device=prepared.device
+        with Watch(legs_of(plan, prepared, blocks)) as watch:
+            return run_blocks(
+                Lab(plan=plan, prepared=prepared, results=results, watch=watch), blocks
             )
-            return run_blocks(lab, blocks)
+
+
+def earlier(folder: Path) -> Json | None:
+    """The plan.json of a folder in which the plan goes on; None where it begins."""
+    return Results.open(folder).plan if (folder / "plan.json").exists() else None
 
 
 def keep_host(results: Results, prepared: Prepared) -> None:
@@ -82,54 +84,54 @@ def keep_host(results: Results, prepared: Prepared) -> None:
     """
     now = facts.collect(prepared.data_path)
     before = results.host()
-    if before is None:
-        results.write_host(now)
-        return
     for key in SESSION_KEYS:
-        if before.get(key) != now.get(key):
+        if before is not None and before.get(key) != now.get(key):
             raise ResultError(
                 f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "
                 f"{now.get(key)!r}): such blocks are not pooled, choose another --out"
             )
+    results.write_host(now)
 
 
 def missing_blocks(plan: Plan, results: Results) -> list[Block]:
     """The blocks that are still to do; broken ones are set aside as void first."""
     missing = []
-    for block in schedule.blocks(plan):
-        state = results.block_state(block.number)
+    for number in results.numbers(plan):
+        state = results.block_state(number)
         if state == "broken":
-            results.void_block(block.number, "broken off: dyno ended before the block was complete")
+            results.void_block(number, "broken off: dyno ended before the block was complete")
         if state != "done":
-            missing.append(block)
+            missing.append(schedule.block(plan, number))
     return missing
 
 
-def block_legs(plan: Plan, prepared: Prepared, block: Block) -> list[Leg]:
-    """The legs of one block, in the order in which `run_block` walks them."""
+def legs_of(plan: Plan, prepared: Prepared, blocks: Sequence[Block]) -> list[Leg]:
+    """The legs of these blocks, in the order in which `run_block` walks them."""
     legs = []
-    for use in plan.workloads:
-        for name in block.order:
-            legs.append(Leg(use.name, "", 0.0))
-            legs += [Leg(use.name, s.name, s.expected_s) for s in prepared.steps[use.name, name]]
+    for block in blocks:
+        for use in plan.workloads:
+            for name in block.order:
+                legs.append(Leg(use.name, "", RUN_OVERHEAD_S))
+                steps = prepared.steps[use.name, name]
+                legs += [Leg(use.name, step.name, step.expected_s) for step in steps]
     return legs
 
 
-def run_blocks(lab: Lab, blocks: list[Block]) -> Outcome:
+def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
     """Runs the blocks one after the other; one that the lab spoils is void and done again."""
     failed = voids = 0
-    for block in blocks:
+    for index, block in enumerate(blocks):
         while True:
             try:
                 failed += run_block(lab, block)
                 break
-            except GeneratorError as error:
+            except GeneratorDied as error:
                 lab.results.void_block(block.number, str(error))
                 voids += 1
                 if voids > VOIDS_MAX:
                     raise
                 lab.watch.say(f"block {block.number} is void and done again: {error}")
-                lab.watch.again(block_legs(lab.plan, lab.prepared, block))
+                lab.watch.again(legs_of(lab.plan, lab.prepared, blocks[index:]))
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
@@ -140,93 +142,109 @@ def run_block(lab: Lab, block: Block) -> int:
     for use in lab.plan.workloads:
         for name in block.order:
             arm = next(arm for arm in lab.plan.arms if arm.name == name)
-            failed += run_arm(lab, block, arm, use)
+            failed += Run(lab=lab, block=block, arm=arm, use=use).go()
     lab.results.end_block(block.number)
     return failed
 
 
-def run_arm(lab: Lab, block: Block, arm: Arm, use: WorkloadUse) -> int:
-    """One run: one arm through one workload, from a fresh server; returns how many steps failed."""
-    folder = lab.results.run_folder(block.number, arm.name)
-    title = f"block {block.number}/{lab.plan.schedule.blocks} {arm.name}"
-    steps = lab.prepared.steps[use.name, arm.name]
-    lab.watch.begin(f"{title} set-up", Leg(use.name, "", 0.0))
-    build = lab.prepared.builds[arm.name]
-    server = provide(arm, build=build, place=lab.prepared.place(lab.plan, arm, folder / "log"))
-    try:
-        with running(server, lab.prepared) as switch:
-            store.write_json(folder / "server.json", server.facts())
-            lab.watch.end()
-            return run_steps(lab, block, arm, server, steps, switch)
-    except ServerError as error:
-        if server.engine == "fake" or not steps:
-            raise
-        return fail_run(lab, block, arm, server, steps, str(error))
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One arm going once through a workload, from a fresh server."""
 
+    lab: Lab
+    block: Block
+    arm: Arm
+    use: WorkloadUse
 
-@contextmanager
-def running(server: Server, prepared: Prepared) -> Iterator[Json]:
-    """A server on a fresh data directory, in a quiet machine; gone afterwards.
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The workload's steps for this arm."""
+        return self.lab.prepared.steps[self.use.name, self.arm.name]
 
-    Gives what was waited for at this switch of arms (docs/results.md, `switch`).
-    """
-    server.prepare()
-    try:
-        switch = {} if server.engine == "fake" else quiet.quiet([prepared.data_path])
-        server.start()
-        server.create_database(DATABASE)
-        yield switch
-    finally:
-        server.stop()
-        server.remove()
+    def title(self, what: str) -> str:
+        """Where the plan is, for the person who watches."""
+        return f"{self.block.number}/{self.lab.plan.schedule.blocks} {self.arm.name} {what}"
 
+    def go(self) -> int:
+        """Runs all steps on a fresh server; returns how many failed or were skipped.
 
-def run_steps(
-    lab: Lab, block: Block, arm: Arm, server: Server, steps: tuple[Step, ...], switch: Json
-) -> int:
-    """Runs the steps in order; after one that failed the others are skipped, as the state is unknown."""
-    sampler = partial(new_sampler, arm=arm, server=server, device=lab.device)
-    bench = Bench(
-        server=server,
-        sampler=sampler,
-        arm=arm.name,
-        block=block.number,
-        seed=block.seed,
-        fake=arm.fake if arm.engine == "fake" else None,
-    )
-    failed_step: str | None = None
-    failed = 0
-    for step in steps:
-        folder = lab.results.step_folder(block.number, arm.name, step)
-        leg = Leg(step.workload, step.name, step.expected_s)
-        title = f"block {block.number}/{lab.plan.schedule.blocks} {arm.name} {step.name}"
-        lab.watch.begin(title, leg)
-        if failed_step is not None:
-            skip(step, bench, folder, failed_step)
-            lab.watch.end(f"skipped: state unknown after {failed_step}")
-            failed += 1
-            continue
+        An arm whose server does not start has failed in all its steps.
+        """
+        folder = self.lab.results.run_folder(self.block.number, self.arm.name)
+        (folder / "log").mkdir(exist_ok=True)
+        self.lab.watch.begin(self.title("set-up"), Leg(self.use.name, "", RUN_OVERHEAD_S))
+        server = preflight.provide_server(
+            self.lab.plan, self.arm, self.lab.prepared, folder / "log"
+        )
         try:
-            found = measure.measure(step, bench, folder, lab.watch.rate)
-            lab.watch.end(f"{found['window_ns'] / 1e9:.1f} s")
+            server.prepare()
+            switch = self.come_to_rest(server)
+            broken = self.start(server)
+            if broken is None:
+                store.write_json(folder / "server.json", server.facts())
+            self.lab.watch.end()
+            return self.run_steps(server, switch, broken)
+        finally:
+            server.stop(crash=True)
+            server.remove()
+
+    def come_to_rest(self, server: Server) -> Json | None:
+        """Waits until what was written before is on the disk (docs/results.md, `switch`)."""
+        if server.engine == "fake":
+            return None
+        return quiet.quiet([self.lab.prepared.data_path])
+
+    def start(self, server: Server) -> str | None:
+        """Starts the server and makes the database; returns why it did not go, None: it did."""
+        try:
+            server.start()
+            server.create_database(DATABASE)
+        except ServerError as error:
+            return str(error)
+        return None
+
+    def run_steps(self, server: Server, switch: Json | None, broken: str | None) -> int:
+        """Runs the steps in order; after one that failed the others are skipped.
+
+        `broken`: why the server did not start; the first step has then failed for this reason.
+        """
+        bench = Bench(
+            server=server,
+            sampler=partial(new_sampler, arm=self.arm, server=server, lab=self.lab),
+            arm=self.arm.name,
+            block=self.block.number,
+            seed=self.block.seed,
+            switch=switch,
+        )
+        failed = 0
+        last_failed: str | None = None
+        for step in self.steps:
+            folder = self.lab.results.step_folder(self.block.number, self.arm.name, step)
+            leg = Leg(self.use.name, step.name, step.expected_s)
+            self.lab.watch.begin(self.title(step.name), leg)
+            if last_failed is None:
+                said = self.run_step(step, bench, folder, broken)
+                last_failed = step.name if said is not None else None
+            else:
+                said = f"skipped: state unknown after {last_failed}"
+                measure.skip(step, bench, folder, f"state unknown after {last_failed}")
+            failed += said is not None
+            self.lab.watch.end(said)
+        return failed
+
+    def run_step(self, step: Step, bench: Bench, folder: Path, broken: str | None) -> str | None:
+        """Runs one step; returns what went wrong in words, None where it ended well."""
+        try:
+            if broken is not None:
+                measure.give_up(step, bench, folder, broken)
+            measure.measure(step, bench, folder, self.lab.watch.rate)
         except StepFailed as error:
-            lab.watch.end(f"failed: {error}")
-            failed_step = step.name
-            failed += 1
-    return failed
+            return f"failed: {error}"
+        return None
 
 
-def new_sampler(
-    path: Path, *, arm: Arm, server: Server, device: object
-) -> Sampler | FakeSampler:
+def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> Sampler | FakeSampler:
     """The sampler for a step of `arm`: of /proc, or of the fake server's virtual clock."""
     if arm.engine == "fake":
         return FakeSampler(path, arm.fake)
-    return Sampler(path, device=device, server=server)
-
-
-def skip(step: Step, bench: Bench, folder: Path, after: str) -> None:
-    """Keeps a step that could not run as a result with its reason."""
-    measure.write_step(step, bench, folder)
-    reason = f"state unknown after {after}"
-    measure.fail(folder, reason, bench.server, 0, status="skipped")
+    return Sampler(path, device=lab.prepared.device, server=server)

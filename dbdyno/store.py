@@ -417,7 +417,7 @@ def safe_name(name: str) -> str:
     safe = re.sub(r"[^A-Za-z0-9._@=,+-]", "_", name)
     if safe == name and name and not name.startswith("."):
         return name
-    return f"{safe.lstrip('.')[:80]}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{safe.lstrip('.')[:80] or '_'}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _create(folder: Path, plan: Json) -> Results:

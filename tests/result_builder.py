@@ -63,8 +63,8 @@ def build(
         failed=failed or {},
         servers=servers or {},
     )
-    plan = _plan(name, arms, planned_blocks or blocks)
-    results = store.Results.open_or_create(folder, plan, _plan_json(plan))
+    plan = make_plan(name, arms, planned_blocks or blocks)
+    results = store.Results.open_or_create(folder, plan, plan_json(plan))
     results.write_host(HOST)
     for number in range(1, blocks + 1):
         order = tuple(arms) if number % 2 else tuple(reversed(arms))
@@ -79,7 +79,10 @@ def build(
 
 
 def _write_block(results: store.Results, block: Block, example: _Example) -> None:
-    results.begin_block(block)
+    path = results.begin_block(block) / "order.json"
+    # the same on every machine: neither its clock nor its boot
+    fixed = {"started_unix_ns": UNIX_NS, "boot_id": HOST["boot_id"]}
+    store.write_json(path, store.read_json(path) | fixed)
     for arm in block.order:
         run = results.run_folder(block.number, arm)
         store.write_json(run / "server.json", {**server(arm), **example.servers.get(arm, {})})
@@ -191,7 +194,7 @@ def write_step(folder: Path, step: Step, planted: Planted) -> None:
 # --- Plan, host and server -------------------------------------------------------------------
 
 
-def _plan(name: str, arms: Sequence[str], blocks: int) -> Plan:
+def make_plan(name: str, arms: Sequence[str], blocks: int) -> Plan:
     described = tuple(
         Arm(
             name=arm,
@@ -216,7 +219,7 @@ def _plan(name: str, arms: Sequence[str], blocks: int) -> Plan:
     )
 
 
-def _plan_json(plan: Plan) -> Json:
+def plan_json(plan: Plan) -> Json:
     return {
         "format": 1,
         "name": plan.name,

@@ -101,7 +101,7 @@ def _total(planted: Planted, role: str) -> Json:
     return {
         "count": count,
         "rows": round(count * planted.rows_per_operation(role)),
-        "errors": planted.errors if first else 0,
+        "errors": planted.errors + planted.retries if first else 0,
         "retries": planted.retries if first else 0,
     }
 
@@ -116,14 +116,15 @@ def _tick(planted: Planted, role: str, start: float, end: float) -> Json:
     usual_us = planted.response_us(role) if sum(counts) else 0
     rows = planted.rows_per_operation(role)
     per_client = [[count, round(count * rows), 0, usual_us] for count in counts]
-    per_client[0][2] = planted.errors if first else 0
+    errors = planted.errors + planted.retries if first else 0  # the generator counts both
+    per_client[0][2] = errors
     per_client[0][3] = max(usual_us, slow_us)
     encoded = _histogram(sum(counts) - slow, usual_us, slow, slow_us)
     operation = {
         "count": sum(counts),
         "rows": round(sum(counts) * rows),
         "max_us": max(usual_us, slow_us),
-        "errors": {"XX000": planted.errors} if first and planted.errors else {},
+        "errors": {"40001": errors} if errors else {},
         "retries": planted.retries if first else 0,
         "response": encoded,
         "service": encoded,

@@ -61,7 +61,7 @@ class Planted:
     data_dir_bytes: int = 5 << 30
     late_us: int = 1_500
     backlog: int = 3
-    errors: int = 0  # of the first role, in the first second
+    errors: int = 0  # not tried again; of the first role, in the first second
     retries: int = 0
     generator_busy_share: float = 0.2
     canary: tuple[int, float, int] = (20_000, 90.0, 400)  # cpu_us, memory_ns, fsync_us_p50
@@ -107,6 +107,7 @@ def plant(step: str, *, faster: float = 1.0, **changes: Any) -> Planted:
     if step in ("l.i1", "l.i2"):
         rows = {"l.i1": 50, "l.i2": 5}[step]
         planted = Planted(insert_rows_per_s=400 * rows * faster, rows_per_insert=rows)
+        planted = replace(planted, generator_cpu_us_per_s=rows * 600.0)
         return replace(planted, queries_per_s=0.0, **changes)
     if step == "cleanup":
         planted = Planted(insert_rows_per_s=0.0, deletes=False, queries_per_s=0.0)

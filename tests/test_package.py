@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -14,10 +15,12 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dbdyno
+import tidy
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -38,9 +41,15 @@ def output(*command: str | Path) -> str:
     return done.stdout
 
 
-def cargo() -> dict[str, object]:
+def cargo() -> dict[str, Any]:
     """Cargo.toml as a dictionary."""
     return tomllib.loads((ROOT / "Cargo.toml").read_text())
+
+
+def dependencies() -> set[str]:
+    """The distributions that pyproject.toml asks for, without versions and extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return {re.split(r"[\[<>=~ ]", requirement)[0] for requirement in project["dependencies"]}
 
 
 def test_the_version_is_the_same_in_rust_and_python() -> None:
@@ -102,6 +111,14 @@ def test_rust_that_the_set_up_asks_for_is_new_enough_for_every_dependency() -> N
 def version(text: str) -> tuple[int, ...]:
     """`1.94.0` as (1, 94): Rust's patch releases change nothing here."""
     return tuple(int(part) for part in text.split(".")[:2])
+
+
+def test_every_dependency_is_used_and_whatever_is_used_is_a_dependency() -> None:
+    sources = tidy.read(ROOT / "dbdyno").of(".py")
+    imported = {name.split(".")[0] for source in sources for name, _ in tidy.imported(source)}
+    foreign = imported - sys.stdlib_module_names - {"dbdyno"}
+    distributions = importlib.metadata.packages_distributions()
+    assert {distributions[name][0].lower() for name in foreign} == dependencies()
 
 
 def data_files() -> set[str]:

@@ -66,8 +66,8 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
 }
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
-PURE = frozenset({"model", "error", "metric", "stats", "schedule", "analysis"})
-PURE |= {"report.page", "host.procfs", "server.config"}
+PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
+PURE |= {"report", "host.procfs", "server.config"}
 IMPURE_IMPORTS = frozenset(
     {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}
 )

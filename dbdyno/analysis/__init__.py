@@ -1,0 +1,1 @@
+"""From result files to a comparison: derive, compare, explain. Pure but for reading the files."""

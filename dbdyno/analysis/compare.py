@@ -1,0 +1,223 @@
+"""All runs of a result folder side by side: means, and ratios to the base paired by block.
+
+Only complete blocks are judged; void and unfinished ones are named. A step that failed or missed
+its target is a result: it stays, with its words, and never falls out in favour of its arm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from dbdyno import metric, stats
+from dbdyno.analysis import derive, explain
+from dbdyno.error import ResultError
+from dbdyno.model import Cell, Comparison, Json, Ratio, StepComparison, StepRun
+from dbdyno.store import BlockFolder, Results
+
+Key = tuple[str, int, str]  # workload, ordinal, step
+
+
+def load(source: Results | Path, base: str | None = None) -> Comparison:
+    """Everything that a report shows of a result folder; `base`: in place of the plan's.
+
+    Raises ResultError where the folder is none, is damaged, or has no such arm.
+    """
+    results = source if isinstance(source, Results) else Results.open(source)
+    plan = results.plan
+    arms = _arms(plan, base)
+    judged = [block for block in results.blocks() if block.state == "done"]
+    runs = _complete(judged, [run for block in judged for run in _block_runs(block)])
+    servers = _servers(judged, arms)
+    last = {arm: its[-1] for arm, its in servers.items() if its}
+    return Comparison(
+        title=_title(plan, arms),
+        label=plan.get("label"),
+        base=arms[0],
+        arms=arms,
+        blocks=len(judged),
+        void_blocks=tuple(
+            f"{block.name}: {block.reason}" for block in results.blocks() if block.state == "void"
+        ),
+        host=results.host() or {},
+        servers=last,
+        plan=plan,
+        steps=_steps(plan, arms, runs),
+        differences=explain.differences([arm for arm in arms if arm in last], last, plan),
+        warnings=explain.warnings(arms, runs, servers, _boot_ids(judged)),
+        incomplete=_incomplete(results, arms),
+    )
+
+
+def to_json(comparison: Comparison) -> str:
+    """The comparison as JSON, without the per-second series (they are in the result folder)."""
+    value = asdict(comparison)
+    for step in value["steps"]:
+        for cell in step["cells"]:
+            for run in cell["runs"]:
+                del run["series"]
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+# --- What there is ---------------------------------------------------------------------------
+
+
+def _arms(plan: Json, base: str | None) -> tuple[str, ...]:
+    """The arms' names, the base first."""
+    names = [arm["name"] for arm in plan["arms"]]
+    first = base or plan["base"]
+    if first not in names:
+        raise ResultError(f"there is no arm `{first}` in this result; it has {', '.join(names)}")
+    return (first, *(name for name in names if name != first))
+
+
+def _title(plan: Json, arms: Sequence[str]) -> str:
+    if len(arms) == 1:
+        return str(plan["name"])
+    return f"{plan['name']}: {' and '.join(arms[1:])} against {arms[0]}"
+
+
+def _block_runs(block: BlockFolder) -> list[StepRun]:
+    return [derive.step_run(step) for run in block.runs() for step in run.steps()]
+
+
+def _complete(judged: Sequence[BlockFolder], runs: list[StepRun]) -> list[StepRun]:
+    """The runs, with a skipped one for each step that a run of a judged block lacks."""
+    known = {(run.block, run.arm, _key(run)) for run in runs}
+    examples = {_key(run): run for run in runs}
+    missing = [
+        _never_run(examples[key], arm, block.number)
+        for block in judged
+        for arm in block.arms()
+        for key in examples
+        if (block.number, arm, key) not in known
+    ]
+    return sorted([*runs, *missing], key=lambda run: run.block)
+
+
+def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
+    return replace(
+        example,
+        arm=arm,
+        block=block,
+        status="skipped",
+        reason="the run ended before this step",
+        seconds=None,
+        metrics={},
+        sla_achieved=None,
+        sla_met=None,
+        response={},
+        operations={},
+        series={},
+        owners={},
+        spans=(),
+        end_spread=None,
+        warnings=(),
+    )
+
+
+def _key(run: StepRun) -> Key:
+    return run.workload, run.ordinal, run.step
+
+
+def _servers(judged: Sequence[BlockFolder], arms: Sequence[str]) -> dict[str, list[Json]]:
+    """Each arm's server.json by block."""
+    found: dict[str, list[Json]] = {arm: [] for arm in arms}
+    for block in judged:
+        for run in block.runs():
+            server = run.server()
+            if server is not None and run.arm in found:
+                found[run.arm].append(server)
+    return found
+
+
+def _boot_ids(judged: Sequence[BlockFolder]) -> list[str | None]:
+    return [block.order().get("boot_id") for block in judged]
+
+
+def _incomplete(results: Results, arms: Sequence[str]) -> str | None:
+    """How much of the plan is done, in words; None where all of it is."""
+    planned = results.plan["blocks"]
+    blocks = results.blocks()
+    done = [b for b in blocks if b.state == "done" and set(arms) <= set(b.arms())]
+    if len(done) >= planned:
+        return None
+    text = f"{len(done)} of {planned} blocks done"
+    broken = [block.name for block in blocks if block.state == "broken"]
+    return f"{text}, {', '.join(broken)} begun and not ended" if broken else text
+
+
+# --- Side by side ----------------------------------------------------------------------------
+
+
+def _steps(plan: Json, arms: Sequence[str], runs: Sequence[StepRun]) -> tuple[StepComparison, ...]:
+    """The steps in the order in which they run, all arms in each."""
+    workloads = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
+
+    def place(key: Key) -> tuple[int, Key]:
+        known = key[0] in workloads
+        return (workloads.index(key[0]) if known else len(workloads), key)
+
+    keys = sorted({_key(run) for run in runs}, key=place)
+    return tuple(_step(key, arms, [run for run in runs if _key(run) == key]) for key in keys)
+
+
+def _step(key: Key, arms: Sequence[str], runs: Sequence[StepRun]) -> StepComparison:
+    workload, ordinal, step = key
+    by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms}
+    return StepComparison(
+        workload=workload,
+        ordinal=ordinal,
+        step=step,
+        headline=runs[0].headline,
+        cells=tuple(_cell(arm, by_arm[arm], by_arm[arms[0]]) for arm in arms),
+    )
+
+
+def _cell(arm: str, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cell:
+    headline = next((run.headline for run in runs), None)
+    values = list(by_block(runs, headline).values()) if headline is not None else []
+    ratios = {name: ratio(base, runs, name) for name in _names(runs)}
+    known = {name: value for name, value in ratios.items() if value is not None}
+    targets = any(run.sla_target is not None for run in runs)
+    return Cell(
+        arm=arm,
+        runs=runs,
+        value=stats.geometric_mean(values) if values else None,
+        ratio=known.get(headline) if headline is not None else None,
+        sla_met=sum(run.sla_met is True for run in runs) if targets else None,
+        metrics={name: _mean(by_block(runs, name)) for name in _names(runs)},
+        ratios=known,
+    )
+
+
+def _names(runs: Sequence[StepRun]) -> list[str]:
+    """The metrics that a run may have, in the table's order."""
+    return [row.name for row in metric.METRICS] if any(run.metrics for run in runs) else []
+
+
+def by_block(runs: Sequence[StepRun], name: str) -> dict[int, float]:
+    """A metric by block, of the runs that have it."""
+    values = {run.block: run.metrics.get(name) for run in runs}
+    return {block: value for block, value in values.items() if value is not None}
+
+
+def _mean(values: Mapping[int, float]) -> float | None:
+    return sum(values.values()) / len(values) if values else None
+
+
+def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio | None:
+    """A metric of `other` by the base's, over the blocks in which both have it and it is not 0.
+
+    The base itself has the ratio 1 without an interval.
+    """
+    first, second = by_block(base, name), by_block(other, name)
+    blocks = sorted(b for b in first.keys() & second.keys() if first[b] > 0 and second[b] > 0)
+    if not blocks:
+        return None
+    if base is other:
+        return Ratio(value=1.0, low=None, high=None, blocks=len(blocks))
+    found = stats.ratio_interval([first[b] for b in blocks], [second[b] for b in blocks])
+    return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)

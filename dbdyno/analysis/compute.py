@@ -1,0 +1,210 @@
+"""Computes the metrics of dbdyno.metric for one step, a family of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dbdyno import stats
+from dbdyno.analysis import evidence as basis
+from dbdyno.analysis import raw
+from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.raw import per, scaled
+from dbdyno.analysis.span import overlap_s
+from dbdyno.model import Json, Span
+
+Metrics = Mapping[str, float | None]
+
+KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
+
+
+def metrics(evidence: Evidence, spans: tuple[Span, ...]) -> dict[str, float | None]:
+    """All metrics by name; None where a step, a machine or a version does not have one."""
+    return {
+        **throughput(evidence),
+        **trouble(evidence),
+        **device(evidence),
+        **machine(evidence),
+        **costs(evidence),
+        **sizes(evidence),
+        **writes(evidence, spans),
+        **canary(evidence),
+    }
+
+
+def throughput(evidence: Evidence) -> Metrics:
+    """Rates over the window and what the published tables say of single seconds."""
+    seconds, headline = evidence.load.seconds, evidence.step.get("headline")
+    queries = sum(tick.count for tick in evidence.load.of(evidence.roles("query")))
+    found = {
+        "ips": per(evidence.rows_inserted, seconds),
+        "qps": per(queries, seconds),
+        "dps": per(evidence.rows("delete"), seconds),
+    }
+    if headline is not None:
+        found[headline["metric"]] = per(evidence.operations, seconds)
+    rates = per_second(evidence)
+    response = evidence.response(evidence.headline_roles)
+    return {
+        **found,
+        "p50": stats.published_percentile(rates, 0.5),
+        "p99": stats.published_percentile(rates, 0.99),
+        "maxop": response.max_us / 1e6 if response.count else None,
+        "response_p99_us": response.percentile_us(0.99) if response.count else None,
+    }
+
+
+def per_second(evidence: Evidence) -> list[float]:
+    """What the headline counts in each whole second, all clients; empty where it counts else."""
+    headline = evidence.step.get("headline")
+    if headline is None or headline["work"] is not None:
+        return []
+    rows = headline["count"] == "rows"
+    ticks = [tick for tick in evidence.load.of([headline["role"]]) if tick.whole]
+    return [(tick.rows if rows else tick.count) / tick.seconds for tick in ticks]
+
+
+def trouble(evidence: Evidence) -> Metrics:
+    """Lateness, retries and errors of all roles."""
+    ticks = evidence.load.ticks
+    retries = sum(tick.retries for tick in ticks)
+    errors = sum(tick.errors for tick in ticks)  # those that were tried again too
+    return {
+        "late_ms_max": max((tick.late_us_max for tick in ticks), default=0) / 1e3,
+        "backlog_max": float(max((tick.backlog for tick in ticks), default=0)),
+        "retries": float(retries),
+        "errors": float(max(errors - retries, 0)),
+    }
+
+
+def device(evidence: Evidence) -> Metrics:
+    """Reads and writes of the data device: by time, by operation, by row inserted."""
+    seconds, operations = evidence.host.seconds, evidence.operations
+    reads, writes, read_bytes, write_bytes = (
+        evidence.host.difference("disk", key)
+        for key in ("reads", "writes", "read_bytes", "write_bytes")
+    )
+    rows = evidence.rows_inserted
+    return {
+        "rps": per(reads, seconds),
+        "rmbps": scaled(per(read_bytes, seconds), 1 / MIB),
+        "wps": per(writes, seconds),
+        "wmbps": scaled(per(write_bytes, seconds), 1 / MIB),
+        "rpq": per(reads, operations),
+        "rkbpq": scaled(per(read_bytes, operations), 1 / KIB),
+        "wpi": per(writes, rows),
+        "wkbpi": scaled(per(write_bytes, rows), 1 / KIB),
+    }
+
+
+def machine(evidence: Evidence) -> Metrics:
+    """The whole host: context switches, CPU, memory."""
+    host, operations = evidence.host, evidence.operations
+    switches = host.difference("host", "context_switches")
+    busy, total = basis.busy_us(host), basis.all_us(host)
+    resident = [raw.number(reading, "rss_bytes") for reading in host.readings]
+    known = [value for value in resident if value is not None]
+    return {
+        "csps": per(switches, host.seconds),
+        "cspq": per(switches, operations),
+        "cpups": scaled(per(busy, total), 100.0),
+        "cpupq": per(busy, operations),
+        "steal_share": scaled(per(host.difference("host", "cpu_us", "steal"), total), 100.0),
+        "lab_cpu_share": scaled(per(basis.cpu_us(evidence, "lab"), total), 100.0),
+        "rss": scaled(max(known, default=None), 1 / GIB),
+        "dirty_mb_open": unwritten_mb(host.open),
+        "dirty_mb_close": unwritten_mb(host.close),
+    }
+
+
+def unwritten_mb(reading: Json | None) -> float | None:
+    """Dirty and Writeback of a reading, in MiB."""
+    parts = [raw.number(reading, "host", "memory_bytes", key) for key in ("dirty", "writeback")]
+    return None if None in parts else scaled(raw.plus(parts), 1 / MIB)
+
+
+def costs(evidence: Evidence) -> Metrics:
+    """CPU and context switches by owner, for each operation or row."""
+    operations, headline = evidence.operations, evidence.step.get("headline")
+    roles = [headline["role"]] if headline is not None else []
+    generator = basis.cpu_us(evidence, "generator")
+    return {
+        "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), operations),
+        "cs_per_op": per(_switches(evidence, roles), operations),
+        "background_cpu_per_op": per(basis.cpu_us(evidence, "background:", "exited"), operations),
+        "generator_cpu_per_op": per(generator, operations),
+        "generator_share": scaled(
+            per(generator, basis.cpu_us(evidence, *basis.SERVER_OWNERS)), 100.0
+        ),
+        "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
+        "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
+    }
+
+
+def _switches(evidence: Evidence, roles: Iterable[str]) -> float | None:
+    known = [evidence.owners.get(f"role:{role}") for role in roles]
+    return raw.plus(cost.context_switches for cost in known if cost is not None)
+
+
+def _cpu_per_row(evidence: Evidence, kind: str) -> float | None:
+    rows = evidence.rows_inserted if kind == "insert" else evidence.rows(kind)
+    return per(basis.roles_cpu_us(evidence, evidence.roles(kind)), rows)
+
+
+def sizes(evidence: Evidence) -> Metrics:
+    """Sizes and debt after the step."""
+    after = evidence.after
+    tables = (after or {}).get("tables") or {}
+    return {
+        "dbgb1": scaled(raw.number(after, "sizes", "database_bytes"), 1 / GIB),
+        "dbgb2": scaled(raw.number(after, "sizes", "data_dir_bytes"), 1 / GIB),
+        "dead_rows_after": raw.plus(raw.number(table, "n_dead_tup") for table in tables.values()),
+    }
+
+
+def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
+    """WAL, checkpoints and autovacuum, from before the step to after it."""
+
+    def moved(*path: str) -> float | None:
+        return raw.difference(evidence.before, evidence.after, *path)
+
+    timed, requested = moved("checkpoints", "timed"), moved("checkpoints", "requested")
+    checkpoints = None if timed is None or requested is None else timed + requested
+    return {
+        "wal_bytes_per_op": per(moved("wal", "position_bytes"), evidence.operations),
+        "fpi_per_op": per(moved("wal", "full_page_images"), evidence.operations),
+        "checkpoints": checkpoints,
+        "checkpoint_overlap_s": checkpoint_overlap_s(evidence, spans, checkpoints),
+        "autovacuum_runs": moved("autovacuum_runs"),
+    }
+
+
+def checkpoint_overlap_s(
+    evidence: Evidence, spans: tuple[Span, ...], counted: float | None
+) -> float | None:
+    """Seconds of the window with a checkpoint running; None where the log says nothing of them.
+
+    Servers before PostgreSQL 15 do not log checkpoints unless told to.
+    """
+    logged = any(
+        str(event["kind"]).startswith("checkpoint")
+        for event in evidence.end.get("log_events") or ()
+    )
+    if evidence.load.seconds is None or (counted != 0 and not logged):
+        return None
+    return overlap_s(spans, "checkpoint", evidence.load.seconds)
+
+
+def canary(evidence: Evidence) -> Metrics:
+    """The idle machine: mean of the readings before and after the step."""
+    readings = evidence.end.get("canary") or {}
+
+    def mean(key: str) -> float | None:
+        values = [raw.number(readings, when, key) for when in ("before", "after")]
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known else None
+
+    return {
+        "canary_cpu_us": mean("cpu_us"),
+        "canary_memory_ns": mean("memory_ns"),
+        "canary_fsync_us": mean("fsync_us_p50"),
+    }

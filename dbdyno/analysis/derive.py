@@ -1,0 +1,114 @@
+"""One step of one run, from its raw files to a StepRun."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbdyno.analysis import compute, evidence, warning
+from dbdyno.analysis.evidence import KINDS, Evidence
+from dbdyno.analysis.raw import NS_PER_S
+from dbdyno.analysis.response import merged
+from dbdyno.analysis.series import series
+from dbdyno.analysis.span import spans
+from dbdyno.error import ResultError
+from dbdyno.model import ResponseTimes, StepRun
+from dbdyno.store import StepFolder
+
+
+def step_run(folder: StepFolder) -> StepRun:
+    """Derives everything that a report says of a step.
+
+    A step that failed keeps what it has: its seconds up to then, no metrics. Raises ResultError
+    for files that are damaged.
+    """
+    try:
+        found = evidence.read(folder)
+    except KeyError as error:
+        text = f"{folder.path}: a line lacks the key {error}; restore it from a copy"
+        raise ResultError(text) from error
+    except ResultError as error:
+        inside = str(folder.path) in str(error)
+        raise ResultError(str(error) if inside else f"{folder.path}: {error}") from error
+    run = _blank(folder, found)
+    return _measured(run, found) if run.status == "ok" else run
+
+
+def _blank(folder: StepFolder, found: Evidence) -> StepRun:
+    """What every step has, whether it ended well or not."""
+    status, reason = _status(folder, found)
+    step = found.step
+    headline = step.get("headline")
+    return StepRun(
+        workload=step["workload"],
+        arm=folder.arm,
+        block=folder.block,
+        ordinal=step["ordinal"],
+        step=step["name"],
+        measured=step["measured"],
+        status=status,
+        reason=reason,
+        seconds=None,
+        metrics={},
+        headline=headline["metric"] if headline is not None else None,
+        sla_target=warning.sla(found)[1],
+        sla_achieved=None,
+        sla_met=None,
+        response={},
+        operations={},
+        series=series(found),
+        owners={},
+        spans=spans(found),
+        end_spread=None,
+        warnings=(),
+    )
+
+
+def _status(folder: StepFolder, found: Evidence) -> tuple[str, str | None]:
+    if (failed := folder.failed()) is not None:
+        return failed["status"], failed["reason"]
+    if folder.done() is None:
+        return "failed", "broken off: there is neither done.json nor failed.json"
+    if found.load.seconds is None:
+        return "failed", "events.jsonl has no window_close, though the step is said to be done"
+    return "ok", None
+
+
+def _measured(run: StepRun, found: Evidence) -> StepRun:
+    metrics = compute.metrics(found, run.spans)
+    spread = end_spread(found)
+    achieved, target = warning.sla(found)
+    held = achieved is not None and target is not None and warning.sla_met(achieved, target)
+    return replace(
+        run,
+        seconds=found.load.seconds,
+        metrics=metrics,
+        sla_achieved=achieved,
+        sla_met=held if target is not None else None,
+        response=_by_kind(found),
+        operations=_by_operation(found),
+        owners=found.owners,
+        end_spread=spread,
+        warnings=warning.warnings(found, metrics, spread),
+    )
+
+
+def _by_kind(found: Evidence) -> dict[str, ResponseTimes]:
+    merged_by_kind = {kind: found.response(found.roles(kind)) for kind in KINDS}
+    return {kind: part.times() for kind, part in merged_by_kind.items() if part.count}
+
+
+def _by_operation(found: Evidence) -> dict[str, ResponseTimes]:
+    names = dict.fromkeys(name for _, name in found.histograms)
+    parts = {
+        name: merged(part for (_, its), part in found.histograms.items() if its == name)
+        for name in names
+    }
+    return {name: part.times() for name, part in parts.items() if part.count}
+
+
+def end_spread(found: Evidence) -> float | None:
+    """How far apart the clients ended, as a share of the window; None for a timed step."""
+    ends, seconds = found.load.clients_end_ns, found.load.seconds
+    if not ends or not seconds:
+        return None
+    return (max(ends) - min(ends)) / NS_PER_S / seconds

@@ -1,0 +1,190 @@
+"""What a step left behind, read once: the basis of its metrics, series and warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbdyno.analysis import raw
+from dbdyno.analysis.response import Histogram, merged
+from dbdyno.model import Json, OwnerCost
+from dbdyno.store import StepFolder
+
+KINDS = ("insert", "delete", "query")
+BUSY = ("user", "nice", "system", "irq", "softirq")
+"""The parts of /proc/stat that vmstat shows as `us` and `sy`."""
+CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
+NS_PER_US = 1_000
+SERVER_OWNERS = ("role:", "background:", "backend:", "exited")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The raw values of one step."""
+
+    step: Json  # step.json
+    job: Json
+    load: raw.Load
+    host: raw.Host
+    before: Json | None
+    after: Json | None
+    end: Json  # done.json or failed.json
+    owners: Mapping[str, OwnerCost]
+    histograms: Mapping[tuple[str, str], Histogram]  # by role and operation
+
+    def kind(self, role: str) -> str:
+        """A role's kind in the published tables."""
+        return str(self.step.get("roles", {}).get(role, "other"))
+
+    def roles(self, kind: str) -> list[str]:
+        """The roles of a kind."""
+        return [role for role, its in self.step.get("roles", {}).items() if its == kind]
+
+    @property
+    def headline_roles(self) -> list[str]:
+        """The headline's role and others of its kind; none without a headline."""
+        headline = self.step.get("headline")
+        if headline is None:
+            return []
+        role, kind = headline["role"], self.kind(headline["role"])
+        return list(dict.fromkeys([role, *(self.roles(kind) if kind in KINDS else [])]))
+
+    def rows(self, kind: str) -> int:
+        """Rows that a kind's statements affected in the window, all clients."""
+        return sum(tick.rows for tick in self.load.of(self.roles(kind)))
+
+    @property
+    def operations(self) -> float | None:
+        """What the headline counts, in the window; None without a headline."""
+        headline = self.step.get("headline")
+        if headline is None:
+            return None
+        if headline["work"] is not None:
+            return float(headline["work"])
+        ticks = self.load.of([headline["role"]])
+        return float(
+            sum(tick.rows if headline["count"] == "rows" else tick.count for tick in ticks)
+        )
+
+    @property
+    def rows_inserted(self) -> float:
+        """Rows inserted in the window; in a step whose work is told (l.x), that work."""
+        headline = self.step.get("headline")
+        if headline is not None and headline["metric"] == "ips":
+            return self.operations or 0.0
+        return float(self.rows("insert"))
+
+    def response(self, roles: list[str]) -> Histogram:
+        """Response times of what these roles do, each operation once, however it is made up."""
+        timed = _timed_operations(self.job)
+        return merged(
+            histogram
+            for (role, operation), histogram in self.histograms.items()
+            if role in roles and (not timed or operation in timed)
+        )
+
+
+def read(folder: StepFolder) -> Evidence:
+    """Reads a step's folder; what is missing is empty. Raises ResultError on damaged files."""
+    load = raw.load(folder.events())
+    host = raw.host(folder.host())
+    return Evidence(
+        step=folder.step(),
+        job=folder.job() or {},
+        load=load,
+        host=host,
+        before=folder.before(),
+        after=folder.after(),
+        end=folder.done() or folder.failed() or {},
+        owners=owners(host),
+        histograms=_histograms(load),
+    )
+
+
+def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
+    found: dict[tuple[str, str], Histogram] = {}
+    for tick in load.ticks:
+        for name, part in tick.operations.items():
+            if part["count"]:  # a fill's rows have an empty histogram
+                histogram = found.setdefault((tick.role, name), Histogram())
+                histogram.add(part["response"], part["max_us"])
+    return found
+
+
+def _timed_operations(job: Json) -> set[str]:
+    """The names under which whole operations are timed: a transaction's, not its statements'."""
+    names = set()
+    for program in job.get("programs", []):
+        sends = [code[1] for code in program["code"] if code[0] == "send"]
+        single = len(sends) == 1
+        names.add(job["statements"][sends[0]]["name"] if single else program["name"])
+    return names
+
+
+# --- Owners ----------------------------------------------------------------------------------
+
+
+def busy_us(host: raw.Host) -> float | None:
+    """CPU time of all cores in the window in which they were not idle, in microseconds."""
+    parts = [host.difference("host", "cpu_us", part) for part in BUSY]
+    return None if None in parts else raw.plus(parts)
+
+
+def all_us(host: raw.Host) -> float | None:
+    """Time of all cores in the window, in microseconds."""
+    return raw.plus(host.difference("host", "cpu_us", part) for part in CPU_PARTS)
+
+
+def owners(host: raw.Host) -> dict[str, OwnerCost]:
+    """What each owner spent in the window, and `rest`: the host's busy time less theirs.
+
+    `rest` may be a little below 0, as the host's time has a coarser clock; so the sum stays true.
+    """
+    if host.open is None or host.close is None:
+        return {}
+    before = host.open.get("owners", {})
+    now = host.close.get("owners", {})
+    found = {owner: _cost(before.get(owner, {}), counters) for owner, counters in now.items()}
+    costs = {owner: cost for owner, cost in found.items() if cost is not None}
+    busy = busy_us(host)
+    if busy is not None:
+        spent = math.fsum(cost.cpu_us for cost in costs.values())
+        costs["rest"] = OwnerCost(
+            cpu_us=busy - spent, context_switches=None, read_bytes=None, write_bytes=None
+        )
+    return costs
+
+
+def _cost(before: Json, now: Json) -> OwnerCost | None:
+    """An owner that was not there when the window opened had spent nothing until then."""
+
+    def moved(key: str) -> float | None:
+        last = raw.number(now, key)
+        return None if last is None else last - (raw.number(before, key) or 0.0)
+
+    cpu_ns = moved("cpu_ns")
+    if cpu_ns is None:
+        return None
+    switches = [moved("voluntary"), moved("involuntary")]
+    return OwnerCost(
+        cpu_us=cpu_ns / NS_PER_US,
+        context_switches=None if None in switches else raw.plus(switches),
+        read_bytes=moved("read_bytes"),
+        write_bytes=moved("write_bytes"),
+    )
+
+
+def cpu_us(evidence: Evidence, *starts: str) -> float | None:
+    """CPU time in the window of the owners whose names start so; None where nothing was read."""
+    if not evidence.owners:
+        return None
+    return math.fsum(
+        cost.cpu_us for owner, cost in evidence.owners.items() if owner.startswith(starts)
+    )
+
+
+def roles_cpu_us(evidence: Evidence, roles: list[str]) -> float | None:
+    """CPU time in the window of the server processes of these roles; None where none was read."""
+    known = [evidence.owners.get(f"role:{role}") for role in roles]
+    return raw.plus(cost.cpu_us for cost in known if cost is not None)

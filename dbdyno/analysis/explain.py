@@ -1,0 +1,226 @@
+"""What the arms differ in, planned or not, and what calls a whole comparison into question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from statistics import median
+from typing import Any
+
+from dbdyno import metric
+from dbdyno.model import Difference, Json, StepRun
+
+CANARY_SHARE_MAX = 0.10
+"""How far the medians of two arms' canaries may lie apart."""
+PLACES_MAX = 4
+"""So many places of one warning are named, the others counted."""
+NAMES_MAX = 12
+
+MUST_DIFFER = frozenset(
+    {
+        # where a server lies and listens
+        "archive_cleanup_command", "cluster_name", "config_file", "data_directory",
+        "external_pid_file", "hba_file", "ident_file", "listen_addresses", "log_directory",
+        "log_filename", "port", "restore_command", "unix_socket_directories",
+        # what the version is, which has a line of its own
+        "server_version", "server_version_num",
+        # what the server computes from other settings
+        "num_os_semaphores", "shared_memory_size", "shared_memory_size_in_huge_pages",
+        # what has a line of its own
+        "data_checksums",
+    }
+)  # fmt: skip
+"""Settings in which any two servers of one host differ, or which say nothing of their own."""
+
+_CANARIES = {
+    "canary_cpu_us": "arithmetic",
+    "canary_memory_ns": "memory access",
+    "canary_fsync_us": "synced writes",
+}
+
+
+# --- Differences -----------------------------------------------------------------------------
+
+
+def differences(
+    arms: Sequence[str], servers: Mapping[str, Json], plan: Json
+) -> tuple[Difference, ...]:
+    """In what the arms' servers differ; `planned` is what the plan names.
+
+    Named are an arm's version or folder, its preset with what that sets, its memory and its
+    settings. A new version's changed defaults come with the version.
+    """
+    if len(arms) < 2:
+        return ()
+    named = {arm["name"]: arm for arm in plan.get("arms", [])}
+    found = [*_facts(arms, servers, named), *_settings(arms, servers, named)]
+    return tuple(sorted(found, key=lambda difference: difference.planned))
+
+
+def _facts(
+    arms: Sequence[str], servers: Mapping[str, Json], named: Mapping[str, Json]
+) -> Iterable[Difference]:
+    """Facts of the builds and of how they are set up."""
+    versions = _differ(arms, servers, "version")
+    build = _differ(arms, named, "base_dir")
+    facts = (
+        ("engine", servers, "engine", True),
+        ("version", servers, "version", True),
+        ("folder", named, "base_dir", True),
+        ("preset", servers, "config", True),
+        ("memory", named, "memory", True),
+        ("fake", named, "fake", True),
+        ("compiler", servers, "compiler", False),
+        ("data checksums", servers, "data_checksums", False),
+        ("block size", servers, "block_size", False),
+        ("account", servers, "user", False),
+    )
+    for what, source, key, planned in facts:
+        if _differ(arms, source, key):
+            yield Difference(what=what, values=_values(arms, source, key), planned=planned)
+    same_build = not versions and not build
+    if same_build and _differ(arms, servers, "version_text"):
+        values = _values(arms, servers, "version_text")
+        yield Difference(what="build", values=values, planned=False)
+
+
+def _settings(
+    arms: Sequence[str], servers: Mapping[str, Json], named: Mapping[str, Json]
+) -> Iterable[Difference]:
+    """Settings that differ, and in one line those that not every version has."""
+    settings = {arm: dict(servers.get(arm, {}).get("settings") or {}) for arm in arms}
+    if not all(settings.values()):
+        return
+    new_version = _differ(arms, servers, "version") or _differ(arms, named, "base_dir")
+    by_preset = _differ(arms, servers, "config") or _differ(arms, named, "memory")
+    shared = set.intersection(*(set(its) for its in settings.values())) - MUST_DIFFER
+    for name in sorted(shared):
+        if not _differ(arms, settings, name):
+            continue
+        default = not any(name in (servers[arm].get("nondefault") or {}) for arm in arms)
+        planned = (
+            any(name in (named.get(arm, {}).get("settings") or {}) for arm in arms)
+            or (by_preset and any(name in (servers[arm].get("preset") or {}) for arm in arms))
+            or (default and new_version)
+        )
+        what = f"setting {name}" + (" (default)" if default else "")
+        yield Difference(what=what, values=_values(arms, settings, name), planned=planned)
+    own = {arm: sorted(set(its) - shared - MUST_DIFFER) for arm, its in settings.items()}
+    if any(own.values()):
+        values = {arm: _names(names) for arm, names in own.items()}
+        what = "settings that not all have"
+        yield Difference(what=what, values=values, planned=new_version)
+
+
+def _differ(arms: Sequence[str], source: Mapping[str, Json], key: str) -> bool:
+    first = source.get(arms[0], {}).get(key)
+    return any(source.get(arm, {}).get(key) != first for arm in arms[1:])
+
+
+def _values(arms: Sequence[str], source: Mapping[str, Json], key: str) -> dict[str, str]:
+    return {arm: _words(source.get(arm, {}).get(key)) for arm in arms}
+
+
+def _words(value: Any) -> str:
+    if value is None or value == {}:
+        return "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={inner}" for key, inner in sorted(value.items()))
+    return str(value)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_MAX
+    text = ", ".join(names[:NAMES_MAX]) or "none"
+    return f"{text} and {more} more" if more > 0 else text
+
+
+# --- Warnings --------------------------------------------------------------------------------
+
+
+def warnings(
+    arms: Sequence[str],
+    runs: Sequence[StepRun],
+    servers: Mapping[str, Sequence[Json]],
+    boot_ids: Sequence[str | None],
+) -> tuple[str, ...]:
+    """What calls the comparison into question; `servers`: each arm's server.json of every block."""
+    last = {arm: its[-1] for arm, its in servers.items() if its}
+    return (
+        *_toolchains(arms, last),
+        *_changed_servers(servers),
+        *_boots(boot_ids),
+        *_canaries(arms, runs),
+        *_unmeasured_failures(runs),
+        *_of_steps(runs),
+    )
+
+
+def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
+    """Prebuilt servers of two majors come from two toolchains: then it is both that differ."""
+    for one, other in combinations([arm for arm in arms if arm in servers], 2):
+        pair = [servers[one], servers[other]]
+        versions = {server.get("version") for server in pair}
+        compilers = {server.get("compiler") for server in pair}
+        if len(versions) == 2 and len(compilers) == 2 and None not in compilers:
+            yield (
+                f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "
+                f"{pair[1]['compiler']}; what differs between them is of build and version together"
+            )
+
+
+def _changed_servers(servers: Mapping[str, Sequence[Json]]) -> Iterable[str]:
+    """An arm whose server was another one in some blocks, such as a `17` that became newer."""
+    for arm, its in servers.items():
+        for key in ("version", "version_text"):
+            values = list(dict.fromkeys(str(server.get(key)) for server in its))
+            if len(values) > 1:
+                yield f"changed server: {arm} was not the same in all blocks: {', '.join(values)}"
+                break
+
+
+def _boots(boot_ids: Sequence[str | None]) -> Iterable[str]:
+    count = len(set(boot_ids))
+    if count > 1:
+        yield f"rebooted: the blocks were measured in {count} boots of the machine"
+
+
+def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:
+    """The idle machine itself was faster for one arm than for another."""
+    for name, what in _CANARIES.items():
+        medians = {}
+        for arm in arms:
+            values = [run.metrics.get(name) for run in runs if run.arm == arm]
+            known = [value for value in values if value is not None]
+            if known:
+                medians[arm] = median(known)
+        if len(medians) < 2:
+            continue
+        slow, fast = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
+        if medians[slow] > medians[fast] * (1 + CANARY_SHARE_MAX):
+            row = metric.by_name(name)
+            slowest, fastest = (
+                f"{medians[arm]:,.{row.digits}f} {row.unit} beside {arm}" for arm in (slow, fast)
+            )
+            yield f"canary: on the idle machine {what} took {slowest}, {fastest} (medians)"
+
+
+def _unmeasured_failures(runs: Sequence[StepRun]) -> Iterable[str]:
+    """Maintenance that failed: what follows it ran on another state, or not at all."""
+    for run in runs:
+        if not run.measured and run.status == "failed":
+            yield f"failed: {run.step} of {run.arm} in block {run.block}: {run.reason}"
+
+
+def _of_steps(runs: Sequence[StepRun]) -> Iterable[str]:
+    """The warnings of all steps, one line for each subject, with the places."""
+    places: dict[str, list[str]] = {}
+    for run in runs:
+        for text in run.warnings:
+            subject, _, details = text.partition(": ")
+            place = f"{run.step} {run.arm} block {run.block}"
+            places.setdefault(subject, []).append(f"{place}: {details}" if details else place)
+    for subject, its in places.items():
+        more = len(its) - PLACES_MAX
+        ending = f"; and {more} more" if more > 0 else ""
+        yield f"{subject}: {'; '.join(its[:PLACES_MAX])}{ending}"

@@ -1,0 +1,178 @@
+"""A step's raw files as values: the window, its ticks, counters at the window's two ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbdyno.model import Json
+
+NS_PER_S = 1_000_000_000
+WHOLE_TICK_SHARE = 0.999
+"""A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    """One second of one role within the window."""
+
+    role: str
+    end_s: float  # active seconds since the window's start
+    seconds: float  # how long it was
+    count: int
+    rows: int
+    errors: int  # those that were tried again too
+    max_us: int
+    retries: int
+    late_us_max: int
+    backlog: int
+    operations: Mapping[str, Json]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the tick lasted a whole second."""
+        return self.seconds >= WHOLE_TICK_SHARE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What the load generator said of a step."""
+
+    open_ns: int | None  # CLOCK_MONOTONIC at the window's start
+    unix_minus_mono_ns: int | None
+    seconds: float | None  # the window's exact length; None where it was not closed
+    ticks: tuple[Tick, ...]  # of the window
+    clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty
+    done: Json = field(default_factory=dict)  # the last event
+
+    def of(self, roles: Iterable[str]) -> list[Tick]:
+        """The ticks of these roles."""
+        wanted = set(roles)
+        return [tick for tick in self.ticks if tick.role in wanted]
+
+
+def load(events: Iterable[Json]) -> Load:
+    """Reads the events of a step."""
+    found: dict[str, Json] = {}
+    ticks: list[Json] = []
+    for event in events:
+        if event["event"] != "tick":
+            found[event["event"]] = event
+        elif event["measured"]:
+            ticks.append(event)
+    close = found.get("window_close")
+    started = found.get("started")
+    return Load(
+        open_ns=found["window_open"]["mono_ns"] if "window_open" in found else None,
+        unix_minus_mono_ns=started["unix_ns"] - started["mono_ns"] if started else None,
+        seconds=close["active_ns"] / NS_PER_S if close else None,
+        ticks=tuple(_ticks(ticks)),
+        clients_end_ns=_ends(close),
+        done=found.get("done", {}),
+    )
+
+
+def _ends(close: Json | None) -> tuple[int, ...]:
+    ends: Sequence[int | None] = (close or {}).get("clients_end_ns") or ()
+    return tuple(end for end in ends if end is not None)
+
+
+def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
+    """Ticks with the window's active time at their end; those of one second share a number."""
+    ends: dict[int, float] = {}
+    for tick in ticks:
+        seconds = tick["active_ns"] / NS_PER_S
+        if tick["tick"] not in ends:
+            ends[tick["tick"]] = (max(ends.values()) if ends else 0.0) + seconds
+        clients = tick["per_client"]
+        yield Tick(
+            role=tick["role"],
+            end_s=ends[tick["tick"]],
+            seconds=seconds,
+            count=sum(client[0] for client in clients),
+            rows=sum(client[1] for client in clients),
+            errors=sum(client[2] for client in clients),
+            max_us=max((client[3] for client in clients), default=0),
+            retries=sum(part.get("retries", 0) for part in tick["operations"].values()),
+            late_us_max=tick["late_us_max"],
+            backlog=tick["backlog"],
+            operations=tick["operations"],
+        )
+
+
+# --- Counters --------------------------------------------------------------------------------
+
+
+def number(value: Any, *path: str) -> float | None:
+    """The number at `path` in nested objects; None where it, or a part of the way, is missing."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return float(value) if isinstance(value, int | float) else None
+
+
+def difference(before: Any, after: Any, *path: str) -> float | None:
+    """How far a counter moved; None where a side is missing or the counter was set back."""
+    first, last = number(before, *path), number(after, *path)
+    if first is None or last is None or last < first:
+        return None
+    return last - first
+
+
+def per(amount: float | None, count: float | None) -> float | None:
+    """`amount` by `count`; None where either is missing or there is nothing to divide by."""
+    return None if amount is None or not count else amount / count
+
+
+def scaled(amount: float | None, factor: float) -> float | None:
+    """`amount` times `factor`; None where it is missing."""
+    return None if amount is None else amount * factor
+
+
+def plus(amounts: Iterable[float | None]) -> float | None:
+    """The sum of what is known; None where nothing is."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """The host's readings that lie in the window, its ends first and last."""
+
+    readings: tuple[Json, ...]
+
+    @property
+    def open(self) -> Json | None:
+        """The reading at the window's start."""
+        return self._end("open", 0)
+
+    @property
+    def close(self) -> Json | None:
+        """The reading at the window's end."""
+        return self._end("close", -1)
+
+    def _end(self, kind: str, place: int) -> Json | None:
+        reading = self.readings[place] if self.readings else {}
+        return reading if reading.get("kind") == kind else None
+
+    def difference(self, *path: str) -> float | None:
+        """How far a counter moved between the window's two ends."""
+        return difference(self.open, self.close, *path)
+
+    @property
+    def seconds(self) -> float | None:
+        """The time between the two readings, by which rates of counters are taken."""
+        return scaled(self.difference("mono_ns"), 1 / NS_PER_S)
+
+
+def host(lines: Iterable[Json]) -> Host:
+    """The readings from `open` to `close`; without either end, what there is of `second` ones."""
+    kept: list[Json] = []
+    for line in lines:
+        if line["kind"] == "open":
+            kept = [line]
+        elif line["kind"] in ("second", "close"):
+            kept.append(line)
+        if line["kind"] == "close":
+            break
+    return Host(readings=tuple(kept))

@@ -1,0 +1,77 @@
+"""What went on in each second of a window: rates, longest responses, the host, all clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+from dbdyno.analysis import raw
+from dbdyno.analysis.evidence import BUSY, CPU_PARTS, KINDS, Evidence
+from dbdyno.analysis.raw import Tick
+from dbdyno.model import Json, Series
+
+SHORT_S = 0.5
+"""A shorter stretch at a window's end has no rate of its own: it would be mostly noise."""
+MB = 1e6
+
+
+def series(evidence: Evidence) -> dict[str, Series]:
+    """Values over the window by name; x is the end of the second (or reading) that y is of.
+
+    `KIND.rate` (rows a second of inserts and deletes, queries a second), `KIND.max_us` (the longest
+    response), `host.cpu_pct`, `disk.write_mbps` (10^6 bytes).
+    """
+    found: dict[str, Series] = {}
+    for kind in KINDS:
+        ticks = evidence.load.of(evidence.roles(kind))
+        if ticks:
+            found[f"{kind}.rate"] = _rates(ticks, rows=kind != "query")
+            found[f"{kind}.max_us"] = _longest(ticks)
+    if evidence.load.open_ns is not None:
+        cpu = _of_host(evidence, _busy_share)
+        written = _of_host(evidence, _written_mbps)
+        found |= {"host.cpu_pct": cpu} if cpu.x_s else {}
+        found |= {"disk.write_mbps": written} if written.x_s else {}
+    return found
+
+
+def _rates(ticks: Iterable[Tick], *, rows: bool) -> Series:
+    """What all roles of a kind did, by the seconds in which they did it."""
+    amounts: dict[float, float] = {}
+    for tick in ticks:
+        if tick.seconds >= SHORT_S:
+            rate = (tick.rows if rows else tick.count) / tick.seconds
+            amounts[tick.end_s] = amounts.get(tick.end_s, 0.0) + rate
+    return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
+
+
+def _longest(ticks: Iterable[Tick]) -> Series:
+    longest: dict[float, float] = {}
+    for tick in ticks:
+        longest[tick.end_s] = max(longest.get(tick.end_s, 0.0), float(tick.max_us))
+    return Series(x_s=tuple(longest), y=tuple(longest.values()))
+
+
+def _of_host(evidence: Evidence, value: Callable[[Json, Json], float | None]) -> Series:
+    """A value of each two readings of the host that follow each other."""
+    points: list[tuple[float, float]] = []
+    readings = evidence.host.readings
+    open_ns = evidence.load.open_ns or 0
+    for before, after in pairwise(readings):
+        found = value(before, after)
+        if found is not None and after["mono_ns"] - before["mono_ns"] >= SHORT_S * raw.NS_PER_S:
+            points.append(((after["mono_ns"] - open_ns) / raw.NS_PER_S, found))
+    return Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
+
+
+def _busy_share(before: Json, after: Json) -> float | None:
+    """CPU of all cores that was not idle, in percent."""
+    moved = {part: raw.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS}
+    busy = raw.plus(moved[part] for part in BUSY)
+    return raw.scaled(raw.per(busy, raw.plus(moved.values())), 100.0)
+
+
+def _written_mbps(before: Json, after: Json) -> float | None:
+    written = raw.difference(before, after, "disk", "write_bytes")
+    seconds = raw.scaled(raw.difference(before, after, "mono_ns"), 1 / raw.NS_PER_S)
+    return raw.scaled(raw.per(written, seconds), 1 / MB)

@@ -1,0 +1,69 @@
+"""When checkpoints and autovacuum ran, from the server's log, on the window's clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from dbdyno.analysis.evidence import Evidence
+from dbdyno.model import Json, Span
+
+AUTOVACUUM = {"automatic vacuum": "vacuum", "automatic analyze": "analyze"}
+
+
+def spans(evidence: Evidence) -> tuple[Span, ...]:
+    """Checkpoints and autovacuum runs that touch the window; empty where its clock is not known.
+
+    A checkpoint that was running at the step's end reaches to the window's end.
+    """
+    load = evidence.load
+    if load.open_ns is None or load.unix_minus_mono_ns is None:
+        return ()
+    open_unix_s = (load.open_ns + load.unix_minus_mono_ns) / 1e9
+    end_s = load.seconds
+    if end_s is None:
+        end_s = max((tick.end_s for tick in load.ticks), default=0.0)
+    events = sorted(evidence.end.get("log_events") or [], key=lambda event: float(event["unix_ms"]))
+    timed = [(event["unix_ms"] / 1e3 - open_unix_s, event) for event in events]
+    found = [*_checkpoints(timed, end_s), *_autovacuums(timed)]
+    touching = [span for span in found if span.end_s >= 0 and span.start_s <= end_s]
+    return tuple(sorted(touching, key=lambda span: span.start_s))
+
+
+def _checkpoints(events: Iterable[tuple[float, Json]], end_s: float) -> Iterable[Span]:
+    begun: tuple[float, Json] | None = None
+    for at_s, event in events:
+        if event["kind"] == "checkpoint starting":
+            begun = at_s, event
+        elif event["kind"] == "checkpoint complete":
+            duration_s = event.get("duration_s")
+            start_s = at_s - duration_s if duration_s is not None else begun[0] if begun else at_s
+            label = begun[1]["text"] if begun else event["text"]
+            yield Span(kind="checkpoint", label=label, start_s=start_s, end_s=at_s)
+            begun = None
+    if begun is not None:
+        label = f"{begun[1]['text']} (still running)"
+        yield Span(kind="checkpoint", label=label, start_s=begun[0], end_s=max(end_s, begun[0]))
+
+
+def _autovacuums(events: Iterable[tuple[float, Json]]) -> Iterable[Span]:
+    for at_s, event in events:
+        what = AUTOVACUUM.get(event["kind"])
+        if what is None:
+            continue
+        table = re.search(r'table "([^"]+)"', event["text"])
+        label = f"{what} {table[1]}" if table else what
+        start_s = at_s - (event.get("duration_s") or 0.0)
+        yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=at_s)
+
+
+def overlap_s(spans: Iterable[Span], kind: str, window_s: float) -> float:
+    """Seconds of the window in which at least one span of the kind was running."""
+    covered = 0.0
+    reached_s = 0.0
+    for span in sorted(spans, key=lambda span: span.start_s):
+        if span.kind == kind:
+            start_s, end_s = max(span.start_s, reached_s), min(span.end_s, window_s)
+            covered += max(end_s - start_s, 0.0)
+            reached_s = max(reached_s, end_s)
+    return covered

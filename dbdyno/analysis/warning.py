@@ -1,0 +1,151 @@
+"""What in one step calls its numbers into question, in sentences: "subject: what, with figures"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from dbdyno.analysis.evidence import Evidence
+
+GENERATOR_SHARE_MAX = 10.0
+"""CPU of the load generator as percent of the server's in a step that only writes."""
+GENERATOR_BUSY_MAX = 0.7
+LATE_MS_MAX = 1_000.0
+STEAL_SHARE_MAX = 2.0
+LAB_SHARE_MAX = 5.0
+END_SPREAD_MAX = 0.02
+READING_DELAY_MS_MAX = 50.0
+
+
+def warnings(
+    evidence: Evidence, metrics: Mapping[str, float | None], end_spread: float | None
+) -> tuple[str, ...]:
+    """All warnings of a step that ended well."""
+    return (
+        *_generator(evidence, metrics),
+        *_schedule(evidence, metrics),
+        *_disturbed(evidence, metrics),
+        *_errors(evidence, metrics),
+        *_ends(evidence, end_spread),
+        *_checks(evidence),
+        *(str(text) for text in evidence.end.get("warnings") or ()),
+    )
+
+
+def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """The load generator as the bottleneck; beside queries its share of a cheap one says little."""
+    headline = evidence.step.get("headline") or {}
+    share = metrics.get("generator_share")
+    if headline.get("metric") == "ips" and share is not None and share > GENERATOR_SHARE_MAX:
+        yield f"load generator: its CPU is {share:.1f} % of the server's"
+    threads = evidence.load.done.get("threads") or []
+    busy = max((thread["busy_share"] for thread in threads), default=0.0)
+    if busy > GENERATOR_BUSY_MAX:
+        yield f"load generator near its limit: its busiest thread was busy {busy:.0%} of the time"
+
+
+def _schedule(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """Paced roles that fell behind, and the target rate that was missed."""
+    paced = {
+        role["name"]
+        for role in evidence.job.get("roles", [])
+        if role.get("pace", {}).get("kind") == "rate"
+    }
+    ticks = evidence.load.of(paced)
+    late_ms = max((tick.late_us_max for tick in ticks), default=0) / 1e3
+    if late_ms > LATE_MS_MAX:
+        backlog = max(tick.backlog for tick in ticks)
+        yield f"behind schedule: up to {late_ms / 1e3:.1f} s late, up to {backlog:,} waiting"
+    achieved, target = sla(evidence)
+    if achieved is not None and target is not None and not sla_met(achieved, target):
+        yield f"target rate missed: {achieved:,.0f} of {target:,.0f} rows/s inserted"
+
+
+def sla(evidence: Evidence) -> tuple[float | None, float | None]:
+    """Rows per second of the role that has a target, counted over the window, and the target."""
+    promised, seconds = evidence.step.get("sla"), evidence.load.seconds
+    if promised is None:
+        return None, None
+    target = float(promised["rows_per_s"])
+    rows = sum(tick.rows for tick in evidence.load.of([promised["role"]]))
+    return (rows / seconds if seconds else None), target
+
+
+def sla_met(achieved: float, target: float) -> bool:
+    """Whether a rate was held: 95 % of it, rounded, as in the published reports."""
+    return achieved >= round(0.95 * target)
+
+
+def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """What was done to the machine from outside the arm."""
+    pages = {
+        way: evidence.host.difference("host", "swap_pages", way) or 0.0 for way in ("in", "out")
+    }
+    if sum(pages.values()) > 0:
+        yield f"swap: {pages['in']:,.0f} pages read and {pages['out']:,.0f} written in the window"
+    steal = metrics.get("steal_share")
+    if steal is not None and steal > STEAL_SHARE_MAX:
+        yield f"CPU taken by other machines: {steal:.1f} % of all cores' time"
+    lab = metrics.get("lab_cpu_share")
+    if lab is not None and lab > LAB_SHARE_MAX:
+        yield f"the lab itself: its CPU is {lab:.1f} % of all cores' time"
+    for reading in (evidence.host.open, evidence.host.close):
+        delay_ms = ((reading or {}).get("delay_ns") or 0) / 1e6
+        if reading is not None and delay_ms > READING_DELAY_MS_MAX:
+            end = {"open": "start", "close": "end"}[reading["kind"]]
+            yield f"counters read late: {delay_ms:.0f} ms after the window's {end}"
+    if evidence.host.open is None or evidence.host.close is None:
+        yield "counters missing: host.jsonl lacks a reading at the window's start or end"
+
+
+def _errors(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    errors, retries = metrics.get("errors") or 0.0, metrics.get("retries") or 0.0
+    if errors:
+        yield f"errors: {errors:,.0f} operations failed"
+    if retries:
+        yield f"retries: {retries:,.0f} statements were sent again"
+    logged = [e for e in evidence.end.get("log_events") or () if e["kind"] == "error"]
+    if logged:
+        count = f"{len(logged)} errors, the first" if len(logged) > 1 else "an error"
+        yield f"the server's log has {count}: {logged[0]['text']}"
+
+
+def _ends(evidence: Evidence, end_spread: float | None) -> Iterable[str]:
+    """Clients that ended apart: the rate of the time in which all worked, beside the published."""
+    if end_spread is None or end_spread <= END_SPREAD_MAX:
+        return
+    text = f"clients ended apart: by {end_spread:.1%} of the window"
+    common = common_rate(evidence)
+    if common is not None:
+        whole = (evidence.operations or 0.0) / (evidence.load.seconds or math.inf)
+        rate, seconds = common
+        text += f"; {whole:,.0f}/s over all of it, {rate:,.0f}/s in the {seconds} s common to all"
+    yield text
+
+
+def common_rate(evidence: Evidence) -> tuple[float, int] | None:
+    """The headline's rate in the whole seconds in which every client worked, and those seconds.
+
+    None where there is no such second or the headline does not count what ticks count.
+    """
+    headline, load = evidence.step.get("headline"), evidence.load
+    if headline is None or headline["work"] is not None or load.open_ns is None:
+        return None
+    seconds = math.floor((min(load.clients_end_ns) - load.open_ns) / 1e9)
+    if seconds < 1:
+        return None
+    ticks = [tick for tick in load.of([headline["role"]]) if tick.end_s < seconds + 0.001]
+    amount = sum(tick.rows if headline["count"] == "rows" else tick.count for tick in ticks)
+    return amount / seconds, seconds
+
+
+def _checks(evidence: Evidence) -> Iterable[str]:
+    """Affected rows and whatever else was checked after the step."""
+    for check in evidence.end.get("checks") or ():
+        if check["ok"]:
+            continue
+        what, expected, actual = check["what"], check["expected"], check["actual"]
+        if isinstance(expected, int) and isinstance(actual, int) and actual < expected:
+            yield f"fewer than expected: {what}: {actual:,} of {expected:,}"
+        else:
+            yield f"not as expected: {what}: {actual} in place of {expected}"

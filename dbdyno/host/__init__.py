@@ -1,0 +1,1 @@
+"""Observes the machine: its facts, its counters by owner, and what disturbs it."""

@@ -1,0 +1,1 @@
+"""Observes the database: statistics views, sizes, plans."""

@@ -1,0 +1,151 @@
+"""A connection that asks the database about itself; what cannot be had is kept with its reason."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.rows import dict_row
+
+from dbdyno.error import ServerError
+from dbdyno.model import Address, Json
+
+CONNECT_S_MAX = 5
+STATEMENT_MS_MAX = 2000
+SNAPSHOT_S_MAX = 30.0
+"""A server that answers nothing for this long is cut off: its own time limit does not help then."""
+
+Row = dict[str, Any]
+Found = TypeVar("Found")
+
+
+class Unavailable(Exception):
+    """The server has no such thing; the text says why."""
+
+
+class Reader:
+    """A connection, the server's version, and what could not be read so far."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self.version_num = connection.info.server_version
+        self.unavailable: dict[str, str] = {}
+        self._connection = connection
+
+    @property
+    def product(self) -> str:
+        """The server's name with its major version: `PostgreSQL 15`, `PostgreSQL 9.6`."""
+        major, minor = divmod(self.version_num, 10000)
+        return f"PostgreSQL {major}" if major >= 10 else f"PostgreSQL {major}.{minor // 100}"
+
+    def rows(self, sql: str, parameters: Sequence[object] | None = None) -> list[Row]:
+        """The rows of a query, as JSON has values; raises psycopg.Error."""
+        cursor = self._connection.execute(sql.encode(), parameters)
+        if cursor.description is None:
+            return []
+        return [{name: plain(value) for name, value in row.items()} for row in cursor]
+
+    def row(self, sql: str, parameters: Sequence[object] | None = None) -> Row:
+        """The only row of a query; raises Unavailable where there is none."""
+        found = self.rows(sql, parameters)
+        if not found:
+            raise Unavailable("the server gave no row")
+        return found[0]
+
+    def part(self, name: str, read: Callable[[Reader], Found]) -> Found | None:
+        """What `read` gives; None, with the reason kept under `name`, where it cannot be had."""
+        try:
+            return read(self)
+        except Unavailable as error:
+            self.unavailable[name] = str(error)
+        except (psycopg.Error, OSError) as error:
+            self.unavailable[name] = one_line(error)
+        return None
+
+    def need(self, version_num: int, what: str) -> None:
+        """Raises Unavailable where the server is older than the version that brought `what`."""
+        if self.version_num < version_num:
+            raise Unavailable(f"{self.product} has no {what}")
+
+    def lack(self, part: str, keys: Sequence[str], reason: str) -> Json:
+        """Keys of a part that this version does not have: all None, the reason kept for each."""
+        self.unavailable |= {f"{part}.{key}": f"{self.product} {reason}" for key in keys}
+        return dict.fromkeys(keys)
+
+
+@contextmanager
+def connected(address: Address) -> Iterator[Reader]:
+    """A reader of the database at `address`; raises ServerError where it cannot connect.
+
+    Not in a transaction, each statement limited to STATEMENT_MS_MAX, the whole to SNAPSHOT_S_MAX.
+    """
+    password = os.environ.get(address.password_env) if address.password_env else None
+    try:
+        connection = psycopg.connect(
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            dbname=address.database,
+            password=password,
+            autocommit=True,
+            prepare_threshold=None,
+            row_factory=dict_row,
+            connect_timeout=CONNECT_S_MAX,
+            application_name="dyno probe",
+            options=f"-c statement_timeout={STATEMENT_MS_MAX} -c lock_timeout={STATEMENT_MS_MAX}",
+        )
+    except psycopg.Error as error:
+        raise ServerError(
+            f"database `{address.database}` at {address.host}:{address.port}: {one_line(error)}"
+        ) from error
+    with cut_off(connection), connection:
+        yield Reader(connection)
+
+
+@contextmanager
+def cut_off(connection: psycopg.Connection[Row]) -> Iterator[None]:
+    """Shuts the connection's socket after SNAPSHOT_S_MAX; what waits on it then fails."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+
+        def shut() -> None:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(SNAPSHOT_S_MAX, shut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers, text, truth, None, lists; times and intervals as text."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return None
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def one_line(error: Exception) -> str:
+    """The first line of an error's text, or its kind where it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

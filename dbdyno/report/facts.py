@@ -1,0 +1,199 @@
+"""What the numbers were measured on: the machine, the servers, and where the arms differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dbdyno.model import Comparison, Difference, Json
+from dbdyno.report import number
+from dbdyno.report.view import Cell, Column, Repeat, Row, Table
+
+UNKNOWN = "not known"
+SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
+
+
+def machine(comparison: Comparison) -> list[tuple[str, str]]:
+    """The machine and the extent of the runs, as pairs of a name and words."""
+    host = comparison.host
+    pairs = [
+        ("Blocks", _blocks(comparison)),
+        ("CPU", _cpu(_part(host, "cpu"))),
+        ("Memory", _memory(host)),
+        ("Storage", _storage(_part(host, "data"))),
+        (
+            "System",
+            _join([host.get("os"), _prefixed("kernel", host.get("kernel")), _virtual(host)]),
+        ),
+        ("Pages and clock", _pages(host)),
+    ]
+    return [(name, text or UNKNOWN) for name, text in pairs]
+
+
+def _part(facts: Json, key: str) -> Json:
+    part = facts.get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _join(words: Iterable[object], separator: str = ", ") -> str:
+    return separator.join(str(word) for word in words if word not in (None, ""))
+
+
+def _prefixed(name: str, value: object) -> str:
+    return "" if value in (None, "") else f"{name} {value}"
+
+
+def _blocks(comparison: Comparison) -> str:
+    words = [f"{comparison.blocks} judged", comparison.incomplete]
+    words += [f"void: {reason}" for reason in comparison.void_blocks]
+    return _join(words, "; ")
+
+
+def _cpu(cpu: Json) -> str:
+    cores = cpu.get("cores")
+    smt = {True: "SMT on", False: "SMT off"}.get(cpu.get("smt"), "")  # type: ignore[arg-type]
+    governor = _prefixed("governor", cpu.get("governor"))
+    mhz = number.number(cpu.get("mhz_max")) + " MHz" if cpu.get("mhz_max") else ""
+    return _join(
+        [
+            cpu.get("model"),
+            f"{cores} core{'' if cores == 1 else 's'}" if cores else "",
+            f"{cpu['sockets']} sockets" if (cpu.get("sockets") or 1) > 1 else "",
+            smt,
+            mhz,
+            governor,
+        ]
+    )
+
+
+def _memory(host: Json) -> str:
+    swap = host.get("swap_bytes")
+    return _join(
+        [
+            number.size_bytes(host["memory_bytes"]) if host.get("memory_bytes") else "",
+            "" if swap is None else f"swap {number.size_bytes(swap)}" if swap else "no swap",
+        ]
+    )
+
+
+def _storage(data: Json) -> str:
+    rotational = {True: "rotating", False: "not rotating"}.get(data.get("rotational"))  # type: ignore[arg-type]
+    unsure = data.get("unsure")
+    return _join(
+        [
+            data.get("file_system"),
+            _prefixed("on", data.get("device")),
+            data.get("model"),
+            rotational,
+            _prefixed("scheduler", data.get("scheduler")),
+            number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else "",
+            _prefixed("mounted", data.get("mount_options")),
+            f"unsure: {unsure}" if unsure else "",
+        ]
+    )
+
+
+def _virtual(host: Json) -> str:
+    words = _prefixed("virtual machine:", host.get("virtual"))
+    return _join([words, "in a container" if host.get("container") else ""])
+
+
+def _pages(host: Json) -> str:
+    huge = host.get("huge_pages")
+    return _join(
+        [
+            _prefixed("transparent huge pages", _part(host, "thp").get("enabled")),
+            "" if huge is None else f"{huge} huge pages" if huge else "no huge pages",
+            _prefixed("clock source", host.get("clock_source")),
+        ]
+    )
+
+
+# --- Servers ---------------------------------------------------------------------------------
+
+
+def _settings(server: Json) -> str:
+    chosen = _part(server, "nondefault") or _part(server, "preset")
+    text = ", ".join(f"{name} = {value}" for name, value in sorted(chosen.items()))
+    return text if len(text) <= SETTINGS_SHOWN_MAX else text[:SETTINGS_SHOWN_MAX] + " …"
+
+
+def _departures(server: Json) -> str:
+    departures = server.get("departures")
+    return "; ".join(map(str, departures)) if isinstance(departures, list) else ""
+
+
+def _value(key: str) -> Callable[[Json], Any]:
+    return lambda server: server.get(key)
+
+
+_SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
+    ("engine", _value("engine")),
+    ("version", lambda server: server.get("version_text") or server.get("version")),
+    ("compiler", _value("compiler")),
+    ("configuration", _value("config")),
+    ("departs from it in", _departures),
+    ("settings not at their default", _settings),
+    ("data checksums", _value("data_checksums")),
+)
+
+
+def servers(comparison: Comparison) -> Table:
+    """What each arm was, as it ran: a row for each fact."""
+    arms = comparison.arms
+    rows = []
+    for name, read in _SERVER_FACTS:
+        values = [read(comparison.servers.get(arm, {})) for arm in arms]
+        if any(value not in (None, "") for value in values):
+            texts = (UNKNOWN if value is None else str(value) for value in values)
+            rows.append(Row(cells=(Cell(text=name), *(Cell(text=text) for text in texts))))
+    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
+    return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows))
+
+
+def differences(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
+    """In what the arms differ: first what the plan does not name."""
+    if not found:
+        return None
+    ordered = sorted(found, key=lambda difference: difference.planned)
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=difference.what),
+                *(Cell(text=difference.values.get(arm, UNKNOWN)) for arm in arms),
+            ),
+            group="named by the plan" if difference.planned else "not named by the plan",
+        )
+        for difference in ordered
+    )
+    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
+    unplanned = sum(not difference.planned for difference in found)
+    note = (
+        "What the plan does not name may explain a difference in speed as well as what it names."
+        if unplanned
+        else ""
+    )
+    return Table(
+        name="differences",
+        title="What the arms differ in",
+        columns=columns,
+        rows=rows,
+        note=note,
+    )
+
+
+def repeat(plan: Json) -> Repeat:
+    """How to run the same again."""
+    name = str(plan.get("name") or "plan")
+    workloads = [
+        _join([use.get("name"), _prefixed("sha256", use.get("sha256"))])
+        for use in plan.get("workloads") or []
+        if isinstance(use, dict)
+    ]
+    return Repeat(
+        command=f"dyno run {name}.toml --out results",
+        dyno=str(plan.get("dyno") or UNKNOWN),
+        plan_name=f"{name}.toml",
+        plan_text=str(plan.get("text") or "").rstrip(),
+        workloads=tuple(workloads),
+    )

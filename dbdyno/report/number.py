@@ -1,0 +1,123 @@
+"""Numbers as words: thousands separators, digits by size, units that fit, NA if missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+MISSING = "NA"
+MINUS = "\u2212"
+NO_BREAK = "\u00a0"
+TIMES = "\u00d7"
+EN_DASH = "\u2013"
+
+_TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """A number with `digits` after the point; without them, about three significant ones.
+
+    Whole from 100 on, since throughputs are never known better than that.
+    """
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "inf" if value > 0 else f"{MINUS}inf"
+    if digits is None:
+        digits = digits_for(abs(value))
+    text = f"{abs(value):,.{digits}f}"
+    negative = value < 0 and any(digit in text for digit in "123456789")
+    return MINUS + text if negative else text
+
+
+def digits_for(size: float) -> int:
+    """Digits after the point for a number of this size: about three significant ones."""
+    if size == 0 or size >= 100:
+        return 0
+    if size >= 0.1:
+        return 1 if size >= 10 else 2 if size >= 1 else 3
+    return min(9, 2 - math.floor(math.log10(size)))
+
+
+def digits_alike(values: Iterable[float | None], digits: int) -> int:
+    """Digits after the point for numbers that are read side by side.
+
+    At most `digits`, no more than three significant ones, and at least two where all are small.
+    """
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    if largest == 0 or largest >= 1:
+        return min(digits, digits_for(largest))
+    return max(min(digits, 3), digits_for(largest) - 1)
+
+
+def ratio(value: float | None, digits: int = 2) -> str:
+    """A ratio with two digits, as in the published tables."""
+    return number(value, digits)
+
+
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
+    """An interval of ratios, or nothing where there is none."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{number(low, digits)}{EN_DASH}{number(high, digits)}"
+
+
+def change(value: float) -> str:
+    """A ratio as a change: +5.0 %."""
+    percent = (value - 1) * 100
+    text = number(percent, 0 if abs(percent) >= 99.95 else 1)
+    return f"{text if text.startswith(MINUS) else '+' + text} %"
+
+
+def time_us(value: float | None) -> str:
+    """A time given in microseconds, in the unit that fits: 812 µs, 3.42 ms, 1.20 s."""
+    if value is None or math.isnan(value):
+        return MISSING
+    for size, unit in _TIMES:
+        if abs(value) >= size * 0.9995:
+            return f"{_three(value / size)} {unit}"
+    return f"{_three(value)} µs"
+
+
+def size_bytes(value: float | None) -> str:
+    """A number of bytes, in the unit that fits: 16.0 GiB."""
+    if value is None or math.isnan(value):
+        return MISSING
+    for size, unit in _SIZES:
+        if abs(value) >= size:
+            return f"{_three(value / size)} {unit}"
+    return f"{number(value, 0)} B"
+
+
+def _three(value: float) -> str:
+    """Three significant digits, no exponent."""
+    if value == 0 or abs(value) >= 99.95:
+        return number(value, 0)
+    return number(value, 1 if abs(value) >= 9.995 else 2)
+
+
+def seconds(low: float, high: float) -> str:
+    """A length of time in seconds, as a range where the ends differ when rounded."""
+    digits = 0 if high >= 20 else 1
+    first, last = number(low, digits), number(high, digits)
+    return f"{first} s" if first == last else f"{first} to {last} s"
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage with three digits; `nonzero` where it would read 0.000.
+
+    Published form of the response-time table; nothing at all for none.
+    """
+    if value is None:
+        return MISSING
+    if value == 0:
+        return ""
+    text = f"{value * 100:.3f}"
+    return "nonzero" if text == "0.000" else text
+
+
+def unbroken(text: str) -> str:
+    """Words in which no line ends between a number and its percent sign."""
+    return text.replace(" %", f"{NO_BREAK}%")

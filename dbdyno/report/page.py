@@ -1,0 +1,54 @@
+"""From a comparison to the page that all formats show. Pure."""
+
+from __future__ import annotations
+
+from dbdyno.model import Comparison, StepComparison
+from dbdyno.report import facts, section, summary
+from dbdyno.report.view import Page, Workload
+
+__all__ = ["Page", "make"]
+
+
+def make(comparison: Comparison) -> Page:
+    """The page of a comparison: strings that are final, in the order in which they are read."""
+    return Page(
+        title=comparison.title,
+        label=comparison.label or "",
+        base=comparison.base,
+        arms=comparison.arms,
+        headline=tuple(summary.headline(comparison)),
+        warnings=_warnings(comparison),
+        facts=tuple(facts.machine(comparison)),
+        servers=facts.servers(comparison),
+        differences=facts.differences(comparison.differences, comparison.arms),
+        workloads=tuple(_workloads(comparison)),
+        repeat=facts.repeat(comparison.plan),
+    )
+
+
+def _warnings(comparison: Comparison) -> tuple[str, ...]:
+    """What is wrong with the whole: unfinished and void blocks, then what the analysis found."""
+    unfinished = [f"Not finished: {comparison.incomplete}."] if comparison.incomplete else []
+    void = [f"Void, kept and not judged: {reason}" for reason in comparison.void_blocks]
+    return (*unfinished, *void, *comparison.warnings)
+
+
+def _workloads(comparison: Comparison) -> list[Workload]:
+    by_name: dict[str, list[StepComparison]] = {}
+    for step in comparison.steps:
+        by_name.setdefault(step.workload, []).append(step)
+    return [_workload(comparison, name, steps) for name, steps in by_name.items()]
+
+
+def _workload(comparison: Comparison, name: str, steps: list[StepComparison]) -> Workload:
+    prefix = "".join(c if c.isalnum() else "-" for c in name)
+    base = comparison.base
+    return Workload(
+        name=prefix,
+        title=name,
+        summary=tuple(summary.tables(steps, base, comparison.blocks, prefix)),
+        ratios=summary.ratio_chart(steps, base, prefix),
+        sections=tuple(
+            section.make(step, base, prefix) for step in steps if section.worth_showing(step)
+        ),
+    )

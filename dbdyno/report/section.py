@@ -1,0 +1,439 @@
+"""One step of a report: bars, metrics, response times, charts, costs, and what went wrong."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from dbdyno import metric
+from dbdyno.model import Cell as Result
+from dbdyno.model import ResponseTimes, StepComparison, StepRun
+from dbdyno.report import number, summary
+from dbdyno.report.cost import cost_tables
+from dbdyno.report.view import Bar, Cell, Column, Line, Row, SecondsChart, Section, Table, Tone
+
+BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
+KINDS = ("query", "insert", "delete")
+CHART_BLOCKS_MAX = 6  # more blocks than this are measured but not drawn second by second
+
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Throughput and response", ("dps", "response", "late", "backlog", "retries", "errors")),
+    ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
+    ("Writes", ("wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
+    ("The machine, idle, before and after", ("canary",)),
+)
+_HEADLINES = {"ips": "rows inserted per second", "qps": "queries per second"}
+_SERIES: dict[str, tuple[str, bool, float]] = {
+    "query.rate": ("Queries per second", False, 1.0),
+    "query.max_us": ("Longest response of a query in each second, ms", True, 1e-3),
+    "insert.rate": ("Rows inserted per second", False, 1.0),
+    "insert.max_us": ("Longest response of an insert in each second, ms", True, 1e-3),
+    "delete.rate": ("Rows deleted per second", False, 1.0),
+    "delete.max_us": ("Longest response of a delete in each second, ms", True, 1e-3),
+    "host.cpu_pct": ("CPU of the whole machine, %", False, 1.0),
+    "disk.write_mbps": ("Written to the device, MB/s", False, 1.0),
+}
+
+
+def worth_showing(step: StepComparison) -> bool:
+    """Measured steps, and any other that did not end well."""
+    runs = [run for result in step.cells for run in result.runs]
+    return any(run.measured or run.status != "ok" for run in runs)
+
+
+def make(step: StepComparison, base: str, prefix: str) -> Section:
+    """The section of one step."""
+    name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
+    charts = tuple(_charts(step, name))
+    return Section(
+        name=name,
+        title=step.step,
+        subtitle=_subtitle(step),
+        notices=tuple(_notices(step)),
+        bars=tuple(_bars(step, base)),
+        bars_title=_HEADLINES.get(step.headline or "", step.headline or "").capitalize(),
+        metrics=tuple(_metric_tables(step, base, name)),
+        response=tuple(_response_tables(step, name)),
+        charts=charts,
+        charts_note=_charts_note(step, charts),
+        costs=tuple(cost_tables(step, base, name)),
+    )
+
+
+# --- Words -----------------------------------------------------------------------------------
+
+
+def _runs(step: StepComparison) -> list[StepRun]:
+    return [run for result in step.cells for run in result.runs]
+
+
+def _subtitle(step: StepComparison) -> str:
+    """What was counted, beside which load, for how long."""
+    runs = _runs(step)
+    words = [_HEADLINES.get(step.headline or "", step.headline or "not measured")]
+    target = next((run.sla_target for run in runs if run.sla_target is not None), None)
+    if target is not None:
+        words.append(f"beside {number.number(target)} rows inserted/s")
+    lengths = [run.seconds for run in runs if run.seconds is not None]
+    if lengths:
+        words.append(f"window {number.seconds(min(lengths), max(lengths))}")
+    return ", ".join(words)
+
+
+def _notices(step: StepComparison) -> list[str]:
+    """Failures and skips in words, then warnings; the same words of several blocks once."""
+    notices = []
+    for result in step.cells:
+        if not result.runs:
+            notices.append(f"{result.arm}: not run")
+        by_words: dict[str, list[int]] = {}
+        for run in result.runs:
+            if run.status != "ok":
+                words = f"{run.status}: {run.reason or 'no reason recorded'}"
+                by_words.setdefault(words, []).append(run.block)
+            for warning in run.warnings:
+                by_words.setdefault(warning, []).append(run.block)
+        notices += [
+            f"{result.arm}, {_blocks(blocks)}: {words}" for words, blocks in by_words.items()
+        ]
+    return notices
+
+
+def _blocks(blocks: Sequence[int]) -> str:
+    return f"block{'s' if len(blocks) > 1 else ''} {', '.join(map(str, blocks))}"
+
+
+# --- Bars ------------------------------------------------------------------------------------
+
+
+def _bars(step: StepComparison, base: str) -> Iterable[Bar]:
+    """Throughput to scale, from zero; each block's own value beside the mean."""
+    if step.headline is None:
+        return
+    values = {result.arm: _block_values(result) for result in step.cells}
+    means = [result.value for result in step.cells if result.value is not None]
+    largest = max([*means, *(value for some in values.values() for value in some)], default=0.0)
+    for result in step.cells:
+        cell = summary.absolute_cell(result, "gray" if summary.missed_target(result) else "")
+        drawn = result.value is not None and largest > 0
+        yield Bar(
+            arm=result.arm,
+            text=cell.text + cell.mark,
+            share=(result.value or 0.0) / largest if drawn else None,
+            blocks=tuple(value / largest for value in values[result.arm]) if drawn else (),
+            detail=_bar_detail(result, base),
+            tone=cell.tone,
+            title=cell.title,
+        )
+
+
+def _block_values(result: Result) -> list[float]:
+    found = (run.metrics.get(run.headline) for run in result.runs if run.headline is not None)
+    return [value for value in found if value is not None]
+
+
+def _bar_detail(result: Result, base: str) -> str:
+    if result.arm == base or result.ratio is None:
+        return ""
+    spread = number.interval(result.ratio.low, result.ratio.high, 3)
+    text = f"{number.TIMES} {number.ratio(result.ratio.value, 3)}"
+    return f"{text} ({spread})" if spread else text
+
+
+# --- Metrics ---------------------------------------------------------------------------------
+
+
+def _metric_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
+    if step.headline is None or not any(result.metrics for result in step.cells):
+        return
+    yield _published(step, base, prefix)
+    ours = _ours(step, base, prefix)
+    if ours is not None:
+        yield ours
+
+
+def _published(step: StepComparison, base: str, prefix: str) -> Table:
+    """The published columns in their order: a row for each arm, then the same as ratios."""
+    shown = [one for one in metric.METRICS if one.published]
+    rows = [
+        Row(
+            cells=(
+                Cell(text=result.arm),
+                *(_value_cell(step, result, one) for one in shown),
+            ),
+            arm=result.arm,
+        )
+        for result in step.cells
+    ]
+    rows += [
+        Row(
+            cells=(Cell(text=result.arm), *(_ratio_cell(step, result, one.name) for one in shown)),
+            group=f"divided by {base}",
+            arm=result.arm,
+        )
+        for result in step.cells
+        if result.arm != base
+    ]
+    columns = (
+        Column(text="arm", left=True),
+        *(Column(text=one.name, title=_hover(one)) for one in shown),
+    )
+    return Table(
+        name=f"{prefix}-metrics",
+        title="Published metrics",
+        columns=columns,
+        rows=tuple(rows),
+        note="Means of the blocks. docs/metrics.md says what each column is.",
+    )
+
+
+def _value_cell(step: StepComparison, result: Result, one: metric.Metric) -> Cell:
+    """A metric's value, with the digits that it has for every arm."""
+    values = [other.metrics.get(one.name) for other in step.cells]
+    digits = number.digits_alike(values, one.digits)
+    return Cell(text=number.number(result.metrics.get(one.name), digits))
+
+
+def _hover(one: metric.Metric) -> str:
+    unit = f" ({one.unit})" if one.unit else ""
+    return f"{one.title}{unit}: {one.how}"
+
+
+def _ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
+    """A metric divided by the base's: paired by block where that is known."""
+    paired = result.ratios.get(name)
+    if paired is not None:
+        return Cell(text=number.ratio(paired.value), title=summary.ratio_words(paired))
+    own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
+    return Cell(text=number.ratio(published_ratio(own, base)))
+
+
+def published_ratio(own: float | None, base: float | None) -> float | None:
+    """A metric by the base's, as published: 0/0 is 1, x/0 is inf, NA stays NA."""
+    if own is None or base is None:
+        return None
+    if base == 0:
+        return 1.0 if own == 0 else math.copysign(math.inf, own)
+    return own / base
+
+
+def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
+    """The other metrics, a row each, grouped by what they tell."""
+    others = [
+        one
+        for one in metric.METRICS
+        if not one.published
+        and any(result.metrics.get(one.name) is not None for result in step.cells)
+    ]
+    if not others:
+        return None
+    groups = [group for group, _ in _GROUPS] + ["Other"]
+    others.sort(key=lambda one: groups.index(_group(one.name)))
+    compared = [result for result in step.cells if result.arm != base]
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=one.title, title=f"{one.name}: {one.how}"),
+                Cell(text=one.unit),
+                *(_value_cell(step, result, one) for result in step.cells),
+                *(_detailed_ratio(step, result, one.name) for result in compared),
+            ),
+            group=_group(one.name),
+        )
+        for one in others
+    )
+    columns = (
+        Column(text="metric", left=True),
+        Column(text="unit", left=True),
+        *(Column(text=result.arm, group="mean of the blocks") for result in step.cells),
+        *(Column(text=result.arm, group=f"divided by {base}") for result in compared),
+    )
+    return Table(name=f"{prefix}-more", title="More metrics", columns=columns, rows=rows)
+
+
+def _group(name: str) -> str:
+    return next((group for group, starts in _GROUPS if _fits(name, starts)), "Other")
+
+
+def _fits(name: str, starts: tuple[str, ...]) -> bool:
+    return name.startswith(starts) or ("cpu" in starts and "cpu" in name and "canary" not in name)
+
+
+def _detailed_ratio(step: StepComparison, result: Result, name: str) -> Cell:
+    cell = _ratio_cell(step, result, name)
+    paired = result.ratios.get(name)
+    if paired is None:
+        return cell
+    return Cell(text=cell.text, detail=number.interval(paired.low, paired.high), title=cell.title)
+
+
+# --- Response times --------------------------------------------------------------------------
+
+
+def _response_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """One table: rows for each kind, then for each operation where a kind has several."""
+    runs = _runs(step)
+    rows: list[Row] = []
+    for kind in KINDS:
+        if any(kind in run.response for run in runs):
+            rows += _response_rows(step, kind, functools.partial(_of_kind, kind))
+    names = dict.fromkeys(name for run in runs for name in run.operations if name not in KINDS)
+    if len(names) > 1:
+        for name in names:
+            rows += _response_rows(step, name, functools.partial(_of_operation, name))
+    if not rows:
+        return
+    columns = (
+        Column(text="arm", left=True),
+        *(Column(text=name, group="percent of responses, each bucket up to") for name in BUCKETS),
+        *(Column(text=name, group="response time") for name, _ in _PERCENTILES),
+        Column(text="max", group="response time"),
+    )
+    yield Table(
+        name=f"{prefix}-response-times",
+        title="Response time",
+        columns=columns,
+        rows=tuple(rows),
+        note="All clients and blocks together; a percentile is the geometric mean of the blocks'. "
+        "From when an operation was due to when it was answered.",
+    )
+
+
+def _of_kind(kind: str, run: StepRun) -> ResponseTimes | None:
+    return run.response.get(kind)
+
+
+def _of_operation(operation: str, run: StepRun) -> ResponseTimes | None:
+    return run.operations.get(operation)
+
+
+def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
+    """Response times of several blocks as one: counts added, the largest maximum.
+
+    A percentile is the geometric mean of the blocks' percentiles (the datum that is compared is
+    the logarithm of a run's percentile); `parts` must not be empty.
+    """
+    return ResponseTimes(
+        count=sum(part.count for part in parts),
+        buckets=tuple(
+            sum(column) for column in zip(*(part.buckets for part in parts), strict=True)
+        ),
+        p50_us=_mean([part.p50_us for part in parts]),
+        p90_us=_mean([part.p90_us for part in parts]),
+        p99_us=_mean([part.p99_us for part in parts]),
+        p999_us=_mean([part.p999_us for part in parts]),
+        max_us=max(part.max_us for part in parts),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    if min(values) <= 0:
+        return sum(values) / len(values)
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+_PERCENTILES: tuple[tuple[str, Callable[[ResponseTimes], float]], ...] = (
+    ("p50", lambda times: times.p50_us),
+    ("p90", lambda times: times.p90_us),
+    ("p99", lambda times: times.p99_us),
+    ("p99.9", lambda times: times.p999_us),
+)
+
+
+def _response_rows(
+    step: StepComparison, group: str, of: Callable[[StepRun], ResponseTimes | None]
+) -> list[Row]:
+    """Percent of responses in the ten published buckets, percentiles, and the longest, by arm."""
+    by_arm = {
+        result.arm: [times for run in result.runs if (times := of(run)) is not None]
+        for result in step.cells
+    }
+    whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}
+    longest = [times.max_us for times in whole.values()]
+    return [_bucket_row(result, whole.get(result.arm), longest, group) for result in step.cells]
+
+
+def _bucket_row(
+    result: Result, times: ResponseTimes | None, longest: Sequence[int], group: str
+) -> Row:
+    head = Cell(text=result.arm)
+    if times is None or times.count == 0:
+        nothing = Cell(text=summary.words_for_nothing(result), tone="failed")
+        blank = Cell(text="")
+        cells = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES)))
+        return Row(cells=cells, group=group, arm=result.arm)
+    total = sum(times.buckets) or 1
+    shares = [
+        Cell(
+            text=number.share(count / total),
+            shade=round(100 * count / total / 5),
+            title=f"{count:,} of {total:,}",
+        )
+        for count in times.buckets
+    ]
+    percentiles = [Cell(text=number.time_us(of(times))) for _, of in _PERCENTILES]
+    slowest = Cell(text=number.time_us(times.max_us), tone=longest_tone(times.max_us, longest))
+    return Row(cells=(head, *shares, *percentiles, slowest), group=group, arm=result.arm)
+
+
+def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
+    """Colour of a longest response time: red in the longest quarter, green in the shortest.
+
+    Neither where the shortest is at least 0.8 of the longest: the published legend leaves out red
+    then, the published code green, and both say that such values are alike.
+    """
+    low, high = min(all_values), max(all_values)
+    if low >= 0.8 * high:
+        return ""
+    quarter = (high - low) / 4
+    return "red" if value >= high - quarter else "green" if value <= low + quarter else ""
+
+
+# --- Charts ----------------------------------------------------------------------------------
+
+
+def _charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
+    for name, (title, logarithmic, scale) in _SERIES.items():
+        lines = tuple(
+            Line(arm=result.arm, block=run.block, series=run.series[name], spans=run.spans)
+            for result in step.cells
+            for run in result.runs[:CHART_BLOCKS_MAX]
+            if name in run.series and run.series[name].x_s
+        )
+        if lines:
+            yield SecondsChart(
+                name=f"{prefix}-{name.replace('.', '-').replace('_', '-')}",
+                title=f"{title}{', log scale' if logarithmic else ''}",
+                describe=_describe(lines, title, scale),
+                logarithmic=logarithmic,
+                scale=scale,
+                lines=lines,
+            )
+
+
+def _describe(lines: Sequence[Line], title: str, scale: float) -> str:
+    """The range of each arm in words, for readers who cannot see the chart."""
+    words = []
+    for arm in dict.fromkeys(line.arm for line in lines):
+        values = [y * scale for line in lines if line.arm == arm for y in line.series.y]
+        words.append(f"{arm} {number.number(min(values))} to {number.number(max(values))}")
+    return f"{title}: {'; '.join(words)}"
+
+
+def _charts_note(step: StepComparison, charts: Sequence[SecondsChart]) -> str:
+    if not charts:
+        return ""
+    kinds = {span.kind for run in _runs(step) for span in run.spans}
+    most = max((len(result.runs) for result in step.cells), default=0)
+    columns = ", each column a block" if most > 1 else ""
+    notes = [
+        f"All clients together; each row is an arm{columns}, all on one scale. Time in seconds."
+    ]
+    if "checkpoint" in kinds:
+        notes.append("Shaded: a checkpoint.")
+    if "autovacuum" in kinds:
+        notes.append("Thick line at the foot: autovacuum.")
+    if most > CHART_BLOCKS_MAX:
+        notes.append(f"The first {CHART_BLOCKS_MAX} of {most} blocks are drawn.")
+    return " ".join(notes)

@@ -1,0 +1,190 @@
+"""The page in a terminal: tables that fit its width, in colour where it has colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from dbdyno.report import number
+from dbdyno.report.layout import GAP, aligned, fitting, part_widths, plain, total, transposed, width
+from dbdyno.report.view import Bar, Cell, Column, Page, Row, Section, Table, Tone
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+STYLES: dict[Tone, str] = {
+    "red": "black on #ff9a9a",
+    "green": "black on #81ffa6",
+    "gray": "black on #d7d7d7",
+    "blue": "black on #81fff9",
+    "yellow": "black on #ffdd81",
+    "failed": "italic",
+    "quiet": "dim",
+    "notice": "bold",
+    "total": "bold",
+}
+BAR_WIDTH = 30
+
+
+def print_page(page: Page, console: Console, *, full: bool = False) -> None:
+    """Prints the headline, the warnings and the summary tables; with `full` all the rest too."""
+    _head(page, console)
+    if full and page.differences:
+        _words_table(page.differences, console)
+    for workload in page.workloads:
+        if len(page.workloads) > 1 or full:
+            _line(console, f"\n{workload.title}", "bold underline")
+        for table in workload.summary:
+            _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
+        if full:
+            for section in workload.sections:
+                _section(section, console)
+    if full:
+        _tail(page, console)
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    """A line of words as they are: no markup, nothing highlighted."""
+    console.print(text, style=style or None, markup=False, highlight=False)
+
+
+def _item(console: Console, text: str) -> None:
+    """A list item, wrapped under itself."""
+    from rich.text import Text
+
+    for line in Text(number.unbroken(text)).wrap(console, console.width - 2):
+        line.rstrip()
+        console.print(Text("  ") + line)
+
+
+def _head(page: Page, console: Console) -> None:
+    _line(console, page.title, "bold")
+    if page.label:
+        _line(console, page.label, "bold yellow")
+    for finding in page.headline:
+        _line(console, f"\n{finding.text}", "bold")
+        for item in finding.items:
+            _item(console, item)
+    if page.warnings:
+        _line(console, "\nWarnings", "bold")
+        for warning in page.warnings:
+            _item(console, warning)
+
+
+def _tail(page: Page, console: Console) -> None:
+    _line(console, "\nMeasured on", "bold underline")
+    for name, text in page.facts:
+        _item(console, f"{name}: {text}")
+    _words_table(page.servers, console)
+    _line(console, "\nHow to repeat", "bold")
+    _item(console, f"{page.repeat.command}   (dyno {page.repeat.dyno})")
+
+
+# --- Steps -----------------------------------------------------------------------------------
+
+
+def _section(section: Section, console: Console) -> None:
+    _line(console, f"\n{section.title}", "bold underline")
+    _line(console, section.subtitle, "dim")
+    for notice in section.notices:
+        _item(console, notice)
+    _bars(section.bars, console)
+    for table in (*section.metrics, *section.response, *section.costs):
+        _table(table, console)
+    for chart in section.charts:
+        _item(console, chart.describe)
+
+
+def _bars(bars: Sequence[Bar], console: Console) -> None:
+    name = max((len(bar.arm) for bar in bars), default=0)
+    value = max((len(bar.text) for bar in bars), default=0)
+    for bar in bars:
+        drawn = ("█" * round((bar.share or 0) * BAR_WIDTH)).ljust(BAR_WIDTH)
+        line = f"{bar.arm.ljust(name)}  {drawn}  {bar.text.rjust(value)}  {bar.detail}"
+        _line(console, line.rstrip())
+
+
+# --- Tables ----------------------------------------------------------------------------------
+
+
+def _on_its_side(tables: Sequence[Table], room: int) -> bool:
+    """Tables that are read together are turned together."""
+    return any(total(table) > room for table in tables)
+
+
+def _table(table: Table, console: Console, *, on_its_side: bool = False) -> None:
+    from rich.cells import cell_len
+
+    _line(console, f"\n{table.title}", "bold")
+    for part in fitting(transposed(table) if on_its_side else table, console.width):
+        sizes = part_widths(part, cell_len)
+        for line in _lines(part, sizes):
+            console.print(line, soft_wrap=True)
+    note = f"{table.note} {table.colors}".strip()
+    if note:
+        _line(console, note, "dim")
+
+
+def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Text]:
+    from rich.text import Text
+
+    wide = [width(size) for size in sizes]
+    if any(column.group for column in table.columns):
+        yield Text(_group_line(table.columns, wide), style="dim")
+    headings = [Cell(text=column.text) for column in table.columns]
+    yield _row(headings, table.columns, [(size, 0, 0, 0) for size in wide], "bold")
+    for group, rows in groupby(table.rows, lambda row: row.group):
+        if group:
+            yield Text(group, style="dim italic")
+        for row in rows:
+            yield _row(row.cells, table.columns, sizes, "")
+
+
+def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
+    """The headings that columns share, each over its columns."""
+    line = ""
+    for group, some in groupby(range(len(columns)), lambda place: columns[place].group):
+        places = list(some)
+        room = sum(sizes[place] for place in places) + GAP * (len(places) - 1)
+        words = group if len(group) <= room else f"{group[: max(0, room - 1)]}…"
+        line += (words.rjust(room) if len(places) == 1 else words.ljust(room)) + " " * GAP
+    return line.rstrip()
+
+
+def _row(
+    cells: Sequence[Cell], columns: Sequence[Column], sizes: Sequence[Sequence[int]], style: str
+) -> Text:
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    line = Text(style=style)
+    for place, (cell, column, size) in enumerate(zip(cells, columns, sizes, strict=True)):
+        line.append(" " * GAP if place else "")
+        words = aligned(cell, size, column.left or place == 0, cell_len)
+        line.append(words, style=STYLES.get(cell.tone, ""))
+    line.rstrip()
+    return line
+
+
+def _words_table(table: Table, console: Console) -> None:
+    """A table of words as a list, since words do not fit side by side."""
+    _line(console, f"\n{table.title}", "bold")
+    arms = [column.text for column in table.columns[1:]]
+    for group, rows in groupby(table.rows, lambda row: row.group):
+        if group:
+            _line(console, group, "dim italic")
+        for row in rows:
+            _words_row(row, arms, console)
+    if table.note:
+        _line(console, table.note, "dim")
+
+
+def _words_row(row: Row, arms: Sequence[str], console: Console) -> None:
+    texts = [plain(cell) for cell in row.cells[1:]]
+    if len(set(texts)) == 1:
+        _item(console, f"{row.cells[0].text}: {texts[0]}")
+        return
+    for arm, text in zip(arms, texts, strict=True):
+        _item(console, f"{row.cells[0].text}, {arm}: {text}")

@@ -1,0 +1,191 @@
+"""What a report shows, ready to show: the view that HTML, Markdown and the terminal share.
+
+Strings are final; a format only lays them out. Numbers appear raw only where something is drawn
+to scale (`Bar`, `Line`, `RatioPoint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.model import Ratio, Series, Span
+
+Tone = Literal[
+    "",
+    "red",
+    "green",
+    "gray",
+    "blue",
+    "yellow",
+    "failed",
+    "quiet",
+    "notice",
+    "total",
+]
+
+ARROWS: Mapping[str, str] = {"blue": "▲", "yellow": "▼"}
+"""What stands beside a number for its colour in formats that have no colour."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One cell of a table."""
+
+    text: str
+    mark: str = ""  # † the target rate was missed, ‡ failed in some blocks
+    detail: str = ""  # shown smaller, after the text: an interval, "held in 2 of 3"
+    tone: Tone = ""
+    shade: int | None = None  # 0..20, the gray levels of the published response-time table
+    title: str = ""  # more words, shown on hover
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column of a table."""
+
+    text: str
+    group: str = ""  # a heading shared with the neighbouring columns of the same group
+    title: str = ""
+    left: bool = False  # words are set to the left, numbers to the right
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One row of a table; the first cell is its heading."""
+
+    cells: tuple[Cell, ...]
+    group: str = ""  # rows of one group stand together under its name
+    arm: str | None = None  # whose row it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table; `name` is unique on the page."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    colors: str = ""  # what the colours mean, for formats that have them
+    note: str = ""  # a legend or a caution, under the table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """An arm's throughput in a step, to scale (shares of the largest value of the step)."""
+
+    arm: str
+    text: str
+    share: float | None  # 0..1; None: no value
+    blocks: tuple[float, ...]  # each block's own value, as a share as well
+    detail: str = ""  # the ratio to the base and its interval
+    tone: Tone = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A quantity over time in one run."""
+
+    arm: str
+    block: int
+    series: Series
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondsChart:
+    """A quantity over time in all runs of a step; every arm on one scale."""
+
+    name: str  # unique on the page
+    title: str  # with its unit
+    describe: str  # the same in a sentence, for those who cannot see it
+    logarithmic: bool
+    scale: float  # what the series' values are multiplied by to be in the title's unit
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioPoint:
+    """An arm's ratio to the base in one step."""
+
+    arm: str
+    step: str
+    ratio: Ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioChart:
+    """Ratios to the base of every step."""
+
+    name: str
+    title: str
+    describe: str
+    steps: tuple[str, ...]
+    points: tuple[RatioPoint, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One step."""
+
+    name: str  # its anchor
+    title: str
+    subtitle: str
+    notices: tuple[str, ...]  # what failed or was skipped, and warnings
+    bars: tuple[Bar, ...]
+    bars_title: str
+    metrics: tuple[Table, ...]
+    response: tuple[Table, ...]
+    charts: tuple[SecondsChart, ...]
+    charts_note: str
+    costs: tuple[Table, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The steps of one workload with the tables that sum them up."""
+
+    name: str  # its anchor
+    title: str
+    summary: tuple[Table, ...]
+    ratios: RatioChart | None
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A sentence of the headline, with a list of what it counts."""
+
+    text: str
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """What it takes to run the same again."""
+
+    command: str
+    dyno: str
+    plan_name: str
+    plan_text: str
+    workloads: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A whole report."""
+
+    title: str
+    label: str
+    base: str
+    arms: tuple[str, ...]  # the base first; an arm's place gives its colour
+    headline: tuple[Finding, ...]
+    warnings: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]  # the machine and the runs, in a few pairs
+    servers: Table
+    differences: Table | None
+    workloads: tuple[Workload, ...]
+    repeat: Repeat

@@ -1,0 +1,123 @@
+"""Makes a running server of an arm: `provide` picks by engine, `Server` is its interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from dbdyno.error import ServerError
+from dbdyno.model import Address, Arm, Json
+from dbdyno.server.fetch import Build
+from dbdyno.server.place import Place
+
+__all__ = ["Build", "Place", "Server", "provide"]
+
+
+class Server(Protocol):
+    """A database server of one arm, from its data directory to its end."""
+
+    name: str  # the arm's
+    engine: str
+    log_path: Path | None  # of the server's own log
+
+    @property
+    def postmaster_pid(self) -> int | None:
+        """The server's first process; None when it does not run."""
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The data directory; None where there is none."""
+
+    @property
+    def wal_dir(self) -> Path | None:
+        """The folder of the write-ahead log; None where there is none."""
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """How the settings depart from the preset's published table, in sentences."""
+
+    @property
+    def job_fake(self) -> Json | None:
+        """The job's `fake` (contract/README.md); None for a real server."""
+
+    def setting(self, name: str) -> str | None:
+        """What the preset, the plan or the lab set; None where the server's default holds."""
+
+    def check(self) -> None:
+        """Looks whether the server can be made; makes nothing. Raises DynoError subclasses."""
+
+    def prepare(self) -> None:
+        """Makes a fresh data directory in place of an earlier one. Raises ServerError."""
+
+    def start(self) -> None:
+        """Starts it and waits until it answers. Raises ServerError with the log's reason."""
+
+    def stop(self, crash: bool = False) -> None:
+        """Shuts down (with a checkpoint unless `crash`) and waits for the end."""
+
+    def remove(self) -> None:
+        """Removes data directory and sockets; the log stays."""
+
+    def failure(self) -> str | None:
+        """None while the server is well; else what happened, in a sentence."""
+
+    def facts(self) -> Json:
+        """server.json of docs/results.md."""
+
+    def address(self, *, tcp: bool = False) -> Address | None:
+        """Where it answers, with the database made last; None for a server inside dyno-loadgen."""
+
+    def execute(
+        self, *statements: str, database: str | None = None, limit_s: float = 600.0
+    ) -> list[tuple[Any, ...]]:
+        """Runs SQL for set-up, a statement at a time; the rows of the last. Raises ServerError."""
+
+    def create_database(self, name: str) -> None:
+        """Makes the database anew and uses it from now on."""
+
+    def processes(self) -> dict[int, str]:
+        """Living process -> what it is for, without the postmaster."""
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last lines of the log."""
+
+    def log_position(self) -> int:
+        """Where the log ends now, for `log_events`."""
+
+    def log_events(self, since: int) -> list[Json]:
+        """Events of the log from there on (docs/results.md, done.json)."""
+
+
+def provide(
+    arm: Arm,
+    *,
+    place: Place,
+    build: Build | None = None,
+    connections: int = 0,
+    memory_bytes: int | None = None,
+) -> Server:
+    """The server of `arm`, described but not yet made or started.
+
+    `build`: from `fetch.locate`, which is called where it is None (and may go online).
+    `connections`: of the largest step, all roles. `memory_bytes`: what a preset is sized to where
+    the arm names no memory; None: the host's. Raises PlanError, HostError or ServerError for what
+    cannot be.
+    """
+    if arm.engine == "fake":
+        from dbdyno.server.fake import FakeServer
+
+        return FakeServer(arm)
+    if arm.engine != "postgres":
+        raise ServerError(f"arms.{arm.name}.engine: `{arm.engine}` is not known: write `postgres`")
+    from dbdyno.server import capacity, fetch, quiet, settings
+    from dbdyno.server.postgres import PostgresServer
+
+    build = build or fetch.locate(arm, place.cache_root, place.account)
+    free = place.free_disk_bytes
+    host = settings.Host(
+        cores=capacity.cores(),
+        memory_bytes=memory_bytes or capacity.memory_bytes(),
+        free_disk_bytes=quiet.room(place.wal_root or place.data_root) if free is None else free,
+    )
+    settled = settings.settle(arm, build.version_num, host, connections)
+    return PostgresServer(arm, build, place, settled)

@@ -1,0 +1,42 @@
+"""What a running PostgreSQL says about itself: version, compiler, every setting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dbdyno.model import Json
+
+Query = Callable[[str], list[tuple[Any, ...]]]
+
+SETTINGS = """
+SELECT name, CASE WHEN source = 'client' THEN boot_val ELSE current_setting(name, true) END,
+       source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val
+FROM pg_settings ORDER BY name"""
+COMPILER = re.compile(r"compiled by (.+?)(?:, \d+-bit)?$")
+"""`PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit`."""
+
+
+def ask(query: Query) -> Json:
+    """The part of server.json (docs/results.md) that the server itself knows."""
+    ((version_text,),) = query("SELECT version()")
+    rows = query(SETTINGS)
+    settings = {name: value for name, value, _ in rows}
+    return {
+        "engine": "postgres",
+        "version": settings["server_version"].split()[0],
+        "version_text": version_text,
+        "version_num": int(settings["server_version_num"]),
+        "compiler": compiler_of(version_text),
+        "block_size": int(settings["block_size"]),
+        "settings": settings,
+        "nondefault": {name: value for name, value, changed in rows if changed},
+        "data_checksums": settings["data_checksums"],
+    }
+
+
+def compiler_of(version_text: str) -> str | None:
+    """The compiler that version() names; None where it names none."""
+    found = COMPILER.search(version_text)
+    return found[1] if found else None

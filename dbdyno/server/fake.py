@@ -1,0 +1,124 @@
+"""An arm of engine `fake`: the server is a part of dyno-loadgen with a virtual clock.
+
+There is nothing to start and nothing to ask; what it does is planted in the plan
+(contract/README.md, **fake**).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dbdyno.error import PlanError
+from dbdyno.model import Address, Arm, Json
+
+DEFAULTS: Json = {
+    "service_us": {},
+    "default_us": 100,
+    "jitter": 0.0,
+    "rows": {},
+    "stalls": [],
+    "errors": [],
+    "lost_at_s": None,
+    "cursor": {},
+}
+"""The keys of a job's `fake`, and what stands there where the plan says nothing."""
+SAMPLER_KEYS = frozenset(
+    {"server_cpu_us", "server_switches", "server_read_bytes", "server_write_bytes", "cores"}
+)
+"""What the plan plants for the fake sampler (dbdyno.host.fake), not for the job."""
+NOTHING_OF = (
+    *("version_text", "version_num", "compiler", "block_size", "base_dir", "data_dir"),
+    *("data_checksums", "initdb_s", "start_s", "user"),
+)
+"""The keys of server.json that a fake has no value for."""
+
+
+class FakeServer:
+    """A server that is always well; it takes every statement and returns no rows."""
+
+    engine = "fake"
+    departures: tuple[str, ...] = ()
+    data_dir: Path | None = None
+    wal_dir: Path | None = None
+    log_path: Path | None = None
+    postmaster_pid: int | None = None
+
+    def __init__(self, arm: Arm) -> None:
+        """Raises PlanError where the arm plants something unknown."""
+        self.name = arm.name
+        self._arm = arm
+        for key in arm.fake:
+            if key not in DEFAULTS and key not in SAMPLER_KEYS:
+                known = ", ".join(f"`{one}`" for one in sorted(DEFAULTS.keys() | SAMPLER_KEYS))
+                raise PlanError(f"arms.{arm.name}.fake.{key}: unknown key: there are {known}")
+
+    @property
+    def job_fake(self) -> Json | None:
+        """The job's `fake` (contract/README.md): what the plan plants, with the defaults."""
+        return {key: self._arm.fake.get(key, value) for key, value in DEFAULTS.items()}
+
+    def setting(self, name: str) -> str | None:
+        """What the plan set; it has no effect on a fake."""
+        return self._arm.settings.get(name)
+
+    def check(self) -> None:
+        """Nothing can be wrong that was not seen when it was made."""
+
+    def prepare(self) -> None:
+        """There is no data directory."""
+
+    def start(self) -> None:
+        """It is there at once."""
+
+    def stop(self, crash: bool = False) -> None:
+        """It ends with each dyno-loadgen."""
+
+    def remove(self) -> None:
+        """There is nothing to remove."""
+
+    def failure(self) -> str | None:
+        """Its failures are planted, and come as errors of the step."""
+        return None
+
+    def facts(self) -> Json:
+        """server.json: that it is a fake, and what is planted."""
+        return dict.fromkeys(NOTHING_OF) | {
+            "engine": "fake",
+            "version": self._arm.version or "fake",
+            "config": self._arm.config,
+            "preset": {},
+            "departures": [],
+            "settings": dict(self._arm.settings),
+            "nondefault": dict(self._arm.settings),
+            "fake": dict(self._arm.fake),
+        }
+
+    def address(self, *, tcp: bool = False) -> Address | None:
+        """None: it answers only in dyno-loadgen itself."""
+        return None
+
+    def execute(
+        self, *statements: str, database: str | None = None, limit_s: float = 0.0
+    ) -> list[tuple[Any, ...]]:
+        """Takes everything, returns no rows."""
+        return []
+
+    def create_database(self, name: str) -> None:
+        """Its tables exist when a statement names them."""
+
+    def processes(self) -> dict[int, str]:
+        """It has none."""
+        return {}
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """It has no log."""
+        return []
+
+    def log_position(self) -> int:
+        """It has no log."""
+        return 0
+
+    def log_events(self, since: int) -> list[Json]:
+        """It has no log."""
+        return []

@@ -1,0 +1,207 @@
+"""Builds of PostgreSQL: those that are here, and bringing prebuilt ones into the cache.
+
+A version that was fetched once is found without going online: `17` is then the newest 17 that is
+here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from dbdyno import binary
+from dbdyno.error import ServerError
+from dbdyno.model import Arm
+from dbdyno.server import account as accounts
+from dbdyno.server import place
+from dbdyno.server.account import Account
+
+FETCH_S_MAX = 900.0
+VERSION_S_MAX = 20.0
+MAJOR_MIN, MAJOR_MAX = 9, 18
+"""The versions that there are prebuilt: 9.6 to 18."""
+VERSION = re.compile(r"\d+(\.\d+){0,2}")
+VERSION_LINE = re.compile(r"postgres \(PostgreSQL\) (\d+)(?:\.(\d+))?(?:\.(\d+))?(\S*)")
+INSTALLED = ("usr/lib/postgresql/*", "usr/local/pgsql")
+"""Where distributions and a build from source put PostgreSQL, under the root folder."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A folder with bin/postgres and bin/initdb, of a known version."""
+
+    base_dir: Path
+    version: str  # as the program says it: "17.6", "18beta1"
+    version_num: int  # as the server says it: 170006
+    environment: Mapping[str, str] = field(default_factory=dict)  # that its programs need
+
+    @property
+    def postgres(self) -> Path:
+        """The server's program."""
+        return self.base_dir / "bin" / "postgres"
+
+    @property
+    def initdb(self) -> Path:
+        """The program that makes a data directory."""
+        return self.base_dir / "bin" / "initdb"
+
+    @cached_property
+    def major(self) -> int:
+        """17 of 17.6; 9 of 9.6."""
+        return self.version_num // 10000
+
+
+def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) -> Build:
+    """The build that an arm asks for; a version that is not in the cache is fetched.
+
+    Raises ServerError where there is none, or where the account cannot run it.
+    """
+    if arm.base_dir is not None:
+        where = f"arms.{arm.name}.base_dir"
+        return inspect(arm.base_dir.absolute(), where, account or accounts.choose(arm.engine))
+    assert arm.version is not None, "a plan that exists names a version or a base_dir"
+    where = f"arms.{arm.name}.version"
+    base_dir = fetch(arm.engine, arm.version, cache)
+    return inspect(base_dir, where, account or accounts.choose(arm.engine))
+
+
+def inspect(base_dir: Path, where: str, account: Account) -> Build:
+    """Looks at a folder of programs, as `account`; `where` names it in errors.
+
+    Raises ServerError where it holds no PostgreSQL that the account can run.
+    """
+    for name in ("postgres", "initdb"):
+        if blocked := accounts.blocked_at(base_dir / "bin", account):
+            raise ServerError(
+                f"{where}: account `{account.name}` cannot enter `{blocked}`: open it to all "
+                "(chmod o+x), or put the build elsewhere"
+            )
+        if not (base_dir / "bin" / name).is_file():
+            raise ServerError(
+                f"{where}: `{base_dir}` has no bin/{name}: name the folder above bin/"
+            )
+    postgres = base_dir / "bin" / "postgres"
+    environment: dict[str, str] = {}
+    said = version_line(postgres, account, environment)
+    if "error while loading shared libraries" in said:
+        # A tree that was moved after its build: its own libraries lie beside it.
+        environment = {"LD_LIBRARY_PATH": str(base_dir / "lib")}
+        said = version_line(postgres, account, environment)
+    found = VERSION_LINE.match(said)
+    if found is None:
+        raise ServerError(f"{where}: `{postgres} --version` says no version: {said.strip()[:200]}")
+    version, number = version_of(found)
+    return Build(base_dir, version, number, environment)
+
+
+def version_line(postgres: Path, account: Account, environment: Mapping[str, str]) -> str:
+    """What `postgres --version` says, on either of its outputs."""
+    env = account.options()["env"] | environment
+    done = accounts.run([postgres, "--version"], account, limit_s=VERSION_S_MAX, env=env)
+    return done.stdout or done.stderr
+
+
+def version_of(found: re.Match[str]) -> tuple[str, int]:
+    """Version and number of what VERSION_LINE matched: ("17.6", 170006), ("9.6.24", 90624)."""
+    major, minor, patch = int(found[1]), int(found[2] or 0), int(found[3] or 0)
+    version = ".".join(part for part in found.groups()[:3] if part is not None) + found[4]
+    return version, major * 10000 + (minor if major >= 10 else minor * 100 + patch)
+
+
+def fetch(engine: str, version: str, cache: Path | None = None, *, newest: bool = False) -> Path:
+    """The folder of a prebuilt server, brought into the cache where it is not there yet.
+
+    `newest`: goes online for `17` even though a 17 is in the cache. Raises ServerError where the
+    version does not exist or cannot be brought.
+    """
+    cache = cache or place.cache_root()
+    check(engine, version)
+    here = cached(engine, version, cache)
+    if here is not None and not (newest and version.count(".") < 1):
+        return here
+    program = binary.find("dyno-fetch")
+    cache.mkdir(parents=True, exist_ok=True)
+    command = [str(program), engine, version, "--into", str(cache), "--json"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ServerError(
+            f"{engine} {version} was not fetched within {FETCH_S_MAX:.0f} s: look at the network"
+        ) from error
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split()).removeprefix(f"{program.name}: ")
+        said = said or f"{program} ended with status {done.returncode}"
+        raise ServerError(f"{engine} {version} cannot be fetched: {said}")
+    try:
+        path = Path(json.loads(done.stdout)["path"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ServerError(f"`{program}` said what is no answer: {done.stdout[:200]!r}") from error
+    open_to_all(path, cache)
+    return path
+
+
+def check(engine: str, version: str) -> None:
+    """Raises ServerError for an engine or a version that there cannot be prebuilt."""
+    if engine != "postgres":
+        raise ServerError(f"no prebuilt `{engine}` is to be had: name its folder by `base_dir`")
+    if not VERSION.fullmatch(version) or not MAJOR_MIN <= int(version.split(".")[0]) <= MAJOR_MAX:
+        raise ServerError(
+            f"there is no PostgreSQL `{version}` prebuilt: write `17`, `17.6` (9.6 to 18)"
+        )
+
+
+def open_to_all(path: Path, cache: Path) -> None:
+    """Lets every account read what was fetched, whatever our umask is."""
+    for folder in [path, *path.parents]:
+        folder.chmod(folder.stat().st_mode | 0o555)
+        if folder == cache:
+            break
+    for file in path.rglob("*"):
+        if not file.is_symlink():
+            mode = file.stat().st_mode
+            file.chmod(mode | (0o555 if file.is_dir() or mode & 0o100 else 0o444))
+
+
+def cached(engine: str, version: str, cache: Path) -> Path | None:
+    """The newest version in the cache that `version` names; None where there is none."""
+    wanted = parts_of(version)
+    found = [
+        (parts_of(path.name), path)
+        for path in (cache / engine).glob("*")
+        if VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
+    ]
+    fitting = [one for one in found if one[0][: len(wanted)] == wanted]
+    return max(fitting)[1] if fitting else None
+
+
+def parts_of(version: str) -> tuple[int, ...]:
+    """(17, 6) of `17.6`; a third part of 0, which the index adds (`17.6.0`), is dropped."""
+    parts = tuple(map(int, version.split(".")))
+    return parts[:2] if len(parts) == 3 and parts[0] >= 10 else parts
+
+
+def installed(cache: Path | None = None, root: Path = Path("/")) -> list[Build]:
+    """The builds that are here and work: in the cache, and where distributions put them."""
+    folders = sorted((cache or place.cache_root()).glob("postgres/*"))
+    folders += [path for pattern in INSTALLED for path in sorted(root.glob(pattern))]
+    account = accounts.choose("postgres")
+    found = []
+    for folder in folders:
+        try:
+            found.append(inspect(folder, str(folder), account))
+        except ServerError:
+            continue
+    return found
+
+
+def listing(cache: Path | None = None) -> list[str]:
+    """The builds that are here, a line each: engine, version, folder."""
+    return [f"postgres {build.version}  {build.base_dir}" for build in installed(cache)]

@@ -1,0 +1,62 @@
+"""Tells what a PostgreSQL process is for from its title, for versions 9.6 to 18.
+
+postgres: checkpointer                        11 and later
+postgres: checkpointer process                to 10
+postgres: NAME: walwriter                     with cluster_name = NAME
+postgres: bgworker: parallel worker for PID 7 to 10
+postgres: dyno ib [local] idle                a backend: user, database, client, activity
+"""
+
+from __future__ import annotations
+
+import re
+
+TITLE = "postgres: "
+EXACT = {
+    "checkpointer": "checkpointer",
+    "background writer": "background writer",
+    "writer": "background writer",
+    "walwriter": "walwriter",
+    "wal writer": "walwriter",
+    "autovacuum launcher": "autovacuum launcher",
+    "logical replication launcher": "logical replication launcher",
+    "stats collector": "stats collector",
+    "walsummarizer": "walsummarizer",
+}
+BEGINNINGS = (
+    ("autovacuum worker", "autovacuum worker"),
+    ("parallel worker", "parallel worker"),
+    ("io worker", "io worker"),
+    ("archiver", "archiver"),
+    ("startup", "startup"),
+    ("walsender", "walsender"),
+    ("wal sender", "walsender"),
+    ("walreceiver", "walreceiver"),
+    ("wal receiver", "walreceiver"),
+    ("checkpointer", "checkpointer"),
+)
+"""Titles that go on: with a database, a number, a file of the write-ahead log."""
+SENDERS = ("walsender ", "wal sender ")
+"""These have a client in their title, too."""
+BACKEND = re.compile(r"\S+ \S+ (\[local\]|\S+\(\d+\))( |$)")
+
+
+def kind_of(title: str, cluster_name: str = "") -> str | None:
+    """What the process is for; `other` for what is not known here.
+
+    None for one that has no title of its own yet: ask again later.
+    """
+    if not title.startswith(TITLE):
+        return None
+    words = title[len(TITLE) :].strip()
+    if cluster_name:
+        words = words.removeprefix(f"{cluster_name}: ")
+    words = words.removeprefix("bgworker: ")
+    if BACKEND.match(words) and not words.startswith(SENDERS):
+        return "backend"
+    if words.removesuffix(" process") in EXACT:
+        return EXACT[words.removesuffix(" process")]
+    for beginning, kind in BEGINNINGS:
+        if words.startswith(beginning):
+            return kind
+    return "other"

@@ -1,0 +1,173 @@
+"""Reads a PostgreSQL server's log: events with their times, crashes, why it did not start.
+
+The lab sets log_line_prefix to `%n [%p] `: seconds since 1970 with milliseconds, and the process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.model import Json
+
+PREFIX = "%n [%p] "
+LINE = re.compile(r"(\d+)\.(\d{3}) \[(\d+)\] ([A-Z]+\d?):  (.*)", re.DOTALL)
+TEXT_LENGTH_MAX = 2000
+ERRORS_MAX = 100
+"""So many errors of one step are kept word for word; of the others the number."""
+TAIL_BYTES_MAX = 64 << 10
+BAD_LEVELS = ("ERROR", "FATAL", "PANIC")
+DURATION = re.compile(r"(?:total=|elapsed:? )(\d+\.\d+)")
+KINDS = (
+    ("checkpoint starting", "checkpoint starting"),
+    ("checkpoint complete", "checkpoint complete"),
+    ("automatic vacuum", "automatic vacuum"),
+    ("automatic aggressive vacuum", "automatic vacuum"),
+    ("automatic analyze", "automatic analyze"),
+)
+"""How a line begins, and what docs/results.md calls it."""
+CRASH = re.compile(
+    r".* \(PID \d+\) (was terminated by signal|exited with exit code (?![01]\b))"
+    r"|all server processes terminated; reinitializing"
+    r"|terminating any other active server processes"
+    r"|terminating connection because of crash"
+)
+"""What the postmaster and its children say when one of them crashed and all are started anew."""
+REMEDIES = (
+    ("Address already in use", "the port is in use: let the lab choose (drop `settings.port`)"),
+    ("Cannot allocate memory", "the memory does not suffice: lower `shared_buffers`"),
+    ("No space left on device", "the disk is full"),
+    ("io_uring", "this build or kernel has no io_uring: take another `io_method`"),
+    ("huge pages", 'too few huge pages are reserved: set `huge_pages = "off"`'),
+)
+"""What a failed start says, and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One message of the log with the lines that belong to it."""
+
+    unix_ms: int
+    pid: int
+    level: str  # LOG, ERROR, FATAL, …
+    text: str
+
+
+def records(lines: Iterator[str]) -> Iterator[Record]:
+    """The messages of log lines; a line without the prefix belongs to the message before it.
+
+    DETAIL and HINT are added to the message; STATEMENT and CONTEXT are left out.
+    """
+    held: list[str] | None = None
+    head: re.Match[str] | None = None
+    for line in lines:
+        found = LINE.match(line)
+        if found is None:
+            if held is not None:
+                held.append(line.strip())
+        elif found[4] in ("DETAIL", "HINT"):
+            if held is not None:
+                held.append(found[5])
+        elif found[4] in ("STATEMENT", "CONTEXT", "QUERY", "LOCATION"):
+            continue
+        else:
+            if head is not None and held is not None:
+                yield record(head, held)
+            head, held = found, [found[5]]
+    if head is not None and held is not None:
+        yield record(head, held)
+
+
+def record(head: re.Match[str], texts: list[str]) -> Record:
+    """A message of its first line and what was added to it."""
+    text = "\n".join(texts).strip()[:TEXT_LENGTH_MAX]
+    return Record(int(head[1]) * 1000 + int(head[2]), int(head[3]), head[4], text)
+
+
+def read(path: Path, since: int = 0) -> list[str]:
+    """The whole lines of the log from the byte `since` on; empty where there is no log."""
+    try:
+        with path.open("rb") as file:
+            file.seek(since)
+            return file.read().decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def events(lines: list[str]) -> list[Json]:
+    """The events of docs/results.md (done.json) in log lines, in order."""
+    found: list[Json] = []
+    errors = 0
+    for message in records(iter(lines)):
+        kind = kind_of(message)
+        if kind is None:
+            continue
+        errors += kind == "error"
+        if kind == "error" and errors > ERRORS_MAX:
+            continue
+        duration = DURATION.search(message.text) if kind != "error" else None
+        found.append(
+            {
+                "unix_ms": message.unix_ms,
+                "kind": kind,
+                "text": message.text,
+                "duration_s": float(duration[1]) if duration else None,
+            }
+        )
+    if errors > ERRORS_MAX:
+        last = next(one for one in reversed(found) if one["kind"] == "error")
+        last["text"] += f"\n(and {errors - ERRORS_MAX} more errors)"
+    return found
+
+
+def kind_of(message: Record) -> str | None:
+    """What docs/results.md calls the message; None for what it does not keep."""
+    if message.level in BAD_LEVELS:
+        return "error"
+    if message.level != "LOG":
+        return None
+    return next((kind for begin, kind in KINDS if message.text.startswith(begin)), None)
+
+
+def crash(lines: list[str]) -> str | None:
+    """The first message that tells of a crashed server process; None where all is well."""
+    for message in records(iter(lines)):
+        if message.level in ("LOG", "WARNING", "PANIC") and CRASH.match(message.text):
+            return message.text.splitlines()[0]
+    return None
+
+
+def reason(lines: list[str]) -> str:
+    """Why a server did not start, in one line, from its log: the last bad message, and a remedy."""
+    said = list(records(iter(lines)))
+    bad = [one for one in said if one.level in ("FATAL", "PANIC", "ERROR")]
+    whole = "\n".join(lines)
+    remedy = next((text for word, text in REMEDIES if word in whole), None)
+    if bad:
+        first = " ".join(bad[-1].text.split())
+    else:
+        first = lines[-1].strip() if lines else "it said nothing"
+    return first + (f"; {remedy}" if remedy else "")
+
+
+def tail(path: Path, lines: int) -> list[str]:
+    """The last lines of the log."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return []
+    return read(path, max(0, size - TAIL_BYTES_MAX))[-lines:]
+
+
+def sync(path: Path) -> None:
+    """Makes the log durable."""
+    if not path.exists():
+        return
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,101 @@
+"""SQL over a connection of our own: to see whether a server answers, and to set things up.
+
+Nothing of this runs while a window is open.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbdyno.error import ServerError
+from dbdyno.model import Address
+
+if TYPE_CHECKING:
+    import psycopg
+
+LIMIT_S = 600.0
+"""How long statements may take together, unless the caller says otherwise."""
+CONNECT_S_MAX = 10
+GRACE_S = 5.0
+"""The server is to cancel at the limit; a connection that is silent this long after is cut."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server and the database to use, whatever the address says."""
+
+    address: Address
+    database: str
+
+
+def answers(target: Target) -> bool:
+    """Whether the server takes a connection and answers a query."""
+    import psycopg
+
+    try:
+        with connected(target, CONNECT_S_MAX) as connection:
+            connection.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True
+
+
+def execute(target: Target, statements: Sequence[str], limit_s: float) -> list[tuple[Any, ...]]:
+    """Runs statements one after the other outside a transaction; returns the rows of the last one.
+
+    Raises ServerError, with the statement's beginning, where one fails or all take longer than
+    `limit_s`.
+    """
+    import psycopg
+
+    statement = "connect"
+    rows: list[tuple[Any, ...]] = []
+    try:
+        with connected(target, limit_s) as connection:
+            for statement in statements:
+                cursor = connection.execute(statement.encode())
+                rows = cursor.fetchall() if cursor.description else []
+    except psycopg.Error as error:
+        said = " ".join(str(error).split())
+        raise ServerError(f"`{statement[:100]}`: {said}") from error
+    return rows
+
+
+@contextmanager
+def connected(target: Target, limit_s: float) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """A connection that commits each statement and that nothing can hold longer than `limit_s`."""
+    import psycopg
+
+    address = target.address
+    connection = psycopg.connect(
+        host=address.host,
+        port=address.port,
+        user=address.user,
+        dbname=target.database,
+        connect_timeout=CONNECT_S_MAX,
+        application_name="dyno",
+        autocommit=True,
+        prepare_threshold=None,
+        options=f"-c statement_timeout={int(limit_s * 1000)}",
+    )
+    # A server that hangs never comes to its own time limit: then the socket is cut.
+    with connection, socket.socket(fileno=os.dup(connection.fileno())) as wire:
+        cutter = threading.Timer(limit_s + GRACE_S, cut, [wire])
+        cutter.daemon = True
+        cutter.start()
+        try:
+            yield connection
+        finally:
+            cutter.cancel()
+
+
+def cut(wire: socket.socket) -> None:
+    """Ends a connection from beside it; whoever waits on it gets an error."""
+    with suppress(OSError):  # it has ended by itself
+        wire.shutdown(socket.SHUT_RDWR)

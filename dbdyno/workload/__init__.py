@@ -1,0 +1,13 @@
+"""Workloads: benchmarks as data. A file and its parameters become steps that are ready to run.
+
+A workload file is a TOML document (docs/workload.md); the shipped ones lie in dbdyno/workloads.
+Nothing here knows a benchmark by its name, draws randomness, or reads anything but the file.
+"""
+
+from __future__ import annotations
+
+from dbdyno.workload.estimate import Estimate, estimate
+from dbdyno.workload.expand import expand
+from dbdyno.workload.file import Workload, load, names, sha256, text
+
+__all__ = ["Estimate", "Workload", "estimate", "expand", "load", "names", "sha256", "text"]

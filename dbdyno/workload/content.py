@@ -1,0 +1,239 @@
+"""What a job sends: its values, cursors, statements and programs, each once and numbered.
+
+A job holds only what its roles use. Everything is entered when it is first used; what it needs
+itself is entered before it, so that a number always points back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from dbdyno.model import Json
+from dbdyno.workload import sql
+from dbdyno.workload.document import suggestion
+from dbdyno.workload.form import Cursor, Maker, Statement, Transaction, WorkloadFile
+from dbdyno.workload.maker import SCOPES, cursor_names, value_json
+from dbdyno.workload.scope import TABLE_MARK, Scope
+
+Item = TypeVar("Item")
+
+TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
+"""Statements that a transaction names without their being in [statements]."""
+
+
+class Content:
+    """The lists of one job while it is being made."""
+
+    def __init__(self, file: WorkloadFile, scope: Scope) -> None:
+        self.file = file
+        self.scope = scope
+        self.values: list[Json] = []
+        self.cursors: list[Json] = []
+        self.statements: list[Json] = []
+        self.programs: list[Json] = []
+        self.explain: dict[str, str] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._used: dict[str, set[int]] = {}  # statement -> values that it draws
+        self._tables: dict[str, str | None] = {}  # statement -> the kind of table it names
+        self._entering: list[str] = []
+
+    def value(self, name: str) -> int:
+        """The number of a value of the file."""
+        maker = _find(self.file.values, name, self.scope.root("values"), "value")
+        return self._once("value", name, lambda scope: self.add_value(name, maker, scope))
+
+    def add_value(self, name: str, maker: Maker, scope: Scope) -> int:
+        """Enters a value; those that it is computed from come before it."""
+        numbers = {}
+        if maker.add:
+            base = str(maker.add[0])
+            numbers[base] = self.value(base)
+            if SCOPES.index(self.values[numbers[base]]["per"]) < SCOPES.index(maker.per):
+                raise scope.error(
+                    f"is drawn once per {maker.per}, but `{base}` more often; "
+                    f'give `{base}` the key per = "{maker.per}"'
+                )
+        for cursor in cursor_names(maker, scope):
+            numbers[f"cursor:{cursor}"] = self.cursor(cursor)
+        self.values.append(value_json(name, maker, scope, numbers))
+        return len(self.values) - 1
+
+    def cursor(self, name: str) -> int:
+        """The number of a cursor of the file; `on` is filled in by `finish`."""
+        cursor = _find(self.file.cursors, name, self.scope.root("cursors"), "cursor")
+        return self._once("cursor", name, lambda scope: self._add_cursor(name, cursor, scope))
+
+    def _add_cursor(self, name: str, cursor: Cursor, scope: Scope) -> int:
+        if cursor.on is not None:
+            _find(self.file.statements, cursor.on, scope.at("on"), "statement")
+        start = scope.at("start").knowing({"t": TABLE_MARK}).text(cursor.start)
+        entry = {
+            "name": name,
+            "start": start.replace(TABLE_MARK, "{t}"),
+            "on": cursor.on,
+            "advance": scope.at("advance").integer(cursor.advance),
+            "resync_every": scope.at("resync_every").integer(cursor.resync_every, low=0),
+        }
+        self.cursors.append(entry)
+        return len(self.cursors) - 1
+
+    def statement(self, name: str) -> int:
+        """The number of a statement of the file, or of BEGIN, COMMIT or ROLLBACK."""
+        if name in TRANSACTION_CONTROL and name not in self.file.statements:
+            form = Statement(any=name)
+        else:
+            form = _find(self.file.statements, name, self.scope.root("statements"), "statement")
+        return self._once("statement", name, lambda scope: self.add_statement(name, form, scope))
+
+    def add_statement(self, name: str, form: Statement, scope: Scope) -> int:
+        """Enters a statement, with the values and cursors that it uses."""
+        text = scope.statement(form)
+        pieces = sql.cut(text, scope)
+        number = len(self.statements)
+        used, tables = set(), set()
+        for piece in sql.walk(pieces):
+            if isinstance(piece, sql.ValueHere):
+                used |= self._with_bases(self.value(piece.name))
+            elif isinstance(piece, sql.CursorHere):
+                self.cursor(piece.name)
+            elif isinstance(piece, sql.TableHere):
+                tables.add(self.table(scope))
+        self._used[name] = used
+        self._tables[name] = next(iter(tables), None)
+        rows = sql.nominal_rows(text, pieces)
+        if form.rows is not None:
+            rows = scope.at("rows").integer(form.rows, low=0)
+        self.statements.append(
+            {
+                "name": name,
+                "protocol": form.protocol,
+                "pieces": [self._piece(piece, scope) for piece in pieces],
+                "types": _types(form, pieces, scope),
+                "rows": rows,
+            }
+        )
+        if sql.explainable(text):
+            self.explain[name] = sql.numbered(pieces, f"{self._tables[name]}1")
+        return number
+
+    def _piece(self, piece: sql.Piece, scope: Scope) -> Json | str:
+        match piece:
+            case sql.ValueHere(name=name):
+                return {"value": self.value(name)}
+            case sql.CursorHere(name=name):
+                return {"cursor": self.cursor(name)}
+            case sql.TableHere():
+                return {"table": self.table(scope)}
+            case sql.Repeat(count=count, pieces=pieces):
+                inner = [self._piece(one, scope) for one in pieces]
+                return {"repeat": count, "separator": ",", "pieces": inner}
+            case str():
+                return piece
+
+    def table(self, scope: Scope) -> str:
+        """The one kind of table that `{t}` can mean."""
+        kinds = list(self.file.tables)
+        if len(kinds) != 1:
+            there = ", ".join(kinds) or "none"
+            raise scope.error(
+                f"`{{t}}` needs exactly one kind of table under [tables], not {there}"
+            )
+        return kinds[0]
+
+    def add_part(self, name: str, form: Statement, scope: Scope) -> int:
+        """Enters a statement that stands in a step itself, and its program."""
+        send = self.add_statement(name, form, scope)
+        self.programs.append({"name": name, "code": [["send", send]]})
+        return len(self.programs) - 1
+
+    def program(self, name: str, scope: Scope) -> int:
+        """The number of a statement's or transaction's program; `scope` is where it is named."""
+        forms: dict[str, Statement | Transaction] = {}
+        forms |= self.file.statements
+        forms |= self.file.transactions
+        if name in self.file.statements and name in self.file.transactions:
+            raise scope.error(f"`{name}` is a statement and a transaction; rename one")
+        form = _find(forms, name, scope, "statement or transaction")
+        return self._once("program", name, lambda _: self.add_program(name, form))
+
+    def add_program(self, name: str, form: Statement | Transaction) -> int:
+        """Enters a program: what is drawn once for all of it, then its statements."""
+        names, draws = [name], set()
+        if isinstance(form, Transaction):
+            names = form.do
+            scope = self.scope.root("transactions", name, "draw")
+            for value in form.draw:
+                number = self.value(value)
+                if self.values[number]["per"] != "transaction":
+                    raise scope.error(f'`{value}` is listed; give it the key per = "transaction"')
+                draws.add(number)
+        sends = [self.statement(one) for one in names]
+        draws |= {number for one in names for number in self._used[one] if self._is_wide(number)}
+        code = [["draw", number] for number in sorted(draws)]
+        self.programs.append({"name": name, "code": code + [["send", send] for send in sends]})
+        return len(self.programs) - 1
+
+    def rows_of(self, program: int) -> int:
+        """The nominal rows of one operation."""
+        return sum(self.statements[number]["rows"] for number in self._sends(program))
+
+    def table_of(self, program: int) -> str | None:
+        """The kind of table that a program names, itself or through its cursors."""
+        for number in self._sends(program):
+            statement = self.statements[number]
+            if self._tables[statement["name"]]:
+                return self._tables[statement["name"]]
+        return None
+
+    def finish(self) -> None:
+        """Points the cursors at the statements that move them, where the job has these."""
+        for cursor in self.cursors:
+            cursor["on"] = self._numbers.get(("statement", str(cursor["on"])))
+
+    def _sends(self, program: int) -> list[int]:
+        return [number for what, number in self.programs[program]["code"] if what == "send"]
+
+    def _is_wide(self, number: int) -> bool:
+        return bool(self.values[number]["per"] == "transaction")
+
+    def _with_bases(self, number: int) -> set[int]:
+        """A value and those that it is computed from."""
+        found = {number}
+        while base := self.values[number].get("add"):
+            number = base["value"]
+            found.add(number)
+        return found
+
+    def _once(self, kind: str, name: str, enter: Callable[[Scope], int]) -> int:
+        """The number under which something is entered; enters it when it is new."""
+        if (kind, name) not in self._numbers:
+            place = f"{kind} {name}"
+            scope = self.scope.root(f"{kind}s", name)
+            if place in self._entering:
+                raise scope.error("is computed from itself")
+            self._entering.append(place)
+            self._numbers[kind, name] = enter(scope)
+            self._entering.pop()
+        return self._numbers[kind, name]
+
+
+def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item:
+    if name not in there:
+        raise scope.error(f"no {what} `{name}`; {suggestion(name, there)}")
+    return there[name]
+
+
+def _types(form: Statement, pieces: tuple[sql.Piece, ...], scope: Scope) -> list[str]:
+    """One SQL type for each value; a single name stands for all of them."""
+    count = sum(not isinstance(p, (str, sql.TableHere)) for p in sql.written(pieces))
+    if form.protocol != "execute":
+        if form.types is not None:
+            raise scope.at("types").error('only protocol = "execute" has types')
+        return []
+    if form.types is None:
+        raise scope.at("types").error('missing; protocol = "execute" needs the values\' SQL types')
+    types = [form.types] * count if isinstance(form.types, str) else form.types
+    if len(types) != count:
+        raise scope.at("types").error(f"has {len(types)} types for {count} values")
+    return types

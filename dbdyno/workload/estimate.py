@@ -1,0 +1,54 @@
+"""What a workload needs before it is run: rows, room on disk, and about how much time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.model import Step
+from dbdyno.workload import form, job, parameter
+from dbdyno.workload.file import Workload
+from dbdyno.workload.scope import Scope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A guess for one run of one arm.
+
+    `disk_bytes` is of tables and indexes at their largest, without the write-ahead log, whose size
+    is the configuration's. `seconds` is None where a step says nothing about its time.
+    """
+
+    rows: int
+    disk_bytes: int
+    seconds: float | None
+
+
+def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
+    """What these steps of the workload need with these parameters. Raises WorkloadError."""
+    values = parameter.values(workload.file.parameters, parameters, workload.source)
+    scope = Scope(source=workload.source, names=values, engine="postgres")
+    rows, disk_bytes = 0, 0
+    names = job.table_names(workload.file, scope)
+    for kind, table in workload.file.tables.items():
+        place = scope.root("tables", kind)
+        written = table.fill.rows if table.fill and table.rows is None else table.rows
+        each = place.at("rows").integer(0 if written is None else written, low=0)
+        rows += each * len(names[kind])
+        per_row = _bytes_per_row(table, {step.name for step in steps}, place.at("bytes_per_row"))
+        disk_bytes += round(each * len(names[kind]) * per_row)
+    known = [step.expected_s for step in steps]
+    seconds = None if None in known else sum(one for one in known if one is not None)
+    return Estimate(rows=rows, disk_bytes=disk_bytes, seconds=seconds)
+
+
+def _bytes_per_row(table: form.Table, steps: set[str], scope: Scope) -> float:
+    """The most that a row takes, with its indexes and what is dead, after any of the steps."""
+    written = table.bytes_per_row
+    if written is None:
+        return 0.0
+    if not isinstance(written, dict):
+        return float(scope.number(written, low=0))
+    sizes = {name: float(scope.at(name).number(one, low=0)) for name, one in written.items()}
+    return max((size for name, size in sizes.items() if name in steps), default=0.0)

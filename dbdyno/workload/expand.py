@@ -1,0 +1,223 @@
+"""A workload with its parameters, expanded for one engine into steps that are ready to run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dbdyno.error import WorkloadError
+from dbdyno.model import Headline, Sla, Step
+from dbdyno.workload import form, job, parameter
+from dbdyno.workload.document import suggestion
+from dbdyno.workload.expression import Value
+from dbdyno.workload.file import NAME, Workload
+from dbdyno.workload.scope import TABLE_MARK, Scope
+
+STEPS_MAX = 1000
+
+
+def expand(
+    workload: Workload,
+    parameters: Mapping[str, Any],
+    engine: str,
+    *,
+    version: int | None = None,
+    steps: Sequence[str] | None = None,
+) -> tuple[Step, ...]:
+    """The workload's steps for an engine, in its order.
+
+    `version` is the server's major version (9, 17), for SQL that older ones do not know; None
+    takes the newest form. `steps` keeps only the steps of these names; they keep their ordinals.
+    The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
+    """
+    values = parameter.values(workload.file.parameters, parameters, workload.source)
+    scope = Scope(
+        source=workload.source,
+        names=values,
+        engine="postgres" if engine == "fake" else engine,
+        version=version,
+    )
+    if scope.engine not in form.ENGINES:
+        raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
+    drafts = list(itertools.islice(_drafts(workload.file, scope), STEPS_MAX + 1))
+    if len(drafts) > STEPS_MAX:
+        raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
+    chosen = _chosen([draft[0] for draft in drafts], steps, workload)
+    created: dict[str, str] = {}
+    made = []
+    for ordinal, (name, step, place) in enumerate(drafts, start=1):
+        one, uses = _step(ordinal, name, step, workload, place)
+        if ordinal in chosen:
+            created |= dict.fromkeys(_creates(step, workload.file), name)
+            _check_tables(name, uses - set(created), drafts, workload)
+            made.append(_with_engine(one, engine))
+    return tuple(made)
+
+
+Draft = tuple[str, form.Step | None, Scope]
+"""A step's name, its form (None: the fill), and its place with its own parameters."""
+
+
+def _drafts(file: form.WorkloadFile, scope: Scope) -> Iterator[Draft]:
+    """Every step, those with `for` once for each combination, the first key slowest."""
+    if any(table.fill for table in file.tables.values()):
+        yield "fill", None, scope.root("tables")
+    for number, step in enumerate(file.steps, start=1):
+        place = scope.root("steps", number)
+        lists = [_items(key, value, place.at("for", key)) for key, value in step.each.items()]
+        for items in itertools.product(*lists):
+            here = place.knowing(dict(zip(step.each, items, strict=True)))
+            own = {
+                name: here.at("parameters", name).value(value)
+                for name, value in step.parameters.items()
+            }
+            for name in own:
+                if name not in scope.names:
+                    raise here.at("parameters", name).error(
+                        f"no such parameter; {suggestion(name, scope.names)}"
+                    )
+            here = here.knowing(own)
+            name = here.at("name").text(step.name)
+            if not NAME.fullmatch(name.replace("@", "-").replace("=", "-").replace(",", "-")):
+                raise here.at("name").error(f"{name!r} cannot name a folder")
+            yield name, step, here
+
+
+def _items(key: str, written: str | list[form.Number], scope: Scope) -> list[Value]:
+    if key in scope.names:
+        raise scope.error("is a parameter's name, too; take another word")
+    items = scope.value(written) if isinstance(written, str) else scope.value(list(written))
+    if not isinstance(items, list):
+        raise scope.error(f"must be a list or the name of one in braces, not {items!r}")
+    return list(items)
+
+
+def _chosen(there: Sequence[str], wanted: Sequence[str] | None, workload: Workload) -> set[int]:
+    """The ordinals of the wanted steps."""
+    if wanted is None:
+        return set(range(1, len(there) + 1))
+    for name in wanted:
+        if name not in there:
+            raise WorkloadError(
+                f"{workload.source}: no step `{name}` with these parameters; "
+                f"{suggestion(name, there)}"
+            )
+    return {ordinal for ordinal, name in enumerate(there, start=1) if name in wanted}
+
+
+def _step(
+    ordinal: int, name: str, step: form.Step | None, workload: Workload, scope: Scope
+) -> tuple[Step, frozenset[str]]:
+    """One step, and the kinds of table that it uses."""
+    file = workload.file
+    tables = job.table_names(file, scope)
+    made = job.make(name, step, file, scope) if step else job.fill(file, scope)
+    written = step or form.Step(name=name, measured=False)
+    pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
+    expected_s = _optional(written.expected_s, scope.at("expected_s"))
+    setup = [
+        *_creation(_creates(step, file), file, tables, scope),
+        *_setup(written, tables, scope),
+    ]
+    return Step(
+        ordinal=ordinal,
+        name=name,
+        workload=workload.name,
+        measured=written.measured,
+        writes=written.writes,
+        warm=written.warm,
+        setup=tuple(setup),
+        job=made.job,
+        headline=_headline(written, made, scope.at("headline")),
+        sla=_sla(written, made, scope.at("sla")),
+        pad_to_s=pad_to_s,
+        roles=made.kinds,
+        tables=tuple(itertools.chain.from_iterable(tables.values())),
+        explain=made.explain,
+        expected_s=_longest(expected_s or made.nominal_s, pad_to_s),
+        nominal_s=made.nominal_s,
+    ), made.uses
+
+
+def _creates(step: form.Step | None, file: form.WorkloadFile) -> list[str]:
+    if step is None:
+        return [kind for kind, table in file.tables.items() if table.fill]
+    return step.creates
+
+
+def _creation(
+    kinds: Sequence[str],
+    file: form.WorkloadFile,
+    tables: Mapping[str, Sequence[str]],
+    scope: Scope,
+) -> Iterator[str]:
+    """The SQL that drops and creates tables."""
+    for kind in kinds:
+        if kind not in file.tables:
+            raise scope.at("creates").error(f"no table `{kind}`; {suggestion(kind, file.tables)}")
+        create = scope.root("tables", kind, "create").sql(file.tables[kind].create)
+        for table in tables[kind]:
+            yield f"DROP TABLE IF EXISTS {table}"
+            yield from (sql.replace(TABLE_MARK, table) for sql in create)
+
+
+def _setup(step: form.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> Iterator[str]:
+    """The step's own SQL before the job; a statement with {t} is sent for every table."""
+    place = scope.at("setup")
+    for sql in place.sql(step.setup) if step.setup else ():
+        if TABLE_MARK not in sql:
+            yield sql
+            continue
+        if len(tables) != 1:
+            raise place.error("`{t}` needs exactly one kind of table under [tables]")
+        yield from (sql.replace(TABLE_MARK, table) for table in next(iter(tables.values())))
+
+
+def _check_tables(
+    name: str, missing: set[str] | frozenset[str], drafts: Sequence[Draft], workload: Workload
+) -> None:
+    """A step cannot run where no step before it creates its tables."""
+    for kind in sorted(missing):
+        makers = [one for one, step, _ in drafts if kind in _creates(step, workload.file)]
+        remedy = (
+            f'which step `{makers[0]}` creates; add "{makers[0]}" before it'
+            if makers
+            else ("which no step creates; give a step the key `creates`")
+        )
+        raise WorkloadError(f"{workload.source}: step `{name}` uses table `{kind}`, {remedy}")
+
+
+def _headline(step: form.Step, made: job.Made, scope: Scope) -> Headline | None:
+    if step.headline is None:
+        return None
+    headline = step.headline
+    _check_role(headline.role, made, scope)
+    work = None if headline.work is None else scope.at("work").integer(headline.work, low=1)
+    return Headline(metric=headline.metric, role=headline.role, count=headline.count, work=work)
+
+
+def _sla(step: form.Step, made: job.Made, scope: Scope) -> Sla | None:
+    if step.sla is None:
+        return None
+    _check_role(step.sla.role, made, scope)
+    rows_per_s = scope.at("rows_per_s").positive(step.sla.rows_per_s)
+    return Sla(role=step.sla.role, rows_per_s=float(rows_per_s))
+
+
+def _check_role(name: str, made: job.Made, scope: Scope) -> None:
+    if name not in made.kinds:
+        raise scope.at("role").error(f"no role `{name}`; {suggestion(name, made.kinds)}")
+
+
+def _optional(written: form.Number | None, scope: Scope) -> float | None:
+    return None if written is None else float(scope.number(written, low=0))
+
+
+def _longest(*seconds: float | None) -> float | None:
+    return max((one for one in seconds if one is not None), default=None)
+
+
+def _with_engine(step: Step, engine: str) -> Step:
+    step.job["engine"] = engine
+    return step

@@ -1,0 +1,89 @@
+"""Finds workload files, shipped ones by name and others by path, and reads them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.error import WorkloadError
+from dbdyno.workload.document import read, suggestion
+from dbdyno.workload.form import WorkloadFile
+
+SUFFIX = ".toml"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+"""What can be a folder's name everywhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A workload file that has been read; `source` is how messages call it."""
+
+    name: str
+    source: str
+    description: str
+    file: WorkloadFile
+
+
+def names() -> list[str]:
+    """The names of the shipped workloads."""
+    folder = importlib.resources.files("dbdyno") / "workloads"
+    return sorted(
+        entry.name.removesuffix(SUFFIX) for entry in folder.iterdir() if entry.name.endswith(SUFFIX)
+    )
+
+
+def text(name_or_path: str, relative_to: Path | None = None) -> str:
+    """A workload's TOML as it was written.
+
+    A path ends in .toml or has a slash; it is taken relative to the plan `relative_to` (its file
+    or its folder). Raises WorkloadError where there is no such workload.
+    """
+    if not _is_path(name_or_path):
+        if name_or_path not in names():
+            raise WorkloadError(
+                f"no workload `{name_or_path}`; {suggestion(name_or_path, names())} "
+                "(a file of your own is named by its path, such as ./mine.toml)"
+            )
+        resource = importlib.resources.files("dbdyno") / "workloads" / f"{name_or_path}{SUFFIX}"
+        return resource.read_text(encoding="utf-8")
+    path = _path(name_or_path, relative_to)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as reason:
+        sentence = reason.strerror if isinstance(reason, OSError) else "not UTF-8 text"
+        raise WorkloadError(f"{path}: cannot be read as a workload file: {sentence}") from None
+
+
+def load(name_or_path: str, relative_to: Path | None = None) -> Workload:
+    """Reads a workload. Raises WorkloadError with one line where it is none."""
+    source = name_or_path
+    name = name_or_path
+    if _is_path(name_or_path):
+        source = str(_path(name_or_path, relative_to))
+        name = Path(name_or_path).stem
+        if not NAME.fullmatch(name):
+            raise WorkloadError(
+                f"{source}: a workload file's name becomes a folder's; "
+                "use letters, digits, dots, underscores, plus and minus signs"
+            )
+    else:
+        source = f"{name_or_path}{SUFFIX}"
+    file = read(WorkloadFile, text(name_or_path, relative_to), source, WorkloadError)
+    return Workload(name=name, source=source, description=file.description, file=file)
+
+
+def sha256(name_or_path: str, relative_to: Path | None = None) -> str:
+    """The SHA-256 of the workload file's text, in hexadecimal."""
+    return hashlib.sha256(text(name_or_path, relative_to).encode()).hexdigest()
+
+
+def _is_path(name_or_path: str) -> bool:
+    return "/" in name_or_path or name_or_path.endswith(SUFFIX)
+
+
+def _path(name_or_path: str, relative_to: Path | None) -> Path:
+    folder = relative_to or Path()
+    return (folder.parent if folder.suffix == SUFFIX else folder) / name_or_path

@@ -1,0 +1,231 @@
+"""A workload file as it is written: every key that there is (docs/workload.md explains them)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dbdyno.workload.document import Form
+
+Number = int | float | str
+"""A number, or an expression in braces."""
+
+ENGINES = ("postgres", "mysql", "mariadb")
+BEFORE = re.compile(rf"({'|'.join(ENGINES)})_before_(\d+)")
+
+
+class PerEngine(Form):
+    """SQL per engine: `any` where it is equal, `postgres_before_12` for older versions."""
+
+    any: str | list[str] | None = None
+    postgres: str | list[str] | None = None
+    mysql: str | list[str] | None = None
+    mariadb: str | list[str] | None = None
+    before: dict[str, str | list[str]] = Field(default_factory=dict, exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_versions(cls, data: Any) -> Any:
+        """Puts the keys `ENGINE_before_N`, which no form can list, under `before`."""
+        if not isinstance(data, dict):
+            return data
+        older = {key: value for key, value in data.items() if BEFORE.fullmatch(key)}
+        newer = {key: value for key, value in data.items() if key not in older}
+        if "before" in newer:
+            raise ValueError("write `postgres_before_12 = …` in place of `before`")
+        return {**newer, "before": older} if older else newer
+
+
+def _same_for_all(data: Any) -> Any:
+    return {"any": data} if isinstance(data, (str, list)) else data
+
+
+Sql = Annotated[PerEngine, BeforeValidator(_same_for_all)]
+
+
+class Column(Form):
+    """A column of a fill: a value by name, or a maker of its own."""
+
+    value: str | None = None
+    row: int | None = None
+    uniform: list[Number] | None = Field(default=None, min_length=2, max_length=2)
+    pattern: str | None = None
+    constant: Number | None = None
+    type: Literal["int4", "int8", "text", "timestamp"] | None = None
+
+
+def _column(data: Any) -> Any:
+    if data == ":row":
+        return {"row": 1}
+    return {"value": data.removeprefix(":")} if isinstance(data, str) else data
+
+
+class Fill(Form):
+    """Rows that are loaded in bulk before the first step."""
+
+    rows: Number
+    streams: Number = 1
+    columns: dict[str, Annotated[Column, BeforeValidator(_column)]] = Field(min_length=1)
+
+
+class Table(Form):
+    """Tables of one kind: `{t}` becomes pi1 … piN."""
+
+    count: Number = 1
+    rows: Number | None = None
+    bytes_per_row: Number | dict[str, Number] | None = None
+    create: Sql
+    fill: Fill | None = None
+
+
+class Text(Form):
+    """A text: `fill` characters in front, random ones behind."""
+
+    fill: str = Field(default="a", min_length=1, max_length=1)
+    length: list[Number] = Field(min_length=2, max_length=2)
+    random: Number = 0
+
+
+class Maker(Form):
+    """A value: exactly one of the makers, and how it is written."""
+
+    uniform: list[Number] | None = Field(default=None, min_length=2, max_length=2)
+    add: list[Number] | None = Field(default=None, min_length=2, max_length=2)
+    text: Text | None = None
+    pattern: str | None = None
+    clock: Literal["second"] | None = None
+    constant: Number | None = None
+    per: Literal["item", "statement", "transaction"] = "item"
+    format: Literal["integer", "decimal2", "text", "timestamp"] | None = None
+
+
+class Cursor(Form):
+    """A number for each client, read from the database and moved along by a statement."""
+
+    scope: Literal["client"] = "client"
+    start: str
+    advance: Number = 0
+    on: str | None = None
+    resync_every: Number = 1000
+
+
+class Statement(PerEngine):
+    """One statement: its SQL per engine and how it is sent."""
+
+    protocol: Literal["simple", "extended", "prepared", "execute"] = "simple"
+    types: str | list[str] | None = None
+    rows: Number | None = None
+
+
+class Transaction(Form):
+    """Statements that are sent one after the other and timed as a whole."""
+
+    draw: list[str] = Field(default_factory=list)
+    do: list[str] = Field(min_length=1)
+
+
+class Pace(Form):
+    """When operations are due: at a rate, or tied to another role."""
+
+    rows_per_s: Number | None = None
+    per_s: Number | None = None
+    arrivals: Literal["even", "burst"] | None = None
+    tied: str | None = None
+    lead: Number | None = None
+
+
+class Stop(Form):
+    """How much a role does: for each client, or in all where the role is `per = "step"`."""
+
+    rows: Number | None = None
+    operations: Number | None = None
+
+
+class OnError(Form):
+    """What happens when a statement fails."""
+
+    retry: list[str] = Field(default_factory=lambda: ["40001", "40P01"])
+    tries: Number = 10
+    otherwise: Literal["fail_step", "count"] = "fail_step"
+
+
+class Role(Form):
+    """A group of connections that do the same thing at the same pace."""
+
+    per: Literal["client", "step"] = "client"
+    connections: Number = 1
+    run: str | None = None
+    choose: str | dict[str, Number] | None = None
+    table: Literal["own", "by_connection"] | None = None
+    pace: Literal["closed"] | Pace = "closed"
+    stop: Stop | None = None
+    kind: Literal["insert", "delete", "query", "other"] | None = None
+    after: list[str] = Field(default_factory=list)
+    on_error: OnError = Field(default_factory=OnError)
+    on_lost: Literal["fail_step", "reconnect"] = "fail_step"
+
+
+class Part(Form):
+    """A statement that each of some connections sends once; parts follow one another."""
+
+    connections: Number = 1
+    table: Literal["by_connection"] | None = None
+    once: Sql
+
+
+class Headline(Form):
+    """A step's published throughput."""
+
+    metric: Literal["ips", "qps"]
+    role: str
+    count: Literal["rows", "operations"]
+    work: Number | None = None
+
+
+class Sla(Form):
+    """The rate that a role must hold, all clients together."""
+
+    role: str
+    rows_per_s: Number
+
+
+class Step(Form):
+    """One interval of the workload, or several where it has `for`."""
+
+    name: str
+    each: dict[str, str | list[Number]] = Field(default_factory=dict, alias="for")
+    parameters: dict[str, Number] = Field(default_factory=dict)
+    creates: list[str] = Field(default_factory=list)
+    setup: Sql | None = None
+    roles: dict[str, Role] = Field(default_factory=dict)
+    parts: list[Part] = Field(default_factory=list)
+    stop: str | list[str] | None = None
+    seconds: Number | None = None
+    warmup_s: Number = 0
+    writes: bool = True
+    warm: Literal["none"] = "none"
+    measured: bool = True
+    headline: Headline | None = None
+    sla: Sla | None = None
+    pad_to_s: Number | None = None
+    expected_s: Number | None = None
+    capture: list[Literal["rows", "notices"]] = Field(default_factory=list)
+    trace: bool = False
+
+
+class WorkloadFile(Form):
+    """The whole file."""
+
+    description: str = ""
+    parameters: dict[str, Number | list[Number]] = Field(default_factory=dict)
+    tables: dict[str, Table] = Field(default_factory=dict)
+    values: dict[str, Maker] = Field(default_factory=dict)
+    cursors: dict[str, Cursor] = Field(default_factory=dict)
+    statements: dict[str, Annotated[Statement, BeforeValidator(_same_for_all)]] = Field(
+        default_factory=dict
+    )
+    transactions: dict[str, Transaction] = Field(default_factory=dict)
+    choices: dict[str, dict[str, Number]] = Field(default_factory=dict)
+    steps: list[Step] = Field(min_length=1)

@@ -1,0 +1,197 @@
+"""A step's job as dyno-loadgen takes it (contract/README.md, "The job")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbdyno.model import Json
+from dbdyno.workload import form, role
+from dbdyno.workload.content import Content
+from dbdyno.workload.document import suggestion
+from dbdyno.workload.maker import MAKERS
+from dbdyno.workload.scope import Scope
+
+PROTOCOL = 1
+STREAMS_MAX = 64
+COLUMN_TYPES = {"text": "text", "timestamp": "timestamp"}
+"""The SQL type of a filled column by its value's format, where the file names none; else int4."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A job, and what the step says about its parts."""
+
+    job: Json
+    kinds: Mapping[str, str]  # role -> insert, delete, query, other
+    explain: Mapping[str, str]
+    uses: frozenset[str]  # kinds of table
+    nominal_s: float | None
+
+
+def make(name: str, step: form.Step, file: form.WorkloadFile, scope: Scope) -> Made:
+    """The job of one step; `scope` is the step's place with the step's parameters."""
+    content = Content(file, scope)
+    if bool(step.roles) == bool(step.parts):
+        raise scope.error("needs either `roles` or `parts`")
+    if step.parts:
+        roles, kinds = role.from_parts(step.parts, content, scope)
+    else:
+        roles, kinds = role.from_roles(step.roles, content, scope)
+    content.finish()
+    job = {
+        **_frame(name, file, scope),
+        "values": content.values,
+        "cursors": content.cursors,
+        "statements": content.statements,
+        "programs": content.programs,
+        "roles": roles,
+        "fills": [],
+        "stop": _stop(step, roles, scope),
+        "trace": step.trace,
+        "capture": list(step.capture),
+    }
+    return Made(
+        job=job,
+        kinds=kinds,
+        explain=content.explain,
+        uses=frozenset(one["table"]["of"] for one in roles if one["table"]),
+        nominal_s=_nominal_s(job),
+    )
+
+
+def fill(file: form.WorkloadFile, scope: Scope) -> Made:
+    """The job that loads every table that has a fill."""
+    content = Content(file, scope)
+    fills = [
+        _fill(kind, table.fill, content, scope.root("tables", kind, "fill"))
+        for kind, table in file.tables.items()
+        if table.fill
+    ]
+    if content.cursors:
+        raise scope.error(f"a fill cannot use the cursor `{content.cursors[0]['name']}`")
+    job = {
+        **_frame("fill", file, scope),
+        "values": content.values,
+        "cursors": [],
+        "statements": [],
+        "programs": [],
+        "roles": [],
+        "fills": fills,
+        "stop": {"roles": [], "seconds": None, "warmup_s": 0, "seconds_max": None},
+        "trace": False,
+        "capture": [],
+    }
+    return Made(
+        job=job,
+        kinds={"fill": "insert"},
+        explain={},
+        uses=frozenset(one["table"] for one in fills),
+        nominal_s=None,
+    )
+
+
+def table_names(file: form.WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
+    """The tables of each kind: pi1, pi2 …"""
+    counts = _table_counts(file, scope)
+    return {kind: tuple(f"{kind}{n + 1}" for n in range(count)) for kind, count in counts.items()}
+
+
+def _frame(name: str, file: form.WorkloadFile, scope: Scope) -> Json:
+    """The job's keys that every step has.
+
+    `threads` 0 is a share of the cores, the same for all arms. The time zone is the machine's, so
+    it is the runner's to fill in.
+    """
+    return {
+        "protocol": PROTOCOL,
+        "step": name,
+        "engine": scope.engine,
+        "clients": scope.root("parameters", "clients").integer(
+            scope.names.get("clients", 1), low=1
+        ),
+        "threads": 0,
+        "segment": {"index": 0, "of": 1},
+        "utc_offset_s": 0,
+        "tables": _table_counts(file, scope),
+    }
+
+
+def _table_counts(file: form.WorkloadFile, scope: Scope) -> dict[str, int]:
+    return {
+        kind: scope.root("tables", kind, "count").integer(table.count, low=1)
+        for kind, table in file.tables.items()
+    }
+
+
+def _stop(step: form.Step, roles: list[Json], scope: Scope) -> Json:
+    """Timed where the step has `seconds`; else it ends with roles that have a quota."""
+    warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0)
+    if step.seconds is not None:
+        if step.stop is not None:
+            raise scope.at("stop").error("a step has either `stop` or `seconds`; remove one")
+        seconds = scope.at("seconds").positive(step.seconds)
+        return {"roles": [], "seconds": seconds, "warmup_s": warmup_s, "seconds_max": None}
+    if warmup_s:
+        raise scope.at("warmup_s").error("only a step with `seconds` has a warm-up")
+    quotas = {one["name"]: one for one in roles if one["stop"]}
+    wanted = step.stop if step.stop is not None else list(quotas)
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not names:
+        raise scope.error("never ends; give it `seconds`, or one of its roles a `stop`")
+    for name in names:
+        if name not in quotas:
+            raise scope.at("stop").error(
+                f"no role `{name}` with a `stop` of its own; {suggestion(name, quotas)}"
+            )
+    return {"roles": names, "seconds": None, "warmup_s": 0, "seconds_max": None}
+
+
+def _nominal_s(job: Json) -> float | None:
+    """What the step lasts where every rate is held; None where it runs as fast as it can."""
+    if job["stop"]["seconds"] is not None:
+        return float(job["stop"]["seconds"] + job["stop"]["warmup_s"])
+    longest = 0.0
+    for one in job["roles"]:
+        if one["name"] not in job["stop"]["roles"]:
+            continue
+        if one["pace"]["kind"] != "rate":
+            return None
+        per_s = one["pace"]["per_s"]
+        if one["pace"]["arrivals"] == "burst":
+            per_s = max(1, math.ceil(per_s))
+        longest = max(longest, one["stop"]["operations"] / per_s)
+    return longest
+
+
+def _fill(kind: str, written: form.Fill, content: Content, scope: Scope) -> Json:
+    streams = scope.at("streams").integer(written.streams, low=1)
+    if streams > STREAMS_MAX:
+        raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
+    return {
+        "table": kind,
+        "streams": streams,
+        "rows": scope.at("rows").integer(written.rows, low=1),
+        "columns": [
+            _column(name, column, content, scope.at("columns", name))
+            for name, column in written.columns.items()
+        ],
+    }
+
+
+def _column(name: str, column: form.Column, content: Content, scope: Scope) -> Json:
+    """A column takes a value of the file, or has one of its own named for it."""
+    given = [key for key in (*MAKERS, "row", "value") if getattr(column, key, None) is not None]
+    if len(given) != 1:
+        raise scope.error(f"needs exactly one value or maker, not {len(given)}")
+    if column.value is not None:
+        number = content.value(column.value)
+    elif column.row is not None:
+        content.values.append({"name": name, "per": "item", "format": "integer", "row": column.row})
+        number = len(content.values) - 1
+    else:
+        maker = form.Maker.model_validate({given[0]: getattr(column, given[0])})
+        number = content.add_value(name, maker, scope)
+    default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
+    return {"name": name, "type": column.type or default, "value": number}

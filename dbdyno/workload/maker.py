@@ -1,0 +1,75 @@
+"""The values of a workload file, as a job has them (contract/README.md, "values")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from dbdyno.model import Json
+from dbdyno.workload.form import Maker, Text
+from dbdyno.workload.scope import Scope
+
+SCOPES = ("item", "statement", "transaction")
+"""How often a value is drawn, the narrowest first."""
+
+CURSOR = re.compile(r"cursor:(\w+?)\s*(?:([+-])\s*(\d+))?")
+MAKERS = ("uniform", "add", "text", "pattern", "clock", "constant")
+FORMATS = {"text": "text", "pattern": "text", "clock": "timestamp"}
+"""How a maker's values are written where the file does not say; else as integers."""
+
+
+def cursor_names(maker: Maker, scope: Scope) -> list[str]:
+    """The cursors that bound a value."""
+    texts = [bound for bound in maker.uniform or () if isinstance(bound, str)]
+    return [m[1] for text in texts if (m := CURSOR.fullmatch(scope.at("uniform").text(text)))]
+
+
+def value_json(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> Json:
+    """The job's form of a value; `numbers` are those of the values and cursors that it needs."""
+    given = [kind for kind in MAKERS if getattr(maker, kind) is not None]
+    if len(given) != 1:
+        raise scope.error(f"needs exactly one of {', '.join(MAKERS)}, not {len(given)}")
+    kind = given[0]
+    entry = {"name": name, "per": maker.per, "format": maker.format or FORMATS.get(kind, "integer")}
+    place = scope.at(kind)
+    if maker.uniform is not None:
+        made: object = uniform(maker.uniform, place, numbers)
+    elif maker.add is not None:
+        made = {"value": numbers[str(maker.add[0])], "plus": place.integer(maker.add[1])}
+    elif maker.text is not None:
+        made = _text(maker.text, place)
+    elif maker.constant is not None:
+        made = place.integer(maker.constant)
+    else:
+        made = getattr(maker, kind)
+    return {**entry, kind: made}
+
+
+def uniform(
+    bounds: list[int | float | str], scope: Scope, numbers: Mapping[str, int]
+) -> list[Json | int]:
+    """Both bounds, inclusive: numbers, or a cursor with an offset."""
+    made = [_bound(bound, scope, numbers) for bound in bounds]
+    low, high = made
+    if isinstance(low, int) and isinstance(high, int) and low > high:
+        raise scope.error(f"the lower bound {low} is above the upper bound {high}")
+    return made
+
+
+def _bound(bound: int | float | str, scope: Scope, numbers: Mapping[str, int]) -> Json | int:
+    if isinstance(bound, str):
+        match = CURSOR.fullmatch(scope.text(bound))
+        if match:
+            plus = int(f"{match[2]}{match[3]}") if match[2] else 0
+            return {"cursor": numbers[f"cursor:{match[1]}"], "plus": plus}
+    return scope.integer(bound)
+
+
+def _text(text: Text, scope: Scope) -> Json:
+    length = [scope.at("length").integer(bound, low=0) for bound in text.length]
+    if length[0] > length[1]:
+        raise scope.at("length").error(f"the shortest, {length[0]}, is above {length[1]}")
+    random = scope.at("random").number(text.random, low=0)
+    if random > 1:
+        raise scope.at("random").error(f"is a share from 0 to 1, not {random}")
+    return {"fill": text.fill, "length": length, "random": random}

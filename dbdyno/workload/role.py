@@ -1,0 +1,195 @@
+"""The roles of a step, as a job has them (contract/README.md, "roles")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from dbdyno.model import Json
+from dbdyno.workload import form
+from dbdyno.workload.content import Content
+from dbdyno.workload.document import suggestion
+from dbdyno.workload.scope import Scope
+
+CONNECTIONS_MAX = 100_000
+LEAD = 8
+"""The published client's queues between its generator and its connections hold 8 statements."""
+KINDS = ("insert", "delete", "query")
+
+
+def from_roles(
+    roles: Mapping[str, form.Role], content: Content, scope: Scope
+) -> tuple[list[Json], dict[str, str]]:
+    """The roles of a step, and each one's kind in the published tables."""
+    made = [_role(name, role, content, scope.at("roles", name)) for name, role in roles.items()]
+    for one in made:
+        place = scope.at("roles", one["name"])
+        _check_tie(one, made, place.at("pace"))
+        _check_after(one, made, place.at("after"))
+    kinds = {
+        name: role.kind or (name if name in KINDS else "other") for name, role in roles.items()
+    }
+    return made, kinds
+
+
+def from_parts(
+    parts: Sequence[form.Part], content: Content, scope: Scope
+) -> tuple[list[Json], dict[str, str]]:
+    """The parts of a maintenance step as roles, each beginning when the one before has ended."""
+    made: list[Json] = []
+    for number, part in enumerate(parts, start=1):
+        place = scope.at("parts", number)
+        name = _part_name(place.at("once").statement(part.once), [one["name"] for one in made])
+        connections = place.at("connections").integer(part.connections, low=1)
+        sql = {key: getattr(part.once, key) for key in form.PerEngine.model_fields}
+        statement = form.Statement.model_construct(**sql)
+        program = content.add_part(name, statement, place.at("once"))
+        role = form.Role(
+            per="step",
+            connections=connections,
+            table=part.table,
+            stop=form.Stop(operations=connections),
+            after=[made[-1]["name"]] if made else [],
+        )
+        made.append(_json(name, role, [{"program": program, "weight": 1}], content, place))
+    return made, {one["name"]: "other" for one in made}
+
+
+def _part_name(sql: str, taken: Sequence[str]) -> str:
+    """The SQL's first word; with a number where it is taken."""
+    word = "".join(c for c in sql.split(None, 1)[0].lower() if c.isalnum()) or "part"
+    number = 1 + sum(name.rstrip("0123456789") == word for name in taken)
+    return word if number == 1 else f"{word}{number}"
+
+
+def _role(name: str, role: form.Role, content: Content, scope: Scope) -> Json:
+    return _json(name, role, _choose(role, content, scope), content, scope)
+
+
+def _choose(role: form.Role, content: Content, scope: Scope) -> list[Json]:
+    """The programs that a role runs, with their weights."""
+    if (role.run is None) == (role.choose is None):
+        raise scope.error("needs either `run` or `choose`")
+    if role.run is not None:
+        place = scope.at("run")
+        return [{"program": content.program(place.text(role.run), place), "weight": 1}]
+    place = scope.at("choose")
+    weights = role.choose
+    if isinstance(weights, str):
+        name, choices = place.text(weights), content.file.choices
+        if name not in choices:
+            raise place.error(f"no choice `{name}`; {suggestion(name, choices)}")
+        place, weights = scope.root("choices", name), choices[name]
+    if not weights:
+        raise place.error("names no statement")
+    return [
+        {"program": content.program(one, place), "weight": place.at(one).integer(weight, low=1)}
+        for one, weight in weights.items()
+    ]
+
+
+def _json(name: str, role: form.Role, choose: list[Json], content: Content, scope: Scope) -> Json:
+    connections = scope.at("connections").integer(role.connections, low=1)
+    if connections > CONNECTIONS_MAX:
+        raise scope.at("connections").error(f"at most {CONNECTIONS_MAX}, not {connections}")
+    rows = {content.rows_of(one["program"]) for one in choose}
+    return {
+        "name": name,
+        "per": role.per,
+        "connections": connections,
+        "choose": choose,
+        "table": _table(role, choose, content),
+        "pace": _pace(role.pace, rows, scope.at("pace")),
+        "stop": _quota(role.stop, rows, scope.at("stop")),
+        "after": list(role.after),
+        "on_error": {
+            "retry": list(role.on_error.retry),
+            "tries": scope.at("on_error", "tries").integer(role.on_error.tries, low=1),
+            "otherwise": role.on_error.otherwise,
+        },
+        "on_lost": role.on_lost,
+    }
+
+
+def _table(role: form.Role, choose: list[Json], content: Content) -> Json | None:
+    kinds = [kind for one in choose if (kind := content.table_of(one["program"]))]
+    if not kinds:
+        return None
+    return {
+        "of": kinds[0],
+        "by": role.table or ("own" if role.per == "client" else "by_connection"),
+    }
+
+
+def _rows(rows: set[int], scope: Scope) -> int:
+    """The rows of one operation, where rows have to become operations."""
+    if len(rows) != 1 or 0 in rows:
+        raise scope.error(
+            "cannot be counted in rows, as the operations differ in rows or have none; "
+            "count operations, or give the statements the key `rows`"
+        )
+    return next(iter(rows))
+
+
+def _pace(pace: form.Pace | str, rows: set[int], scope: Scope) -> Json:
+    if isinstance(pace, str):
+        return {"kind": "closed"}
+    given = [key for key in ("rows_per_s", "per_s", "tied") if getattr(pace, key) is not None]
+    if len(given) != 1:
+        raise scope.error("needs exactly one of `rows_per_s`, `per_s` and `tied`")
+    if pace.tied is not None:
+        if pace.arrivals is not None:
+            raise scope.at("arrivals").error("a tied role has its partner's arrivals; remove it")
+        lead = LEAD if pace.lead is None else scope.at("lead").integer(pace.lead, low=1)
+        return {"kind": "tied", "to": pace.tied, "lead": lead}
+    if pace.lead is not None:
+        raise scope.at("lead").error("only a tied role has a lead; remove it")
+    if pace.rows_per_s is not None:
+        per_s = scope.at("rows_per_s").positive(pace.rows_per_s) / _rows(rows, scope)
+    else:
+        per_s = scope.at("per_s").positive(pace.per_s or 0)
+    return {"kind": "rate", "arrivals": pace.arrivals or "even", "per_s": float(per_s)}
+
+
+def _quota(stop: form.Stop | None, rows: set[int], scope: Scope) -> Json | None:
+    """Rows become operations, rounded up, as the published client does."""
+    if stop is None:
+        return None
+    if (stop.rows is None) == (stop.operations is None):
+        raise scope.error("needs either `rows` or `operations`")
+    if stop.operations is not None:
+        return {"operations": scope.at("operations").integer(stop.operations, low=1)}
+    wanted = scope.at("rows").positive(stop.rows or 0)
+    operations = math.ceil(Fraction(wanted) / _rows(rows, scope))
+    return {"operations": scope.at("rows").integer(operations)}
+
+
+def _check_tie(role: Json, roles: list[Json], scope: Scope) -> None:
+    if role["pace"]["kind"] != "tied":
+        return
+    partners = {one["name"]: one for one in roles if one is not role}
+    to = role["pace"]["to"]
+    if to not in partners:
+        raise scope.at("tied").error(f"no other role `{to}`; {suggestion(to, partners)}")
+    if partners[to]["pace"]["kind"] == "tied":
+        raise scope.at("tied").error(f"`{to}` is tied itself; tie to a role with a pace of its own")
+    if role["stop"]:
+        raise scope.error(f"a tied role ends with `{to}`; remove its `stop`")
+    if role["per"] != partners[to]["per"]:
+        raise scope.error(f"differs from `{to}` in `per`; give both the same")
+
+
+def _check_after(role: Json, roles: list[Json], scope: Scope) -> None:
+    """Every role waited for is there, ends by itself, and does not wait for this one."""
+    there = {one["name"]: one for one in roles}
+    open_ends, seen = list(role["after"]), set()
+    while open_ends:
+        name = open_ends.pop()
+        if name not in there:
+            raise scope.error(f"no role `{name}`; {suggestion(name, there)}")
+        if name == role["name"]:
+            raise scope.error("waits for itself")
+        if name not in seen:
+            seen.add(name)
+            open_ends += there[name]["after"]

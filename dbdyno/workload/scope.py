@@ -1,0 +1,136 @@
+"""Where a value of the file is read: which file, which key, which parameters and which engine.
+
+Everything that turns the file's values into numbers and texts goes through a Scope, so that every
+complaint names the file and the key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dbdyno.error import WorkloadError
+from dbdyno.workload.expression import ExpressionError, Value, fill_in, resolve
+from dbdyno.workload.form import BEFORE, PerEngine
+
+TABLE_MARK = "\x00"
+"""Stands for `{t}` in SQL whose other braces are filled in; no SQL text can hold it."""
+
+INTEGER_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """A place in a workload file; `engine` is the one whose SQL is taken."""
+
+    source: str
+    names: Mapping[str, Value]
+    engine: str
+    version: int | None = None
+    key: str = ""
+
+    def at(self, *keys: str | int) -> Scope:
+        """The place of a key within this one; numbers count from 1."""
+        key = self.key
+        for part in keys:
+            if isinstance(part, int):
+                key += f"[{part}]"
+            else:
+                key += f".{part}" if key else part
+        return replace(self, key=key)
+
+    def root(self, *keys: str | int) -> Scope:
+        """The place of a key of the whole file, with this one's parameters."""
+        return replace(self, key="").at(*keys)
+
+    def knowing(self, names: Mapping[str, Value]) -> Scope:
+        """The same place with further names."""
+        return replace(self, names={**self.names, **names})
+
+    def error(self, sentence: str) -> WorkloadError:
+        """A complaint about this place; to be raised."""
+        return WorkloadError(f"{self.source}: key `{self.key}`: {sentence}")
+
+    def value(self, written: Value) -> Value:
+        """The value with its expressions computed."""
+        try:
+            return resolve(written, self.names)
+        except ExpressionError as reason:
+            raise self.error(str(reason)) from None
+
+    def number(self, written: Value, *, low: float | None = None) -> int | float:
+        """A number, at least `low`."""
+        value = self.value(written)
+        if isinstance(value, (str, list)):
+            raise self.error(f"must be a number, not {value!r}")
+        if not math.isfinite(value):
+            raise self.error(f"must be finite, but {_computed(written, value)}")
+        if low is not None and value < low:
+            raise self.error(f"must be at least {low}, but {_computed(written, value)}")
+        return value
+
+    def positive(self, written: Value) -> int | float:
+        """A number above 0."""
+        value = self.number(written)
+        if value <= 0:
+            raise self.error(f"must be above 0, but {_computed(written, value)}")
+        return value
+
+    def integer(self, written: Value, *, low: int = -INTEGER_MAX - 1) -> int:
+        """A whole number of 64 bits, at least `low`."""
+        value = self.number(written, low=low)
+        if not isinstance(value, int):
+            if not value.is_integer():
+                sentence = f"must be whole, but {_computed(written, value)}; use round or ceil"
+                raise self.error(sentence)
+            value = int(value)
+        if value > INTEGER_MAX:
+            raise self.error(f"must fit into 64 bits, but {_computed(written, value)}")
+        return value
+
+    def text(self, written: str) -> str:
+        """A text with its braces filled in."""
+        try:
+            return fill_in(written, self.names)
+        except ExpressionError as reason:
+            raise self.error(str(reason)) from None
+
+    def sql(self, written: PerEngine) -> list[str]:
+        """This engine's SQL: braces filled in, `{t}` as TABLE_MARK."""
+        chosen = _older(written, self.engine, self.version)
+        if chosen is None:
+            chosen = getattr(written, self.engine)
+        if chosen is None:
+            chosen = written.any
+        if chosen is None:
+            raise self.error(f"no SQL for engine {self.engine}; add the key `{self.engine}`")
+        inner = self.knowing({"t": TABLE_MARK})
+        texts = [chosen] if isinstance(chosen, str) else chosen
+        for text in texts:
+            if TABLE_MARK in text or not text.strip():
+                raise self.error("SQL that is empty or has a NUL character")
+        return [inner.text(text) for text in texts]
+
+    def statement(self, written: PerEngine) -> str:
+        """This engine's SQL where it must be one statement."""
+        texts = self.sql(written)
+        if len(texts) != 1:
+            raise self.error(f"must be one statement, not {len(texts)}")
+        return texts[0]
+
+
+def _older(written: PerEngine, engine: str, version: int | None) -> str | list[str] | None:
+    """The SQL under `ENGINE_before_N` with the smallest N above the version, if there is one."""
+    if version is None:
+        return None
+    limits = []
+    for key, sql in written.before.items():
+        match = BEFORE.fullmatch(key)
+        if match and match[1] == engine and version < int(match[2]):
+            limits.append((int(match[2]), sql))
+    return min(limits, key=lambda pair: pair[0])[1] if limits else None
+
+
+def _computed(written: Value, value: int | float) -> str:
+    return f"`{written}` is {value}" if isinstance(written, str) else f"is {value}"

@@ -1,0 +1,146 @@
+"""SQL with values, cursors, tables and repetitions in it, cut into pieces.
+
+`:name` is a value, `:cursor.name` a cursor, `[[50: (:a, :b)]]` a repetition with commas between. In
+single quotes nothing is replaced but the table; `::` is a cast.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbdyno.workload.scope import TABLE_MARK, Scope
+
+REPEAT_MAX = 100_000
+REPEAT = re.compile(r"\[\[([^\[\]:]*):(.*?)\]\]", re.DOTALL)
+TOKEN = re.compile(
+    rf"(?P<quote>')|(?P<cast>::)|(?<![\w\]]):cursor\.(?P<cursor>\w+)"
+    rf"|(?<![\w\]]):(?P<value>[A-Za-z_]\w*)|(?P<table>{TABLE_MARK})"
+)
+EXPLAINABLE = ("select", "insert", "update", "delete", "with", "merge")
+
+
+@dataclass(frozen=True)
+class ValueHere:
+    """A value's place in a statement."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class CursorHere:
+    """A cursor's place in a statement."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class TableHere:
+    """The table's place in a statement."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Pieces that are written `count` times, joined by commas; values are drawn anew each time."""
+
+    count: int
+    pieces: tuple[Piece, ...]
+
+
+Piece = str | ValueHere | CursorHere | TableHere | Repeat
+
+
+def cut(sql: str, scope: Scope) -> tuple[Piece, ...]:
+    """The pieces of one statement whose braces have been filled in."""
+    pieces: list[Piece] = []
+    end = 0
+    for match in REPEAT.finditer(sql):
+        count = match[1].strip()
+        if not count.isdigit() or not 1 <= int(count) <= REPEAT_MAX:
+            raise scope.error(
+                f"a repetition begins with a number, as `[[50:`, "
+                f"from 1 to {REPEAT_MAX}, not {count!r}"
+            )
+        pieces += _cut_plain(sql[end : match.start()])
+        pieces.append(Repeat(int(count), tuple(_cut_plain(match[2].strip()))))
+        end = match.end()
+    pieces += _cut_plain(sql[end:])
+    return tuple(pieces)
+
+
+def _cut_plain(sql: str) -> list[Piece]:
+    """The pieces of SQL without repetitions."""
+    pieces: list[Piece] = []
+    text, end, quoted = "", 0, False
+    for match in TOKEN.finditer(sql):
+        here = _piece(match, quoted)
+        quoted ^= match.lastgroup == "quote"
+        text += sql[end : match.start()]
+        end = match.end()
+        if isinstance(here, str):
+            text += here
+            continue
+        pieces += [text, here] if text else [here]
+        text = ""
+    text += sql[end:]
+    return [*pieces, text] if text else pieces
+
+
+def _piece(match: re.Match[str], quoted: bool) -> Piece:
+    if match["table"]:
+        return TableHere()
+    if quoted or match["quote"] or match["cast"]:
+        return match[0]
+    return CursorHere(match["cursor"]) if match["cursor"] else ValueHere(match["value"])
+
+
+def walk(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
+    """Every piece once, those within repetitions too."""
+    for piece in pieces:
+        yield piece
+        if isinstance(piece, Repeat):
+            yield from walk(piece.pieces)
+
+
+def written(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
+    """The pieces as one execution writes them: repetitions repeated, with their commas."""
+    for piece in pieces:
+        if isinstance(piece, Repeat):
+            for number in range(piece.count):
+                if number:
+                    yield ","
+                yield from written(piece.pieces)
+        else:
+            yield piece
+
+
+def explainable(sql: str) -> bool:
+    """Whether EXPLAIN takes the statement."""
+    return sql.split(None, 1)[0].lower() in EXPLAINABLE
+
+
+def numbered(pieces: tuple[Piece, ...], table: str) -> str:
+    """The statement with $1, $2 … in the place of values and cursors."""
+    number = 0
+    text = ""
+    for piece in written(pieces):
+        if isinstance(piece, str):
+            text += piece
+        elif isinstance(piece, TableHere):
+            text += table
+        else:
+            number += 1
+            text += f"${number}"
+    return text
+
+
+def nominal_rows(sql: str, pieces: tuple[Piece, ...]) -> int:
+    """The rows of one execution where the file does not say: a lone repetition's count, else 1.
+
+    Statements that EXPLAIN does not take (CREATE INDEX, VACUUM) have none.
+    """
+    repeats = [piece.count for piece in pieces if isinstance(piece, Repeat)]
+    if len(repeats) == 1:
+        return repeats[0]
+    return int(explainable(sql))

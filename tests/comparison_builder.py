@@ -1,0 +1,462 @@
+"""A made-up comparison with known numbers, for the tests of the reports.
+
+Two arms, three blocks and the ten measured steps of the Insert Benchmark, of realistic size:
+pg18 misses its target in qr1000 in two blocks, fails qp1000 in block 2, and stalls for 12 s in
+l.i2 of block 2.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+from dbdyno import metric
+from dbdyno.model import (
+    Cell,
+    Comparison,
+    Difference,
+    Json,
+    OwnerCost,
+    Ratio,
+    ResponseTimes,
+    Series,
+    Span,
+    StepComparison,
+    StepRun,
+)
+
+CLIENTS = 4
+CORES = 8
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a step of the made-up workload is like for the base arm."""
+
+    name: str
+    headline: str
+    rate: float
+    seconds: float
+    target: float | None
+    cpu_us: float
+    median_us: float
+    lift: float  # what pg18 does of it, times
+
+
+STEPS = (
+    Made("l.i0", "ips", 412_000, 98, None, 18.2, 380, 1.05),
+    Made("l.x", "ips", 692_500, 58, None, 7.9, 410, 1.21),
+    Made("l.i1", "ips", 83_600, 766, None, 84, 2_150, 1.004),
+    Made("l.i2", "ips", 14_510, 1104, None, 420, 1_240, 0.93),
+    Made("qr100", "qps", 48_310, 1800, 400, 63, 78, 0.985),
+    Made("qp100", "qps", 19_880, 1800, 400, 164, 196, 1.012),
+    Made("qr500", "qps", 47_150, 1800, 2000, 65, 80, 0.981),
+    Made("qp500", "qps", 19_420, 1800, 2000, 166, 201, 1.009),
+    Made("qr1000", "qps", 45_940, 1800, 4000, 68, 83, 0.902),
+    Made("qp1000", "qps", 18_760, 1800, 4000, 170, 208, 1.006),
+)
+
+
+def comparison(
+    *, blocks: int = 3, arms: Sequence[str] = ("pg17", "pg18"), troubles: bool = True
+) -> Comparison:
+    """The made-up comparison; without `troubles` every step ends well and holds its target."""
+    steps = tuple(
+        _step(ordinal, made, arms, blocks, troubles) for ordinal, made in enumerate(STEPS, start=1)
+    )
+    return Comparison(
+        title="Insert Benchmark, 40M rows, 4 clients",
+        label="made up: no server was measured",
+        base=arms[0],
+        arms=tuple(arms),
+        blocks=blocks,
+        void_blocks=("block 4, void 1: 812 MB were swapped out",) if troubles else (),
+        host=_host(),
+        servers={arm: _server(arm) for arm in arms},
+        plan=_plan(arms, blocks),
+        steps=steps,
+        differences=_differences(arms),
+        warnings=(
+            "pg17 and pg18 were compiled by different compilers: read “version” as "
+            "“version and build”",
+        ),
+        incomplete="3 of 4 blocks done" if troubles else None,
+    )
+
+
+def _step(
+    ordinal: int, made: Made, arms: Sequence[str], blocks: int, troubles: bool
+) -> StepComparison:
+    runs = {
+        arm: tuple(
+            _run(ordinal, made, arm, block, lift=made.lift**place, troubles=troubles and place == 1)
+            for block in range(1, blocks + 1)
+        )
+        for place, arm in enumerate(arms)
+    }
+    cells = tuple(_cell(made, runs[arm], runs[arms[0]]) for arm in arms)
+    return StepComparison(
+        workload="insert-benchmark",
+        ordinal=ordinal if ordinal < 5 else ordinal + 1,
+        step=made.name,
+        headline=made.headline,
+        cells=cells,
+    )
+
+
+def _run(ordinal: int, made: Made, arm: str, block: int, *, lift: float, troubles: bool) -> StepRun:
+    draw = random.Random(f"{made.name} {arm} {block}")
+    failed = troubles and made.name == "qp1000" and block == 2
+    rate = made.rate * lift * math.exp(draw.gauss(0, 0.008))
+    seconds = made.seconds / lift if made.headline == "ips" else made.seconds
+    achieved = None if made.target is None else made.target
+    if troubles and made.name == "qr1000" and block > 1:
+        achieved = 3_214.0 + block
+    stall = (300.0, 312.0) if troubles and made.name == "l.i2" and block == 2 else None
+    series = _series(made, rate, seconds if not failed else 214.0, stall, draw)
+    return StepRun(
+        workload="insert-benchmark",
+        arm=arm,
+        block=block,
+        ordinal=ordinal,
+        step=made.name,
+        measured=True,
+        status="failed" if failed else "ok",
+        reason="the server ended in second 214 (signal 9: out of memory)" if failed else None,
+        seconds=None if failed else seconds,
+        metrics={} if failed else _run_metrics(made, rate, achieved, draw),
+        headline=made.headline,
+        sla_target=made.target,
+        sla_achieved=None if failed else achieved,
+        sla_met=None
+        if failed or made.target is None or achieved is None
+        else achieved >= round(0.95 * made.target),
+        response={} if failed else _responses(made, rate * seconds, stall is not None, draw),
+        operations={} if failed else _operations(made, rate * seconds, draw),
+        series=series,
+        owners={} if failed else _owners(made, rate * seconds, draw),
+        spans=_spans(seconds, stall, draw),
+        end_spread=draw.uniform(0, 0.02),
+        warnings=("no operation ended for 12 s, from second 300 on",) if stall else (),
+    )
+
+
+def _cell(made: Made, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cell:
+    names = {name for run in runs for name in run.metrics}
+    means = {
+        name: _mean([run.metrics[name] for run in runs if name in run.metrics]) for name in names
+    }
+    values = [run.metrics[made.headline] for run in runs if made.headline in run.metrics]
+    ratios = {name: paired for name in names if (paired := _ratio(name, runs, base)) is not None}
+    met = [run.sla_met for run in runs if run.sla_met is not None]
+    return Cell(
+        arm=runs[0].arm,
+        runs=runs,
+        value=_geometric_mean(values),
+        ratio=ratios.get(made.headline),
+        sla_met=sum(met) if made.target is not None else None,
+        metrics=means,
+        ratios=ratios,
+    )
+
+
+def _geometric_mean(values: Sequence[float | None]) -> float | None:
+    mean = _mean([math.log(value) for value in values if value])
+    return None if mean is None else math.exp(mean)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _ratio(name: str, runs: Sequence[StepRun], base: Sequence[StepRun]) -> Ratio | None:
+    """Mean log ratio over the blocks that have both, with its t interval."""
+    pairs = [
+        (one.metrics.get(name), other.metrics.get(name))
+        for one, other in zip(runs, base, strict=True)
+    ]
+    logs = [math.log(one / other) for one, other in pairs if one and other]
+    if not logs:
+        return None
+    mean = math.fsum(logs) / len(logs)
+    if len(logs) == 1:
+        return Ratio(value=math.exp(mean), low=None, high=None, blocks=1)
+    spread = math.sqrt(sum((log - mean) ** 2 for log in logs) / (len(logs) - 1) / len(logs))
+    reach = float(stats.t.ppf(0.975, len(logs) - 1)) * spread
+    return Ratio(
+        value=math.exp(mean),
+        low=math.exp(mean - reach),
+        high=math.exp(mean + reach),
+        blocks=len(logs),
+    )
+
+
+def _run_metrics(
+    made: Made, rate: float, achieved: float | None, draw: random.Random
+) -> Mapping[str, float | None]:
+    def near(value: float) -> float:
+        return value * math.exp(draw.gauss(0, 0.02))
+
+    loads = made.headline == "ips"
+    ips = rate if loads else (achieved or 0.0)
+    found: dict[str, float | None] = {one.name: None for one in metric.METRICS}
+    found |= {
+        "ips": ips,
+        "qps": 0.0 if loads else rate,
+        "rps": near(3.1),
+        "rmbps": near(0.05),
+        "wps": near(2_410),
+        "wmbps": near(187.4),
+        "rpq": near(0.00006),
+        "rkbpq": near(0.0011),
+        "wpi": near(2_410) / ips,
+        "wkbpi": near(187.4) * 1024 / ips,
+        "csps": near(4.0) * rate / (50 if loads else 1),
+        "cpups": near(made.cpu_us) * rate / CORES / 1e4,
+        "cspq": near(4.0) / (50 if loads else 1),
+        "cpupq": near(made.cpu_us),
+        "dbgb1": 34.6 if made.name != "l.i0" else 17.2,
+        "dbgb2": near(80.1),
+        "rss": near(23.4),
+        "maxop": near(0.412),
+        "p50": None if made.name == "l.x" else near(rate / CLIENTS),
+        "p99": None if made.name == "l.x" else near(rate / CLIENTS * 0.31),
+        "dps": 0.0 if made.name in ("l.i0", "l.x") else ips,
+        "server_cpu_per_op": near(made.cpu_us * 0.81),
+        "background_cpu_per_op": near(made.cpu_us * 0.07),
+        "generator_cpu_per_op": near(made.cpu_us * 0.04),
+        "generator_share": near(4.9),
+        "cs_per_op": near(2.02),
+        "wal_bytes_per_op": near(1_214),
+        "fpi_per_op": near(0.0213),
+        "checkpoints": 1.0,
+        "checkpoint_overlap_s": near(212),
+        "autovacuum_runs": 7.0,
+        "dead_rows_after": near(214_880),
+        "response_p99_us": near(made.median_us * 3.3),
+        "late_ms_max": near(1.2),
+        "retries": 0.0,
+        "errors": 0.0,
+        "canary_cpu_us": near(41_230),
+        "canary_fsync_us": near(618),
+        "steal_share": 0.0,
+    }
+    return found
+
+
+def _times(count: float, median_us: float, draw: random.Random, longest_us: float) -> ResponseTimes:
+    bounds = [256 * 4**power for power in range(9)]
+    shares, last = [], 0.0
+    for bound in bounds:
+        below = 0.5 * (1 + math.erf(math.log(bound / median_us) / (0.55 * math.sqrt(2))))
+        shares.append(max(0.0, below - last))
+        last = below
+    shares.append(max(0.0, 1 - last))
+    buckets = [round(share * count) for share in shares]
+    buckets[bounds.index(256 * 4**5)] += 3  # a few of up to 256 ms
+    factor = math.exp(draw.gauss(0, 0.01))
+    return ResponseTimes(
+        count=sum(buckets),
+        buckets=tuple(buckets),
+        p50_us=median_us * factor,
+        p90_us=median_us * 2.02 * factor,
+        p99_us=median_us * 3.6 * factor,
+        p999_us=median_us * 5.5 * factor,
+        max_us=round(longest_us * factor),
+    )
+
+
+def _responses(
+    made: Made, work: float, stalled: bool, draw: random.Random
+) -> Mapping[str, ResponseTimes]:
+    longest = 12_003_417 if stalled else 231_904
+    if made.headline == "qps":
+        writes = (made.target or 0) * made.seconds / 50
+        return {
+            "query": _times(work, made.median_us, draw, 41_800),
+            "insert": _times(writes, 1_912, draw, 312_700),
+            "delete": _times(writes, 924, draw, 214_100),
+        }
+    found = {"insert": _times(work / 50, made.median_us, draw, longest)}
+    if made.name in ("l.i1", "l.i2"):
+        found["delete"] = _times(work / 50, made.median_us * 1.8, draw, longest * 1.1)
+    return found
+
+
+def _operations(made: Made, work: float, draw: random.Random) -> Mapping[str, ResponseTimes]:
+    if made.headline == "ips":
+        return {}
+    names = ("market", "register", "pdc") if made.name.startswith("qr") else ("point",)
+    return {
+        **{name: _times(work / len(names), made.median_us, draw, 41_800) for name in names},
+        "insert": _times(36_000, 1_912, draw, 312_700),
+        "delete": _times(36_000, 924, draw, 214_100),
+    }
+
+
+def _series(
+    made: Made, rate: float, seconds: float, stall: tuple[float, float] | None, draw: random.Random
+) -> Mapping[str, Series]:
+    x = tuple(float(second) for second in range(1, int(seconds) + 1))
+    level = 0.0
+    rates, longest = [], []
+    for second in x:
+        level = 0.85 * level + draw.gauss(0, 0.02)
+        wave = 0.16 * math.sin(second / 45) if made.name in ("l.i1", "l.i2") else 0.0
+        still = stall is not None and stall[0] < second < stall[1]
+        rates.append(0.0 if still else round(rate * (1 + level + wave), 1))
+        spike = 30 if draw.random() < 0.01 else 1
+        longest.append(0.0 if still else made.median_us * 8 * math.exp(draw.gauss(0, 0.3)) * spike)
+    if stall is not None:
+        longest[int(stall[1])] = 12_003_417.0
+    kind = "insert" if made.headline == "ips" else "query"
+    found = {
+        f"{kind}.rate": Series(x_s=x, y=tuple(rates)),
+        f"{kind}.max_us": Series(x_s=x, y=tuple(longest)),
+        "host.cpu_pct": Series(x_s=x, y=tuple(48 + draw.gauss(0, 2) for _ in x)),
+        "disk.write_mbps": Series(x_s=x, y=tuple(abs(draw.gauss(187, 60)) for _ in x)),
+    }
+    if made.target is not None:
+        y = tuple(made.target + draw.choice((-50, 0, 0, 0, 50)) for _ in x)
+        found["insert.rate"] = Series(x_s=x, y=y)
+        found["insert.max_us"] = Series(
+            x_s=x, y=tuple(9_000 * math.exp(draw.gauss(0, 0.4)) for _ in x)
+        )
+    if made.name not in ("l.i0", "l.x"):
+        source = found["insert.rate"]
+        found["delete.rate"] = Series(x_s=x, y=source.y)
+        found["delete.max_us"] = Series(
+            x_s=x, y=tuple(0.6 * y * math.exp(draw.gauss(0, 0.2)) for y in longest)
+        )
+    return found
+
+
+def _spans(
+    seconds: float, stall: tuple[float, float] | None, draw: random.Random
+) -> tuple[Span, ...]:
+    start = stall[0] - 60 if stall else draw.uniform(0.1, 0.5) * seconds
+    spans = [
+        Span(kind="checkpoint", label="time", start_s=start, end_s=start + min(270, seconds / 3))
+    ]
+    at = draw.uniform(5, 60)
+    while at < seconds:
+        length = draw.uniform(8, 24)
+        spans.append(Span(kind="autovacuum", label="ib.pi1", start_s=at, end_s=at + length))
+        at += length + draw.uniform(40, 90)
+    return tuple(spans)
+
+
+def _owners(made: Made, work: float, draw: random.Random) -> Mapping[str, OwnerCost]:
+    def cost(share: float, switches: float | None, write: float | None) -> OwnerCost:
+        return OwnerCost(
+            cpu_us=made.cpu_us * share * work * math.exp(draw.gauss(0, 0.01)),
+            context_switches=None if switches is None else switches * work,
+            read_bytes=None if write is None else 0.0,
+            write_bytes=None if write is None else write * work,
+        )
+
+    roles = ("insert", "delete", "query") if made.headline == "qps" else ("insert",)
+    found = {f"role:{role}": cost(0.81 / len(roles), 1.01, 310.0) for role in roles}
+    return found | {
+        "background:checkpointer": cost(0.021, 0.002, 512.0),
+        "background:walwriter": cost(0.014, 0.004, 410.0),
+        "background:autovacuum worker": cost(0.043, 0.01, 88.0),
+        "background:background writer": cost(0.003, 0.001, 40.0),
+        "exited": cost(0.002, None, None),
+        "generator": cost(0.04, 0.9, 0.0),
+        "lab": cost(0.001, 0.001, 0.2),
+        "rest": cost(0.021, None, None),
+    }
+
+
+def _host() -> Json:
+    return {
+        "cpu": {
+            "model": "AMD Ryzen 7 7840HS",
+            "cores": CORES,
+            "sockets": 1,
+            "threads_per_core": 1,
+            "mhz_max": 5137,
+            "governor": "performance",
+            "smt": False,
+        },
+        "memory_bytes": 33_285_996_544,
+        "swap_bytes": 0,
+        "kernel": "6.8.0-45-generic",
+        "os": "Ubuntu 24.04",
+        "thp": {"enabled": "madvise", "defrag": "madvise"},
+        "huge_pages": 0,
+        "clock_source": "tsc",
+        "virtual": None,
+        "container": False,
+        "data": {
+            "file_system": "ext4",
+            "device": "nvme0n1",
+            "model": "Samsung SSD 990 PRO 2TB",
+            "rotational": False,
+            "scheduler": "none",
+            "size_bytes": 2_000_398_934_016,
+            "mount_options": "rw,noatime",
+            "unsure": None,
+        },
+    }
+
+
+def _server(arm: str) -> Json:
+    number = arm.removeprefix("pg")
+    return {
+        "engine": "postgres",
+        "version": f"{number}.6",
+        "version_text": f"PostgreSQL {number}.6 on x86_64-pc-linux-gnu, compiled by gcc 12.2.0",
+        "compiler": "gcc (Debian 12.2.0-14) 12.2.0",
+        "config": "x10b",
+        "departures": ["max_wal_size 38GB instead of 40GB: 20 % of the free disk"],
+        "nondefault": {
+            "shared_buffers": "23GB",
+            "synchronous_commit": "off",
+            "checkpoint_timeout": "1800s",
+            "jit": "off",
+            "autovacuum_vacuum_scale_factor": "0.05",
+        },
+        "data_checksums": "on",
+    }
+
+
+def _plan(arms: Sequence[str], blocks: int) -> Json:
+    text = "\n".join(
+        [
+            "[plan]",
+            'name = "insert-pg17-pg18"',
+            f"blocks = {blocks}",
+            *(f'\n[[arm]]\nname = "{arm}"\nversion = "{arm.removeprefix("pg")}.6"' for arm in arms),
+            '\n[[workload]]\nname = "insert-benchmark"  # <not a tag> & "quoted"',
+        ]
+    )
+    return {
+        "name": "insert-pg17-pg18",
+        "text": text,
+        "dyno": "0.1.0",
+        "seed": 42,
+        "blocks": blocks,
+        "workloads": [{"name": "insert-benchmark", "sha256": "9f2c" * 16}],
+    }
+
+
+def _differences(arms: Sequence[str]) -> tuple[Difference, ...]:
+    return (
+        Difference(
+            what="version",
+            values={arm: f"{arm.removeprefix('pg')}.6" for arm in arms},
+            planned=True,
+        ),
+        Difference(
+            what="setting io_method",
+            values={arm: "worker" if place else "none" for place, arm in enumerate(arms)},
+            planned=False,
+        ),
+    )

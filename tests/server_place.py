@@ -1,0 +1,46 @@
+"""Places for tests that start real servers: folders that the servers' account can enter."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dbdyno.server import Place, fetch
+from dbdyno.server import place as places
+from dbdyno.server.account import choose
+
+
+@contextmanager
+def a_place() -> Iterator[Place]:
+    """A place under /tmp that is removed afterwards (pytest's own folders are closed to others)."""
+    base = Path(tempfile.mkdtemp(prefix="dyno-test-", dir="/tmp"))
+    base.chmod(0o755)
+    place = Place(
+        data_root=base / "data",
+        run_root=base / "run",
+        cache_root=base / "cache",
+        log_dir=base / "log",
+        account=choose("postgres"),
+    )
+    place.make()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(base)
+
+
+def builds() -> list[Path]:
+    """Folders of PostgreSQL to test with, the newest of each major version, oldest major first.
+
+    Without any a name that is none: the tests are then skipped (conftest.py).
+    """
+    folders = [*places.cache_root().glob("postgres/*"), *Path("/usr/lib/postgresql").glob("*")]
+    here = sorted(
+        (fetch.parts_of(path.name), path)
+        for path in folders
+        if fetch.VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
+    )
+    return list({version[0]: path for version, path in here}.values()) or [Path("/none")]

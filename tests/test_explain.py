@@ -1,0 +1,148 @@
+"""What the arms differ in, and what calls a whole comparison into question."""
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno import store
+from dbdyno.analysis import compare, explain
+from dbdyno.model import Difference, Json
+from result_builder import build, make_plan, plan_json, plant, server
+from result_planted import Planted
+
+ARMS = ("pg17", "pg18")
+
+
+def found(changes: Json, plan_changes: Json | None = None) -> dict[str, Difference]:
+    """Differences between a 17 and an 18, where pg18's server.json has `changes`."""
+    plan = plan_json(make_plan("example", ARMS, 3))
+    plan["arms"][1].update(plan_changes or {})
+    servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), **changes}}
+    return {its.what: its for its in explain.differences(ARMS, servers, plan)}
+
+
+def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Difference]:
+    """Differences between two arms of one build, where the second's server.json has `changes`."""
+    plan = plan_json(make_plan("example", ARMS, 3))
+    plan["arms"][1] = {**plan["arms"][0], "name": "pg18", **(plan_changes or {})}
+    servers = {"pg17": server("pg17"), "pg18": {**server("pg17"), **changes}}
+    return {its.what: its for its in explain.differences(ARMS, servers, plan)}
+
+
+def with_setting(name: str, value: str) -> Json:
+    """pg17's settings with one changed, and said to be no default."""
+    its = server("pg17")
+    return {
+        "settings": {**its["settings"], name: value},
+        "nondefault": {**its["nondefault"], name: value},
+    }
+
+
+def test_two_versions_differ_in_what_the_plan_names() -> None:
+    its = found({})
+    assert set(its) == {
+        "version",
+        "preset",
+        "setting effective_io_concurrency (default)",
+        "settings that not all have",
+    }
+    assert all(difference.planned for difference in its.values())
+    assert its["version"].values == {"pg17": "17.6", "pg18": "18.0"}
+    assert its["settings that not all have"].values == {"pg17": "none", "pg18": "io_method"}
+
+
+def test_what_must_differ_is_no_difference() -> None:
+    assert same_build({"settings": {**server("pg17")["settings"], "port": "6000"}}) == {}
+
+
+def test_a_setting_that_the_plan_does_not_name_is_not_planned() -> None:
+    its = same_build(with_setting("max_connections", "200"))
+    assert not its["setting max_connections"].planned
+    assert its["setting max_connections"].values == {"pg17": "100", "pg18": "200"}
+
+
+def test_a_setting_that_the_plan_names_is_planned() -> None:
+    its = same_build(
+        with_setting("max_connections", "200"), {"settings": {"max_connections": "200"}}
+    )
+    assert its["setting max_connections"].planned
+
+
+def test_a_setting_of_the_preset_is_planned_where_the_presets_differ() -> None:
+    changes = with_setting("shared_buffers", "2GB")
+    assert not same_build(changes)["setting shared_buffers"].planned
+    its = same_build({**changes, "config": "x10c"}, {"config": "x10c"})
+    assert its["setting shared_buffers"].planned
+    its = same_build(changes, {"memory": "8GB"})
+    assert its["setting shared_buffers"].planned
+    assert its["memory"].values == {"pg17": "none", "pg18": "8GB"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [("compiler", "clang 17", "compiler"), ("data_checksums", "off", "data checksums")],
+)
+def test_the_build_and_its_setup_are_never_planned(key: str, value: str, what: str) -> None:
+    assert not same_build({key: value})[what].planned
+    assert not found({key: value})[what].planned
+
+
+def test_two_builds_of_one_version_in_folders_of_their_own_are_planned() -> None:
+    its = same_build({}, {"version": None, "base_dir": "/opt/patched"})
+    assert its["folder"].planned
+    assert its["folder"].values == {"pg17": "none", "pg18": "/opt/patched"}
+
+
+def test_what_the_plan_does_not_name_comes_first() -> None:
+    plan = plan_json(make_plan("example", ARMS, 3))
+    servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), "compiler": "clang 17"}}
+    assert not explain.differences(ARMS, servers, plan)[0].planned
+
+
+def test_an_arm_alone_differs_from_nothing() -> None:
+    assert explain.differences(("pg17",), {"pg17": server("pg17")}, {}) == ()
+
+
+# --- Warnings --------------------------------------------------------------------------------
+
+
+def test_two_majors_of_two_toolchains_are_build_and_version(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=1, servers={"pg18": {"compiler": "gcc 13.2.0"}})
+    (line,) = compare.load(folder).warnings
+    assert line.startswith("build and version: pg17 was compiled by gcc 12.2.0, pg18 by gcc 13.2.0")
+
+
+def test_one_toolchain_raises_no_warning(tmp_path: Path) -> None:
+    assert compare.load(build(tmp_path, blocks=1)).warnings == ()
+
+
+def test_a_machine_that_was_slower_beside_one_arm_is_said(tmp_path: Path) -> None:
+    def planted(arm: str, step: str, block: int) -> Planted:
+        return plant(step, canary=(20_000 if arm == "pg17" else 22_500, 90.0, 400))
+
+    (line,) = compare.load(build(tmp_path, planted=planted)).warnings
+    assert "arithmetic took 22,500 µs beside pg18, 20,000 µs beside pg17" in line
+
+
+def test_ten_percent_of_a_canary_are_let_pass(tmp_path: Path) -> None:
+    def planted(arm: str, step: str, block: int) -> Planted:
+        return plant(step, canary=(20_000, 90.0 if arm == "pg17" else 98.9, 400))
+
+    assert compare.load(build(tmp_path, planted=planted)).warnings == ()
+
+
+def test_an_arm_that_became_another_version_is_said(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    path = folder / "blocks" / "003" / "pg17" / "server.json"
+    store.write_json(path, {**store.read_json(path), "version": "17.7"})
+    (line,) = compare.load(folder).warnings
+    assert line == "changed server: pg17 was not the same in all blocks: 17.6, 17.7"
+
+
+def test_blocks_of_several_boots_are_said(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    path = folder / "blocks" / "003" / "order.json"
+    store.write_json(path, {**store.read_json(path), "boot_id": "another"})
+    assert compare.load(folder).warnings == (
+        "rebooted: the blocks were measured in 2 boots of the machine",
+    )

@@ -1,0 +1,52 @@
+"""The canary's reading is taken from dyno-loadgen, and what goes wrong is said in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dbdyno.error import GeneratorError
+from dbdyno.host import canary
+
+READING = {"cpu_us": 20000.5, "memory_ns": 80, "fsync_us_p50": 900, "fsync_us_max": 4000}
+
+
+def program(folder: Path, body: str) -> Path:
+    """An executable stand-in for dyno-loadgen."""
+    path = folder / "dyno-loadgen"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_reading_is_returned_as_printed(tmp_path: Path) -> None:
+    loadgen = program(
+        tmp_path, f"[ \"$*\" = 'canary --dir {tmp_path}' ] && echo '{json.dumps(READING)}'"
+    )
+    assert canary.run(tmp_path, loadgen) == READING
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("echo 'no space left' >&2; exit 3", "no space left"),
+        ("exit 3", "exit status 3"),
+        ("echo nonsense", "nonsense"),
+        ("echo '{\"cpu_us\": 1}'", "one version"),
+        ("sleep 5", "did not end within"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str
+) -> None:
+    monkeypatch.setattr(canary, "LIMIT_S", 0.5)
+    with pytest.raises(GeneratorError, match=said) as raised:
+        canary.run(tmp_path, program(tmp_path, body))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_missing_program_is_said(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorError, match="cannot be run: No such file"):
+        canary.run(tmp_path, tmp_path / "missing")

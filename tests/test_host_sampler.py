@@ -1,0 +1,362 @@
+"""The sampler reads real processes of this machine: who spent what is told apart."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbdyno.host import device, sampler
+from dbdyno.host.process import ProcessReader, counts_nanoseconds
+from dbdyno.host.sampler import Sampler
+from dbdyno.model import Json
+
+PARENT = """
+import os, signal, sys, time
+
+def work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+def child(seconds, leave):
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        work(seconds)
+        if not leave:
+            os.write(1, b"%d\\n" % os.getpid())
+            signal.pause()
+        os._exit(0)
+    return pid
+
+for line in sys.stdin:
+    word, *numbers = line.split()
+    if word == "child":
+        child(float(numbers[0]), leave=False)
+    elif word == "brief":
+        print(os.waitpid(child(float(numbers[0]), leave=True), 0)[0], flush=True)
+    elif word == "end":
+        os.kill(int(numbers[0]), signal.SIGTERM)
+        print(os.waitpid(int(numbers[0]), 0)[0], flush=True)
+"""
+
+
+class StandIn:
+    """A process with children, in place of a postmaster; told line by line what to do."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PARENT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.postmaster_pid: int | None = self.process.pid
+        self.kinds: dict[int, str] = {}
+        self.asked = 0
+
+    def processes(self) -> dict[int, str]:
+        """What the server's own look at /proc would give."""
+        self.asked += 1
+        return dict(self.kinds)
+
+    def tell(self, command: str) -> int:
+        """Sends a command; returns the pid it answers with."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def child(self, seconds: float, kind: str) -> int:
+        """A child that works for this long and then waits; it returns when the work is done."""
+        pid = self.tell(f"child {seconds}")
+        self.kinds[pid] = kind
+        return pid
+
+    def close(self) -> None:
+        """Ends it and its children."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+@pytest.fixture
+def server() -> Iterator[StandIn]:
+    stand_in = StandIn()
+    yield stand_in
+    stand_in.close()
+
+
+def wait_for_end(pid: int) -> None:
+    """Waits until nothing is left of an orphan, which is for the init process to see to."""
+    end_s = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def lines(path: Path) -> list[Json]:
+    """The lines of a host.jsonl."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def owners(path: Path) -> list[Json]:
+    """The owners of each line."""
+    return [line["owners"] for line in lines(path)]
+
+
+def test_cpu_goes_to_the_role_of_its_process(server: StandIn, tmp_path: Path) -> None:
+    path = tmp_path / "host.jsonl"
+    role = server.child(0.3, "backend")
+    server.child(0.1, "backend")
+    server.child(0.2, "checkpointer")
+    watch = Sampler(path, device=None, server=server)
+    watch.add_role(role, "insert")
+    watch.read("open", time.monotonic_ns())
+    watch.stop()
+    (found,) = owners(path)
+    assert found["role:insert"]["cpu_ns"] == pytest.approx(0.3e9, abs=0.1e9)
+    assert found["backend:other"]["cpu_ns"] == pytest.approx(0.1e9, abs=0.1e9)
+    assert found["background:checkpointer"]["cpu_ns"] == pytest.approx(0.2e9, abs=0.1e9)
+    assert found["background:postmaster"]["processes"] == 1
+    assert found["lab"]["cpu_ns"] > 0
+
+
+def test_what_ended_children_spent_is_kept(server: StandIn, tmp_path: Path) -> None:
+    path = tmp_path / "host.jsonl"
+    server.tell("brief 0.1")
+    worker = server.child(0.2, "autovacuum worker")
+    watch = Sampler(path, device=None, server=server)
+    watch.read("open", time.monotonic_ns())
+    server.tell(f"end {worker}")
+    del server.kinds[worker]
+    server.tell("brief 0.3")
+    watch.read("close", time.monotonic_ns())
+    watch.stop()
+    opened, closed = owners(path)
+    kind = "background:autovacuum worker"
+    assert opened["exited"]["cpu_ns"] == 0
+    assert closed[kind]["cpu_ns"] == opened[kind]["cpu_ns"]
+    assert closed[kind]["processes"] == 0
+    assert closed["exited"]["cpu_ns"] == pytest.approx(0.3e9, abs=0.1e9)
+
+
+def test_the_server_is_asked_what_its_processes_are_only_when_there_are_new_ones(
+    server: StandIn, tmp_path: Path
+) -> None:
+    watch = Sampler(tmp_path / "host.jsonl", device=None, server=server)
+    for _ in range(5):
+        watch.read("second")
+    assert server.asked == 2
+    server.child(0.01, "backend")
+    for _ in range(5):
+        watch.read("second")
+    assert server.asked == 4
+    watch.stop()
+
+
+def test_a_process_that_had_its_parents_title_gets_its_own_at_the_next_reading(
+    server: StandIn, tmp_path: Path
+) -> None:
+    path = tmp_path / "host.jsonl"
+    pid = server.child(0.01, "postmaster")
+    watch = Sampler(path, device=None, server=server)
+    watch.read("second")
+    server.kinds[pid] = "autovacuum worker"
+    watch.read("second")
+    watch.stop()
+    assert owners(path)[1]["background:autovacuum worker"]["processes"] == 1
+
+
+def test_a_server_that_is_not_there_has_no_owners_and_no_memory(tmp_path: Path) -> None:
+    class Nothing:
+        postmaster_pid = None
+
+        def processes(self) -> dict[int, str]:
+            raise AssertionError("there is nothing to ask")
+
+    watch = Sampler(tmp_path / "host.jsonl", device=None, server=Nothing())
+    watch.read("start")
+    watch.stop()
+    (line,) = lines(tmp_path / "host.jsonl")
+    assert line["owners"].keys() == {"lab", "exited"}
+    assert (line["rss_bytes"], line["pss_bytes"], line["disk"]) == (None, None, None)
+
+
+def test_a_server_that_dies_leaves_its_sums(server: StandIn, tmp_path: Path) -> None:
+    path = tmp_path / "host.jsonl"
+    pid = server.child(0.1, "backend")
+    watch = Sampler(path, device=None, server=server)
+    watch.read("second")
+    server.close()
+    wait_for_end(pid)
+    watch.read("second")
+    watch.stop()
+    before, after = owners(path)
+    assert after["backend:other"]["cpu_ns"] == before["backend:other"]["cpu_ns"] > 0
+    assert after["backend:other"]["processes"] == 0
+
+
+def test_each_second_is_a_line_until_the_end(server: StandIn, tmp_path: Path) -> None:
+    path = tmp_path / "host.jsonl"
+    watch = Sampler(path, device=None, server=server, interval_s=0.05)
+    watch.start()
+    watch.read("start")
+    time.sleep(0.5)
+    watch.read("end")
+    watch.stop()
+    found = lines(path)
+    kinds = [line["kind"] for line in found]
+    assert kinds[0] == "start"
+    assert kinds[-1] == "end"
+    assert 5 <= kinds.count("second") <= 10
+    stamps = [line["mono_ns"] for line in found]
+    assert stamps == sorted(stamps)
+    assert {line["kind"] for line in found if "pss_bytes" in line} == {"start", "end"}
+
+
+def test_how_late_a_reading_was_is_in_its_line(server: StandIn, tmp_path: Path) -> None:
+    path = tmp_path / "host.jsonl"
+    watch = Sampler(path, device=None, server=server)
+    watch.read("open", time.monotonic_ns() - 5_000_000)
+    watch.read("second")
+    watch.stop()
+    opened, second = lines(path)
+    assert 5_000_000 <= opened["delay_ns"] < 1_000_000_000
+    assert second["delay_ns"] is None
+
+
+def test_readings_from_several_threads_do_not_mix(server: StandIn, tmp_path: Path) -> None:
+    path = tmp_path / "host.jsonl"
+    watch = Sampler(path, device=None, server=server, interval_s=0.002)
+    watch.start()
+    readers = [
+        threading.Thread(target=lambda: [watch.read("second") for _ in range(50)]) for _ in range(3)
+    ]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    watch.stop()
+    assert len(lines(path)) >= 150
+
+
+def test_its_own_cpu_is_counted(server: StandIn, tmp_path: Path) -> None:
+    watch = Sampler(tmp_path / "host.jsonl", device=None, server=server)
+    assert watch.cpu_us == 0
+    start_ns = time.thread_time_ns()
+    for _ in range(20):
+        watch.read("second")
+    spent_us = (time.thread_time_ns() - start_ns) / 1000
+    watch.stop()
+    assert 0.8 * spent_us < watch.cpu_us <= spent_us
+
+
+def test_what_a_reading_raises_is_raised_at_the_end(server: StandIn, tmp_path: Path) -> None:
+    def broken() -> dict[int, str]:
+        raise RuntimeError("no kinds today")
+
+    server.processes = broken  # type: ignore[method-assign]
+    watch = Sampler(tmp_path / "host.jsonl", device=None, server=server, interval_s=0.01)
+    watch.start()
+    time.sleep(0.1)
+    with pytest.raises(RuntimeError, match="no kinds today"):
+        watch.stop()
+
+
+def test_a_kernel_without_nanoseconds_is_said(
+    server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "counts_nanoseconds", lambda: False)
+    path = tmp_path / "host.jsonl"
+    server.child(0.2, "backend")
+    watch = Sampler(path, device=None, server=server)
+    watch.read("second")
+    watch.stop()
+    (line,) = lines(path)
+    assert line["cpu_source"] == "stat"
+    assert line["owners"]["backend:other"]["cpu_ns"] == pytest.approx(0.2e9, abs=0.1e9)
+    assert line["owners"]["backend:other"]["cpu_ns"] % 10_000_000 == 0
+
+
+def test_who_is_who_is_also_learnt_from_the_generators_events(
+    server: StandIn, tmp_path: Path
+) -> None:
+    path = tmp_path / "host.jsonl"
+    pid = server.child(0.01, "backend")
+    watch = Sampler(path, device=None, server=server)
+    watch.observe({"event": "hello", "pid": os.getppid()})
+    watch.observe({"event": "connected", "server_pid": pid, "role": "query"})
+    watch.observe({"event": "tick", "role": "query"})
+    watch.read("second")
+    watch.stop()
+    (found,) = owners(path)
+    assert found["generator"]["processes"] == 1
+    assert found["role:query"]["processes"] == 1
+
+
+def test_the_device_under_the_data_is_read(server: StandIn, tmp_path: Path) -> None:
+    under = device.find(tmp_path)
+    if under.name is None:
+        pytest.skip(f"no block device here: {under.unsure}")
+    watch = Sampler(tmp_path / "host.jsonl", device=under, server=server)
+    watch.read("start")
+    with (tmp_path / "data").open("wb") as file:
+        file.write(os.urandom(1 << 20))
+        os.fsync(file.fileno())
+    watch.read("end")
+    watch.stop()
+    before, after = (line["disk"] for line in lines(tmp_path / "host.jsonl"))
+    assert before["device"] == under.name
+    assert after["write_bytes"] - before["write_bytes"] >= 1 << 20
+    assert after["writes"] > before["writes"]
+
+
+def test_all_threads_of_a_process_count_and_ended_ones_stay() -> None:
+    reader = ProcessReader(pid=os.getpid(), nanoseconds=counts_nanoseconds())
+
+    def cpu_ns() -> int:
+        found = reader.read()
+        assert found is not None
+        return found.usage.cpu_ns
+
+    def work() -> None:
+        end_ns = time.thread_time_ns() + 100_000_000
+        while time.thread_time_ns() < end_ns:
+            pass
+        worked.set()
+        leave.wait()
+
+    worked, leave = threading.Event(), threading.Event()
+    start_ns = cpu_ns()
+    thread = threading.Thread(target=work)
+    thread.start()
+    worked.wait()
+    with_thread_ns = cpu_ns()
+    leave.set()
+    thread.join()
+    assert with_thread_ns - start_ns == pytest.approx(1e8, abs=0.5e8)
+    assert cpu_ns() >= with_thread_ns
+
+
+def test_a_process_that_has_not_run_keeps_its_reading(server: StandIn) -> None:
+    pid = server.child(0.02, "backend")
+    time.sleep(0.05)
+    reader = ProcessReader(pid=pid, nanoseconds=counts_nanoseconds())
+    first = reader.read()
+    assert first is not None
+    assert reader.read() == first
+    server.tell(f"end {pid}")
+    assert reader.read() is None

@@ -1,0 +1,284 @@
+"""The Insert Benchmark's file: every statement, size, rate and order is the published one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno import workload
+from dbdyno.error import WorkloadError
+from dbdyno.model import Headline, Json, Sla, Step
+from workload_reader import role, sql
+
+ROOT = Path(__file__).parent.parent
+
+
+def insert_benchmark(parameters: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Step]:
+    loaded = workload.load("insert-benchmark")
+    return {
+        step.name: step
+        for step in workload.expand(
+            loaded, parameters or {}, more.pop("engine", "postgres"), **more
+        )
+    }
+
+
+WITHOUT = {"seed", "server", "fake", "autostart", "threads", "trace", "capture"}
+"""What the runner adds, and what the contract's examples choose otherwise to show it."""
+
+
+@pytest.mark.parametrize(
+    "name", ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100"], ids=lambda name: name
+)
+def test_the_jobs_have_the_form_of_the_contracts_examples(name: str) -> None:
+    """The example of each step and the job made for it differ in names and sizes at most."""
+    theirs = json.loads((ROOT / "contract" / f"job-{name}.json").read_text())
+    ours = insert_benchmark({"clients": theirs["clients"]})[name].job
+    assert set(theirs) - set(ours) == {"seed", "server", "fake", "autostart"}
+    assert without_names(ours) == without_names(theirs)
+
+
+def without_names(job: Json) -> Json:
+    """A job without what the examples may choose: names of values, and how much is done."""
+    plain: Json = json.loads(json.dumps({k: v for k, v in job.items() if k not in WITHOUT}))
+    for one in (*plain["values"], *plain["statements"], *plain["programs"]):
+        del one["name"]
+    for one in plain["roles"]:
+        if one["stop"]:
+            one["stop"]["operations"] = "some"
+    return plain
+
+
+def test_the_steps_come_in_the_published_order_with_the_published_headlines() -> None:
+    made = insert_benchmark({"clients": 2, "rows": 1000})
+    assert list(made) == [
+        *("l.i0", "l.x", "l.i1", "l.i2", "cleanup"),
+        *("qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000"),
+    ]
+    assert [step.ordinal for step in made.values()] == list(range(1, 12))
+    ips = Headline(metric="ips", role="insert", count="rows")
+    qps = Headline(metric="qps", role="query", count="operations")
+    assert [made[name].headline for name in ("l.i0", "l.i1", "l.i2")] == [ips] * 3
+    assert all(step.headline == qps for name, step in made.items() if name[0] == "q")
+    assert made["l.x"].headline == Headline(metric="ips", role="index", count="rows", work=2200)
+    assert made["cleanup"].headline is None
+    assert [name for name, step in made.items() if not step.measured] == ["cleanup"]
+    assert made["qr500"].sla == Sla(role="insert", rows_per_s=1000)
+    assert made["l.i1"].sla is None
+
+
+def test_the_tables_are_the_published_ones() -> None:
+    made = insert_benchmark({"clients": 2})
+    setup = made["l.i0"].setup
+    assert [one.split()[0] for one in setup] == ["DROP", "CREATE", "ALTER"] * 2
+    assert setup[2] == "ALTER SEQUENCE pi1_transactionid_seq CACHE 1000"
+    assert " ".join(setup[4].split()) == (
+        "CREATE TABLE pi2 ( transactionid bigserial PRIMARY KEY, "
+        "dateandtime timestamp without time zone, cashregisterid int NOT NULL, "
+        "customerid int NOT NULL, productid int NOT NULL, price int NOT NULL, data varchar(4000) )"
+    )
+    assert all(step.setup == () for name, step in made.items() if name != "l.i0")
+    assert made["qp1000"].tables == ("pi1", "pi2")
+
+
+def test_the_sql_is_the_published_one() -> None:
+    made = insert_benchmark()
+    columns = "(dateandtime,cashregisterid,customerid,productid,price,data)"
+    row = "(<now>,<cashregister>,<customer>,<product>,<price>,<data>)"
+    for name, rows in {"l.i0": 100, "l.x": 100, "l.i1": 50, "l.i2": 5, "qr100": 50}.items():
+        assert sql(made[name], "insert") == f"INSERT INTO <pi> {columns} VALUES [{rows}× {row}]"
+    assert sql(made["l.i2"], "delete") == (
+        "DELETE FROM <pi> WHERE transactionid IN (SELECT transactionid FROM <pi> "
+        "WHERE transactionid >= <cursor tail> ORDER BY transactionid ASC LIMIT 5)"
+    )
+    assert sql(made["qr100"], "market") == (
+        "SELECT productid,customerid,price FROM <pi> WHERE productid >= <from_product> "
+        "ORDER BY productid,customerid,price LIMIT 10"
+    )
+    assert sql(made["qr100"], "register") == (
+        "SELECT cashregisterid,customerid,price FROM <pi> "
+        "WHERE cashregisterid > <from_cashregister> "
+        "ORDER BY cashregisterid,customerid,price LIMIT 10"
+    )
+    assert sql(made["qr100"], "pdc") == (
+        "SELECT price,dateandtime,customerid FROM <pi> WHERE price >= <from_price> "
+        "ORDER BY price,dateandtime,customerid LIMIT 10"
+    )
+    assert sql(made["qp100"], "points") == (
+        "SELECT transactionid, productid, data FROM <pi> WHERE transactionid IN ([10× <key>])"
+    )
+
+
+def test_writes_are_literals_and_queries_are_prepared_by_sql() -> None:
+    made = insert_benchmark()
+    protocols = {
+        one["name"]: (one["protocol"], one["types"])
+        for name in ("l.x", "qr100", "qp100")
+        for one in made[name].job["statements"]
+    }
+    assert protocols["insert"] == ("simple", [])
+    assert protocols["delete"] == ("simple", [])
+    assert {protocols[name] == ("execute", ["int"]) for name in ("market", "register", "pdc")} == {
+        True
+    }
+    assert protocols["points"] == ("execute", ["bigint"] * 10)
+    assert protocols["create_pdc"] == ("simple", [])
+
+
+def test_l_x_inserts_one_statement_and_creates_three_indexes() -> None:
+    for clients in (1, 2, 7, 300):
+        step = insert_benchmark({"clients": clients})["l.x"]
+        assert role(step, "index")["stop"] == {"operations": 1}
+        assert step.headline is not None
+        assert step.headline.work == clients * (1_000_000 + 100)
+    (program,) = step.job["programs"]
+    names = [step.job["statements"][number]["name"] for _, number in program["code"]]
+    assert names == ["insert", "create_market", "create_register", "create_pdc"]
+    assert sql(step, "create_market") == (
+        "CREATE INDEX <pi>_marketsegment ON <pi> (productid,customerid,price)"
+    )
+    assert step.roles == {"index": "other"}
+
+
+def test_sizes_follow_the_published_proportion_or_are_given() -> None:
+    made = insert_benchmark({"rows": 30_000_000})
+    assert role(made["l.i0"], "insert")["stop"]["operations"] * 100 == 30_000_000
+    assert role(made["l.i1"], "insert")["stop"]["operations"] * 50 == 40_000_000
+    assert role(made["l.i2"], "insert")["stop"]["operations"] * 5 == 10_000_000
+    made = insert_benchmark({"rows_i1": 1001, "rows_i2": 6})
+    assert role(made["l.i1"], "insert")["stop"] == {"operations": 21}
+    assert role(made["l.i2"], "insert")["stop"] == {"operations": 2}
+
+
+@pytest.mark.parametrize(("rate", "per_s", "operations"), [(100, 2.0, 3600), (1000, 20.0, 36_000)])
+def test_read_write_steps_have_a_burst_a_tied_delete_and_closed_queries(
+    rate: int, per_s: float, operations: int
+) -> None:
+    step = insert_benchmark({"clients": 3})[f"qr{rate}"]
+    assert [one["name"] for one in step.job["roles"]] == ["insert", "delete", "query"]
+    assert {one["per"] for one in step.job["roles"]} == {"client"}
+    assert {one["connections"] for one in step.job["roles"]} == {1}
+    assert {one["table"]["by"] for one in step.job["roles"]} == {"own"}
+    insert = role(step, "insert")
+    assert insert["pace"] == {"kind": "rate", "arrivals": "burst", "per_s": per_s}
+    assert insert["stop"] == {"operations": operations}
+    assert role(step, "delete")["pace"] == {"kind": "tied", "to": "insert", "lead": 8}
+    assert role(step, "query")["pace"] == {"kind": "closed"}
+    assert [one["weight"] for one in role(step, "query")["choose"]] == [1, 1, 1]
+    assert step.job["stop"]["roles"] == ["insert"]
+    assert step.nominal_s == 1800
+    assert step.roles == {"insert": "insert", "delete": "delete", "query": "query"}
+
+
+def test_a_rate_below_the_rows_per_commit_makes_smaller_statements() -> None:
+    """The published client reduces rows per commit to the rate: one statement a second."""
+    step = insert_benchmark({"rates": [10], "seconds": 60})["qp10"]
+    assert sql(step, "insert").startswith("INSERT INTO <pi>")
+    assert {one["rows"] for one in step.job["statements"]} == {10}
+    assert role(step, "insert")["pace"]["per_s"] == 1.0
+    assert role(step, "insert")["stop"] == {"operations": 60}
+    assert step.job["cursors"][0]["advance"] == 10
+
+
+def test_the_tail_is_read_again_after_1000_deletes_and_the_head_after_100_queries() -> None:
+    """A cursor is read before operation n when *more than* resync_every have gone since."""
+    tail, head = insert_benchmark()["qp100"].job["cursors"]
+    assert (tail["name"], tail["advance"], tail["resync_every"]) == ("tail", 50, 1000)
+    assert (head["name"], head["advance"], head["resync_every"]) == ("head", 0, 99)
+    names = [one["name"] for one in insert_benchmark()["qp100"].job["statements"]]
+    assert (names[tail["on"]], names[head["on"]]) == ("delete", "points")
+    readings = [n for n in range(301) if n % (head["resync_every"] + 1) == 0]
+    assert readings == [0, 100, 200, 300]
+    (only,) = insert_benchmark()["qr100"].job["cursors"]
+    assert only["name"] == "tail"
+
+
+def test_the_values_are_the_published_ones() -> None:
+    values = {one["name"]: one for one in insert_benchmark()["qp100"].job["values"]}
+    assert values["cashregister"]["uniform"] == [0, 999]
+    assert values["customer"]["uniform"] == [0, 99_999]
+    assert values["product"]["uniform"] == [0, 9_999]
+    assert (values["price"]["uniform"], values["price"]["format"]) == ([0, 499], "decimal2")
+    assert values["data"]["text"] == {"fill": "a", "length": [10, 20], "random": 0.375}
+    assert (values["now"]["per"], values["now"]["clock"]) == ("statement", "second")
+    assert values["key"]["uniform"] == [{"cursor": 0, "plus": 0}, {"cursor": 1, "plus": -1}]
+    assert {one["per"] for name, one in values.items() if name != "now"} == {"item"}
+
+
+@pytest.mark.parametrize(
+    ("clients", "rows", "wait_s"), [(1, 50_000_000, 110), (4, 200_000_000, 860), (12, 10**8, 1200)]
+)
+def test_the_wait_is_the_published_one(clients: int, rows: int, wait_s: float) -> None:
+    step = insert_benchmark({"clients": clients, "rows": rows})["cleanup"]
+    assert (step.pad_to_s, step.expected_s) == (wait_s, wait_s)
+    assert insert_benchmark({"wait_s": 2})["cleanup"].pad_to_s == 2
+
+
+def test_cleanup_vacuums_all_tables_at_once_and_then_checkpoints() -> None:
+    step = insert_benchmark({"clients": 3})["cleanup"]
+    vacuum, checkpoint = step.job["roles"]
+    assert (vacuum["name"], vacuum["connections"], vacuum["stop"]) == (
+        "vacuum",
+        3,
+        {"operations": 3},
+    )
+    assert vacuum["table"] == {"of": "pi", "by": "by_connection"}
+    assert (checkpoint["name"], checkpoint["after"], checkpoint["table"]) == (
+        "checkpoint",
+        ["vacuum"],
+        None,
+    )
+    assert step.job["stop"]["roles"] == ["vacuum", "checkpoint"]
+    assert sql(step, "checkpoint") == "CHECKPOINT"
+    assert (step.job["trace"], step.job["capture"]) == (True, ["notices"])
+    assert step.explain == {}
+
+
+def test_index_cleanup_is_named_only_where_the_version_knows_it() -> None:
+    forms = {
+        11: "VACUUM (VERBOSE, ANALYZE) <pi>",
+        12: "VACUUM (VERBOSE, ANALYZE, INDEX_CLEANUP ON) <pi>",
+    }
+    for version, wanted in forms.items():
+        assert sql(insert_benchmark(version=version)["cleanup"], "vacuum") == wanted
+
+
+def test_selected_steps_keep_their_ordinals() -> None:
+    made = insert_benchmark(steps=["qr100", "l.i0", "l.x"])
+    assert [(step.ordinal, name) for name, step in made.items()] == [
+        (1, "l.i0"),
+        (2, "l.x"),
+        (6, "qr100"),
+    ]
+
+
+def test_the_fake_engine_takes_the_sql_of_postgres() -> None:
+    real, fake = insert_benchmark()["qr100"].job, insert_benchmark(engine="fake")["qr100"].job
+    assert (real["engine"], fake["engine"]) == ("postgres", "fake")
+    assert real["statements"] == fake["statements"]
+
+
+def test_room_on_disk_is_known_before_the_fill() -> None:
+    loaded = workload.load("insert-benchmark")
+    parameters = {"clients": 2, "rows": 1_000_000}
+    for names, per_row in {
+        ("l.i0",): 103,
+        ("l.i0", "l.x"): 206,
+        ("l.i0", "l.x", "l.i1", "l.i2"): 300,
+    }.items():
+        made = workload.expand(loaded, parameters, "postgres", steps=names)
+        guess = workload.estimate(loaded, parameters, made)
+        assert (guess.rows, guess.disk_bytes) == (2_000_000, 2_000_000 * per_row)
+        assert guess.seconds is not None
+        assert guess.seconds == sum(step.expected_s or 0 for step in made)
+
+
+def test_an_engine_that_the_workload_lacks_is_named() -> None:
+    with pytest.raises(WorkloadError, match=r"tables\.pi\.create`: no SQL for engine mysql"):
+        insert_benchmark(engine="mysql")
+    with pytest.raises(WorkloadError, match="no engine `oracle`"):
+        insert_benchmark(engine="oracle")

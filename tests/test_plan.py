@@ -1,0 +1,353 @@
+"""Plans: what is read, and the one line for what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno import plan, schedule, workload
+from dbdyno.error import PlanError
+from dbdyno.model import Plan
+
+ROOT = Path(__file__).parent.parent
+SMALL = """
+[arms.a]
+version = "17"
+
+[[workloads]]
+name = "insert-benchmark"
+"""
+FAKE = """
+[arms.a]
+engine = "fake"
+fake = { service_us = { insert = 500 }, jitter = 0.02 }
+
+[[workloads]]
+name = "insert-benchmark"
+"""
+
+
+def parse(text: str) -> Plan:
+    return plan.parse(text, Path("/plans/p.toml"))
+
+
+def complaint(text: str) -> str:
+    with pytest.raises(PlanError) as raised:
+        parse(text)
+    line = str(raised.value)
+    assert "\n" not in line
+    assert line.startswith("/plans/p.toml: ")
+    return line.removeprefix("/plans/p.toml: ")
+
+
+def test_a_small_plan_has_the_defaults() -> None:
+    made = parse(SMALL)
+    assert (made.name, made.seed, made.base, made.label) == ("p", 1, "a", None)
+    assert (made.schedule.blocks, made.schedule.interleave) == (1, "run")
+    assert made.text == SMALL
+    (arm,) = made.arms
+    assert (arm.engine, arm.version, arm.base_dir, arm.config, arm.memory) == (
+        "postgres",
+        "17",
+        None,
+        None,
+        None,
+    )
+    (use,) = made.workloads
+    assert (use.name, dict(use.parameters), use.steps) == ("insert-benchmark", {}, None)
+
+
+def test_every_key_arrives() -> None:
+    made = parse("""
+name = "n"
+label = "L"
+seed = 7
+base = "b"
+
+[arms.a]
+engine = "postgres"
+version = "9.6.24"
+config = "x10a"
+memory = "4GB"
+settings = { work_mem = "8MB", jit = false, max_connections = 50, random_page_cost = 1.1 }
+
+[arms.b]
+base_dir = "builds/mine"
+
+[[workloads]]
+name = "insert-benchmark"
+parameters = { clients = 2, rates = [100] }
+steps = ["l.i0", "l.x"]
+
+[schedule]
+blocks = 3
+interleave = "run"
+
+[server]
+data_dir = "/data"
+wal_dir = "wal"
+user = "bench"
+""")
+    assert (made.name, made.label, made.seed, made.base) == ("n", "L", 7, "b")
+    first, second = made.arms
+    assert first.settings == {
+        "work_mem": "8MB",
+        "jit": "off",
+        "max_connections": "50",
+        "random_page_cost": "1.1",
+    }
+    assert (first.memory, plan.major_version(first)) == ("4GB", 9)
+    assert (second.base_dir, plan.major_version(second)) == (Path("/plans/builds/mine"), None)
+    assert made.workloads[0].steps == ("l.i0", "l.x")
+    assert dict(made.workloads[0].parameters) == {"clients": 2, "rates": [100]}
+    assert (made.data_dir, made.wal_dir, made.server_user) == (
+        Path("/data"),
+        Path("/plans/wal"),
+        "bench",
+    )
+    assert made.schedule.blocks == 3
+
+
+def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs() -> None:
+    assert parse(FAKE).arms[0].fake == {
+        "default_us": 100,
+        "service_us": {"insert": 500},
+        "jitter": 0.02,
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (
+            "version",
+            "verison",
+            "key `arms.a.verison`: unknown key; did you mean `version`?",
+        ),
+        ('"17"', "17", 'key `arms.a.version`: must be text in quotes ("…"), not 17'),
+        (
+            '"17"',
+            '"latest"',
+            "key `arms.a.version`: 'latest' is no version; "
+            'write it as "17" (the newest) or "17.6"',
+        ),
+        (
+            'version = "17"',
+            "",
+            "key `arms.a`: needs either `version` or `base_dir`, but neither is there",
+        ),
+        (
+            'version = "17"',
+            'version = "17"\nbase_dir = "/x"',
+            "key `arms.a`: needs either `version` or `base_dir`, but both are there",
+        ),
+        (
+            'version = "17"',
+            'version = "17"\nfake = { default_us = 1 }',
+            'key `arms.a.fake`: only engine "fake" has it; remove it',
+        ),
+        (
+            'version = "17"',
+            'engine = "fake"',
+            'key `arms.a.fake`: missing; engine "fake" needs it, as { default_us = 100 }',
+        ),
+        (
+            'version = "17"',
+            'engine = "mysql"',
+            "key `arms.a.engine`: `mysql` is not supported yet; use postgres",
+        ),
+        (
+            'version = "17"',
+            'engine = "postgre"',
+            "key `arms.a.engine`: no engine `postgre`; did you mean `postgres`?",
+        ),
+        (
+            'version = "17"',
+            'version = "17"\nconfig = "x10a"\nmemory = "4 gigs"',
+            'key `arms.a.memory`: \'4 gigs\' is no size; write it as "4GB" or "512MB"',
+        ),
+        (
+            'version = "17"',
+            'version = "17"\nmemory = "4GB"',
+            "key `arms.a.memory`: sizes a preset, but there is none; add `config`",
+        ),
+        (
+            'version = "17"',
+            'version = "17"\nsettings = { work_mem = [1] }',
+            'key `arms.a.settings.work_mem`: must be text in quotes ("…") or true or false '
+            "or a whole number or a number, not [1]",
+        ),
+        (
+            "[arms.a]",
+            '[arms."a/b"]',
+            "key `arms.a/b`: 'a/b' cannot name a folder; use letters, digits, dots, underscores, "
+            "plus and minus signs, at most 64",
+        ),
+        (
+            "insert-benchmark",
+            "insert-bench",
+            "key `workloads[1]`: no workload `insert-bench`; did you mean `insert-benchmark`? "
+            "(a file of your own is named by its path, such as ./mine.toml)",
+        ),
+        (
+            "insert-benchmark",
+            "./none.toml",
+            "key `workloads[1]`: /plans/none.toml: cannot be read as a workload file: "
+            "No such file or directory",
+        ),
+    ],
+)
+def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) -> None:
+    assert complaint(SMALL.replace(old, new)) == line
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (
+            "[schedule]\nblcks = 3",
+            "key `schedule.blcks`: unknown key; did you mean `blocks`?",
+        ),
+        ("[schedule]\nblocks = 0", "key `schedule.blocks`: must be from 1 to 1000, not 0"),
+        ('[schedule]\nblocks = "3"', "key `schedule.blocks`: must be a whole number, not '3'"),
+        (
+            '[schedule]\ninterleave = "slice"',
+            'key `schedule.interleave`: "slice" is not supported yet; use "run"',
+        ),
+        (
+            '[schedule]\ninterleave = "rnu"',
+            "key `schedule.interleave`: no interleave `rnu`; did you mean `run`?",
+        ),
+        (
+            '[server]\ndata_dir = "~/data"',
+            "key `server.data_dir`: '~/data' must be an absolute path, "
+            "or one from the plan's folder",
+        ),
+        (
+            '[[workloads]]\nname = "insert-benchmark"',
+            "key `workloads[2]`: `insert-benchmark` is there twice; a plan uses each workload once",
+        ),
+        (
+            "parameters = { clinets = 2 }",
+            "key `workloads[1]`: insert-benchmark.toml: key `parameters.clinets`: no such "
+            "parameter; did you mean `clients`?",
+        ),
+        (
+            'parameters = { rows = "many" }',
+            "key `workloads[1]`: insert-benchmark.toml: key `parameters.rows`: must be a number, "
+            "not 'many'",
+        ),
+        (
+            "parameters = { rates = 100 }",
+            "key `workloads[1]`: insert-benchmark.toml: key `parameters.rates`: must be a list, "
+            "such as [100, 500]",
+        ),
+        (
+            "parameters = { rows = -5 }",
+            "key `workloads[1]`: insert-benchmark.toml: key `steps[1].roles.insert.stop.rows`: "
+            "must be above 0, but `{rows}` is -5",
+        ),
+        (
+            'steps = ["l.x", "qr100"]',
+            "key `workloads[1]`: insert-benchmark.toml: step `l.x` uses table `pi`, which step "
+            '`l.i0` creates; add "l.i0" before it',
+        ),
+        (
+            'steps = ["l.i0", "qr10"]',
+            "key `workloads[1]`: insert-benchmark.toml: no step `qr10` with these parameters; "
+            "did you mean `qr100`?",
+        ),
+        (
+            "steps = []",
+            "key `workloads[1]`: insert-benchmark.toml: no step is left; name at least one under "
+            "`steps`",
+        ),
+    ],
+)
+def test_a_wrong_schedule_server_or_use_gets_one_line(more: str, line: str) -> None:
+    assert complaint(SMALL + more) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("x = ", "not valid TOML: invalid value (at end of document)"),
+        ("[[workloads]]\nname = 'insert-benchmark'", "key `arms`: missing"),
+        ("arms = 3", "key `arms`: must be a table, not 3"),
+        ('base = "b"\n' + SMALL, "key `base`: no arm `b`; there are `a`"),
+        ('name = "a b"\n' + SMALL, None),
+        ("seed = -1\n" + SMALL, "key `seed`: must be from 0 to 9007199254740991, not -1"),
+        (
+            FAKE.replace('engine = "fake"', 'engine = "fake"\nversion = "17"'),
+            'key `arms.a.version`: engine "fake" has no server; remove it',
+        ),
+        (
+            FAKE.replace("jitter = 0.02", "stalls = [{ at = 5, for_s = 2 }]"),
+            "key `arms.a.fake.stalls[1].at`: unknown key; did you mean `at_s`?",
+        ),
+    ],
+)
+def test_a_wrong_document_gets_one_line(text: str, line: str | None) -> None:
+    found = complaint(text)
+    if line is None:
+        assert found.startswith("key `name`: 'a b' cannot name a folder")
+    else:
+        assert found == line
+
+
+def test_a_plan_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"none\.toml: cannot be read: No such file or directory"):
+        plan.load(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
+    with pytest.raises(PlanError, match="save it as UTF-8"):
+        plan.load(tmp_path / "latin.toml")
+
+
+def test_a_workload_by_path_lies_beside_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(workload.text("insert-benchmark"))
+    (tmp_path / "p.toml").write_text(SMALL.replace("insert-benchmark", "./mine.toml"))
+    assert plan.load(tmp_path / "p.toml").workloads[0].name == "./mine.toml"
+    assert workload.load("./mine.toml", tmp_path / "p.toml").name == "mine"
+    assert workload.load("./mine.toml", tmp_path).name == "mine"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.toml")), ids=lambda p: p.name)
+def test_every_plan_that_is_shipped_is_valid_and_named_for_its_file(path: Path) -> None:
+    made = plan.load(path)
+    assert made.name == path.stem
+    orders = {block.order for block in schedule.blocks(made)}
+    assert len(orders) > 1, "the seed gives every block the same order"
+
+
+def test_the_demo_is_short_and_says_so() -> None:
+    demo = plan.demo()
+    (use,) = demo.workloads
+    assert demo.label is not None
+    assert "too short" in demo.label
+    assert [arm.config for arm in demo.arms] == ["x10a", "x10b"]
+    loaded = workload.load(use.name)
+    steps = workload.expand(loaded, use.parameters, "postgres", version=17, steps=use.steps)
+    names = ["l.i0", "l.x", "l.i1", "l.i2", "cleanup", "qr100", "qp100"]
+    assert [step.name for step in steps] == names
+    guess = workload.estimate(loaded, use.parameters, steps)
+    assert guess.seconds is not None
+    assert 20 < guess.seconds < 45
+    assert len({block.order for block in schedule.blocks(demo)}) == 2
+
+
+def test_the_reference_of_plans_names_every_key() -> None:
+    reference = (ROOT / "docs" / "plan.md").read_text()
+    forms = (plan.PlanForm, plan.ArmForm, plan.WorkloadForm, plan.ScheduleForm, plan.ServerForm)
+    for form in (*forms, plan.FakeForm):
+        for key in form.model_fields:
+            assert f"`{key}`" in reference or f"{key}`" in reference, f"{form.__name__}.{key}"
+
+
+def test_the_examples_of_the_reference_are_valid() -> None:
+    reference = (ROOT / "docs" / "plan.md").read_text()
+    examples = [part.split("```")[0] for part in reference.split("```toml\n")[1:]]
+    whole = [example for example in examples if "[[workloads]]" in example]
+    assert len(whole) >= 2
+    for example in whole:
+        plan.parse(example, ROOT / "docs" / "plan.toml")

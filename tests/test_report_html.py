@@ -1,0 +1,160 @@
+"""The HTML report: one file, no network, under 5 MB, and drawn without an error by a browser."""
+
+from __future__ import annotations
+
+import html as entities
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from comparison_builder import comparison
+from dbdyno.report import html, page
+from dbdyno.report.view import Page
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def shown() -> Page:
+    return page.make(comparison(blocks=3))
+
+
+@pytest.fixture(scope="module")
+def text(shown: Page) -> str:
+    return html.render(shown)
+
+
+class Reader(HTMLParser):
+    """Collects ids, references, tags that are open, and the cells of each table."""
+
+    VOID = frozenset({"meta", "link", "br", "img", "input", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: Counter[str] = Counter()
+        self.references: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids[value] += 1
+            if name in ("href", "src", "aria-labelledby") and value:
+                self.references.append((name, value))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def test_the_page_is_under_5_mb(text: str) -> None:
+    assert len(text.encode()) < html.BYTES_MAX
+
+
+def test_every_chart_of_the_page_has_one_place_and_one_specification(text: str) -> None:
+    places = re.findall(r'data-chart="([^"]+)"', text)
+    found = re.search(r'<script type="application/json" id="specs">(.*?)</script>', text, re.S)
+    assert found is not None
+    assert sorted(json.loads(found.group(1))) == sorted(places)
+    assert len(places) == 69
+
+
+def test_tags_are_closed_ids_are_unique_and_references_lead_somewhere(text: str) -> None:
+    reader = Reader()
+    reader.feed(text)
+    assert reader.wrong == [] and reader.open == []
+    assert [name for name, count in reader.ids.items() if count > 1] == []
+    for name, value in reader.references:
+        if name == "aria-labelledby":
+            assert value in reader.ids
+        elif value.startswith("#"):
+            assert value[1:] in reader.ids
+        else:
+            assert value == "data:,"  # nothing is fetched
+
+
+def test_no_network_is_allowed_by_the_page_itself(text: str) -> None:
+    assert "default-src 'none'" in text
+
+
+def test_words_from_outside_are_never_markup(shown: Page) -> None:
+    evil = "</script><script>alert(1)</script><b>&"
+    charts = tuple(
+        replace(one, sections=(replace(one.sections[0], title=evil),)) for one in shown.workloads
+    )
+    made = html.render(replace(shown, title=evil, warnings=(evil,), workloads=charts))
+    assert "<script>alert(1)" not in made
+    assert entities.escape(evil) in made
+
+
+def test_json_in_a_script_cannot_end_it() -> None:
+    assert "<" not in html.embed({"a": "</script>"})
+    assert json.loads(html.embed({"a": "</script>\u2028"})) == {"a": "</script>\u2028"}
+
+
+def test_more_arms_and_blocks_get_fewer_points_each_and_the_page_stays_small(shown: Page) -> None:
+    def points(text: str) -> int:
+        found = re.search(r'id="specs">(.*?)</script>', text, re.S)
+        assert found is not None
+        values = json.loads(found.group(1))["insert-benchmark-06-qr100-query-rate"]["data"][
+            "values"
+        ]
+        return sum(len(one["x"]) for one in values if (one["what"], one["arm"]) == ("line", "pg17"))
+
+    arms = ["pg17", "pg18", "pg18-a", "pg18-b", "pg18-c"]
+    made = html.render(page.make(comparison(blocks=4, arms=arms)))
+    assert len(made.encode()) < html.BYTES_MAX
+    assert html.POINTS_MIN < points(made) < points(html.render(shown)) <= 2_000
+
+
+def test_a_page_without_steps_is_a_page_too(shown: Page) -> None:
+    assert "<main" in html.render(replace(shown, workloads=(), differences=None, warnings=()))
+
+
+def browser() -> str:
+    """A Chromium, or the test is skipped."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no Chromium on this machine: the page is not opened in a browser")
+    return found
+
+
+def test_a_browser_draws_every_chart_without_an_error(text: str, tmp_path: Path) -> None:
+    program = browser()
+    path = tmp_path / "report.html"
+    path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [
+            program,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--virtual-time-budget=120000",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--dump-dom",
+            path.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert console == []
+    assert 'data-charts="69"' in done.stdout
+    assert done.stdout.count("<canvas") == 69
+    row = re.search(r"<tr>\s*<th[^>]*>(?:<[^>]*>)*pg18</th>(.*?)</tr>", done.stdout, re.S)
+    assert row is not None
+    cells = re.findall(r'<td class="t-(\w+)"[^>]*>([^<]*)<', row.group(1))
+    assert ("gray", "41,374") in cells

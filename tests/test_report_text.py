@@ -1,0 +1,144 @@
+"""The report in a terminal and as Markdown: the same numbers, in shapes that fit."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from comparison_builder import comparison
+from dbdyno.report import markdown, page, terminal
+from dbdyno.report.layout import fitting, total, transposed
+from dbdyno.report.view import Page
+
+
+@pytest.fixture(scope="module")
+def shown() -> Page:
+    return page.make(comparison(blocks=3))
+
+
+def printed(shown: Page, *, width: int = 80, full: bool = False, color: bool = False) -> str:
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="truecolor" if color else None,
+    )
+    terminal.print_page(shown, console, full=full)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 132])
+@pytest.mark.parametrize("full", [False, True])
+def test_no_line_is_wider_than_the_terminal(shown: Page, width: int, full: bool) -> None:
+    widths = [cell_len(line) for line in printed(shown, width=width, full=full).splitlines()]
+    assert max(widths) <= width
+
+
+def test_eight_arms_fit_80_columns_too() -> None:
+    made = page.make(comparison(blocks=2, arms=[f"pg18.{minor}-x10b" for minor in range(8)]))
+    assert max(cell_len(line) for line in printed(made).splitlines()) <= 80
+
+
+def test_the_default_is_headline_warnings_and_the_three_tables(shown: Page) -> None:
+    text = printed(shown)
+    for words in (
+        "pg18 against pg17",
+        "Warnings",
+        "Throughput",
+        "Throughput relative to pg17",
+        "Background insert rate",
+    ):
+        assert words in text
+    assert "Published metrics" not in text
+    assert "How to repeat" not in text
+
+
+def test_full_has_every_step_the_machine_and_how_to_repeat(shown: Page) -> None:
+    text = printed(shown, full=True)
+    for words in ("Published metrics", "Response time", "Cost of a query, by owner", "Measured on"):
+        assert words in text
+    assert "setting io_method, pg18: worker" in text
+    assert "dyno run insert-pg17-pg18.toml" in text
+
+
+def test_numbers_of_a_column_end_at_the_same_place_whatever_marks_follow(shown: Page) -> None:
+    lines = printed(shown).splitlines()
+    rows = [line for line in lines[: lines.index("Throughput relative to pg17")] if line]
+    ends = {
+        line.rstrip("†‡").rstrip().__len__()
+        for line in rows
+        if line.startswith(("l.", "qr", "qp")) and line.count(",") == 2
+    }
+    assert len(ends) == 1
+
+
+def test_colours_are_those_published_and_absent_where_there_is_no_colour(shown: Page) -> None:
+    assert "48;2;255;154;154" in printed(shown, color=True)  # ff9a9a
+    assert "\x1b" not in printed(shown)
+
+
+def test_a_lower_ratio_has_an_arrow_where_there_is_no_colour(shown: Page) -> None:
+    line = next(line for line in printed(shown).splitlines() if "0.92–0.93" in line)
+    assert line.split() == ["l.i2", "1.00", "0.93", "▼", "0.92–0.93"]
+
+
+def test_words_in_square_brackets_are_printed_as_they_are(shown: Page) -> None:
+    odd = replace(shown, title="a [bold]title[/bold]", warnings=("[red]no markup[/red]",))
+    text = printed(odd)
+    assert "a [bold]title[/bold]" in text
+    assert "[red]no markup[/red]" in text
+
+
+def test_a_table_on_its_side_and_back_is_itself(shown: Page) -> None:
+    table = shown.workloads[0].summary[0]
+    again = transposed(transposed(table))
+    cells = [[cell.text for cell in row.cells[1:]] for row in table.rows]
+    assert [[cell.text for cell in row.cells[1:]] for row in again.rows] == cells
+    assert [column.group for column in again.columns[1:]] == [
+        column.group for column in table.columns[1:]
+    ]
+
+
+def test_a_table_in_pieces_has_every_column_once(shown: Page) -> None:
+    table = shown.workloads[0].sections[4].metrics[1]
+    cut = fitting(table, 60)
+    assert len(cut) > 1
+    assert all(total(one) <= 60 for one in cut)
+    assert sum(len(one.columns) - 1 for one in cut) == len(table.columns) - 1
+
+
+def test_markdown_tables_have_as_many_cells_in_every_row(shown: Page) -> None:
+    text = markdown.render(shown)
+    blocks: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.startswith("|"):
+            blocks[-1].append(line)
+        elif blocks[-1]:
+            blocks.append([])
+    tables = [block for block in blocks if block]
+    assert len(tables) > 40
+    for block in tables:
+        assert len({line.replace("\\|", "").count("|") for line in block}) == 1
+        assert set(block[1]) <= set("|:- ")
+
+
+def test_markdown_has_the_same_numbers_as_the_page(shown: Page) -> None:
+    text = markdown.render(shown)
+    assert "0.93 ▼ (0.92–0.93)" in text
+    assert "41,374†" in text
+    assert "- pg18, qp1000, block 2 failed: the server ended" in text
+
+
+def test_markdown_means_nothing_but_the_words(shown: Page) -> None:
+    odd = replace(shown, warnings=("a*b* <script> | `x`\nnext",))
+    assert "- a\\*b\\* &lt;script&gt; \\| \\`x\\` next" in markdown.render(odd)
+
+
+def test_a_plan_with_fences_stays_in_its_fence(shown: Page) -> None:
+    odd = replace(shown, repeat=replace(shown.repeat, plan_text="a\n```\nb"))
+    assert "\n````toml\na\n```\nb\n````" in markdown.render(odd)

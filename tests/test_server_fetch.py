@@ -1,0 +1,233 @@
+"""Builds that are here, builds that are brought, and the programs that bring them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dbdyno import binary
+from dbdyno.error import GeneratorError, PlanError, ServerError
+from dbdyno.host.fake import KEYS as sampler_keys
+from dbdyno.model import Arm
+from dbdyno.server import fake, fetch, provide
+from dbdyno.server.account import Account, blocked_at, choose
+from server_place import a_place
+
+SELF = Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
+
+
+def a_tree(base_dir: Path, says: str = "postgres (PostgreSQL) 17.6") -> Path:
+    """A folder that looks like a PostgreSQL whose version is `says`."""
+    (base_dir / "bin").mkdir(parents=True)
+    for name in ("postgres", "initdb"):
+        (base_dir / "bin" / name).write_text(f"#!/bin/sh\necho '{says}'\n")
+        (base_dir / "bin" / name).chmod(0o755)
+    return base_dir
+
+
+def a_fetcher(folder: Path, answer: str, status: int = 0) -> Path:
+    """A dyno-fetch that notes its arguments, says `answer` and makes no tree."""
+    program = folder / "fetcher"
+    program.write_text(f'#!/bin/sh\necho "$@" > {folder}/asked\n{answer}\nexit {status}\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "number"),
+    [
+        ("postgres (PostgreSQL) 17.6", "17.6", 170006),
+        ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "15.18", 150018),
+        ("postgres (PostgreSQL) 9.6.24", "9.6.24", 90624),
+        ("postgres (PostgreSQL) 19devel", "19devel", 190000),
+        ("postgres (PostgreSQL) 18beta1", "18beta1", 180000),
+    ],
+)
+def test_versions_and_numbers_are_the_servers_own(
+    tmp_path: Path, line: str, version: str, number: int
+):
+    build = fetch.inspect(a_tree(tmp_path / "b", line), "x", SELF)
+    assert (build.version, build.version_num) == (version, number)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("17", "17.10"), ("17.6", "17.6"), ("9.6", "9.6.24"), ("18", "18.1.0"), ("18.1", "18.1.0")],
+)
+def test_a_version_in_the_cache_is_found_without_going_online(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, found: str
+):
+    monkeypatch.setenv("DYNO_FETCH", str(a_fetcher(tmp_path, "", status=1)))
+    for version in ("17.6", "17.10", "9.6.24", "18.1.0"):
+        a_tree(tmp_path / "postgres" / version)
+    assert fetch.fetch("postgres", wanted, tmp_path) == tmp_path / "postgres" / found
+    assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize("wanted", ["17.1", "1", "16", "17.6.1"])
+def test_a_version_that_only_looks_alike_is_not_taken(tmp_path: Path, wanted: str):
+    a_tree(tmp_path / "postgres" / "17.10")
+    (tmp_path / "postgres" / "16.2" / "bin").mkdir(parents=True)  # broken off: no program in it
+    assert fetch.cached("postgres", wanted, tmp_path) is None
+
+
+def test_what_is_missing_is_fetched_and_open_to_the_servers_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    tree = a_tree(tmp_path / "postgres" / "16.4")
+    (tree / "bin" / "initdb").unlink()  # not in the cache yet
+    (tree / "share").mkdir(mode=0o700)
+    (tree / "share" / "postgres.bki").touch(mode=0o600)
+    answer = f'echo \'{{"version": "16.4.0", "path": "{tree}", "cached": false}}\''
+    monkeypatch.setenv("DYNO_FETCH", str(a_fetcher(tmp_path, answer)))
+    assert fetch.fetch("postgres", "16.4", tmp_path) == tree
+    assert (tmp_path / "asked").read_text() == f"postgres 16.4 --into {tmp_path} --json\n"
+    assert (tree / "share").stat().st_mode & 0o777 == 0o755
+    assert (tree / "share" / "postgres.bki").stat().st_mode & 0o777 == 0o644
+    assert (tree / "bin" / "postgres").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_failed_fetch_is_one_line_with_what_the_fetcher_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fetcher = a_fetcher(tmp_path, "echo 'no such version\nin the index' >&2", status=1)
+    monkeypatch.setenv("DYNO_FETCH", str(fetcher))
+    with pytest.raises(ServerError) as caught:
+        fetch.fetch("postgres", "17.99", tmp_path)
+    assert str(caught.value) == "postgres 17.99 cannot be fetched: no such version in the index"
+
+
+def test_the_newest_is_asked_for_online_when_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    tree = a_tree(tmp_path / "postgres" / "17.6")
+    answer = f'echo \'{{"version": "17.6.0", "path": "{tree}", "cached": true}}\''
+    monkeypatch.setenv("DYNO_FETCH", str(a_fetcher(tmp_path, answer)))
+    assert fetch.fetch("postgres", "17", tmp_path, newest=True) == tree
+    assert (tmp_path / "asked").read_text().startswith("postgres 17 ")
+
+
+@pytest.mark.parametrize("version", ["", "latest", "17.x", "8.4", "99", "17.6; rm -rf /", "../17"])
+def test_what_is_no_version_is_refused_before_anything_is_asked(tmp_path: Path, version: str):
+    with pytest.raises(ServerError, match="there is no PostgreSQL"):
+        fetch.fetch("postgres", version, tmp_path)
+
+
+def test_an_engine_without_prebuilt_servers_is_refused(tmp_path: Path):
+    with pytest.raises(ServerError, match="no prebuilt `mysql`"):
+        fetch.fetch("mysql", "9.7", tmp_path)
+
+
+def test_a_folder_without_a_server_is_named_with_the_plans_key(tmp_path: Path):
+    arm = Arm(name="mine", engine="postgres", base_dir=tmp_path)
+    with pytest.raises(ServerError, match=r"^arms.mine.base_dir: .*has no bin/postgres"):
+        fetch.locate(arm, account=SELF)
+
+
+def test_a_program_that_says_no_version_is_refused(tmp_path: Path):
+    with pytest.raises(ServerError, match="says no version: hello"):
+        fetch.inspect(a_tree(tmp_path / "b", "hello"), "x", SELF)
+
+
+def test_a_moved_tree_gets_its_own_libraries(tmp_path: Path):
+    tree = a_tree(tmp_path / "b")
+    missing = 'echo "error while loading shared libraries: libpq.so.5" >&2; exit 127'
+    version = "echo 'postgres (PostgreSQL) 17.6'"
+    script = f'#!/bin/sh\nif [ -z "$LD_LIBRARY_PATH" ]; then {missing}; fi\n{version}\n'
+    (tree / "bin" / "postgres").write_text(script)
+    build = fetch.inspect(tree, "x", SELF)
+    assert build.version == "17.6"
+    assert build.environment == {"LD_LIBRARY_PATH": str(tree / "lib")}
+
+
+def test_a_build_closed_to_the_servers_account_is_named(tmp_path: Path):
+    account = choose("postgres")
+    if not account.other:
+        pytest.skip("dyno runs as the servers' account here")
+    tree = a_tree(tmp_path / "closed" / "b")
+    (tmp_path / "closed").chmod(0o700)
+    with pytest.raises(ServerError, match="cannot enter `"):
+        fetch.inspect(tree, "x", account)
+    assert blocked_at(tree, account) is not None
+
+
+def test_installed_lists_what_works(tmp_path: Path):
+    with a_place() as place:
+        a_tree(place.cache_root / "postgres" / "17.6")
+        (place.cache_root / "postgres" / "18.0").mkdir()
+        (place.cache_root / "postgres" / ".lock").touch()
+        (base,) = fetch.installed(place.cache_root, root=tmp_path)
+        assert base.version == "17.6"
+        lines = fetch.listing(place.cache_root)
+        assert f"postgres 17.6  {base.base_dir}" in lines
+
+
+def test_an_override_decides_which_program_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    program = a_fetcher(tmp_path, "")
+    monkeypatch.setenv("DYNO_LOADGEN", str(program))
+    assert binary.find("dyno-loadgen") == program
+    monkeypatch.setenv("DYNO_LOADGEN", str(tmp_path / "none"))
+    with pytest.raises(GeneratorError, match="`DYNO_LOADGEN` names"):
+        binary.find("dyno-loadgen")
+
+
+def test_a_missing_program_says_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("DYNO_FETCH", raising=False)
+    monkeypatch.setattr(binary.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(binary, "__file__", str(tmp_path / "lib/python3/site-packages/dbdyno/b.py"))
+    with pytest.raises(ServerError) as caught:
+        binary.find("dyno-fetch")
+    assert f"`{tmp_path}/dyno-fetch`" in str(caught.value)
+    assert f"`{tmp_path}/bin/dyno-fetch`" in str(caught.value)
+
+
+def test_the_path_is_never_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "path").mkdir()
+    a_fetcher(tmp_path / "path", "").rename(tmp_path / "path" / "dyno-fetch")
+    monkeypatch.delenv("DYNO_FETCH", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(binary.sysconfig, "get_path", lambda _: str(tmp_path / "scripts"))
+    monkeypatch.setattr(binary, "__file__", str(tmp_path / "dbdyno" / "binary.py"))
+    with pytest.raises(ServerError, match="is not installed"):
+        binary.find("dyno-fetch")
+
+
+def test_a_fake_takes_everything_and_says_what_is_planted():
+    arm = Arm(name="f", engine="fake", fake={"default_us": 50, "server_cpu_us": {"q": 40.0}})
+    with a_place() as place:
+        server = provide(arm, place=place)
+        server.check()
+        server.prepare()
+        server.start()
+        server.create_database("ib")
+        assert server.execute("CREATE TABLE t (a int)") == []
+        assert (server.address(), server.processes(), server.failure()) == (None, {}, None)
+        assert server.job_fake == {
+            "service_us": {},
+            "default_us": 50,
+            "jitter": 0.0,
+            "rows": {},
+            "stalls": [],
+            "errors": [],
+            "lost_at_s": None,
+            "cursor": {},
+        }
+        assert server.facts()["engine"] == "fake"
+        server.stop()
+        server.remove()
+
+
+def test_a_fakes_keys_are_those_of_the_fake_sampler():
+    assert sampler_keys == fake.SAMPLER_KEYS
+
+
+def test_a_fake_with_an_unknown_key_is_refused():
+    arm = Arm(name="f", engine="fake", fake={"servcie_us": {}})
+    with a_place() as place, pytest.raises(PlanError, match=r"arms.f.fake.servcie_us: unknown key"):
+        provide(arm, place=place)

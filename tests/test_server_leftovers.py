@@ -1,0 +1,212 @@
+"""What a killed lab left behind is found and ended, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dbdyno.server import Place, leftovers, process
+from server_place import a_place, builds
+
+ROOT = Path(__file__).parents[1]
+WAIT_S = 20.0
+LAB = """
+import dataclasses, os, signal, sys
+from pathlib import Path
+from dbdyno.model import Arm
+from dbdyno.server import Place, leftovers, provide, shared_memory
+from dbdyno.server.account import choose
+base, base_dir, how = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+place = Place(data_root=base / "data", run_root=base / "run", cache_root=base / "cache",
+              log_dir=base / "log", account=choose("postgres"))
+server = provide(Arm(name="a", engine="postgres", base_dir=base_dir, config="x10a", memory="256MB"),
+                 place=place)
+server.prepare()
+server.start()
+print(server.postmaster_pid, *shared_memory.mapped_by(server.postmaster_pid), flush=True)
+if how == "before its id was written down":
+    leftovers.register(
+        "server a", folder=base / "data/a", programs=base_dir, run_root=place.run_root
+    )
+if how == "postmaster first":
+    os.kill(server.postmaster_pid, signal.SIGKILL)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with a_place() as made:
+        yield made
+
+
+def until(true: Callable[[], object]) -> bool:
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def a_killed_lab(place: Place, how: str) -> tuple[int, list[Path]]:
+    """Runs a lab that starts a server and is killed.
+
+    Returns the postmaster's process id and the files of its shared memory.
+    """
+    command = [sys.executable, "-c", LAB, str(place.data_root.parent), str(builds()[-1]), how]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    pid, *mapped = done.stdout.split()
+    assert mapped
+    return int(pid), [Path(path) for path in mapped]
+
+
+def working(place: Place) -> list[int]:
+    return process.working_in(place.data_root)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("how", ["running", "before its id was written down"])
+def test_a_killed_labs_server_is_ended_at_the_next_start(place: Place, how: str):
+    pid, mapped = a_killed_lab(place, how)
+    assert process.start_ticks(pid) is not None, "a server outlives its lab"
+    ended = leftovers.end_leftovers(place.run_root)
+    assert f"server a (process {pid})" in ended
+    assert working(place) == []
+    assert not any(path.exists() for path in mapped)
+    assert leftovers.end_leftovers(place.run_root) == []
+
+
+@pytest.mark.live
+def test_its_data_folder_is_free_again(place: Place):
+    from dbdyno.model import Arm
+    from dbdyno.server import provide
+
+    a_killed_lab(place, "running")
+    leftovers.end_leftovers(place.run_root)
+    arm = Arm(name="a", engine="postgres", base_dir=builds()[-1])
+    server = provide(arm, place=place)
+    server.prepare()
+    server.remove()
+    assert not list(place.data_root.iterdir())
+
+
+@pytest.mark.live
+def test_what_a_killed_postmaster_left_is_freed(place: Place):
+    pid, mapped = a_killed_lab(place, "postmaster first")
+    assert all(path.exists() for path in mapped)
+    assert str(pid) in creators_of_segments()
+    leftovers.end_leftovers(place.run_root)
+    assert until(lambda: working(place) == [])
+    assert not any(path.exists() for path in mapped)
+    assert str(pid) not in creators_of_segments()
+
+
+def creators_of_segments() -> list[str]:
+    lines = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    return [line.split()[4] for line in lines]
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    child = subprocess.Popen(["sleep", "300"])
+    yield child
+    child.kill()
+    child.wait()
+
+
+def claim(path: Path, **changes: object) -> None:
+    """Changes an entry of the register, as if another lab had written it."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_generator_of_a_dead_lab_is_ended(tmp_path: Path, sleeper: subprocess.Popen[bytes]):
+    path = leftovers.register("dyno-loadgen", pid=sleeper.pid, run_root=tmp_path)
+    claim(path, lab_ticks=1)
+    assert leftovers.end_leftovers(tmp_path) == [f"dyno-loadgen (process {sleeper.pid})"]
+    assert sleeper.wait(5) == -signal.SIGTERM
+    assert not path.exists()
+
+
+def test_what_a_living_lab_started_is_left_alone(tmp_path: Path, sleeper: subprocess.Popen[bytes]):
+    path = leftovers.register("dyno-loadgen", pid=sleeper.pid, run_root=tmp_path)
+    assert leftovers.end_leftovers(tmp_path) == []
+    assert sleeper.poll() is None
+    assert path.exists()
+    leftovers.unregister(path)
+    assert not path.exists()
+
+
+def test_another_process_with_the_same_id_is_left_alone(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+):
+    path = leftovers.register("dyno-loadgen", pid=sleeper.pid, run_root=tmp_path)
+    claim(path, lab_ticks=1, ticks=7)
+    assert leftovers.end_leftovers(tmp_path) == []
+    assert sleeper.poll() is None
+
+
+def test_ids_of_an_earlier_boot_say_nothing(tmp_path: Path, sleeper: subprocess.Popen[bytes]):
+    path = leftovers.register("dyno-loadgen", pid=sleeper.pid, run_root=tmp_path)
+    claim(path, lab_ticks=1, boot_id="another")
+    assert leftovers.end_leftovers(tmp_path) == []
+    assert sleeper.poll() is None
+    assert not path.exists()
+
+
+def test_a_strangers_program_in_a_servers_folder_is_left_alone(tmp_path: Path):
+    (tmp_path / "data").mkdir()
+    with subprocess.Popen(["sleep", "300"], cwd=tmp_path / "data") as stranger:
+        try:
+            path = leftovers.register(
+                "server a",
+                folder=tmp_path / "data",
+                programs=tmp_path / "programs",
+                run_root=tmp_path,
+            )
+            claim(path, lab_ticks=1)
+            assert leftovers.end_leftovers(tmp_path) == []
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+
+
+def test_what_is_no_entry_is_cleared_away(tmp_path: Path):
+    (tmp_path / "started").mkdir()
+    (tmp_path / "started" / "server-a.json").write_text('{"what": ')
+    assert leftovers.end_leftovers(tmp_path) == []
+    assert list((tmp_path / "started").iterdir()) == []
+
+
+def test_a_process_that_heeds_no_signal_is_killed(tmp_path: Path):
+    script = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
+    command = [sys.executable, "-c", script + "; time.sleep(300)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as stubborn:
+        assert stubborn.stdout is not None
+        stubborn.stdout.readline()
+        ticks = process.start_ticks(stubborn.pid)
+        assert ticks is not None
+        assert process.end(stubborn.pid, ticks, [(signal.SIGTERM, 0.1), (signal.SIGKILL, 5.0)])
+        assert stubborn.wait(5) == -signal.SIGKILL
+
+
+def test_a_process_name_may_hold_anything(tmp_path: Path):
+    program = tmp_path / "a) S 1 (b c"
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([program, "300"]) as child:
+        try:
+            assert process.stat(child.pid)[process.PARENT] == str(os.getpid())
+            assert child.pid in process.children_by_scan(os.getpid())
+        finally:
+            child.kill()

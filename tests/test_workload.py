@@ -1,0 +1,394 @@
+"""Workload files: arithmetic, SQL in pieces, and the jobs that they become."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno import workload
+from dbdyno.error import WorkloadError
+from dbdyno.model import Step
+from dbdyno.workload import form
+from dbdyno.workload.expression import ExpressionError, evaluate, fill_in, resolve
+from workload_reader import role, sql
+
+ROOT = Path(__file__).parent.parent
+SMALL = """
+[parameters]
+clients = 1
+n = 10
+
+[tables.t]
+create = "CREATE TABLE {t} (a int)"
+
+[values]
+a = { uniform = [1, "{n}"] }
+
+[statements]
+put = "INSERT INTO {t} VALUES [[{n}: (:a)]]"
+
+[[steps]]
+name = "load"
+creates = ["t"]
+roles.insert = { run = "put", stop = { rows = 100 } }
+"""
+
+
+def steps(text: str, tmp_path: Path, engine: str = "postgres", **more: Any) -> tuple[Step, ...]:
+    path = tmp_path / "w.toml"
+    path.write_text(text)
+    return workload.expand(workload.load(str(path)), more.pop("parameters", {}), engine, **more)
+
+
+def complaint(text: str, tmp_path: Path, **more: Any) -> str:
+    with pytest.raises(WorkloadError) as raised:
+        steps(text, tmp_path, **more)
+    line = str(raised.value)
+    assert "\n" not in line
+    return line.removeprefix(f"{tmp_path}/w.toml: ")
+
+
+# --- Arithmetic --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("rows", 30_000_000),
+        ("4*rows/3", 40_000_000),
+        ("rows/7*7", 30_000_000),
+        ("min(1200, 60 + rows/1e6)", 90),
+        ("max(1, 2, 3)", 3),
+        ("round(2.6)", 3),
+        ("ceil(10/3) - floor(10/3)", 1),
+        ("0.1*3", 0.3),
+        ("7//2", 3),
+        ("7%4", 3),
+        ("-(1 + 2)*3", -9),
+        ("1/4", 0.25),
+        ("mix", "qr"),
+    ],
+)
+def test_arithmetic_is_exact_and_whole_where_it_is_whole(text: str, value: object) -> None:
+    found = evaluate(text, {"rows": 30_000_000, "mix": "qr"})
+    assert found == value
+    assert type(found) is type(value)
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(1, 10**6), st.sampled_from("+-*/"))
+def test_arithmetic_agrees_with_fractions(a: int, b: int, sign: str) -> None:
+    exact = {
+        "+": Fraction(a) + b,
+        "-": Fraction(a) - b,
+        "*": Fraction(a) * b,
+        "/": Fraction(a, b),
+    }[sign]
+    assert evaluate(f"a {sign} b", {"a": a, "b": b}) == (
+        int(exact) if exact.denominator == 1 else float(exact)
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "rows.real",
+        "rows**9",
+        "[1]",
+        "rows if rows else 1",
+        "open",
+        "rows(1)",
+        "max(rows, key=1)",
+        "'a'",
+        "True",
+        "1/0",
+        "1 +",
+        "round(1, 2)",
+        "min()",
+        "mix + 1",
+        "",
+        "1+" * 200 + "1",
+    ],
+)
+def test_what_is_no_arithmetic_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        evaluate(text, {"rows": 3, "mix": "qr"})
+
+
+def test_braces_in_texts_are_filled_in_and_doubled_ones_stay() -> None:
+    assert fill_in("a{n + 1}b{{n}}", {"n": 1}) == "a2b{n}"
+    assert resolve("{list}", {"list": [1, 2]}) == [1, 2]
+    assert resolve(["{n}", 5], {"n": 1}) == [1, 5]
+    assert resolve("{n}", {"n": 2.0}) == 2
+    for wrong in ("a{", "a}", "{list} of"):
+        with pytest.raises(ExpressionError):
+            fill_in(wrong, {"list": [1]})
+
+
+# --- The small workload: what a file can and cannot say ----------------------------------------
+
+
+def test_a_statement_becomes_pieces_and_rows_become_operations(tmp_path: Path) -> None:
+    (step,) = steps(SMALL, tmp_path)
+    assert step.setup == ("DROP TABLE IF EXISTS t1", "CREATE TABLE t1 (a int)")
+    assert sql(step, "put") == "INSERT INTO <t> VALUES [10× (<a>)]"
+    assert step.job["statements"][0]["rows"] == 10
+    assert role(step, "insert")["stop"] == {"operations": 10}
+    assert step.job["values"] == [
+        {"name": "a", "per": "item", "format": "integer", "uniform": [1, 10]}
+    ]
+    assert step.explain["put"].startswith("INSERT INTO t1 VALUES ($1),($2),")
+    assert step.explain["put"].endswith("($10)")
+    assert step.roles == {"insert": "insert"}
+
+
+def test_rows_that_do_not_fill_the_last_operation_are_rounded_up(tmp_path: Path) -> None:
+    (step,) = steps(SMALL, tmp_path, parameters={"n": 30})
+    assert role(step, "insert")["stop"] == {"operations": 4}
+
+
+def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
+    text = SMALL.replace('"INSERT', '"""INSERT').replace(
+        '(:a)]]"', "(:a::int, ':a', x[1:2], 'it''s :a {t}')]]\"\"\""
+    )
+    (step,) = steps(text, tmp_path)
+    wanted = "INSERT INTO <t> VALUES [10× (<a>::int, ':a', x[1:2], 'it''s :a <t>')]"
+    assert sql(step, "put") == wanted
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("run =", "rn =", "key `steps[1].roles.insert.rn`: unknown key; did you mean `run`?"),
+        ('"put"', '"putt"', "key `steps[1].roles.insert.run`: no statement or transaction "
+         "`putt`; did you mean `put`?"),
+        (":a)", ":b)", "key `values`: no value `b`; there are `a`"),
+        (":a)", ":cursor.c)", "key `cursors`: no cursor `c`; there are none"),
+        ('"INSERT', '"{m} INSERT', "key `statements.put`: `{m}`: no parameter `m`; there are "
+         "`clients`, `n`, `t`"),
+        ("{ uniform", "{ constant = 1, uniform", "key `values.a`: needs exactly one of uniform, "
+         "add, text, pattern, clock, constant, not 2"),
+        ('[1, "{n}"]', "[20, 10]", "key `values.a.uniform`: the lower bound 20 is above the "
+         "upper bound 10"),
+        ("[[{n}:", "[[0:", "key `statements.put`: a repetition begins with a number, as "
+         "`[[50:`, from 1 to 100000, not '0'"),
+        (', stop = { rows = 100 }', "", "key `steps[1]`: never ends; give it `seconds`, or one "
+         "of its roles a `stop`"),
+        ("rows = 100 }", "rows = 1, operations = 1 }", "key `steps[1].roles.insert.stop`: needs "
+         "either `rows` or `operations`"),
+        ('creates = ["t"]', "", "step `load` uses table `t`, which no step creates; give a step "
+         "the key `creates`"),
+        ('creates = ["t"]', 'creates = ["u"]', "key `steps[1].creates`: no table `u`; there are "
+         "`t`"),
+        ('put = "', 'put.mysql = "', "key `statements.put`: no SQL for engine postgres; add the "
+         "key `postgres`"),
+        ('name = "load"', 'name = "a/b"', "key `steps[1].name`: 'a/b' cannot name a folder"),
+        ('name = "load"', 'name = "load"\nstop = "query"', "key `steps[1].stop`: no role `query` "
+         "with a `stop` of its own; there are `insert`"),
+        ('name = "load"', 'name = "load"\nwarmup_s = 3', "key `steps[1].warmup_s`: only a step "
+         "with `seconds` has a warm-up"),
+        ('name = "load"', 'name = "load"\nwarm = "scan"', "key `steps[1].warm`: must be 'none', "
+         "not 'scan'"),
+        ('name = "load"', 'name = "load"\nparameters = { m = 1 }', "key "
+         "`steps[1].parameters.m`: no such parameter; there are `clients`, `n`"),
+        ('name = "load"', 'name = "load"\nfor = { n = [1] }', "key `steps[1].for.n`: is a "
+         "parameter's name, too; take another word"),
+        ('name = "load"', 'name = "load"\nfor = { k = "{n}" }', "key `steps[1].for.k`: must be a "
+         "list or the name of one in braces, not 10"),
+        ('name = "load"', 'name = "load"\nsla = { role = "x", rows_per_s = 1 }', "key "
+         "`steps[1].sla.role`: no role `x`; there are `insert`"),
+        ("[parameters]", "[parameters]\nt = 1", "key `parameters.t`: cannot be used as a "
+         "parameter's name; take another word"),
+        ("n = 10", 'n = "{n}"', "key `parameters.n`: is computed from itself: n → n"),
+        ("run =", "pace = { tied = 'x' }, run =", "key `steps[1].roles.insert.pace.tied`: no "
+         "other role `x`; there are none"),
+        ("run =", "pace = { rows_per_s = 0 }, run =", "key "
+         "`steps[1].roles.insert.pace.rows_per_s`: must be above 0, but is 0"),
+        ("run =", "after = ['insert'], run =", "key `steps[1].roles.insert.after`: waits for "
+         "itself"),
+        ('put = "', 'put.types = "int"\nput.any = "', 'key `statements.put.types`: only '
+         'protocol = "execute" has types'),
+        ('put = "', 'put.protocol = "execute"\nput.any = "', "key `statements.put.types`: "
+         "missing; protocol = \"execute\" needs the values' SQL types"),
+        ("rows = 100 }", "rows = 1e21 }", "key `steps[1].roles.insert.stop.rows`: must fit into "
+         "64 bits, but is 100000000000000000000"),
+        ("rows = 100 }", "rows = inf }", "key `steps[1].roles.insert.stop.rows`: must be finite, "
+         "but is inf"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_gets_one_line(old: str, new: str, line: str | None, tmp_path: Path) -> None:
+    assert old in SMALL
+    found = complaint(SMALL.replace(old, new), tmp_path)
+    assert line is None or found == line
+
+
+def test_paces_and_seconds(tmp_path: Path) -> None:
+    text = SMALL.replace("stop = { rows = 100 }", "pace = { per_s = 2.5 }").replace(
+        'creates = ["t"]', 'creates = ["t"]\nseconds = 60\nwarmup_s = 5'
+    )
+    (step,) = steps(text, tmp_path)
+    assert role(step, "insert")["pace"] == {"kind": "rate", "arrivals": "even", "per_s": 2.5}
+    assert step.job["stop"] == {
+        "roles": [],
+        "seconds": 60,
+        "warmup_s": 5,
+        "seconds_max": None,
+    }
+    assert (step.nominal_s, step.expected_s) == (65, 65)
+
+
+def test_a_burst_that_is_rounded_up_shortens_the_nominal_time(tmp_path: Path) -> None:
+    """1.5 statements a second become bursts of 2, as the published client rounds."""
+    text = SMALL.replace("stop =", 'pace = { per_s = 1.5, arrivals = "burst" }, stop =')
+    (step,) = steps(text, tmp_path)
+    assert step.nominal_s == 10 / 2
+
+
+def test_a_transaction_draws_once_what_is_once_per_transaction(tmp_path: Path) -> None:
+    text = SMALL.replace('"put"', '"both"').replace("rows = 100", "operations = 5")
+    text = text.replace(
+        '"{n}"] }', '"{n}"], per = "transaction" }\nb = { add = ["a", 7], per = "statement" }'
+    )
+    text = text.replace(
+        "[[steps]]",
+        'get = "SELECT a FROM {t} WHERE a = :b"\n'
+        '[transactions.both]\ndo = ["BEGIN", "put", "get", "COMMIT"]\n[[steps]]',
+    )
+    (step,) = steps(text, tmp_path)
+    assert [value["name"] for value in step.job["values"]] == ["a", "b"]
+    assert step.job["values"][1]["add"] == {"value": 0, "plus": 7}
+    assert [one["name"] for one in step.job["statements"]] == ["BEGIN", "put", "get", "COMMIT"]
+    assert step.job["programs"] == [
+        {"name": "both", "code": [["draw", 0], *(["send", number] for number in range(4))]}
+    ]
+
+
+def test_a_value_cannot_add_to_one_that_is_drawn_more_often(tmp_path: Path) -> None:
+    text = SMALL.replace("[statements]", 'b = { add = ["a", 1], per = "statement" }\n[statements]')
+    assert complaint(text.replace(":a)", ":b)"), tmp_path) == (
+        "key `values.b`: is drawn once per statement, but `a` more often; "
+        'give `a` the key per = "statement"'
+    )
+
+
+def test_values_that_add_to_each_other_are_refused(tmp_path: Path) -> None:
+    text = SMALL.replace(
+        "[statements]", 'b = { add = ["c", 1] }\nc = { add = ["b", 1] }\n[statements]'
+    )
+    assert complaint(text.replace(":a)", ":b)"), tmp_path) == (
+        "key `values.b`: is computed from itself"
+    )
+
+
+def test_a_fill_is_a_step_of_its_own_before_the_others(tmp_path: Path) -> None:
+    text = """
+[parameters]
+rows = 1_000_000
+
+[tables.sbtest]
+count = 2
+bytes_per_row = 230
+create = "CREATE TABLE {t} (id int primary key, k int, c text, pad text)"
+
+[tables.sbtest.fill]
+rows = "{rows}"
+streams = 2
+
+[tables.sbtest.fill.columns]
+id = ":row"
+k = { uniform = [1, "{rows}"] }
+c = { pattern = "C" }
+pad = { pattern = "P" }
+
+[values]
+id = { uniform = [1, "{rows}"] }
+
+[statements]
+point = { protocol = "prepared", any = "SELECT c FROM {t} WHERE id = :id" }
+
+[[steps]]
+name = "point"
+writes = false
+seconds = 10
+roles.query = { run = "point" }
+"""
+    theirs = json.loads((ROOT / "contract" / "job-fill.json").read_text())
+    (patterns,) = [theirs["values"][2:]]
+    text = text.replace('"C"', f'"{patterns[0]["pattern"]}"')
+    text = text.replace('"P"', f'"{patterns[1]["pattern"]}"')
+    fill, point = steps(text, tmp_path)
+    assert [(one.ordinal, one.name) for one in (fill, point)] == [(1, "fill"), (2, "point")]
+    assert fill.setup[:2] == ("DROP TABLE IF EXISTS sbtest1", point_create("sbtest1"))
+    assert not fill.measured
+    assert point.setup == ()
+    assert point.tables == ("sbtest1", "sbtest2")
+    assert fill.job == {key: value for key, value in theirs.items() if key in fill.job} | {
+        "threads": 0
+    }
+    loaded = workload.load(str(tmp_path / "w.toml"))
+    guess = workload.estimate(loaded, {}, (fill, point))
+    assert (guess.rows, guess.disk_bytes) == (2_000_000, 460_000_000)
+    with pytest.raises(WorkloadError, match="step `fill` creates"):
+        workload.expand(loaded, {}, "postgres", steps=["point"])
+
+
+def point_create(table: str) -> str:
+    return f"CREATE TABLE {table} (id int primary key, k int, c text, pad text)"
+
+
+def test_sql_for_older_versions_is_taken_below_their_limit(tmp_path: Path) -> None:
+    text = SMALL.replace(
+        'put = "', 'put.any_before = 1\nput.postgres_before_12 = "OLD"\nput.any = "'
+    ).replace("put.any_before = 1\n", 'put.postgres_before_10 = "OLDEST"\n').replace(
+        "rows = 100", "operations = 1"
+    )  # fmt: skip
+    found = {
+        version: sql(steps(text, tmp_path, version=version)[0], "put")[:6]
+        for version in (None, 9, 10, 11, 12, 18)
+    }
+    assert found == {None: "INSERT", 9: "OLDEST", 10: "OLD", 11: "OLD", 12: "INSERT", 18: "INSERT"}
+
+
+# --- Files -------------------------------------------------------------------------------------
+
+
+def test_every_shipped_workload_has_a_description_and_expands() -> None:
+    assert "insert-benchmark" in workload.names()
+    for name in workload.names():
+        loaded = workload.load(name)
+        assert loaded.description
+        assert workload.expand(loaded, {}, "postgres")
+        assert len(workload.sha256(name)) == 64
+
+
+def test_another_text_has_another_hash(tmp_path: Path) -> None:
+    text = workload.text("insert-benchmark")
+    (tmp_path / "a.toml").write_text(text)
+    (tmp_path / "b.toml").write_text(text + "\n")
+    shipped = workload.sha256("insert-benchmark")
+    assert workload.sha256("./a.toml", tmp_path) == shipped
+    assert workload.sha256("./b.toml", tmp_path) != shipped
+
+
+def test_the_reference_of_workload_files_names_every_key() -> None:
+    reference = (ROOT / "docs" / "workload.md").read_text()
+    forms = (form.WorkloadFile, form.Table, form.Fill, form.Column, form.Maker, form.Text,
+             form.Cursor, form.Statement, form.Transaction, form.Step, form.Role, form.Pace,
+             form.Stop, form.OnError, form.Part, form.Headline, form.Sla)  # fmt: skip
+    for one in forms:
+        for name, field in one.model_fields.items():
+            key = field.alias or name
+            assert key == "before" or f"`{key}`" in reference, f"{one.__name__}.{key}"
+
+
+def test_the_example_of_the_reference_expands(tmp_path: Path) -> None:
+    reference = (ROOT / "docs" / "workload.md").read_text()
+    example = reference.split("```toml\n")[1].split("```")[0]
+    made = steps(example, tmp_path)
+    assert [step.name for step in made] == ["load", "read@clients=1", "vacuum"]

@@ -1,5 +1,6 @@
 //! Sessions and fills against a real PostgreSQL server.
 
+mod allocation;
 mod connecting;
 mod fills;
 mod requests;

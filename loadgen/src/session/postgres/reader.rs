@@ -266,4 +266,35 @@ mod tests {
             feed_pieces(&mut reader, &stream, piece_bytes);
         }
     }
+
+    /// Prints what an answer costs: run it with `--release -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn measure_the_time_of_an_answer() {
+        let row = message(
+            b'D',
+            &[[0, 1, 0, 0, 0, 100].as_slice(), &[b'x'; 100]].concat(),
+        );
+        let insert = [message(b'C', b"INSERT 0 50\0"), message(b'Z', b"I")].concat();
+        let bound = [
+            message(b'2', b""),
+            row.repeat(10),
+            message(b'C', b"SELECT 10\0"),
+        ]
+        .concat();
+        let prepared = [bound, message(b'Z', b"I")].concat();
+        for (name, stream) in [("insert, simple", insert), ("10 rows, prepared", prepared)] {
+            const ROUNDS: u32 = 2_000_000;
+            let (mut reader, mut reply) = (Reader::new(), Reply::default());
+            let start = std::time::Instant::now();
+            for _ in 0..ROUNDS {
+                reply.clear();
+                let stream = std::hint::black_box(&stream[..]);
+                assert!(reader.feed(stream, &mut reply).expect("valid"));
+                std::hint::black_box(reply.rows);
+            }
+            let ns = start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS);
+            eprintln!("{name}: {ns:.1} ns an answer");
+        }
+    }
 }

@@ -76,7 +76,10 @@ fn passwords_are_proved_by_scram_and_in_clear_text() {
     };
     let mut session = server.session();
     for user in ["by_scram", "by_text"] {
-        let sql = format!("DROP ROLE IF EXISTS {user}; CREATE ROLE {user} LOGIN PASSWORD 'pä:ss'");
+        let sql = format!(
+            "SET password_encryption = 'scram-sha-256'; DROP ROLE IF EXISTS {user}; \
+             CREATE ROLE {user} LOGIN PASSWORD 'pä:ss'"
+        );
         session.query(&sql).expect("a role");
         let right = server.tcp(user, Some("pä:ss"));
         let mut session = PostgresSession::connect(&right, TIMEOUT).expect("let in");

@@ -1,0 +1,244 @@
+//! The first exchange of a session: the server asks who we are, we prove it.
+
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+
+use super::capture::Fields;
+use super::encode;
+use super::error::{ServerError, SessionError};
+
+/// The exchange from the startup message to the first `ReadyForQuery`.
+pub(super) struct Handshake<'a> {
+    user: &'a str,
+    password: Option<&'a str>,
+    scram: Option<ScramSha256>,
+    /// Whether the server has proved that it knows the password, where it asked for a proof.
+    server_proved: bool,
+    let_in: bool,
+    /// The process number of the server's backend.
+    pub(super) server_pid: u32,
+}
+
+impl<'a> Handshake<'a> {
+    pub(super) fn new(user: &'a str, password: Option<&'a str>) -> Self {
+        Self {
+            user,
+            password,
+            scram: None,
+            server_proved: true,
+            let_in: false,
+            server_pid: 0,
+        }
+    }
+
+    /// Takes a message and appends what is to be sent to `out`; true when the session is ready.
+    ///
+    /// # Errors
+    /// The server's refusal, a method that is not supported, or what is no such exchange.
+    pub(super) fn take(
+        &mut self,
+        tag: u8,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool, SessionError> {
+        match tag {
+            b'R' => self.authenticate(body, out)?,
+            b'E' => return Err(self.refused(ServerError::parse(body)?)),
+            b'K' if self.let_in => self.server_pid = Fields(body).u32()?,
+            b'Z' if self.let_in => return Ok(true),
+            // Settings, notices, and a lower minor version of the protocol.
+            b'S' | b'N' | b'v' => (),
+            _ => {
+                let tag = tag.escape_ascii();
+                let text = format!("message `{tag}` does not belong to the start of a session");
+                return Err(SessionError::Protocol(text));
+            }
+        }
+        Ok(false)
+    }
+
+    fn authenticate(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
+        let mut fields = Fields(body);
+        match fields.u32()? {
+            0 if !self.server_proved => {
+                Err(self.auth("it did not prove that it knows the password"))
+            }
+            0 => {
+                self.let_in = true;
+                Ok(())
+            }
+            3 => {
+                let password = [self.password()?.as_bytes(), &[0]].concat();
+                encode::password(out, &password);
+                Ok(())
+            }
+            5 => Err(self.auth(
+                "it asks for an MD5 password, which is not supported: use scram-sha-256 or trust \
+                 in pg_hba.conf",
+            )),
+            10 => self.begin_scram(fields.0, out),
+            11 => self.go_on_scram(fields.0, out),
+            12 => self.end_scram(fields.0),
+            method => Err(self.auth(&format!(
+                "it asks for authentication method {method}, which is not supported: use \
+                 scram-sha-256 or trust in pg_hba.conf"
+            ))),
+        }
+    }
+
+    fn begin_scram(&mut self, mechanisms: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
+        let mut names = mechanisms.split(|&byte| byte == 0);
+        if !names.any(|name| name == SCRAM_SHA_256.as_bytes()) {
+            return Err(self.auth("it does not offer SCRAM-SHA-256"));
+        }
+        let password = self.password()?.as_bytes();
+        let scram = ScramSha256::new(password, ChannelBinding::unsupported());
+        encode::sasl_initial(out, SCRAM_SHA_256, scram.message());
+        self.scram = Some(scram);
+        self.server_proved = false;
+        Ok(())
+    }
+
+    fn go_on_scram(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
+        let Some(scram) = &mut self.scram else {
+            return Err(out_of_order());
+        };
+        match scram.update(data) {
+            Ok(()) => {
+                encode::password(out, scram.message());
+                Ok(())
+            }
+            Err(error) => Err(self.auth(&format!("its SCRAM challenge is not valid: {error}"))),
+        }
+    }
+
+    fn end_scram(&mut self, data: &[u8]) -> Result<(), SessionError> {
+        let Some(mut scram) = self.scram.take() else {
+            return Err(out_of_order());
+        };
+        scram
+            .finish(data)
+            .map_err(|error| self.auth(&format!("its SCRAM proof: {error}")))?;
+        self.server_proved = true;
+        Ok(())
+    }
+
+    fn password(&self) -> Result<&'a str, SessionError> {
+        self.password.ok_or_else(|| {
+            self.auth(
+                "it asks for a password: set `server.password` to {\"env\": NAME} or {\"passfile\": \
+                 PATH}",
+            )
+        })
+    }
+
+    /// The server's error; those of SQLSTATE class 28 are about who we are.
+    fn refused(&self, error: ServerError) -> SessionError {
+        if error.code.starts_with(b"28") {
+            return self.auth(&error.to_string());
+        }
+        SessionError::Server(error)
+    }
+
+    fn auth(&self, text: &str) -> SessionError {
+        SessionError::Auth(format!(
+            "the server does not let in user `{}`: {text}",
+            self.user
+        ))
+    }
+}
+
+fn out_of_order() -> SessionError {
+    SessionError::Protocol("the server's SCRAM messages are out of order".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn request(method: u32, data: &[u8]) -> Vec<u8> {
+        [&method.to_be_bytes(), data].concat()
+    }
+
+    #[test]
+    fn a_trusting_server_is_ready_after_its_pid() {
+        let (mut handshake, mut out) = (Handshake::new("dyno", None), Vec::new());
+        assert!(
+            !handshake
+                .take(b'R', &request(0, b""), &mut out)
+                .expect("ok")
+        );
+        assert!(
+            !handshake
+                .take(b'K', &[0, 0, 1, 0, 9, 9, 9, 9], &mut out)
+                .expect("key")
+        );
+        assert!(handshake.take(b'Z', b"I", &mut out).expect("ready"));
+        assert_eq!(handshake.server_pid, 256);
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_server_that_skips_its_proof_is_refused() {
+        let (mut handshake, mut out) = (Handshake::new("dyno", Some("secret")), Vec::new());
+        handshake
+            .take(b'R', &request(10, b"SCRAM-SHA-256\0\0"), &mut out)
+            .expect("offered");
+        assert!(!out.windows(6).any(|bytes| bytes == b"secret"));
+        let refused = handshake.take(b'R', &request(0, b""), &mut out);
+        assert!(matches!(refused, Err(SessionError::Auth(_))));
+    }
+
+    #[test]
+    fn a_password_that_is_asked_for_and_missing_names_the_key() {
+        for body in [request(3, b""), request(10, b"SCRAM-SHA-256\0\0")] {
+            let refused = Handshake::new("dyno", None).take(b'R', &body, &mut Vec::new());
+            let Err(SessionError::Auth(text)) = refused else {
+                panic!("let in")
+            };
+            assert!(
+                text.contains("`dyno`") && text.contains("`server.password`"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_supported_or_not_in_order_is_an_error() {
+        for body in [
+            request(5, b"salt"),
+            request(7, b""),
+            request(10, b"SCRAM-SHA-256-PLUS\0\0"),
+            request(11, b"r=x"),
+            request(12, b"v=x"),
+            b"\0\0".to_vec(),
+        ] {
+            let refused = Handshake::new("dyno", Some("x")).take(b'R', &body, &mut Vec::new());
+            assert!(refused.is_err(), "{body:?}");
+        }
+        assert!(
+            Handshake::new("dyno", None)
+                .take(b'Z', b"I", &mut Vec::new())
+                .is_err()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_exchange_ends_without_a_panic(
+            messages in prop::collection::vec(
+                (
+                    prop::sample::select(&b"REKZSv"[..]),
+                    prop::sample::select(&[0_u32, 3, 5, 10, 11, 12][..]),
+                    prop::collection::vec(any::<u8>(), 0..40),
+                ),
+                0..8,
+            ),
+        ) {
+            let (mut handshake, mut out) = (Handshake::new("dyno", Some("x")), Vec::new());
+            for (tag, method, data) in messages {
+                let _ = handshake.take(tag, &request(method, &data), &mut out);
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The bytes of the messages that a client sends, appended to a buffer that is there.
+//!
+//! (PostgreSQL documentation, "Message Formats".) Nothing is checked here that the job has been
+//! checked for: a SQL text holds no NUL, a statement at most 65,535 parameters.
+
+/// Begins a simple query; the SQL is appended by the caller. The mark is for [`simple_end`].
+#[inline]
+pub fn simple_begin(out: &mut Vec<u8>) -> usize {
+    begin(out, b'Q')
+}
+
+/// Ends a simple query.
+#[inline]
+pub fn simple_end(out: &mut Vec<u8>, mark: usize) {
+    out.push(0);
+    end(out, mark);
+}
+
+/// Parses SQL as the unnamed statement; the server infers the parameters' types.
+#[inline]
+pub fn parse_unnamed(out: &mut Vec<u8>, sql: &[u8]) {
+    parse_named(out, b"", sql);
+}
+
+/// Parses SQL as a statement of that name; the server infers the parameters' types.
+pub fn parse_named(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) {
+    let mark = begin(out, b'P');
+    text(out, name);
+    text(out, sql);
+    out.extend_from_slice(&0u16.to_be_bytes());
+    end(out, mark);
+}
+
+/// Asks for the types of a statement's parameters and columns.
+pub fn describe_statement(out: &mut Vec<u8>, name: &[u8]) {
+    let mark = begin(out, b'D');
+    out.push(b'S');
+    text(out, name);
+    end(out, mark);
+}
+
+/// Begins to bind a statement's parameters to the unnamed portal; `binary` says for each parameter
+/// whether it is in binary form. Then comes [`parameter`] once for each, then [`bind_end`].
+///
+/// # Panics
+/// With more than 65,535 parameters, which the protocol cannot carry.
+#[inline]
+pub fn bind_begin(out: &mut Vec<u8>, statement: &[u8], binary: &[bool]) -> usize {
+    let count = u16::try_from(binary.len())
+        .expect("at most 65,535 parameters")
+        .to_be_bytes();
+    let mark = begin(out, b'B');
+    out.push(0);
+    text(out, statement);
+    out.extend_from_slice(&count);
+    for &binary in binary {
+        out.extend_from_slice(&u16::from(binary).to_be_bytes());
+    }
+    out.extend_from_slice(&count);
+    mark
+}
+
+/// Appends one parameter: what `bytes` writes, with its length in front.
+#[inline]
+pub fn parameter(out: &mut Vec<u8>, bytes: impl FnOnce(&mut Vec<u8>)) {
+    let mark = out.len();
+    out.extend_from_slice(&[0; 4]);
+    bytes(out);
+    let length = out.len() - mark - 4;
+    patch(out, mark, length);
+}
+
+/// Ends a bind; the results shall come in binary form.
+#[inline]
+pub fn bind_end(out: &mut Vec<u8>, mark: usize) {
+    out.extend_from_slice(&[0, 1, 0, 1]);
+    end(out, mark);
+}
+
+/// Executes the unnamed portal, all rows, and ends the request.
+#[inline]
+pub fn execute_sync(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
+    sync(out);
+}
+
+/// Ends a request of the extended protocol.
+#[inline]
+pub fn sync(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"S\0\0\0\x04");
+}
+
+/// Says goodbye.
+pub fn terminate(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"X\0\0\0\x04");
+}
+
+/// Begins a piece of COPY data; the caller appends bytes, then calls [`copy_data_end`].
+#[inline]
+pub fn copy_data_begin(out: &mut Vec<u8>) -> usize {
+    begin(out, b'd')
+}
+
+/// Ends a piece of COPY data.
+#[inline]
+pub fn copy_data_end(out: &mut [u8], mark: usize) {
+    end(out, mark);
+}
+
+/// Ends a COPY; its rows shall be kept.
+pub fn copy_done(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"c\0\0\0\x04");
+}
+
+/// Ends a COPY; its rows shall be thrown away, for this reason.
+pub fn copy_fail(out: &mut Vec<u8>, reason: &str) {
+    let mark = begin(out, b'f');
+    text(out, reason.as_bytes());
+    end(out, mark);
+}
+
+/// The first message of a session: protocol 3.0 and its parameters.
+pub(super) fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
+    let mark = out.len();
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&0x0003_0000_u32.to_be_bytes());
+    for (name, value) in parameters {
+        text(out, name.as_bytes());
+        text(out, value.as_bytes());
+    }
+    out.push(0);
+    end(out, mark);
+}
+
+/// A password in clear text, or the second part of a SASL exchange.
+pub(super) fn password(out: &mut Vec<u8>, bytes: &[u8]) {
+    let mark = begin(out, b'p');
+    out.extend_from_slice(bytes);
+    end(out, mark);
+}
+
+/// The first part of a SASL exchange.
+pub(super) fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, bytes: &[u8]) {
+    let mark = begin(out, b'p');
+    text(out, mechanism.as_bytes());
+    parameter(out, |out| out.extend_from_slice(bytes));
+    end(out, mark);
+}
+
+/// Writes a message's type and room for its length; the mark is where the length stands.
+#[inline]
+fn begin(out: &mut Vec<u8>, tag: u8) -> usize {
+    out.extend_from_slice(&[tag, 0, 0, 0, 0]);
+    out.len() - 4
+}
+
+/// Writes the length of the message that ends here. It counts its own four bytes.
+#[inline]
+fn end(out: &mut [u8], mark: usize) {
+    patch(out, mark, out.len() - mark);
+}
+
+#[inline]
+fn patch(out: &mut [u8], mark: usize, length: usize) {
+    let length = i32::try_from(length).expect("a message under 2 GiB");
+    out[mark..mark + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+#[inline]
+fn text(out: &mut Vec<u8>, bytes: &[u8]) {
+    debug_assert!(!bytes.contains(&0), "a text of the protocol holds no NUL");
+    out.extend_from_slice(bytes);
+    out.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BytesMut;
+    use postgres_protocol::IsNull;
+    use postgres_protocol::message::frontend;
+
+    #[test]
+    fn the_messages_are_those_of_the_reference_encoder() {
+        let mut out = Vec::new();
+        let mark = simple_begin(&mut out);
+        out.extend_from_slice(b"SELECT 1");
+        simple_end(&mut out, mark);
+        parse_named(&mut out, b"s1", b"SELECT $1");
+        parse_unnamed(&mut out, b"SELECT $1, $2");
+        describe_statement(&mut out, b"s1");
+        let mark = bind_begin(&mut out, b"s1", &[true, false]);
+        parameter(&mut out, |out| out.extend_from_slice(&7i32.to_be_bytes()));
+        parameter(&mut out, |out| out.extend_from_slice(b"seven"));
+        bind_end(&mut out, mark);
+        execute_sync(&mut out);
+        copy_fail(&mut out, "stopped");
+        copy_done(&mut out);
+        terminate(&mut out);
+        assert_eq!(out, reference());
+    }
+
+    /// The same messages by the encoder of `postgres-protocol`.
+    fn reference() -> Vec<u8> {
+        let mut out = BytesMut::new();
+        frontend::query("SELECT 1", &mut out).expect("query");
+        frontend::parse("s1", "SELECT $1", None, &mut out).expect("parse");
+        frontend::parse("", "SELECT $1, $2", None, &mut out).expect("parse");
+        frontend::describe(b'S', "s1", &mut out).expect("describe");
+        let values: [&[u8]; 2] = [&7i32.to_be_bytes(), b"seven"];
+        let write = |value: &[u8], out: &mut BytesMut| {
+            out.extend_from_slice(value);
+            Ok(IsNull::No)
+        };
+        let bound = frontend::bind("", "s1", [1, 0], values, write, [1], &mut out);
+        assert!(bound.is_ok());
+        frontend::execute("", 0, &mut out).expect("execute");
+        frontend::sync(&mut out);
+        frontend::copy_fail("stopped", &mut out).expect("fail");
+        frontend::copy_done(&mut out);
+        frontend::terminate(&mut out);
+        out.to_vec()
+    }
+
+    #[test]
+    fn the_startup_and_sasl_messages_are_those_of_the_reference_encoder() {
+        let mut out = Vec::new();
+        startup(&mut out, &[("user", "dyno"), ("database", "ib")]);
+        sasl_initial(&mut out, "SCRAM-SHA-256", b"n,,n=,r=x");
+        password(&mut out, b"c=biws");
+        let mut expected = BytesMut::new();
+        frontend::startup_message([("user", "dyno"), ("database", "ib")], &mut expected)
+            .expect("startup");
+        frontend::sasl_initial_response("SCRAM-SHA-256", b"n,,n=,r=x", &mut expected)
+            .expect("initial");
+        frontend::sasl_response(b"c=biws", &mut expected).expect("response");
+        assert_eq!(out, expected.to_vec());
+    }
+
+    #[test]
+    fn a_buffer_with_room_does_not_grow() {
+        let mut out = Vec::with_capacity(4096);
+        let place = out.as_ptr();
+        for number in 0..10_i64 {
+            out.clear();
+            let mark = bind_begin(&mut out, b"s1", &[true]);
+            parameter(&mut out, |out| out.extend_from_slice(&number.to_be_bytes()));
+            bind_end(&mut out, mark);
+            execute_sync(&mut out);
+        }
+        assert_eq!(out.as_ptr(), place);
+    }
+
+    /// Prints what a request costs: run it with `--release -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn measure_the_time_of_a_request() {
+        const ROUNDS: u32 = 2_000_000;
+        let mut out = Vec::with_capacity(4096);
+        let start = std::time::Instant::now();
+        for number in 0..ROUNDS {
+            out.clear();
+            let mark = bind_begin(&mut out, b"s1", &[true, true]);
+            parameter(&mut out, |out| out.extend_from_slice(&number.to_be_bytes()));
+            parameter(&mut out, |out| out.extend_from_slice(&7_i64.to_be_bytes()));
+            bind_end(&mut out, mark);
+            execute_sync(&mut out);
+            std::hint::black_box(&out);
+        }
+        let ns = start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS);
+        eprintln!("bind of two parameters, execute, sync: {ns:.1} ns a request");
+    }
+}

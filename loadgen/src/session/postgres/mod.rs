@@ -1,0 +1,470 @@
+//! A session with a PostgreSQL server over protocol 3.0.
+//!
+//! The connection loop is our own, because its cost is what the generator is for: on the hot path
+//! a session reads message headers, the command tag and errors, allocates nothing and formats
+//! nothing. (PostgreSQL documentation, chapter "Frontend/Backend Protocol".)
+
+mod auth;
+mod capture;
+pub mod encode;
+mod error;
+mod framing;
+mod password;
+mod reader;
+mod socket;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+pub use capture::Captured;
+pub use error::{ServerError, SessionError};
+pub use password::resolve;
+pub use reader::Reply;
+
+use auth::Handshake;
+use capture::Capture;
+use framing::Framing;
+use reader::{Copy, Reader};
+
+/// The size of the buffer that a worker reads into.
+const READ_BUFFER_BYTES: usize = 64 << 10;
+/// The size of the buffer for requests that are made before or beside the hot path.
+const SMALL_BUFFER_BYTES: usize = 8 << 10;
+
+/// Where to connect, and as whom.
+#[derive(Clone)]
+pub struct Target {
+    /// A host's name or address; one that begins with `/` is the folder of a Unix socket.
+    pub host: String,
+    /// The port; for a Unix socket, the number in its file's name.
+    pub port: u16,
+    /// The account in the server.
+    pub user: String,
+    /// The database.
+    pub database: String,
+    /// The password, where the server asks for one.
+    pub password: Option<String>,
+    /// What `pg_stat_activity` shows.
+    pub application_name: String,
+}
+
+/// Without the password, which never reaches a log.
+impl std::fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "{}@{}/{}",
+            self.user,
+            socket::place(self),
+            self.database
+        )
+    }
+}
+
+/// A buffer to read into, one for all sessions of a worker.
+pub struct ReadBuffer(Box<[u8]>);
+
+impl ReadBuffer {
+    /// A buffer of 64 KiB.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of(READ_BUFFER_BYTES)
+    }
+
+    fn of(bytes: usize) -> Self {
+        Self(vec![0; bytes].into_boxed_slice())
+    }
+}
+
+impl Default for ReadBuffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A connection to a PostgreSQL server that has been let in.
+#[derive(Debug)]
+pub struct PostgresSession {
+    stream: OwnedFd,
+    blocking: bool,
+    server_pid: u32,
+    output: Vec<u8>,
+    /// How much of the output has been sent.
+    sent: usize,
+    reader: Reader,
+}
+
+impl PostgresSession {
+    /// Connects, authenticates and waits until the server is ready, all within `timeout`. The
+    /// session is blocking then.
+    ///
+    /// # Errors
+    /// `Connect` where no server answers, `Auth` where it does not let the user in, `Server` for
+    /// another refusal (such as 3D000, no such database, or 57P03, starting up), `Protocol` where
+    /// something else than PostgreSQL answers.
+    pub fn connect(target: &Target, timeout: Duration) -> Result<Self, SessionError> {
+        let deadline = Instant::now() + timeout;
+        let stream = socket::open(target, deadline)?;
+        let mut session = Self {
+            stream,
+            blocking: false,
+            server_pid: 0,
+            output: Vec::with_capacity(1024),
+            sent: 0,
+            reader: Reader::new(),
+        };
+        session
+            .handshake(target, deadline)
+            .map_err(|error| match error {
+                SessionError::Protocol(text) => SessionError::Protocol(format!(
+                    "what answers at `{}` is no PostgreSQL server: {text}",
+                    socket::place(target)
+                )),
+                other => other,
+            })?;
+        session.set_blocking()?;
+        Ok(session)
+    }
+
+    /// The process number of the server's backend.
+    #[must_use]
+    pub fn server_pid(&self) -> u32 {
+        self.server_pid
+    }
+
+    /// Parses SQL as a statement of that name; returns the types' OIDs of its parameters. Waits
+    /// for the answer.
+    ///
+    /// # Errors
+    /// `Server` where the server refuses it; the session can be used further then.
+    pub fn prepare(&mut self, name: &str, sql: &str) -> Result<Vec<u32>, SessionError> {
+        refuse_nul(name)?;
+        refuse_nul(sql)?;
+        let output = self.output();
+        output.clear();
+        encode::parse_named(output, name.as_bytes(), sql.as_bytes());
+        encode::describe_statement(output, name.as_bytes());
+        encode::sync(output);
+        Ok(self.answer()?.parameter_types)
+    }
+
+    /// Runs SQL by the simple protocol and keeps its rows and notices. Waits for the answer.
+    ///
+    /// # Errors
+    /// `Server` where the server refuses it; the session can be used further then.
+    pub fn query(&mut self, sql: &str) -> Result<Captured, SessionError> {
+        refuse_nul(sql)?;
+        self.encode_query(sql);
+        Ok(self.answer()?.captured)
+    }
+
+    /// Makes [`flush`](Self::flush) and [`receive`](Self::receive) return at once.
+    ///
+    /// # Errors
+    /// Where the operating system refuses it.
+    pub fn set_nonblocking(&mut self) -> Result<(), SessionError> {
+        ioctl_fionbio(&self.stream, true)?;
+        self.blocking = false;
+        Ok(())
+    }
+
+    /// Makes [`flush`](Self::flush) and [`receive`](Self::receive) wait.
+    ///
+    /// # Errors
+    /// Where the operating system refuses it.
+    pub fn set_blocking(&mut self) -> Result<(), SessionError> {
+        ioctl_fionbio(&self.stream, false)?;
+        self.blocking = true;
+        Ok(())
+    }
+
+    /// The bytes of the next request: the caller clears it and encodes into it. Asking for it
+    /// means that what was there before has been sent or is given up.
+    #[inline]
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        self.sent = 0;
+        &mut self.output
+    }
+
+    /// Sends what is in the output. True when all of it is sent (once more does nothing then);
+    /// false when the stream is full (or, if blocking, a signal came): call again when it is
+    /// writable.
+    ///
+    /// # Errors
+    /// `Lost` where the server has closed the connection, with its reason if it gave one.
+    #[inline]
+    pub fn flush(&mut self) -> Result<bool, SessionError> {
+        while self.sent < self.output.len() {
+            match send(&self.stream, &self.output[self.sent..], SendFlags::NOSIGNAL) {
+                Ok(sent) => self.sent += sent,
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(self.lost_at_send()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads what is there and takes it into account. True when the server is ready for the next
+    /// request and `reply` is complete; false when the rest is still to come (if blocking: when a
+    /// signal came).
+    ///
+    /// # Errors
+    /// `Lost` where the server has closed the connection: if it gave a reason, that is in the text
+    /// and in `reply.error`; `Protocol` for what does not belong here. The session is over then.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        reply: &mut Reply,
+    ) -> Result<bool, SessionError> {
+        loop {
+            let Some((ready, count)) = self.receive_once(buffer, reply, RecvFlags::empty())? else {
+                return Ok(false);
+            };
+            if ready {
+                return Ok(true);
+            }
+            // A stream that gave less than there was room for is empty: no need to ask again.
+            if !self.blocking && count < buffer.0.len() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// While on, [`receive`](Self::receive) keeps columns, rows and notices of the answers.
+    /// Switching it on or off forgets what was kept.
+    pub fn capture(&mut self, on: bool) {
+        self.reader.capture = on.then(Box::default);
+    }
+
+    /// What has been kept since the capture was switched on or last taken.
+    pub fn take_captured(&mut self) -> Captured {
+        self.reader
+            .capture
+            .as_deref_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+            .captured
+    }
+
+    /// Says goodbye and closes. A server that is gone already does not mind.
+    pub fn close(mut self) {
+        let output = self.output();
+        output.clear();
+        encode::terminate(output);
+        let _ = self.flush();
+    }
+
+    /// Asks for a COPY into the server by that SQL; returns when it waits for data.
+    ///
+    /// # Errors
+    /// `Server` where the server refuses it.
+    pub(crate) fn copy_begin(&mut self, sql: &str) -> Result<(), SessionError> {
+        self.encode_query(sql);
+        self.reader.copy = Copy::Asked;
+        self.send_all()?;
+        let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
+        while self.reader.copy == Copy::Asked {
+            socket::wait(&self.stream, PollFlags::IN, None)?;
+            let received = self.receive_once(&mut buffer, &mut reply, RecvFlags::empty())?;
+            if matches!(received, Some((true, _))) {
+                self.reader.copy = Copy::Unexpected;
+                let text = format!("the server did not ask for data after `{sql}`");
+                return Err(reply
+                    .error
+                    .map_or(SessionError::Protocol(text), SessionError::Server));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the output during a COPY. An error that the server reports meanwhile comes back.
+    ///
+    /// # Errors
+    /// `Server` where the server has ended the COPY, `Lost` where the connection ended.
+    pub(crate) fn copy_send(&mut self, buffer: &mut ReadBuffer) -> Result<(), SessionError> {
+        let mut reply = Reply::default();
+        self.send_all()?;
+        self.receive_once(buffer, &mut reply, RecvFlags::DONTWAIT)?;
+        reply
+            .error
+            .map_or(Ok(()), |error| Err(SessionError::Server(error)))
+    }
+
+    /// Sends the output, which ends a COPY, and waits for the answer; returns the rows copied.
+    ///
+    /// # Errors
+    /// `Server` where the server did not keep the rows.
+    pub(crate) fn copy_end(&mut self) -> Result<u64, SessionError> {
+        self.reader.copy = Copy::Unexpected;
+        Ok(self.answer()?.captured.affected)
+    }
+
+    fn encode_query(&mut self, sql: &str) {
+        let output = self.output();
+        output.clear();
+        let mark = encode::simple_begin(output);
+        output.extend_from_slice(sql.as_bytes());
+        encode::simple_end(output, mark);
+    }
+
+    /// Sends the output and waits for the whole answer, whether the stream is blocking or not.
+    fn answer(&mut self) -> Result<Capture, SessionError> {
+        let outer = self.reader.capture.replace(Box::default());
+        let outcome = self.exchange();
+        let kept = std::mem::replace(&mut self.reader.capture, outer);
+        match outcome?.error {
+            Some(error) => Err(SessionError::Server(error)),
+            None => Ok(kept.map(|kept| *kept).unwrap_or_default()),
+        }
+    }
+
+    fn exchange(&mut self) -> Result<Reply, SessionError> {
+        self.send_all()?;
+        let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
+        while !self.receive_some(&mut buffer, &mut reply)? {}
+        Ok(reply)
+    }
+
+    /// One read of the stream: whether the answer is complete, and the bytes that came; `None` if
+    /// nothing was there.
+    #[inline]
+    fn receive_once(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        reply: &mut Reply,
+        flags: RecvFlags,
+    ) -> Result<Option<(bool, usize)>, SessionError> {
+        match recv(&self.stream, &mut buffer.0[..], flags) {
+            Ok((0, _)) | Err(Errno::CONNRESET) => Err(self.lost(reply)),
+            Ok((count, _)) => Ok(Some((self.reader.feed(&buffer.0[..count], reply)?, count))),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Receives; if nothing is there yet, waits until there is something.
+    fn receive_some(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        reply: &mut Reply,
+    ) -> Result<bool, SessionError> {
+        if !self.blocking {
+            socket::wait(&self.stream, PollFlags::IN, None)?;
+        }
+        self.receive(buffer, reply)
+    }
+
+    fn send_all(&mut self) -> Result<(), SessionError> {
+        while !self.flush()? {
+            socket::wait(&self.stream, PollFlags::OUT, None)?;
+        }
+        Ok(())
+    }
+
+    /// The exchange from the startup message on; the stream is not blocking yet.
+    fn handshake(&mut self, target: &Target, deadline: Instant) -> Result<(), SessionError> {
+        let parameters = [
+            ("user", target.user.as_str()),
+            ("database", &target.database),
+            ("application_name", &target.application_name),
+            ("client_encoding", "UTF8"),
+        ];
+        for (_, value) in parameters {
+            refuse_nul(value)?;
+        }
+        encode::startup(&mut self.output, &parameters);
+        let mut handshake = Handshake::new(&target.user, target.password.as_deref());
+        let (mut framing, mut buffer) = (Framing::new(), ReadBuffer::of(SMALL_BUFFER_BYTES));
+        let mut ready = false;
+        while !ready {
+            self.send_before(target, deadline)?;
+            let count = self.read_before(&mut buffer, target, deadline)?;
+            let mut input = &buffer.0[..count];
+            while let Some(message) = framing.next(&mut input, |_| true)? {
+                ready |= handshake.take(message.tag, message.body, &mut self.output)?;
+            }
+        }
+        self.server_pid = handshake.server_pid;
+        Ok(())
+    }
+
+    /// Sends the output and empties it.
+    fn send_before(&mut self, target: &Target, deadline: Instant) -> Result<(), SessionError> {
+        while !self.flush()? {
+            if !socket::wait(&self.stream, PollFlags::OUT, Some(deadline))? {
+                return Err(socket::too_slow(target));
+            }
+        }
+        self.output().clear();
+        Ok(())
+    }
+
+    fn read_before(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<usize, SessionError> {
+        loop {
+            if !socket::wait(&self.stream, PollFlags::IN, Some(deadline))? {
+                return Err(socket::too_slow(target));
+            }
+            match recv(&self.stream, &mut buffer.0[..], RecvFlags::empty()) {
+                Ok((0, _)) | Err(Errno::CONNRESET) => {
+                    return Err(SessionError::Lost(format!(
+                        "the server at `{}` closed the connection before it was ready",
+                        socket::place(target)
+                    )));
+                }
+                Ok((count, _)) => return Ok(count),
+                Err(Errno::AGAIN | Errno::INTR) => (),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The error of a connection that has ended, with the server's reason.
+    #[cold]
+    fn lost(&mut self, reply: &Reply) -> SessionError {
+        let reason = self.reader.parting.take().or_else(|| reply.error.clone());
+        SessionError::Lost(match reason {
+            Some(reason) => format!("the server closed the connection: {reason}"),
+            None => "the server closed the connection without a reason: see its log".to_owned(),
+        })
+    }
+
+    /// The same where it shows at sending: the reason may still lie in the stream.
+    #[cold]
+    fn lost_at_send(&mut self) -> SessionError {
+        let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
+        while let Ok((count @ 1.., _)) = recv(&self.stream, &mut buffer.0[..], RecvFlags::DONTWAIT)
+        {
+            if self.reader.feed(&buffer.0[..count], &mut reply).is_err() {
+                break;
+            }
+        }
+        self.lost(&reply)
+    }
+}
+
+impl AsFd for PostgresSession {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// A text of the protocol ends at its first NUL: one inside would be read as two messages.
+fn refuse_nul(text: &str) -> Result<(), SessionError> {
+    if text.contains('\0') {
+        return Err(SessionError::Protocol(
+            "a text with a NUL cannot be sent".to_owned(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Finds the password that a job only names: in the environment, or in a file of libpq's format.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::Target;
+use super::error::SessionError;
+use crate::job::Password;
+
+/// The password for the target, whose own `password` is not looked at; `None` where the job names
+/// none.
+///
+/// # Errors
+/// `Auth` with the variable or file that does not hold it, and the remedy.
+pub fn resolve(
+    password: Option<&Password>,
+    target: &Target,
+) -> Result<Option<String>, SessionError> {
+    match password {
+        None => Ok(None),
+        Some(Password::Env(name)) => of_environment(name).map(Some),
+        Some(Password::Passfile(path)) => of_file(path, target).map(Some),
+    }
+}
+
+fn of_environment(name: &str) -> Result<String, SessionError> {
+    std::env::var(name).map_err(|_| {
+        SessionError::Auth(format!(
+            "the environment variable `{name}` of `server.password` is not set: export it"
+        ))
+    })
+}
+
+fn of_file(path: &Path, target: &Target) -> Result<String, SessionError> {
+    let refuse = |problem: String| {
+        SessionError::Auth(format!("the passfile `{}` {problem}", path.display()))
+    };
+    let text = fs::read_to_string(path)
+        .map_err(|error| refuse(format!("of `server.password` cannot be read: {error}")))?;
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(refuse("is open to others: run chmod 600 on it".to_owned()));
+    }
+    find(&text, target).ok_or_else(|| {
+        let Target {
+            host,
+            port,
+            database,
+            user,
+            ..
+        } = target;
+        refuse(format!(
+            "has no line for `{host}:{port}:{database}:{user}`: add one"
+        ))
+    })
+}
+
+/// The password of the first line that fits (PostgreSQL documentation, "The Password File"):
+/// `host:port:database:user:password`, `*` fits all, `\` takes the next character as it is.
+/// For a Unix socket the host is its folder or `localhost`.
+fn find(text: &str, target: &Target) -> Option<String> {
+    let port = target.port.to_string();
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .find_map(|line| {
+            let mut rest = line;
+            let host = field(&mut rest)?;
+            let socket = target.host.starts_with('/') && host == "localhost";
+            let fits = |field: &str, wanted: &str| field == "*" || field == wanted;
+            let all = (socket || fits(&host, &target.host))
+                && fits(&field(&mut rest)?, &port)
+                && fits(&field(&mut rest)?, &target.database)
+                && fits(&field(&mut rest)?, &target.user);
+            all.then(|| unescaped(rest))
+        })
+}
+
+/// Takes a field and the colon that ends it from the front of a line.
+fn field(rest: &mut &str) -> Option<String> {
+    let line = *rest;
+    let mut escaped = false;
+    let end = line.find(|character| {
+        let ends = character == ':' && !escaped;
+        escaped = character == '\\' && !escaped;
+        ends
+    })?;
+    *rest = &line[end + 1..];
+    Some(unescaped(&line[..end]))
+}
+
+/// A text without the backslashes that protect the next character.
+fn unescaped(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut plain = String::new();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => plain.extend(characters.next()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+
+    fn target(host: &str) -> Target {
+        Target {
+            host: host.to_owned(),
+            port: 5432,
+            user: "dyno".to_owned(),
+            database: "ib".to_owned(),
+            password: None,
+            application_name: "test".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_first_line_that_fits_counts() {
+        let text = "# a comment\n\
+                    other:5432:ib:dyno:one\n\
+                    db:5432:ib:someone:two\n\
+                    db:*:ib:dyno:three\n\
+                    *:*:*:*:four\n";
+        assert_eq!(find(text, &target("db")).as_deref(), Some("three"));
+        assert_eq!(find(text, &target("elsewhere")).as_deref(), Some("four"));
+        assert_eq!(find("db:5433:ib:dyno:x\nbroken\n\n", &target("db")), None);
+    }
+
+    #[test]
+    fn a_backslash_protects_colons_and_itself_and_the_password_may_hold_colons() {
+        let text = r"\:\:1:5432:ib:dyno:a\\b:c\:d";
+        assert_eq!(find(text, &target("::1")).as_deref(), Some(r"a\b:c:d"));
+    }
+
+    #[test]
+    fn a_socket_is_named_by_its_folder_or_as_localhost() {
+        for line in ["/run/dyno:5432:ib:dyno:x", "localhost:5432:ib:dyno:x"] {
+            assert_eq!(find(line, &target("/run/dyno")).as_deref(), Some("x"));
+        }
+        assert_eq!(find("localhost:5432:ib:dyno:x", &target("db")), None);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_open_to_others_or_without_a_line_is_an_error_that_names_it() {
+        let path = std::env::temp_dir().join(format!("dyno-passfile-{}", std::process::id()));
+        let password = Password::Passfile(path.clone());
+        let resolve = || resolve(Some(&password), &target("db"));
+        let _ = fs::remove_file(&path);
+        let missing = resolve().expect_err("missing").to_string();
+        fs::write(&path, "db:5432:ib:dyno:secret\n").expect("a file");
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("permissions");
+        let open = resolve().expect_err("open").to_string();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("permissions");
+        assert_eq!(resolve().expect("found").as_deref(), Some("secret"));
+        fs::write(&path, "db:5432:other:dyno:secret\n").expect("a file");
+        let none = resolve().expect_err("no line").to_string();
+        fs::remove_file(&path).expect("removed");
+        assert!(
+            open.contains("chmod 600") && none.contains("`db:5432:ib:dyno`"),
+            "{open} {none}"
+        );
+        for text in [missing, open, none] {
+            assert!(
+                text.contains(&path.display().to_string()) && !text.contains("secret"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_an_error_that_names_it() {
+        let password = Password::Env("DYNO_NO_SUCH_VARIABLE".to_owned());
+        let refused = resolve(Some(&password), &target("db")).expect_err("not set");
+        assert!(refused.to_string().contains("`DYNO_NO_SUCH_VARIABLE`"));
+        assert_eq!(resolve(None, &target("db")).expect("none"), None);
+    }
+}

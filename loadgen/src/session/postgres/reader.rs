@@ -1,0 +1,300 @@
+//! Understands the server's answers to requests, as far as the hot path needs them.
+
+use super::capture::Capture;
+use super::error::{ServerError, SessionError};
+use super::framing::Framing;
+
+/// The answer to a request, summed up. The caller clears it before each request.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// The rows that the command tags told of: inserted, selected, updated, deleted, copied …
+    pub rows: u64,
+    /// The first error, if the server reported one.
+    pub error: Option<ServerError>,
+}
+
+impl Reply {
+    /// Makes room for the next answer.
+    pub fn clear(&mut self) {
+        self.rows = 0;
+        self.error = None;
+    }
+}
+
+/// The state of a session's incoming side between two reads.
+#[derive(Debug)]
+pub(super) struct Reader {
+    framing: Framing,
+    /// What is kept of the answers, while somebody wants it.
+    pub(super) capture: Option<Box<Capture>>,
+    /// The error that the server sent unasked, as it does before it ends a session.
+    pub(super) parting: Option<ServerError>,
+    /// Whether COPY data may be asked for now, and whether they have been.
+    pub(super) copy: Copy,
+}
+
+/// How far a COPY into the server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Copy {
+    /// None is wanted: a request for data is an error.
+    Unexpected,
+    /// One has been asked for and not been granted yet.
+    Asked,
+    /// The server waits for data.
+    Granted,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self {
+            framing: Framing::new(),
+            capture: None,
+            parting: None,
+            copy: Copy::Unexpected,
+        }
+    }
+
+    /// Takes what was read, all of it. True when the answer to a request is complete.
+    ///
+    /// # Errors
+    /// What the protocol does not allow; the session cannot be used any further.
+    pub(super) fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
+        let mut input = bytes;
+        let mut ready = false;
+        let capturing = self.capture.is_some();
+        let wanted = |tag| capturing || matches!(tag, b'C' | b'E' | b'Z');
+        while let Some(message) = self.framing.next(&mut input, wanted)? {
+            match message.tag {
+                b'C' => {
+                    let rows = rows_of_tag(message.body)?;
+                    reply.rows += rows;
+                    if let Some(capture) = &mut self.capture {
+                        capture.captured.affected += rows;
+                    }
+                }
+                b'Z' => ready = true,
+                b'E' => {
+                    let error = ServerError::parse(message.body)?;
+                    if ready {
+                        self.parting = Some(error);
+                    } else {
+                        reply.error.get_or_insert(error);
+                    }
+                }
+                b'D' | b'T' | b'N' | b't' => {
+                    if let Some(capture) = &mut self.capture {
+                        capture.take(message.tag, message.body)?;
+                    }
+                }
+                b'G' if self.copy == Copy::Asked => self.copy = Copy::Granted,
+                // Completions of the extended protocol, parameters and notifications, COPY to us.
+                b'1' | b'2' | b'3' | b'A' | b'H' | b'I' | b'S' | b'c' | b'd' | b'n' | b's' => (),
+                other => return Err(unexpected(other)),
+            }
+        }
+        Ok(ready)
+    }
+}
+
+/// The number at the end of a command tag (`INSERT 0 50`, `SELECT 12`); 0 for one without
+/// (`VACUUM`).
+#[inline]
+fn rows_of_tag(body: &[u8]) -> Result<u64, SessionError> {
+    let Some((0, tag)) = body.split_last() else {
+        return Err(SessionError::Protocol(
+            "a command tag of the server does not end".to_owned(),
+        ));
+    };
+    let (mut rows, mut place) = (0_u64, 1_u64);
+    for &byte in tag.iter().rev() {
+        match byte {
+            b'0'..=b'9' => {
+                rows = rows.wrapping_add(place.wrapping_mul(u64::from(byte - b'0')));
+                place = place.wrapping_mul(10);
+            }
+            b' ' => return Ok(rows),
+            _ => break,
+        }
+    }
+    Ok(0)
+}
+
+#[cold]
+fn unexpected(tag: u8) -> SessionError {
+    SessionError::Protocol(if tag == b'G' {
+        "the server waits for COPY data: a statement cannot give them, use `fills`".to_owned()
+    } else {
+        format!(
+            "the server sent a message `{}` that does not belong here",
+            tag.escape_ascii()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
+        [&[tag], &length[..], body].concat()
+    }
+
+    /// An answer with two rows of one text column, a notice and a tag.
+    fn answer() -> Vec<u8> {
+        let column = b"\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
+        [
+            message(b'T', column),
+            message(b'D', b"\0\x01\0\0\0\x02ab"),
+            message(b'D', b"\0\x01\xff\xff\xff\xff"),
+            message(b'N', b"SNOTICE\0C00000\0Mtake note\0\0"),
+            message(b'S', b"a\0b\0"),
+            message(b'C', b"SELECT 2\0"),
+            message(b'C', b"INSERT 0 50\0"),
+            message(b'Z', b"I"),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn an_answer_cut_at_any_byte_is_understood_the_same() {
+        let stream = answer();
+        for cut in 0..=stream.len() {
+            let (mut reader, mut reply) = (Reader::new(), Reply::default());
+            let first = reader.feed(&stream[..cut], &mut reply).expect("valid");
+            let second = reader.feed(&stream[cut..], &mut reply).expect("valid");
+            assert_eq!(
+                (first, second),
+                (cut == stream.len(), cut < stream.len()),
+                "cut {cut}"
+            );
+            assert_eq!(reply.rows, 52);
+            assert!(reply.error.is_none());
+        }
+    }
+
+    #[test]
+    fn a_captured_answer_cut_at_any_byte_is_kept_the_same() {
+        let stream = answer();
+        for cut in 0..=stream.len() {
+            let (mut reader, mut reply) = (Reader::new(), Reply::default());
+            reader.capture = Some(Box::default());
+            reader.feed(&stream[..cut], &mut reply).expect("valid");
+            reader.feed(&stream[cut..], &mut reply).expect("valid");
+            let captured = reader.capture.take().expect("capturing").captured;
+            assert_eq!(captured.columns, ["c"]);
+            assert_eq!(captured.rows, [[Some("ab".to_owned())], [None]]);
+            assert_eq!(captured.notices, ["take note"]);
+            assert_eq!(captured.affected, 52);
+        }
+    }
+
+    #[test]
+    fn an_error_within_an_answer_is_its_own_and_one_after_it_is_a_parting() {
+        let error = message(b'E', b"SFATAL\0C57P01\0Mterminating connection\0\0");
+        let (mut reader, mut reply) = (Reader::new(), Reply::default());
+        let stream = [error.clone(), message(b'Z', b"I"), error].concat();
+        assert!(reader.feed(&stream, &mut reply).expect("valid"));
+        assert_eq!(reply.error.expect("an error").code_text(), "57P01");
+        assert_eq!(
+            reader.parting.expect("a parting").message,
+            "terminating connection"
+        );
+    }
+
+    #[test]
+    fn the_number_of_rows_is_the_last_word_of_a_tag() {
+        for (tag, rows) in [
+            ("INSERT 0 50", 50),
+            ("DELETE 0", 0),
+            ("COPY 1000000", 1_000_000),
+            ("CREATE TABLE", 0),
+            ("VACUUM", 0),
+            ("", 0),
+            ("SELECT 18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(rows_of_tag(format!("{tag}\0").as_bytes()).expect(tag), rows);
+        }
+        assert!(rows_of_tag(b"").is_err());
+        assert!(rows_of_tag(b"INSERT 0 5").is_err());
+    }
+
+    #[test]
+    fn what_does_not_belong_into_an_answer_is_an_error() {
+        for tag in [b'R', b'G', b'W', b'?', 0, 255] {
+            let refused = Reader::new().feed(&message(tag, b""), &mut Reply::default());
+            assert!(matches!(refused, Err(SessionError::Protocol(_))), "{tag}");
+        }
+    }
+
+    /// Feeds a stream in pieces and stops at an error, as a session does.
+    fn feed_pieces(reader: &mut Reader, stream: &[u8], piece_bytes: usize) {
+        let mut reply = Reply::default();
+        for piece in stream.chunks(piece_bytes) {
+            if reader.feed(piece, &mut reply).is_err() {
+                return;
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_with_any_bytes_replaced_neither_panics_nor_hangs(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+            piece_bytes in 1usize..64,
+            capturing in any::<bool>(),
+        ) {
+            let mut stream = answer();
+            for (place, byte) in changes {
+                let length = stream.len();
+                stream[place.index(length)] = byte;
+            }
+            let mut reader = Reader::new();
+            reader.capture = capturing.then(Box::default);
+            feed_pieces(&mut reader, &stream, piece_bytes);
+        }
+
+        #[test]
+        fn any_bytes_neither_panic_nor_hang(
+            stream in prop::collection::vec(any::<u8>(), 0..300),
+            piece_bytes in 1usize..64,
+            capturing in any::<bool>(),
+        ) {
+            let mut reader = Reader::new();
+            reader.capture = capturing.then(Box::default);
+            feed_pieces(&mut reader, &stream, piece_bytes);
+        }
+    }
+
+    /// Prints what an answer costs: run it with `--release -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn measure_the_time_of_an_answer() {
+        let row = message(
+            b'D',
+            &[[0, 1, 0, 0, 0, 100].as_slice(), &[b'x'; 100]].concat(),
+        );
+        let insert = [message(b'C', b"INSERT 0 50\0"), message(b'Z', b"I")].concat();
+        let bound = [
+            message(b'2', b""),
+            row.repeat(10),
+            message(b'C', b"SELECT 10\0"),
+        ]
+        .concat();
+        let prepared = [bound, message(b'Z', b"I")].concat();
+        for (name, stream) in [("insert, simple", insert), ("10 rows, prepared", prepared)] {
+            const ROUNDS: u32 = 2_000_000;
+            let (mut reader, mut reply) = (Reader::new(), Reply::default());
+            let start = std::time::Instant::now();
+            for _ in 0..ROUNDS {
+                reply.clear();
+                let stream = std::hint::black_box(&stream[..]);
+                assert!(reader.feed(stream, &mut reply).expect("valid"));
+                std::hint::black_box(reply.rows);
+            }
+            let ns = start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS);
+            eprintln!("{name}: {ns:.1} ns an answer");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The hot path allocates nothing once its buffers have grown.
+
+#![expect(
+    unsafe_code,
+    reason = "an allocator can only be given by an unsafe trait"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use dyno_loadgen::session::postgres::{PostgresSession, ReadBuffer, Reply, encode};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::server;
+
+/// The system's allocator, counting what each thread asks of it.
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: as above.
+        unsafe { System.realloc(place, layout, bytes) }
+    }
+}
+
+/// One operation: a simple request, then a prepared one with an answer of 300 KB.
+fn operation(session: &mut PostgresSession, buffer: &mut ReadBuffer, reply: &mut Reply) {
+    let output = session.output();
+    output.clear();
+    let mark = encode::simple_begin(output);
+    output.extend_from_slice(b"INSERT INTO hot VALUES (1), (2), (3)");
+    encode::simple_end(output, mark);
+    exchange(session, buffer, reply, 3);
+
+    let output = session.output();
+    output.clear();
+    let mark = encode::bind_begin(output, b"many", &[true]);
+    encode::parameter(output, |output| {
+        output.extend_from_slice(&300_i32.to_be_bytes());
+    });
+    encode::bind_end(output, mark);
+    encode::execute_sync(output);
+    exchange(session, buffer, reply, 300);
+}
+
+fn exchange(session: &mut PostgresSession, buffer: &mut ReadBuffer, reply: &mut Reply, rows: u64) {
+    reply.clear();
+    while !session.flush().expect("sent") {
+        poll(&mut [PollFd::new(session, PollFlags::OUT)], None).expect("poll");
+    }
+    while !session.receive(buffer, reply).expect("received") {
+        poll(&mut [PollFd::new(session, PollFlags::IN)], None).expect("poll");
+    }
+    assert_eq!((reply.rows, &reply.error), (rows, &None));
+}
+
+#[test]
+fn requests_and_answers_allocate_nothing() {
+    let Some(server) = server::shared() else {
+        return;
+    };
+    let mut session = server.session();
+    session
+        .query("CREATE TEMP TABLE hot (id int)")
+        .expect("a table");
+    let sql = "SELECT repeat('x', 1000) FROM generate_series(1, $1)";
+    session.prepare("many", sql).expect("prepared");
+    session.set_nonblocking().expect("set");
+    let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
+    operation(&mut session, &mut buffer, &mut reply);
+    let before = ALLOCATIONS.get();
+    for _ in 0..200 {
+        operation(&mut session, &mut buffer, &mut reply);
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}

@@ -1,0 +1,201 @@
+//! A PostgreSQL server for tests: a cluster of its own in a temporary folder, ended with the test.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use dyno_loadgen::session::postgres::{PostgresSession, Target};
+
+/// The account that servers run as when the tests are run by root, whom PostgreSQL refuses.
+const SERVER_ACCOUNT: &str = "postgres";
+
+/// A running server.
+pub(crate) struct Server {
+    bin: PathBuf,
+    folder: PathBuf,
+    port: u16,
+}
+
+/// The server that tests of this process share; it ends when the last of them does.
+static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+
+/// The shared server, started if it is not there. `None`, with a printed reason, where no server
+/// is installed.
+pub(crate) fn shared() -> Option<Arc<Server>> {
+    let mut shared = SHARED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(server) = shared.upgrade() {
+        return Some(server);
+    }
+    let Some(bin) = find_bin() else {
+        eprintln!("skipped: no PostgreSQL server is installed; set DYNO_TEST_POSTGRES to its bin");
+        return None;
+    };
+    let server = Arc::new(Server::start(bin));
+    *shared = Arc::downgrade(&server);
+    Some(server)
+}
+
+/// `$DYNO_TEST_POSTGRES`, else the newest server that Debian's packages have installed.
+fn find_bin() -> Option<PathBuf> {
+    if let Some(bin) = std::env::var_os("DYNO_TEST_POSTGRES") {
+        return Some(PathBuf::from(bin));
+    }
+    let majors = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let mut bins: Vec<(u32, PathBuf)> = majors
+        .flatten()
+        .filter_map(|major| {
+            let number = major.file_name().to_str()?.parse().ok()?;
+            Some((number, major.path().join("bin")))
+        })
+        .filter(|(_, bin)| bin.join("postgres").exists() && bin.join("initdb").exists())
+        .collect();
+    bins.sort();
+    bins.pop().map(|(_, bin)| bin)
+}
+
+impl Server {
+    fn start(bin: PathBuf) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("dyno-session-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        run(Path::new("mkdir"), &["-p", &text(&folder)]);
+        let port = free_port();
+        let server = Self { bin, folder, port };
+        let data = text(&server.data());
+        let initdb = [
+            "-D",
+            &data,
+            "-U",
+            "dyno",
+            "-A",
+            "trust",
+            "-N",
+            "--no-locale",
+            "-E",
+            "UTF8",
+        ];
+        run(&server.bin.join("initdb"), &initdb);
+        server.write_rules();
+        let settings = format!(
+            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=40",
+            server.folder.display()
+        );
+        let log = text(&server.folder.join("log"));
+        server.pg_ctl(&["-l", &log, "-w", "-o", &settings, "start"]);
+        server
+    }
+
+    /// Who has to prove over TCP who they are; everybody else is trusted.
+    fn write_rules(&self) {
+        let rules = "local all all trust\n\
+                     host all by_scram 127.0.0.1/32 scram-sha-256\n\
+                     host all by_text 127.0.0.1/32 password\n\
+                     host all by_md5 127.0.0.1/32 md5\n\
+                     host all nobody_else 127.0.0.1/32 reject\n\
+                     host all all 127.0.0.1/32 trust\n";
+        // Written through the account's own process, whose folder it is.
+        let mut tee = command(Path::new("tee"), &[&text(&self.data().join("pg_hba.conf"))])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("tee runs");
+        tee.stdin
+            .take()
+            .expect("a pipe")
+            .write_all(rules.as_bytes())
+            .expect("written");
+        assert!(tee.wait().expect("ended").success());
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    fn pg_ctl(&self, arguments: &[&str]) {
+        let data = text(&self.data());
+        run(
+            &self.bin.join("pg_ctl"),
+            &[&["-D", &data, "-s"], arguments].concat(),
+        );
+    }
+
+    /// The way to the server over its Unix socket, as its superuser.
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            host: text(&self.folder),
+            port: self.port,
+            user: "dyno".to_owned(),
+            database: "postgres".to_owned(),
+            password: None,
+            application_name: "dyno-test".to_owned(),
+        }
+    }
+
+    /// The way to the server over TCP.
+    pub(crate) fn tcp(&self, user: &str, password: Option<&str>) -> Target {
+        Target {
+            host: "127.0.0.1".to_owned(),
+            user: user.to_owned(),
+            password: password.map(str::to_owned),
+            ..self.target()
+        }
+    }
+
+    /// A new session over the Unix socket.
+    pub(crate) fn session(&self) -> PostgresSession {
+        PostgresSession::connect(&self.target(), Duration::from_secs(10)).expect("a session")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let data = text(&self.data());
+        let stop = ["-D", &data, "-s", "-m", "immediate", "-w", "stop"];
+        let _ = command(&self.bin.join("pg_ctl"), &stop).status();
+        let _ = command(Path::new("rm"), &["-rf", &text(&self.folder)]).status();
+    }
+}
+
+/// A port that nothing listens on now.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("its address").port()
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().expect("a plain path").to_owned()
+}
+
+/// A command, as the server's account where we are root.
+fn command(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = if rustix::process::geteuid().is_root() {
+        let mut command = Command::new("runuser");
+        command.args(["-u", SERVER_ACCOUNT, "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.args(arguments).current_dir("/");
+    command
+}
+
+fn run(program: &Path, arguments: &[&str]) {
+    // A server that is started keeps its standard output: it must not be a pipe that we wait for.
+    let Output { status, stderr, .. } = command(program, arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&stderr);
+    assert!(
+        status.success(),
+        "{} {arguments:?}: {status} {told}",
+        program.display()
+    );
+}

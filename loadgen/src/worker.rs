@@ -6,6 +6,8 @@
 mod cursor;
 mod operation;
 mod state;
+#[cfg(test)]
+mod tests;
 mod time;
 
 use crate::command::Message;

@@ -131,6 +131,14 @@ impl Job {
             "segment",
             "`index` must be below `of`, and `of` at least 1",
         )?;
+        ensure(
+            self.segment.of <= self.clients,
+            "segment.of",
+            format!(
+                "{} processes for {} clients; give at most one each",
+                self.segment.of, self.clients
+            ),
+        )?;
         for (name, count) in &self.tables {
             ensure(
                 *count >= 1,

@@ -277,7 +277,9 @@ impl Sessions for FakeSessions {
         }
         if let Some(log) = &self.log {
             let request = (session, self.sessions[session].output.clone());
-            log.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+            log.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(request);
         }
         let service_ns = match sent {
             Sent::Statement(index) => self.statements[index].service_ns,

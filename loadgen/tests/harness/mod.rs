@@ -4,6 +4,10 @@
     unreachable_pub,
     reason = "shared by test programs, each with its own copy"
 )]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it stands"
+)]
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
 use dyno_loadgen::command::{Do, Message};

@@ -108,6 +108,14 @@ impl Job {
             (1..=CONNECTIONS_MAX).contains(&all),
             format!("{key}.connections"),
             format!("{all} connections in all; give 1 to {CONNECTIONS_MAX}"),
+        )?;
+        ensure(
+            role.per == Per::Client || role.connections >= self.segment.of,
+            format!("{key}.connections"),
+            format!(
+                "{} processes share them; give each at least one",
+                self.segment.of
+            ),
         )
     }
 

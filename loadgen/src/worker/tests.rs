@@ -1,0 +1,269 @@
+//! What a worker sends, byte for byte: cursors, further tries, and that nothing depends on time or threads.
+
+use super::{Channels, Output, Worker};
+use crate::command::Message;
+use crate::job::{Arrivals, Job, Pace, RoleStop, Segment};
+use crate::layout::{WorkerLayout, layout};
+use crate::program::Compiled;
+use crate::record::TickRecord;
+use crate::session::fake::{FakeSessions, RequestLog};
+use crate::shared::{Phase, Shared};
+use crate::wake::Waker;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+/// The time at which the steps of these tests start.
+const START_NS: u64 = 1_000_000_000_000;
+
+fn example(name: &str, fake: &str) -> Job {
+    let path = format!("{}/contract/job-{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let mut job: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    job["engine"] = "fake".into();
+    job["fake"] = serde_json::from_str(fake).unwrap();
+    Job::parse(&job.to_string()).unwrap()
+}
+
+/// Requests by role and connection number, as text, in the order in which they were sent.
+type Requests = BTreeMap<(String, u32), Vec<String>>;
+
+/// Runs a job on that many workers, each with a fake of its own, and gives what each connection sent.
+fn requests(job: &Job, threads: usize) -> Requests {
+    let code = Arc::new(Compiled::new(job));
+    let layouts = layout(job, threads);
+    let wakers: Vec<_> = layouts.iter().map(|_| Waker::new().unwrap()).collect();
+    let shared = Arc::new(Shared::new(job, &layouts, &wakers, 0));
+    shared.command(Phase::Running, START_NS);
+    let (output, outputs) = channel();
+    let (messages, _kept) = channel::<Message>();
+    let mut logs = Vec::new();
+    let mut threads = Vec::new();
+    for (index, layout) in layouts.iter().enumerate() {
+        let (mut sessions, opened) =
+            FakeSessions::open(job, &code, layout, 0, wakers[index].clone());
+        let log = RequestLog::default();
+        sessions.log = Some(Arc::clone(&log));
+        logs.push(log);
+        let (_, spare) = channel();
+        let channels = Channels {
+            output: output.clone(),
+            messages: messages.clone(),
+            spare,
+        };
+        let record = Box::new(TickRecord::new(&code.shape(job)).unwrap());
+        let worker = Worker::new(
+            index,
+            job,
+            Arc::clone(&code),
+            layout,
+            Arc::clone(&shared),
+            sessions,
+            opened,
+            record,
+            channels,
+        );
+        threads.push(std::thread::spawn(move || worker.run()));
+    }
+    // Each worker ends when it is drained: the step as a whole has ended by itself before.
+    while shared.ended().is_none() {
+        std::thread::yield_now();
+    }
+    shared.command(Phase::Closing, START_NS);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    drop(output);
+    assert!(
+        outputs
+            .iter()
+            .any(|output| matches!(output, Output::Tick(..)))
+    );
+    let mut requests = Requests::new();
+    for (layout, log) in layouts.iter().zip(logs) {
+        let names = names(job, layout);
+        for (session, bytes) in log.lock().unwrap().drain(..) {
+            let text = String::from_utf8_lossy(&bytes[5..bytes.len() - 1]).into_owned();
+            requests
+                .entry(names[session].clone())
+                .or_default()
+                .push(text);
+        }
+    }
+    requests
+}
+
+fn names(job: &Job, layout: &WorkerLayout) -> Vec<(String, u32)> {
+    let groups = layout.groups.iter();
+    let mut names: Vec<_> = groups
+        .flat_map(|group| {
+            let role = &job.roles[group.role].name;
+            group
+                .connections
+                .iter()
+                .map(move |connection| (role.clone(), connection.number))
+        })
+        .collect();
+    names.extend(
+        layout
+            .probes
+            .iter()
+            .map(|client| ("probe".to_owned(), *client)),
+    );
+    names
+}
+
+fn of<'a>(requests: &'a Requests, role: &str, connection: u32) -> &'a [String] {
+    requests
+        .get(&(role.to_owned(), connection))
+        .map_or(&[], Vec::as_slice)
+}
+
+/// The number behind `>= ` in a DELETE.
+fn low(delete: &str) -> i64 {
+    let rest = delete.split(">= ").nth(1).unwrap();
+    rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_cursor_is_read_before_the_0th_1001st_and_2002nd_generation() {
+    let mut job = example("l.i1", r#"{"default_us": 10, "cursor": {"tail": 7}}"#);
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(2500),
+    });
+    let requests = requests(&job, 1);
+    let deletes = of(&requests, "delete", 0);
+    assert_eq!(deletes.len(), 2500);
+    let lows: Vec<_> = deletes.iter().map(|delete| low(delete)).collect();
+    let expected: Vec<_> = (0..2500).map(|number| 7 + 50 * (number % 1001)).collect();
+    assert_eq!(
+        lows, expected,
+        "it grows by 50 and begins anew with each reading"
+    );
+    for client in 0..2 {
+        let sql = format!("SELECT min(transactionid) FROM pi{}", client + 1);
+        assert_eq!(of(&requests, "probe", client), vec![sql; 3]);
+    }
+}
+
+#[test]
+fn keys_lie_between_the_cursors() {
+    let mut job = example(
+        "qp100",
+        r#"{"default_us": 50, "cursor": {"tail": 1000, "head": 1400}}"#,
+    );
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(3),
+    });
+    let requests = requests(&job, 1);
+    let points = of(&requests, "query", 1);
+    assert!(points.len() > 10_000);
+    for text in points {
+        let keys = text
+            .strip_prefix("EXECUTE s2_points_pi2(")
+            .unwrap()
+            .strip_suffix(')')
+            .unwrap();
+        let keys: Vec<i64> = keys.split(',').map(|key| key.parse().unwrap()).collect();
+        assert_eq!(keys.len(), 10);
+        assert!(keys.iter().all(|key| (1000..1400).contains(key)), "{text}");
+    }
+    let heads = of(&requests, "probe", 1)
+        .iter()
+        .filter(|sql| sql.contains("max"));
+    assert_eq!(
+        heads.count(),
+        points.len().div_ceil(100),
+        "each hundred queries"
+    );
+}
+
+#[test]
+fn a_further_try_sends_the_same_bytes_and_moves_no_cursor() {
+    let description = r#"{"default_us": 10, "errors": [{"statement": "delete", "every": 7, "code": "40001"},
+                                                      {"statement": "insert", "every": 5, "code": "40P01"}]}"#;
+    let mut job = example("l.i1", description);
+    (job.clients, job.values[0]) = (1, job.values[1].clone());
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(700),
+    });
+    let again = requests(&job, 1);
+    job.fake.as_mut().unwrap().errors.clear();
+    let once = requests(&job, 1);
+    for role in ["insert", "delete"] {
+        let mut sent = of(&again, role, 0).to_vec();
+        assert!(sent.len() > 800, "{} {role}s", sent.len());
+        sent.dedup();
+        assert_eq!(sent, of(&once, role, 0));
+    }
+}
+
+#[test]
+fn a_transaction_that_fails_begins_anew_after_a_rollback() {
+    let description =
+        r#"{"default_us": 10, "errors": [{"statement": "pdc", "every": 2, "code": "40001"}]}"#;
+    let mut job = example("l.x", description);
+    job.clients = 1;
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(2),
+    });
+    let requests = requests(&job, 1);
+    let sent: Vec<_> = of(&requests, "index", 0)
+        .iter()
+        .map(|text| text.get(..12).unwrap_or(text))
+        .collect();
+    let whole = [
+        "INSERT INTO ",
+        "CREATE INDEX",
+        "CREATE INDEX",
+        "CREATE INDEX",
+    ];
+    assert_eq!(
+        sent[..8],
+        [whole, whole].concat(),
+        "the second's last statement is refused"
+    );
+    assert_eq!(of(&requests, "index", 0)[8], "ROLLBACK");
+    assert_eq!(sent.len(), 13);
+    assert_eq!(
+        of(&requests, "index", 0)[4],
+        of(&requests, "index", 0)[9],
+        "with the same values"
+    );
+}
+
+#[test]
+fn what_is_sent_depends_neither_on_time_nor_on_threads_nor_on_segments() {
+    let mut job = example("l.i1", r#"{"default_us": 100, "cursor": {"tail": 3}}"#);
+    job.clients = 4;
+    job.tables.insert("pi".to_owned(), 4);
+    // The clock is the one value that time may change.
+    job.values[0] = job.values[1].clone();
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(60),
+    });
+    let whole = requests(&job, 1);
+    assert_eq!(of(&whole, "insert", 3).len(), 60);
+    assert_ne!(
+        of(&whole, "insert", 3)[0],
+        of(&whole, "insert", 2)[0].replace("pi3", "pi4")
+    );
+    assert_eq!(requests(&job, 3), whole, "on three threads");
+    let mut slow = job.clone();
+    let fake = slow.fake.as_mut().unwrap();
+    (fake.default_us, fake.jitter) = (3333.0, 0.5);
+    slow.roles[0].pace = Pace::Rate {
+        arrivals: Arrivals::Burst,
+        per_s: 20.0,
+    };
+    assert_eq!(requests(&slow, 1), whole, "at another speed and pace");
+    let mut parts = Requests::new();
+    for index in 0..2 {
+        job.segment = Segment { index, of: 2 };
+        parts.extend(requests(&job, 1));
+    }
+    assert_eq!(parts, whole, "in two processes");
+    job.segment = Segment::default();
+    job.step = "l.i2".to_owned();
+    assert_ne!(requests(&job, 1), whole, "another step draws other values");
+}

@@ -9,13 +9,17 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from dbdyno import __version__
 from dbdyno.error import DynoError
+from dbdyno.model import Plan
+
+if TYPE_CHECKING:
+    from dbdyno.runner import Outcome
 
 app = typer.Typer(
     help="A dynamometer for database engines: did this version, build or configuration get "
@@ -31,6 +35,9 @@ config_app = typer.Typer(help="List and show the configuration presets.", no_arg
 app.add_typer(server_app, name="server")
 app.add_typer(workload_app, name="workload")
 app.add_typer(config_app, name="config")
+
+BAD_INPUT = 2
+INTERRUPTED = 130
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
@@ -58,9 +65,9 @@ def common(
 @app.command()
 def demo(out: Out = Path("results"), wait: Wait = False) -> None:
     """Two PostgreSQL versions, a short Insert Benchmark in three blocks, a report."""
-    from dbdyno import plan, runner
+    from dbdyno import plan
 
-    outcome = runner.run(plan.demo(), out, wait=wait)
+    outcome = measure(plan.demo(), out, wait)
     show_results(outcome.folder, html=outcome.folder / "report.html")
     raise typer.Exit(1 if outcome.failed else 0)
 
@@ -75,14 +82,14 @@ def run(
     ] = False,
 ) -> None:
     """Run a plan, or go on with it where it was broken off."""
-    from dbdyno import plan, preflight, runner
+    from dbdyno import plan, preflight
 
     parsed = plan.load(plan_file)
     if dry_run:
         for line in preflight.describe(parsed, preflight.prepare(parsed)):
             print(line)  # noqa: T201
         return
-    outcome = runner.run(parsed, out, wait=wait)
+    outcome = measure(parsed, out, wait)
     show_results(outcome.folder, html=None)
     raise typer.Exit(1 if outcome.failed else 0)
 
@@ -134,6 +141,17 @@ def report(
         write(markdown, as_markdown.render(view))
     if html is None and markdown is None:
         terminal.print_page(view, Console(), full=True)
+
+
+def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
+    """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
+    from dbdyno import runner
+
+    try:
+        return runner.run(plan, out, wait=wait)
+    except KeyboardInterrupt:
+        say("interrupted; everything measured is kept, the same command goes on")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def show_results(folder: Path, html: Path | None) -> None:
@@ -225,20 +243,13 @@ def config_show(
 
 
 def main() -> int:
-    """Runs `dyno`; returns the exit status."""
+    """Runs `dyno`; returns the exit status, or ends the process with it (SystemExit)."""
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        app(standalone_mode=False)
-    except typer.Exit as end:
-        return end.exit_code
-    except typer.Abort:
-        return 130
-    except KeyboardInterrupt:
-        say("interrupted; everything measured is kept, the same command goes on")
-        return 130
+        app()
     except DynoError as error:
         say(f"dyno: {error}")
-        return 2
+        return BAD_INPUT
     return 0
 
 

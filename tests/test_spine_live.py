@@ -1,0 +1,336 @@
+"""The Insert Benchmark on real servers of two versions: statements, files, costs, rough ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dbdyno import plan, runner
+from dbdyno.analysis import compare
+from dbdyno.server import fetch, process
+from dbdyno.store import BlockFolder, Results, StepFolder
+
+pytestmark = pytest.mark.live
+
+STEPS = ("l.i0", "l.x", "l.i1", "l.i2", "cleanup", "qr100", "qp100")
+PLAN = """
+name = "live"
+base = "old"
+{arms}
+[server]
+data_dir = "{data}"
+[[workloads]]
+name = "insert-benchmark"
+parameters = {{ clients = 2, rows = 20_000, rows_i1 = 4_000, rows_i2 = 300, rates = [100], \
+seconds = {seconds}, wait_s = 1 }}
+{steps}
+"""
+ARM = """
+[arms.{name}]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "256MB"
+settings = {{ {settings} }}
+"""
+
+
+def builds() -> list[fetch.Build]:
+    """The oldest and the newest build that are here, of different major versions where possible."""
+    found = sorted(fetch.installed(), key=lambda build: build.version_num)
+    return [found[0], found[-1]]
+
+
+def text(
+    data: Path, *, arms: int = 2, settings: str = "", seconds: int = 3, steps: str = ""
+) -> str:
+    chosen = zip(("old", "new"), builds()[:arms], strict=False)
+    written = "".join(
+        ARM.format(name=name, base_dir=build.base_dir, settings=settings) for name, build in chosen
+    )
+    return PLAN.format(arms=written, data=data, seconds=seconds, steps=steps)
+
+
+@pytest.fixture
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for data that the servers' account can enter."""
+    folder = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
+    yield folder
+    assert not list(folder.glob("*/data")), "a data directory stayed behind"
+    subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """The results of one block on two versions, whose servers logged every statement."""
+    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
+    written = text(data, settings='log_statement = "all"')
+    parent = tmp_path_factory.mktemp("logged")
+    outcome = runner.run(plan.parse(written, None), parent, wait=True)
+    assert outcome.failed == 0
+    yield Results.open(outcome.folder)
+
+
+def the_block(results: Results) -> BlockFolder:
+    (block,) = results.blocks()
+    return block
+
+
+def steps_of(results: Results, arm: str) -> dict[str, StepFolder]:
+    (run,) = [run for run in the_block(results).runs() if run.arm == arm]
+    return {step.name: step for step in run.steps()}
+
+
+def statements(results: Results, arm: str) -> list[str]:
+    """What the server's log says was executed, in order, one line each."""
+    log = the_block(results).path / arm / "log" / "postgres.log"
+    entries = re.split(r"(?m)^\d+\.\d+ \[\d+\] ", log.read_text())
+    found = [re.match(r"LOG:  (?:statement|execute [^:]*): (.*)", e, re.S) for e in entries]
+    return [" ".join(match[1].split()) for match in found if match]
+
+
+@pytest.mark.parametrize("arm", ["old", "new"])
+def test_the_server_sees_the_published_statements(logged: Results, arm: str) -> None:
+    seen = statements(logged, arm)
+    time = r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d'"
+    row = time + r",\d{1,3},\d{1,5},\d{1,4},\d{1,3}\.00,'[A-Za-z0-9+/]{10,20}'"
+    columns = r"\(dateandtime,cashregisterid,customerid,productid,price,data\)"
+    head = rf"INSERT INTO pi[12] {columns} VALUES \("
+    inserts = [s for s in seen if s.startswith("INSERT")]
+    lengths = set()
+    for insert in inserts:
+        start = re.match(head, insert)
+        assert start is not None, insert[:200]
+        rows = insert[start.end() : -1].split("),(")
+        assert all(re.fullmatch(row, one) for one in rows), insert[:200]
+        lengths.add(len(rows))
+    assert lengths == {100, 50, 5}
+    assert len(inserts) == 2 * (200 + 1 + 80 + 60) + 2 * 2 * 6
+
+    deletes = [s for s in seen if s.startswith("DELETE")]
+    form = (
+        r"DELETE FROM (pi[12]) WHERE transactionid IN \(SELECT transactionid FROM \1 "
+        r"WHERE transactionid >= \d+ ORDER BY transactionid ASC LIMIT (50|5)\)"
+    )
+    assert all(re.fullmatch(form, s) for s in deletes)
+    assert len(deletes) == 2 * (80 + 60) + 2 * 2 * 6
+
+    prepared = [s for s in seen if s.startswith("PREPARE")]
+    assert any(
+        re.search(r"\((int|integer)\) AS SELECT productid,customerid,price FROM pi1", s)
+        for s in prepared
+    )
+    assert any(
+        "bigint" in s
+        and "transactionid IN ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)" in s.replace(", ", ",")
+        for s in prepared
+    )
+    executed = [s for s in seen if s.startswith("EXECUTE")]
+    assert any(re.fullmatch(r"EXECUTE \w+ ?\(\d+\)", s) for s in executed), "literals, one key"
+    assert any(re.fullmatch(r"EXECUTE \w+ ?\(\d+(, ?\d+){9}\)", s) for s in executed), "ten keys"
+    for column in ("min", "max"):
+        assert f"SELECT {column}(transactionid) FROM pi2" in seen
+    assert not any(s.startswith(("BEGIN", "COMMIT")) for s in seen if "pi" in s)
+    assert sum(s.startswith("CREATE INDEX pi") for s in seen) == 6
+    assert sum(s.startswith("VACUUM") for s in seen) == 2
+    assert seen.count("CHECKPOINT") == 1
+
+
+@pytest.mark.parametrize("arm", ["old", "new"])
+def test_every_step_ends_well_and_affects_the_rows_that_it_should(
+    logged: Results, arm: str
+) -> None:
+    steps = steps_of(logged, arm)
+    assert tuple(steps) == STEPS
+    for name, step in steps.items():
+        assert step.failed() is None, name
+        assert all(check["ok"] for check in step.done()["checks"]), name
+    state = steps["qp100"].after()["tables"]
+    assert {state[table]["n_tup_ins"] - state[table]["n_tup_del"] for table in ("pi1", "pi2")} == {
+        20_000 + 100
+    }
+
+
+def test_costs_have_their_owners(logged: Results) -> None:
+    comparison = compare.load(logged)
+    (step,) = [step for step in comparison.steps if step.step == "qr100"]
+    for cell in step.cells:
+        owners = cell.runs[0].owners
+        assert {"role:insert", "role:delete", "role:query", "generator", "lab"} <= set(owners)
+        assert owners["role:query"].cpu_us > owners["role:insert"].cpu_us > 0
+        assert cell.metrics["server_cpu_per_op"] > 0
+        assert cell.metrics["wal_bytes_per_op"] > 0
+
+
+def test_the_generator_is_small_and_lean(logged: Results) -> None:
+    for arm in ("old", "new"):
+        done = list(steps_of(logged, arm)["qr100"].events())[-1]
+        assert done["event"] == "done"
+        assert done["peak_rss_bytes"] < 50 << 20
+
+
+def test_tables_are_explained_as_custom_and_generic_plan(logged: Results) -> None:
+    plans = steps_of(logged, "new")["qr100"].before()["explain"]
+    assert {"insert", "delete", "market", "register", "pdc"} <= set(plans)
+    assert "pi1_marketsegment" in plans["market"]["custom"]
+
+
+class Lab:
+    """A `dyno run` in a process of its own."""
+
+    def __init__(self, folder: Path, written: str) -> None:
+        self.file = folder / "live.toml"
+        self.file.write_text(written)
+        self.out = folder / "out"
+
+    def start(self) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "dbdyno", "run", self.file, "--out", self.out, "--wait"]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def step(self, name: str) -> Path | None:
+        found = list(self.out.glob(f"live/blocks/001/*/insert-benchmark/*-{name}/events.jsonl"))
+        return found[0].parent if found else None
+
+    def wait_for(self, name: str) -> Path:
+        """Waits until the window of a step is open."""
+        return eventually(lambda: self.opened(name), f"window of {name}")
+
+    def opened(self, name: str) -> Path | None:
+        folder = self.step(name)
+        if folder and '"window_open"' in (folder / "events.jsonl").read_text():
+            return folder
+        return None
+
+
+def eventually(look: Callable[[], Path | None], what: str, limit_s: float = 60.0) -> Path:
+    end_s = time.monotonic() + limit_s
+    while time.monotonic() < end_s:
+        if (found := look()) is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not come within {limit_s:.0f} s")
+
+
+SHORT = 'steps = ["l.i0", "l.x", "cleanup", "qr100"]'
+
+
+def children(pid: int, name: str) -> list[int]:
+    """Processes called `name` below `pid`; only ones that this test's own lab started."""
+    found = []
+    for child in process.children(pid):
+        program = process.program(child)
+        if program is not None and program.name == name:
+            found.append(child)
+        found += children(child, name)
+    return found
+
+
+def test_killed_lab_leaves_nothing_behind_and_the_same_command_goes_on(
+    tmp_path: Path, data: Path
+) -> None:
+    lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=4))
+    first = lab.start()
+    folder = lab.wait_for("qr100")
+    (postmaster,) = children(first.pid, "postgres")[:1]
+    first.kill()
+    first.wait()
+    assert process.start_ticks(postmaster) is not None, "the server outlives a kill -9"
+    said = (folder / "events.jsonl").read_text()
+    second = lab.start()
+    assert second.wait(timeout=120) == 0, second.stderr.read()
+    assert process.start_ticks(postmaster) is None
+    results = Results.open(lab.out / "live")
+    assert [block.state for block in results.blocks()] == ["void", "done"]
+    kept = results.blocks()[0].path / folder.relative_to(lab.out / "live/blocks/001")
+    assert (kept / "events.jsonl").read_text().startswith(said), "nothing measured is lost"
+
+
+def test_killed_postmaster_is_a_result_with_its_reason(tmp_path: Path, data: Path) -> None:
+    lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=4))
+    running = lab.start()
+    lab.wait_for("l.i0")
+    os.kill(children(running.pid, "postgres")[0], signal.SIGKILL)
+    assert running.wait(timeout=120) == 1
+    (run,) = Results.open(lab.out / "live").blocks()[0].runs()
+    steps = {step.name: step.failed() for step in run.steps()}
+    assert steps["l.i0"]["status"] == "failed"
+    assert "signal 9" in steps["l.i0"]["reason"]
+    assert {steps[name]["status"] for name in ("l.x", "cleanup", "qr100")} == {"skipped"}
+
+
+def test_killed_backend_is_told_as_a_crash_of_the_server(tmp_path: Path, data: Path) -> None:
+    lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=4))
+    running = lab.start()
+    folder = lab.wait_for("qr100")
+    pid = re.search(r'"role":"query".*?"server_pid":(\d+)', (folder / "events.jsonl").read_text())
+    os.kill(int(pid[1]), signal.SIGKILL)
+    assert running.wait(timeout=120) == 1
+    (run,) = Results.open(lab.out / "live").blocks()[0].runs()
+    failed = {step.name: step.failed() for step in run.steps()}["qr100"]
+    assert "crashed" in failed["reason"]
+    assert any("signal 9" in line for line in failed["log_tail"])
+
+
+def test_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, data: Path) -> None:
+    lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=3))
+    running = lab.start()
+    lab.wait_for("qr100")
+    os.kill(children(running.pid, "dyno-loadgen")[0], signal.SIGKILL)
+    assert running.wait(timeout=120) == 0, running.stderr.read()
+    results = Results.open(lab.out / "live")
+    assert [block.state for block in results.blocks()] == ["void", "done"]
+    assert "killed by signal 9" in results.blocks()[0].reason
+
+
+def test_ctrl_c_ends_in_order_with_status_130(tmp_path: Path, data: Path) -> None:
+    lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=10))
+    running = lab.start()
+    folder = lab.wait_for("qr100")
+    (postmaster,) = children(running.pid, "postgres")[:1]
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=30) == 130
+    assert "the same command goes on" in running.stderr.read()
+    assert process.start_ticks(postmaster) is None
+    assert '"done"' in (folder / "events.jsonl").read_text().splitlines()[-1]
+
+
+def test_a_server_that_cannot_start_fails_its_steps_and_not_the_plan(
+    tmp_path: Path, data: Path
+) -> None:
+    broken = 'shared_preload_libraries = "no_such_library"'
+    of = plan.parse(text(data, arms=1, settings=broken, steps=SHORT), None)
+    outcome = runner.run(of, tmp_path, wait=True)
+    assert outcome.failed == 4
+    (run,) = Results.open(outcome.folder).blocks()[0].runs()
+    assert "no_such_library" in run.steps()[0].failed()["reason"]
+
+
+def test_an_unreachable_server_and_a_full_disk_are_told_before_anything_starts(
+    tmp_path: Path, data: Path
+) -> None:
+    for change, words in (
+        (("rows = 20_000", "rows = 20_000_000_000"), "fewer rows"),
+        (('memory = "256MB"', 'memory = "64TB"'), "memory"),
+        (('config = "x10a"', 'config = "x10ä"'), "x10"),
+    ):
+        file = tmp_path / "live.toml"
+        file.write_text(text(data, arms=1).replace(*change))
+        command = [sys.executable, "-m", "dbdyno", "run", file, "--out", tmp_path / "out", "--wait"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == 2, words
+        assert len(ended.stderr.splitlines()) == 1
+        assert words in ended.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_the_fresh_database_is_ours_alone(logged: Results) -> None:
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(host="/run/dyno/old", dbname="ib", user="dyno", connect_timeout=2)

@@ -26,7 +26,7 @@ class Arm:
     version: str | None = None  # "17.6", "17" (the newest 17); None with base_dir
     base_dir: Path | None = None  # a folder with bin/postgres
     config: str | None = None  # a preset's name, such as "x10a"
-    memory: str | None = None  # the memory that a preset is sized for, such as "4GB"; None: the host's
+    memory: str | None = None  # what a preset is sized for, such as "4GB"; None: the host's
     settings: Mapping[str, str] = field(default_factory=dict)  # on top of the preset
     fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
 
@@ -111,7 +111,7 @@ class Step:
     pad_to_s: float | None  # the step lasts at least this long
     roles: Mapping[str, str]  # role -> kind in the published tables: insert, delete, query, other
     tables: tuple[str, ...]  # the tables' names, for the probe
-    explain: Mapping[str, str]  # statement name -> SQL with $n (types appended by the probe), for EXPLAIN
+    explain: Mapping[str, str]  # statement name -> SQL with $n, for EXPLAIN
     expected_s: float | None  # a guess for progress and `check`; None: unknown
     nominal_s: float | None  # what the step lasts where the target rate is held
 
@@ -191,7 +191,7 @@ class StepRun:
     sla_met: bool | None
     response: Mapping[str, ResponseTimes]  # by published kind: insert, delete, query
     operations: Mapping[str, ResponseTimes]  # by operation name
-    series: Mapping[str, Series]  # "insert.rate", "insert.max_us", "query.rate" …; canonical, all clients
+    series: Mapping[str, Series]  # "insert.rate", "insert.max_us", "query.rate" …; all clients
     owners: Mapping[str, OwnerCost]
     spans: tuple[Span, ...]
     end_spread: float | None  # (last − first client's end) / window

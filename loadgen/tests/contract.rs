@@ -52,7 +52,10 @@ fn example_events_read_back_as_they_were() {
 
 #[test]
 fn a_job_is_read_from_a_stream_that_goes_on() {
-    let text = format!("{}\n{{\"do\":\"go\"}}\n", harness::text("job-qr100.json").trim_end());
+    let text = format!(
+        "{}\n{{\"do\":\"go\"}}\n",
+        harness::text("job-qr100.json").trim_end()
+    );
     let mut input = text.as_bytes();
     Job::read(&mut input).unwrap();
     assert_eq!(input, b"\n{\"do\":\"go\"}\n");

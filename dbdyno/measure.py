@@ -21,6 +21,8 @@ from dbdyno.server import Server
 
 STATISTICS_DELAY_S = 1.5
 """PostgreSQL's backends flush their statistics late; after this long they are complete."""
+LOG_LINES_MAX = 60
+"""Of the server's log in failed.json: a crash is followed by some lines of each connection."""
 SERVER_GONE_S = 1.0
 """How long a lost connection may precede the sight of the server's end."""
 
@@ -263,7 +265,7 @@ def fail(folder: Path, reason: str, server: Server, log_position: int) -> None:
         {
             "status": "failed",
             "reason": reason,
-            "log_tail": server.log_tail(),
+            "log_tail": server.log_tail(LOG_LINES_MAX),
             "log_events": server.log_events(log_position),
         },
     )

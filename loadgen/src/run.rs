@@ -267,70 +267,66 @@ impl Step<'_> {
     ) -> Ending {
         let began = Instant::now();
         raise_descriptor_limit();
-        let mut workers = match Workers::spawn(
-            self.job,
-            code,
-            layouts,
-            spares,
-            spare_ends,
-            &self.output,
-            &self.sender,
-        ) {
+        let (output, messages) = (&self.output, &self.sender);
+        let workers = Workers::spawn(
+            self.job, code, layouts, spares, spare_ends, output, messages,
+        );
+        let mut workers = match workers {
             Ok(workers) => workers,
             Err(reason) => return Ending::before_start(End::Failed(reason)),
         };
         if let Err(end) = self.wait_for_workers(layouts.len()) {
             return Ending::before_start(end);
         }
-        let fake = self.job.engine == Engine::Fake;
+        let setup_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.write(Event::Ready {
             mono_ns: monotonic_ns(),
             connections: layouts.iter().map(WorkerLayout::connections).sum(),
             threads: layouts.len(),
-            setup_us: if fake {
-                0
-            } else {
-                u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
-            },
+            setup_us: if self.is_fake() { 0 } else { setup_us },
         });
-        if !self.wait_for_go() {
+        if self.wait_for_go() {
+            workers.shared.command(Phase::Running, monotonic_ns());
+            self.measure(code, &mut workers)
+        } else {
             workers.shared.command(Phase::Closing, monotonic_ns());
             workers.join(code);
-            return Ending::before_start(End::Stopped("stopped before the start".to_owned()));
+            Ending::before_start(End::Stopped("stopped before the start".to_owned()))
         }
-        workers.shared.command(Phase::Running, monotonic_ns());
-        let Some(closed) = self.wait_for_close(&mut workers) else {
-            return Self::aborted(&workers);
+    }
+
+    /// From the start to the last connection's close.
+    fn measure(&mut self, code: &Compiled, workers: &mut Workers) -> Ending {
+        let Some(closed) = self.wait_for_close(workers) else {
+            return Self::aborted(workers);
         };
-        let end_ns = closed
-            .iter()
-            .map(|closed| closed.end_ns)
-            .max()
-            .unwrap_or_default();
-        self.write(close::window_close(
-            self.job,
-            &workers.shared,
-            &closed,
-            end_ns,
-        ));
-        if !self.hold(&mut workers) {
-            return Self::aborted(&workers);
+        let ends = closed.iter().map(|closed| closed.end_ns);
+        let end_ns = ends.max().unwrap_or_default();
+        let event = close::window_close(self.job, &workers.shared, &closed, end_ns);
+        self.write(event);
+        if !self.hold(workers) {
+            return Self::aborted(workers);
         }
         workers.shared.command(Phase::Closing, monotonic_ns());
         let totals = workers.join(code);
         let threads: Vec<_> = closed.iter().map(|closed| closed.thread).collect();
-        let fake_cpu_us = threads.iter().map(|thread| thread.cpu_us).sum();
+        let (mono_ns, cpu_us) = if self.is_fake() {
+            (end_ns, threads.iter().map(|thread| thread.cpu_us).sum())
+        } else {
+            (monotonic_ns(), process_cpu_ns() / 1000)
+        };
         Ending {
             end: workers.shared.ended().unwrap_or(End::Done),
-            mono_ns: if fake { end_ns } else { monotonic_ns() },
+            mono_ns,
             totals,
-            cpu_us: if fake {
-                fake_cpu_us
-            } else {
-                process_cpu_ns() / 1000
-            },
+            cpu_us,
             threads,
         }
+    }
+
+    /// Whether time and CPU are the fake's own.
+    fn is_fake(&self) -> bool {
+        self.job.engine == Engine::Fake
     }
 
     fn aborted(workers: &Workers) -> Ending {

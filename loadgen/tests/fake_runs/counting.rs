@@ -1,0 +1,170 @@
+//! What is counted: windows, ticks, transactions, segments, fills.
+
+use crate::harness;
+use crate::harness::{Played, fake, play};
+use crate::{SECOND_NS, histograms, inserts, timed};
+use dyno_loadgen::event::{Event, Status};
+use dyno_loadgen::job::{Maker, RoleStop, Segment};
+
+#[test]
+fn planted_service_times_give_exact_throughput() {
+    for (service_us, window_ns) in [(500, 2_000_000_000), (525, 2_100_000_000)] {
+        let played = play(&inserts(
+            &format!(r#"{{"default_us": {service_us}}}"#),
+            4000,
+        ));
+        assert_eq!((played.status, played.active_ns()), (Status::Ok, window_ns));
+        assert_eq!(played.totals("insert"), [8000, 800_000, 0, 0]);
+        let counts = played.counts("insert");
+        assert_eq!(counts.iter().sum::<u64>(), 8000);
+        assert_eq!(
+            counts[0],
+            2 * (SECOND_NS / 1000 / service_us),
+            "a whole second"
+        );
+        let [response, service] = histograms(&played.ticks("insert"), "insert");
+        for histogram in [response, service] {
+            assert_eq!((histogram.min(), histogram.max()), (service_us, service_us));
+            assert_eq!(histogram.len(), 8000);
+        }
+    }
+}
+
+#[test]
+fn a_timed_window_opens_after_the_warm_up_and_does_not_count_what_is_in_flight() {
+    let played = play(&timed(r#"{"default_us": 300}"#, 3.0, 1.5));
+    let open_ns = played.find(|event| match event {
+        Event::WindowOpen { mono_ns } => Some(*mono_ns),
+        _ => None,
+    });
+    assert_eq!(open_ns - played.start_ns(), 1_500_000_000);
+    assert_eq!(played.active_ns(), 3 * SECOND_NS);
+    assert_eq!(
+        played.counts("insert"),
+        [6666, 6666, 6668],
+        "3,333.3 a second and client"
+    );
+    let numbers: Vec<_> = played
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Tick(tick) => Some((tick.tick, tick.active_ns / 1_000_000, tick.measured)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        numbers,
+        [
+            (-1, 500, false),
+            (0, 1000, false),
+            (1, 1000, true),
+            (2, 1000, true),
+            (3, 1000, true)
+        ]
+    );
+    assert_eq!(
+        played.totals("insert")[0],
+        30_002,
+        "with the warm-up and the two in flight"
+    );
+}
+
+#[test]
+fn a_transaction_is_timed_as_a_whole_and_each_statement_too() {
+    let description = r#"{"service_us": {"insert": 1000, "marketsegment": 2000, "registersegment": 3000, "pdc": 4000}, "default_us": 1}"#;
+    let played = play(&fake("l.x", description));
+    let ticks = played.ticks("index");
+    assert_eq!(ticks.len(), 1);
+    let times: Vec<_> = ticks[0]
+        .operations
+        .iter()
+        .map(|(name, operation)| (name.as_str(), operation.count, operation.max_us))
+        .collect();
+    assert_eq!(
+        times,
+        [
+            ("insert", 2, 1000),
+            ("insert-and-index", 2, 10_000),
+            ("marketsegment", 2, 2000),
+            ("pdc", 2, 4000),
+            ("registersegment", 2, 3000)
+        ]
+    );
+    assert_eq!(ticks[0].per_client, [[1, 100, 0, 10_000]; 2]);
+    let traced = played.events.iter().filter(|event| {
+        matches!(event, Event::Operation { operation, rows: 100, error: None, .. } if operation == "insert-and-index")
+    });
+    assert_eq!(traced.count(), 2);
+}
+
+#[test]
+fn segments_together_do_what_one_process_does() {
+    let mut job = inserts(r#"{"default_us": 500, "jitter": 0.1}"#, 500);
+    job.clients = 4;
+    let whole = play(&job);
+    let parts: Vec<_> = (0..2)
+        .map(|index| {
+            job.segment = Segment { index, of: 2 };
+            play(&job)
+        })
+        .collect();
+    let last = |played: &Played, client: usize| {
+        played.find(|event| match event {
+            Event::WindowClose { ended, .. } => {
+                Some(ended["insert"][client].map(|end_ns| end_ns - played.start_ns()))
+            }
+            _ => None,
+        })
+    };
+    for client in 0..4 {
+        assert_eq!(last(&parts[client % 2], client), last(&whole, client));
+        assert_eq!(last(&parts[1 - client % 2], client), None);
+    }
+}
+
+#[test]
+fn a_fill_reports_rows_each_second() {
+    let played = play(&fake(
+        "fill",
+        r#"{"service_us": {"row": 10}, "default_us": 1}"#,
+    ));
+    assert_eq!(
+        (played.status, played.active_ns()),
+        (Status::Ok, 10 * SECOND_NS)
+    );
+    assert_eq!(played.counts("fill"), [200_000; 10]);
+    assert_eq!(played.totals("fill"), [2_000_000, 2_000_000, 0, 0]);
+}
+
+#[test]
+fn clocks_and_bounds_by_cursors_are_the_only_values_that_time_changes() {
+    // The choice of programs follows from the seed alone: service times do not matter.
+    let counts = |service_us: u64| {
+        let mut job = fake("qr100", &format!(r#"{{"default_us": {service_us}}}"#));
+        job.roles.drain(..2);
+        job.roles[0].stop = Some(RoleStop {
+            operations: Some(3000),
+        });
+        job.stop.roles = vec!["query".to_owned()];
+        let played = play(&job);
+        let ticks = played.ticks("query");
+        let count = |name: &str| {
+            ticks
+                .iter()
+                .map(|tick| tick.operations[name].count)
+                .sum::<u64>()
+        };
+        [count("market"), count("register"), count("pdc")]
+    };
+    let counted = counts(100);
+    assert_eq!(counted, counts(777));
+    assert_eq!(counted.iter().sum::<u64>(), 6000);
+    assert!(
+        counted.iter().all(|count| (1880..2120).contains(count)),
+        "{counted:?}"
+    );
+    assert!(matches!(
+        harness::example("qr100").values[0].maker,
+        Maker::Clock
+    ));
+}

@@ -1,0 +1,69 @@
+//! Whole runs against the fake, where what is planted has an exact answer in the events.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it stands"
+)]
+
+mod counting;
+mod endings;
+mod examples;
+#[path = "../harness/mod.rs"]
+mod harness;
+mod pacing;
+
+use base64::Engine as _;
+use dyno_loadgen::event::Tick;
+use dyno_loadgen::job::{Job, Piece, RoleStop, Stop};
+use harness::fake;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// One closed role of two clients, with a statement that is quick to make, that ends after a time.
+fn timed(description: &str, seconds: f64, warmup_s: f64) -> Job {
+    let mut job = fake("l.i0", description);
+    job.roles[0].stop = None;
+    job.statements[0].pieces = vec![Piece::Text("SELECT 1".to_owned())];
+    job.stop = Stop {
+        seconds: Some(seconds),
+        warmup_s,
+        ..Stop::default()
+    };
+    job
+}
+
+/// The same with so many operations for each client.
+fn inserts(description: &str, operations: u64) -> Job {
+    let mut job = timed(description, 1.0, 0.0);
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(operations),
+    });
+    job.stop = Stop {
+        roles: vec!["insert".to_owned()],
+        ..Stop::default()
+    };
+    job
+}
+
+/// The histograms of an operation over all ticks: response and service.
+fn histograms(ticks: &[&Tick], operation: &str) -> [Histogram<u64>; 2] {
+    let mut sums = [Histogram::new(3).unwrap(), Histogram::new(3).unwrap()];
+    for tick in ticks {
+        let operation = &tick.operations[operation];
+        for (sum, text) in sums
+            .iter_mut()
+            .zip([&operation.response, &operation.service])
+        {
+            let bytes = base64::engine::general_purpose::STANDARD
+                .decode(text)
+                .unwrap();
+            let part: Histogram<u64> = Deserializer::new()
+                .deserialize(&mut bytes.as_slice())
+                .unwrap();
+            sum.add(part).unwrap();
+        }
+    }
+    sums
+}

@@ -1,0 +1,16 @@
+//! The generator's program against a real server: what it sends, what it says, and how it ends.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it stands"
+)]
+
+mod endings;
+mod generator;
+mod sending;
+#[path = "../postgres_session/server.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the tests of sessions, which use more of it"
+)]
+mod server;

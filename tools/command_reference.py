@@ -1,0 +1,72 @@
+"""Writes docs/commands.md from the commands' own help, so that the two cannot differ.
+
+python tools/command_reference.py            writes the page
+python tools/command_reference.py --check    exit status 1 where the page is stale
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
+HEAD = """# Commands
+
+Made from the commands themselves by `tools/command_reference.py`; a test compares. Progress goes to
+standard error, results to standard output. Exit status: 0 done; 1 finished, but steps failed; 2 bad
+input, in one line that names the file, the key and the remedy; 130 interrupted, everything measured
+is kept and the same command goes on.
+"""
+
+
+def page() -> str:
+    """The whole page: a section for each command, in the order of `dyno --help`."""
+    import typer
+
+    from dbdyno.cli import app
+
+    sections = [section(words, command) for words, command in commands(typer.main.get_command(app))]
+    return "\n".join([HEAD, *sections])
+
+
+def section(words: tuple[str, ...], command: Any) -> str:
+    """A command's heading, its help, and a row for each of its arguments and options."""
+    shown = " ".join(["dyno", *words])
+    rows = [row(one) for one in command.params if one.name != "help" and one.opts != ["--help"]]
+    table = "\n".join(["| | |", "|---|---|", *rows]) + "\n" if rows else ""
+    help_text = " ".join((command.help or "").split())
+    return f"## `{shown}`\n\n{help_text}\n" + (f"\n{table}" if table else "")
+
+
+def row(parameter: Any) -> str:
+    """An argument by its placeholder, an option by its name; what it is for, and its default."""
+    option = parameter.param_type_name == "option"
+    name = ", ".join(parameter.opts) if option else parameter.metavar or parameter.name.upper()
+    default = parameter.default
+    shown = f" Default: `{default}`." if option and default not in (None, False, ()) else ""
+    return f"| `{name}` | {parameter.help or ''}{shown} |"
+
+
+def commands(group: Any, above: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """The words of every command below `group`, itself first, with the command."""
+    found = [(above, group)]
+    for name, command in getattr(group, "commands", {}).items():
+        found += commands(command, (*above, name))
+    return found
+
+
+def main() -> int:
+    """Writes or checks the page; returns the exit status."""
+    text = page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text)
+        return 0
+    if PAGE.read_text() == text:
+        return 0
+    print(f"{PAGE.name} is stale: python tools/command_reference.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

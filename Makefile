@@ -6,7 +6,7 @@ ENTER := set -euo pipefail; source .tools/env;
 # The servers that live tests ask for; brought once, kept in the cache, no database is made of them.
 TEST_SERVERS := 17 18
 
-.PHONY: help setup demo test check servers clean
+.PHONY: help setup demo test check bench servers clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make demo    compare two PostgreSQL versions, in under five minutes, and write a report"
 	@echo "make test    run all tests"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
+	@echo "make bench   what the load generator costs beside the server, about 15 minutes"
 	@echo "make clean   remove what was built (results and fetched servers stay)"
 
 setup:
@@ -46,6 +47,9 @@ check: setup
 	step cargo clippy --locked --quiet --all-targets -- --deny warnings; \
 	step python tools/tidy.py; \
 	exit $$status
+
+bench: setup
+	@$(ENTER) python tools/bench.py
 
 clean:
 	rm -rf target .venv .tools dist

@@ -5,7 +5,7 @@
 
 use crate::job::{Bound, Format, Maker, Value};
 use crate::text::{write_integer, write_timestamp};
-use crate::value::{TextBuffer, mix, mix_in, name_part, uniform, write_pattern};
+use crate::value::{mix, mix_in, name_part, uniform, write_pattern};
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
 const CHOICE: u64 = u64::MAX;
@@ -15,21 +15,15 @@ const CHOICE: u64 = u64::MAX;
 pub struct Values {
     /// The values as the job describes them.
     pub list: Vec<Value>,
-    /// The random characters; none where no value is a text.
-    buffer: Option<TextBuffer>,
     utc_offset_s: i64,
 }
 
 impl Values {
-    /// The values of a job; makes the text buffer where one is needed.
+    /// The values of a job; local time is `utc_offset_s` ahead of UTC.
     #[must_use]
-    pub fn new(list: &[Value], seed: u64, utc_offset_s: i32) -> Self {
-        let texts = list
-            .iter()
-            .any(|value| matches!(value.maker, Maker::Text(_)));
+    pub fn new(list: &[Value], utc_offset_s: i32) -> Self {
         Self {
             list: list.to_vec(),
-            buffer: texts.then(|| TextBuffer::new(seed)),
             utc_offset_s: i64::from(utc_offset_s),
         }
     }
@@ -40,11 +34,7 @@ impl Values {
         let value = &self.list[index];
         let random = drawn.cast_unsigned();
         match &value.maker {
-            Maker::Text(shape) => {
-                if let Some(buffer) = &self.buffer {
-                    shape.write(out, buffer, random);
-                }
-            }
+            Maker::Text(shape) => shape.write(out, random),
             Maker::Pattern(pattern) => write_pattern(out, pattern.as_bytes(), random),
             _ => write_number(out, value.format, drawn),
         }

@@ -15,7 +15,6 @@ use crate::job::{Fill, Value};
 use crate::session::postgres::{
     PostgresSession, ReadBuffer, ServerError, SessionError, Target, encode,
 };
-use crate::value::TextBuffer;
 use row::RowWriter;
 
 /// The size of a piece of COPY data.
@@ -65,10 +64,9 @@ pub fn run(
     stop: &AtomicBool,
     mut progress: impl FnMut(FillProgress),
 ) -> Result<FillTotals, SessionError> {
-    let texts = TextBuffer::new(seed);
     let mut totals = FillTotals::default();
     for (table, name) in tables.iter().enumerate() {
-        let rows = RowWriter::new(fill, values, &texts, seed, name).map_err(|problem| {
+        let rows = RowWriter::new(fill, values, seed, name).map_err(|problem| {
             SessionError::Protocol(format!("cannot fill `{name}`: {problem}"))
         })?;
         let columns: Vec<&str> = fill

@@ -1,7 +1,7 @@
 //! A job compiled: what every worker reads and none changes.
 
 use crate::draw::Values;
-use crate::job::{Instruction, Job, OnLost, Otherwise, Role};
+use crate::job::{Capture, Instruction, Job, OnLost, Otherwise, Role};
 use crate::record::{Code, Shape};
 use crate::statement::Statement;
 
@@ -22,8 +22,8 @@ pub struct Compiled {
     pub cursors: Box<[CursorCode]>,
     /// Whether operations are traced.
     pub trace: bool,
-    /// Whether what statements return is kept.
-    pub capture: bool,
+    /// What is kept of what statements return.
+    pub capture: Box<[Capture]>,
 }
 
 /// What a role runs and how it takes errors.
@@ -131,7 +131,7 @@ impl Compiled {
     pub fn new(job: &Job) -> Self {
         let statements = 0..job.statements.len();
         Self {
-            values: Values::new(&job.values, job.seed, job.utc_offset_s),
+            values: Values::new(&job.values, job.utc_offset_s),
             statements: statements
                 .clone()
                 .map(|index| for_tables(job, index))
@@ -166,7 +166,7 @@ impl Compiled {
                 })
                 .collect(),
             trace: job.trace,
-            capture: !job.capture.is_empty(),
+            capture: job.capture.as_slice().into(),
         }
     }
 

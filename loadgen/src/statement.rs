@@ -361,7 +361,7 @@ mod tests {
         draw.begin(0);
         draw.cursors[0] = -7;
         draw.unix_s = 86_400;
-        (Values::new(&job.values, job.seed, 3600), draw)
+        (Values::new(&job.values, 3600), draw)
     }
 
     #[test]

@@ -6,14 +6,11 @@
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Random bytes of a text buffer before their base64 encoding, as in the Insert Benchmark's client.
-const TEXT_BYTES: usize = 4 * 1024 * 1024;
-
-/// Characters of a text buffer: `TEXT_BYTES` in base64.
-pub const TEXT_CHARACTERS: usize = TEXT_BYTES.div_ceil(3) * 4;
-
 /// The alphabet of base64 (RFC 4648, section 4).
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Base64 characters that one random number yields: 6 bits each.
+const BASE64_CHARACTERS_PER_DRAW: usize = 10;
 
 /// Pattern characters that one random number yields; more would show the bias of reusing its bits.
 const PATTERN_CHARACTERS_PER_DRAW: usize = 8;
@@ -71,43 +68,11 @@ pub fn uniform(random: u64, low: i64, high: i64) -> i64 {
     low.wrapping_add_unsigned(offset)
 }
 
-/// Random base64 characters that texts are cut from: 5.6 MB, made once from the job's seed.
-#[derive(Debug)]
-pub struct TextBuffer(Box<[u8]>);
-
-impl TextBuffer {
-    /// The buffer of a seed; takes a few milliseconds.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
-        let state = mix(seed, &[name_part("text buffer")]);
-        let mut characters = Vec::with_capacity(TEXT_CHARACTERS);
-        for block in 0.. {
-            let mut random = mix_in(state, block);
-            for _ in 0..8 {
-                if characters.len() == TEXT_CHARACTERS {
-                    return Self(characters.into_boxed_slice());
-                }
-                characters.push(BASE64[(random & 63) as usize]);
-                random >>= 6;
-            }
-        }
-        unreachable!("the blocks are unbounded")
-    }
-
-    /// The `length` characters at a uniform offset.
-    #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "an offset into the buffer fits"
-    )]
-    fn cut(&self, random: u64, length: usize) -> &[u8] {
-        let places = self.0.len() - length + 1;
-        let offset = ((u128::from(random) * places as u128) >> 64) as usize;
-        &self.0[offset..offset + length]
-    }
-}
-
 /// How a text is made: as the Insert Benchmark does (length, a share of it random, the rest a fill character in front).
+///
+/// The original cuts the random part at a random place out of 4 MiB of random bytes in base64, as that is cheap in its
+/// language. Here it would be a cache miss for each row, taken from the server beside us (it was a third of the CPU of
+/// l.i0), so the characters are drawn: every string of them is equally likely, as it is there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextShape {
     /// What the part that is not random consists of; repeated and cut where it is longer than a character.
@@ -128,7 +93,7 @@ impl TextShape {
         clippy::cast_sign_loss,
         reason = "lengths are between length_min and length_max, which are u32"
     )]
-    pub fn write(&self, out: &mut Vec<u8>, buffer: &TextBuffer, random: u64) {
+    pub fn write(&self, out: &mut Vec<u8>, random: u64) {
         let low = i64::from(self.length_min);
         let length = uniform(mix_in(random, 0), low, i64::from(self.length_max)) as usize;
         let cut = ((length as f64 * self.random) as usize).min(length);
@@ -138,7 +103,21 @@ impl TextShape {
         } else {
             out.extend(fill.iter().copied().cycle().take(length - cut));
         }
-        out.extend_from_slice(buffer.cut(mix_in(random, 1), cut));
+        write_base64(out, cut, random);
+    }
+}
+
+/// Appends `count` random characters of base64.
+#[inline]
+fn write_base64(out: &mut Vec<u8>, count: usize, random: u64) {
+    let start = out.len();
+    out.resize(start + count, 0);
+    for (draw, characters) in (1..).zip(out[start..].chunks_mut(BASE64_CHARACTERS_PER_DRAW)) {
+        let mut bits = mix_in(random, draw);
+        for character in characters {
+            *character = BASE64[(bits & 63) as usize];
+            bits >>= 6;
+        }
     }
 }
 
@@ -213,8 +192,6 @@ mod tests {
 
     #[test]
     fn text_has_its_length_and_the_published_random_share() {
-        let buffer = TextBuffer::new(1);
-        assert_eq!(buffer.0.len(), 5_592_408);
         let shape = TextShape {
             fill: "a".into(),
             length_min: 10,
@@ -224,13 +201,34 @@ mod tests {
         let mut lengths = std::collections::BTreeSet::new();
         for draw in 0..1000 {
             let mut out = Vec::new();
-            shape.write(&mut out, &buffer, mix(3, &[draw]));
+            shape.write(&mut out, mix(3, &[draw]));
             lengths.insert(out.len());
             // 3 random characters for a length of 10 up to 7 for 20 (specs, section 1.3).
             let random = out.len() * 3 / 8;
             assert!(out[..out.len() - random].iter().all(|byte| *byte == b'a'));
         }
         assert_eq!(lengths, (10..=20).collect());
+    }
+
+    #[test]
+    fn random_characters_are_all_of_base64_at_every_place_and_alike_often() {
+        let mut seen = [[0_u32; 256]; 25];
+        for draw in 0..64_000 {
+            let mut out = Vec::new();
+            write_base64(&mut out, 25, mix(9, &[draw]));
+            for (place, byte) in out.iter().enumerate() {
+                seen[place][usize::from(*byte)] += 1;
+            }
+        }
+        for counts in seen {
+            assert_eq!(counts.iter().sum::<u32>(), 64_000);
+            // 1,000 expected of each, with a standard deviation of 31.
+            assert!(
+                BASE64
+                    .iter()
+                    .all(|byte| (800..1200).contains(&counts[usize::from(*byte)]))
+            );
+        }
     }
 
     #[test]
@@ -253,10 +251,9 @@ mod tests {
 
         #[test]
         fn a_text_is_never_longer_or_shorter_than_its_shape(random: u64, low in 0_u32..50, more in 0_u32..50, share in 0.0..=1.0) {
-            let buffer = TextBuffer(vec![b'r'; 128].into_boxed_slice());
             let shape = TextShape { fill: "ab".into(), length_min: low, length_max: low + more, random: share };
             let mut out = Vec::new();
-            shape.write(&mut out, &buffer, random);
+            shape.write(&mut out, random);
             prop_assert!((low..=low + more).contains(&u32::try_from(out.len()).unwrap()));
         }
     }

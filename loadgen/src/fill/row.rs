@@ -1,7 +1,7 @@
 //! Writes one row in COPY's binary form (PostgreSQL documentation, COPY, "Binary Format").
 
 use crate::job::{Bound, ColumnType, Fill, Format, Maker, Value};
-use crate::value::{TextBuffer, TextShape, mix, mix_in, name_part, uniform, write_pattern};
+use crate::value::{TextShape, mix, mix_in, name_part, uniform, write_pattern};
 
 /// Seconds from 1970 to 2000, where PostgreSQL's timestamps begin.
 const EPOCH_2000_S: i64 = 946_684_800;
@@ -11,7 +11,6 @@ const TIMESTAMP_S: (i64, i64) = (-210_866_803_200, 9_224_318_015_999);
 /// How a table's rows are made; checked when it is built, so that no row can fail.
 #[derive(Debug)]
 pub(super) struct RowWriter<'a> {
-    texts: &'a TextBuffer,
     field_count: [u8; 2],
     columns: Vec<Column<'a>>,
 }
@@ -76,7 +75,6 @@ impl<'a> RowWriter<'a> {
     pub(super) fn new(
         fill: &'a Fill,
         values: &'a [Value],
-        texts: &'a TextBuffer,
         seed: u64,
         table: &str,
     ) -> Result<Self, String> {
@@ -89,7 +87,6 @@ impl<'a> RowWriter<'a> {
         };
         let columns = (0..fill.columns.len()).map(|column| plan.column(column));
         Ok(Self {
-            texts,
             field_count: count.to_be_bytes(),
             columns: columns.collect::<Result<_, _>>()?,
         })
@@ -114,7 +111,7 @@ impl<'a> RowWriter<'a> {
                     field(out, |out| write_digits(out, number.of(row), *decimals));
                 }
                 Column::Text(state, shape) => {
-                    field(out, |out| shape.write(out, self.texts, mix_in(*state, row)));
+                    field(out, |out| shape.write(out, mix_in(*state, row)));
                 }
                 Column::Pattern(state, pattern) => {
                     field(out, |out| write_pattern(out, pattern, mix_in(*state, row)));
@@ -291,8 +288,7 @@ mod tests {
 
     /// The fields of a row on the wire.
     fn fields(fill: &Fill, values: &[Value], row: u64) -> Vec<Vec<u8>> {
-        let texts = TextBuffer::new(1);
-        let writer = RowWriter::new(fill, values, &texts, 1, "t1").expect("valid");
+        let writer = RowWriter::new(fill, values, 1, "t1").expect("valid");
         let mut out = Vec::new();
         writer.write(&mut out, row);
         let (count, mut rest) = out.split_at(2);
@@ -363,10 +359,9 @@ mod tests {
     fn rows_and_tables_differ_and_a_row_is_the_same_every_time() {
         let fill = fill(&[(ColumnType::Text, 0)]);
         let values = [value("c", Maker::Pattern("###########-@@@@".to_owned()))];
-        let texts = TextBuffer::new(1);
         let row = |seed, table, row| {
             let mut out = Vec::new();
-            let writer = RowWriter::new(&fill, &values, &texts, seed, table).expect("valid");
+            let writer = RowWriter::new(&fill, &values, seed, table).expect("valid");
             writer.write(&mut out, row);
             out
         };
@@ -396,8 +391,7 @@ mod tests {
             (ColumnType::Int8, Maker::Add { value: 0, plus: 1 }, "sums"),
         ] {
             let (fill, values) = (fill(&[(type_, 0)]), [value("v", maker)]);
-            let texts = TextBuffer::new(1);
-            let refused = RowWriter::new(&fill, &values, &texts, 1, "t1").expect_err("refused");
+            let refused = RowWriter::new(&fill, &values, 1, "t1").expect_err("refused");
             assert!(
                 refused.contains(word) && refused.contains("`c0`"),
                 "{refused}"

@@ -249,7 +249,7 @@ fn open_one(
                 format!("role `{name}`, statement {}: {error}", statement.wire_name)
             })?;
     }
-    session.capture(code.capture || purpose.role.is_none());
+    session.capture(!code.capture.is_empty() || purpose.role.is_none());
     let server_pid = session.server_pid();
     Ok((
         session,

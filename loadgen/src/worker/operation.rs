@@ -3,7 +3,7 @@
 use super::state::{Course, Operation, State};
 use super::{Mode, Worker};
 use crate::event::Event;
-use crate::job::{OnLost, Otherwise};
+use crate::job::{Capture, OnLost, Otherwise};
 use crate::program::Step;
 use crate::record::{Code, Times, TraceRecord, microseconds};
 use crate::session::postgres::{ServerError, SessionError, encode};
@@ -166,7 +166,7 @@ impl<S: Sessions> Worker<S> {
     /// A statement's reply is complete.
     #[inline]
     fn replied(&mut self, index: usize) {
-        if self.code.capture {
+        if !self.code.capture.is_empty() {
             self.write_captured(index);
         }
         if self.reply.error.is_some() {
@@ -447,7 +447,14 @@ impl<S: Sessions> Worker<S> {
 
     #[cold]
     fn write_captured(&mut self, index: usize) {
-        let captured = self.sessions.take_captured(index);
+        let mut captured = self.sessions.take_captured(index);
+        if !self.code.capture.contains(&Capture::Rows) {
+            captured.columns.clear();
+            captured.rows.clear();
+        }
+        if !self.code.capture.contains(&Capture::Notices) {
+            captured.notices.clear();
+        }
         let connection = &self.connections[index];
         let operation = &connection.operation;
         let role = &self.code.roles[connection.role];

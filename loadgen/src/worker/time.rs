@@ -223,10 +223,12 @@ impl<S: Sessions> Worker<S> {
 
     /// Gives the record to the writer and takes an empty one.
     fn hand_over(&mut self, cut: Cut) {
+        // What is due at the very end belongs to the next tick.
+        let before_ns = cut.end_ns.saturating_sub(1);
         for group in &self.groups {
             let role = &mut self.record.roles[group.role];
             if group.course == Course::Going {
-                role.backlog += self.lines[group.line].backlog(group.member, cut.end_ns);
+                role.backlog += self.lines[group.line].backlog(group.member, before_ns);
             }
         }
         self.record.cut = cut;

@@ -35,11 +35,14 @@ fn the_examples_of_events_are_what_the_example_job_gives() {
             .collect(),
         status: Status::Ok,
     };
-    assert_eq!(
-        settled(&written, 0),
-        settled(&played, 0),
-        "DYNO_WRITE_EXAMPLES=1 cargo test writes them anew"
-    );
+    let (expected, actual) = (settled(&written, 0), settled(&played, 0));
+    for (number, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
+        assert_eq!(
+            expected, actual,
+            "event {number}; DYNO_WRITE_EXAMPLES=1 cargo test writes them anew"
+        );
+    }
+    assert_eq!(expected.len(), actual.len());
 }
 
 /// Events as lines without what differs from run to run: as if the step had started at `base_ns`, and with fixed

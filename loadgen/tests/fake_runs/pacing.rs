@@ -4,7 +4,7 @@ use crate::harness::{Played, converse, fake, play};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::command::Do;
 use dyno_loadgen::event::Event;
-use dyno_loadgen::job::{Arrivals, Pace, RoleStop};
+use dyno_loadgen::job::{Arrivals, Capture, Pace, RoleStop};
 
 #[test]
 fn bursts_come_one_first_and_then_ceil_of_the_rate() {
@@ -98,7 +98,7 @@ fn a_stall_shows_in_the_response_of_paced_roles_and_not_in_their_service() {
         .collect();
     assert_eq!(
         backlogs[..6],
-        [1, 1, 1, 100, 200, 1],
+        [0, 0, 0, 99, 199, 0],
         "due at the end of each second; the stall begins with the fourth"
     );
     let seconds = played.active_ns() as f64 / 1e9;
@@ -214,4 +214,16 @@ fn a_role_begins_after_others_have_ended_everywhere() {
         .iter()
         .filter(|event| matches!(event, Event::Captured { .. }));
     assert_eq!(captured.count(), 3);
+    let mut job = fake("cleanup", r#"{"default_us": 1}"#);
+    job.capture = vec![Capture::Notices];
+    let only_notices = play(&job).find(|event| match event {
+        Event::Captured {
+            columns,
+            rows,
+            notices,
+            ..
+        } => Some((columns.len(), rows.len(), notices.len())),
+        _ => None,
+    });
+    assert_eq!(only_notices, (0, 0, 1));
 }

@@ -293,6 +293,11 @@ impl Job {
     }
 
     pub(super) fn check_fills(&self) -> Check {
+        ensure(
+            self.segment.of == 1,
+            "segment",
+            "fills are not shared by processes; use more `streams`",
+        )?;
         for (index, fill) in self.fills.iter().enumerate() {
             let key = format!("fills[{index}]");
             ensure(

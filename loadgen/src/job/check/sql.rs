@@ -4,6 +4,9 @@ use super::{Check, ensure, ensure_index, ensure_names};
 use crate::job::{Bound, Format, Instruction, Job, Maker, Piece, Protocol, Scope, Value};
 use std::collections::BTreeSet;
 
+/// The longest text that a value may make: a mistake in a job must not exhaust the memory.
+const TEXT_CHARACTERS_MAX: u32 = 4 << 20;
+
 /// Parameters of one statement in PostgreSQL's protocol: the count is 16 bits wide.
 const PARAMETERS_MAX: usize = 65_535;
 
@@ -41,10 +44,9 @@ impl Job {
                     "the first length must not be above the second",
                 )?;
                 ensure(
-                    usize::try_from(shape.length_max).unwrap_or(usize::MAX)
-                        <= crate::value::TEXT_CHARACTERS,
+                    shape.length_max <= TEXT_CHARACTERS_MAX,
                     format!("{key}.text.length"),
-                    format!("at most {} characters", crate::value::TEXT_CHARACTERS),
+                    format!("at most {TEXT_CHARACTERS_MAX} characters"),
                 )?;
                 ensure(
                     (0.0..=1.0).contains(&shape.random),

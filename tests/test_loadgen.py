@@ -73,7 +73,7 @@ def test_a_killed_generator_is_told_from_a_failed_step(
     monkeypatch.setenv("DYNO_LOADGEN", str(path))
     kept: list[str] = []
     with (
-        pytest.raises(GeneratorDied, match="killed by signal 9.*oops"),
+        pytest.raises(GeneratorDied, match=r"killed by signal 9.*oops"),
         Generator({"protocol": 1}, kept.append) as generator,
     ):
         for _ in generator.events():

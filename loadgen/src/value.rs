@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn random_characters_are_all_of_base64_at_every_place_and_alike_often() {
-        let mut seen = [[0_u32; 256]; 25];
+        let mut seen = vec![[0_u32; 256]; 25];
         for draw in 0..64_000 {
             let mut out = Vec::new();
             write_base64(&mut out, 25, mix(9, &[draw]));

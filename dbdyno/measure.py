@@ -15,7 +15,7 @@ from dbdyno import binary, store
 from dbdyno.error import ServerError
 from dbdyno.host import canary
 from dbdyno.loadgen import Generator
-from dbdyno.model import Json, Step
+from dbdyno.model import Headline, Json, Step
 from dbdyno.probe import postgres as probe
 from dbdyno.server import Server
 
@@ -149,7 +149,7 @@ def generate(
 ) -> Json:
     """Runs the generator and reads the counters at the window's two ends.
 
-    Returns the window's length, the generator's own account and the checks.
+    Returns the window's length, what the generator counted in all, and the checks.
     """
     complete = job(step, bench)
     store.write_json(folder / "job.json", complete)
@@ -184,7 +184,8 @@ def generate(
         raise StepFailed(done["reason"] or f"dyno-loadgen ended with `{done['status']}`")
     if bench.server.engine != "fake":
         time.sleep(STATISTICS_DELAY_S)
-    return {"window_ns": close_ns - open_ns, "checks": checks(step, done["totals"])}
+    totals = done["totals"]
+    return {"window_ns": close_ns - open_ns, "totals": totals, "checks": checks(step, totals)}
 
 
 def rate(step: Step, tick: Json) -> str:
@@ -193,8 +194,24 @@ def rate(step: Step, tick: Json) -> str:
         return ""
     column = 1 if step.headline.count == "rows" else 0
     amount = sum(client[column] for client in tick["per_client"])
-    unit = "rows/s" if column else "queries/s"
-    return f"{amount * 1e9 / tick['active_ns']:,.0f} {unit}"
+    return per_second(step.headline, amount, tick["active_ns"])
+
+
+def summary(step: Step, found: Json) -> str:
+    """What came out of a step, for the person who watches: its rate and its length."""
+    seconds = f"{found['window_ns'] / 1e9:.1f} s"
+    if step.headline is None:
+        return seconds
+    counted = found["totals"][step.headline.role]
+    amount = counted["rows" if step.headline.count == "rows" else "count"]
+    amount = step.headline.work or amount
+    return f"{per_second(step.headline, amount, found['window_ns'])} in {seconds}"
+
+
+def per_second(headline: Headline, amount: int, active_ns: int) -> str:
+    """A rate in words."""
+    unit = "rows/s" if headline.count == "rows" else "queries/s"
+    return f"{amount * 1e9 / active_ns:,.0f} {unit}"
 
 
 def checks(step: Step, totals: Json) -> list[Json]:

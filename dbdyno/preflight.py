@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dbdyno import __version__, schedule, workload
-from dbdyno.error import HostError, PlanError
+from dbdyno.error import DynoError, HostError, PlanError
 from dbdyno.host import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
@@ -53,8 +53,16 @@ def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
     """Checks `plan` against this host; may fetch builds, starts nothing.
 
     `pinned`: the plan.json of a folder in which the plan goes on; its builds and sizes are kept.
-    Raises PlanError, ServerError or HostError in one line.
+    Raises PlanError, ServerError or HostError in one line that names the plan's file.
     """
+    try:
+        return look(plan, pinned)
+    except DynoError as error:
+        raise type(error)(f"{plan.path or 'the plan'}: {error}") from error
+
+
+def look(plan: Plan, pinned: Json | None) -> Prepared:
+    """The checks of `prepare`, whose errors do not name the file yet."""
     data_path = quiet.existing(plan.data_dir or place.data_root())
     sizing = size(plan, pinned)
     builds = {arm.name: build(arm, pinned) for arm in plan.arms if arm.engine != "fake"}

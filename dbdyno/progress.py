@@ -123,13 +123,17 @@ class Watch:
         self.forecast.legs[self.forecast.done :] = legs
         self._leg = None
 
-    def end(self, text: str | None = None) -> None:
-        """The leg that began last is over; `text` says what came out and stays as a line."""
+    def end(self, text: str, *, alarm: bool = False) -> None:
+        """The leg that began last is over; `text` says what came out.
+
+        It becomes a line where there is no bar, and beside a bar where it is an `alarm`.
+        """
         assert self._leg is not None
         self.forecast.finish(self._leg, time.monotonic() - self._leg_started_s)
-        if text is not None:
-            left = f"  ({duration(self.forecast.left_s())} left)" if self._bar is None else ""
-            self.say(f"{self._title}: {text}{left}")
+        if self._bar is None:
+            self.say(f"{self._title}: {text} ({duration(self.forecast.left_s())} left)")
+        elif alarm:
+            self.say(f"{self._title}: {text}")
         self._leg = None
 
 

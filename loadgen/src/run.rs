@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use workers::Workers;
 
 /// How long operations in flight may take after a signal, or when the caller has gone.
-const DRAIN_MAX: Duration = Duration::from_secs(60);
+const DRAIN_MAX: Duration = Duration::from_mins(1);
 
 /// What this generator is, for its first event.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a lost session is tried to be made anew.
-const RECONNECT_SECONDS_MAX: Duration = Duration::from_secs(60);
+const RECONNECT_SECONDS_MAX: Duration = Duration::from_mins(1);
 
 /// The distance of two tries.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);

@@ -14,7 +14,7 @@ help:
 	@echo "make demo    compare two PostgreSQL versions, in under five minutes, and write a report"
 	@echo "make test    run all tests"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
-	@echo "make bench   what the load generator costs beside the server, about 8 minutes"
+	@echo "make bench   what the load generator costs beside the server, about four minutes"
 	@echo "make clean   remove what was built (results and fetched servers stay)"
 
 setup:

@@ -1,42 +1,9 @@
-//! What reaches the thread that runs a step: commands of the caller, signals, and notes of its own threads.
+//! Reads the caller's commands from standard input.
 
-use crate::worker::Note;
+use crate::message::{Do, Message};
 use serde::Deserialize;
 use std::io::{BufRead, Read};
 use std::sync::mpsc::Sender;
-
-/// Something that the running step has to take into account.
-#[derive(Debug)]
-pub enum Message {
-    /// A line of standard input.
-    Command(Do),
-    /// Standard input has ended.
-    InputEnded,
-    /// A line of standard input that is no command.
-    BadCommand(String),
-    /// SIGINT or SIGTERM.
-    Signal,
-    /// Nobody reads the events any more.
-    OutputLost(String),
-    /// A worker, by its number, has something to tell.
-    Note(usize, Note),
-    /// A fill has come further, or to its end.
-    Fill(crate::fill_step::FillNote),
-}
-
-/// A command of the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Do {
-    /// Start the step.
-    Go,
-    /// Complete what is in flight and begin nothing.
-    Pause,
-    /// Go on.
-    Resume,
-    /// End the step, or close the connections after it.
-    Stop,
-}
 
 /// A line of standard input.
 #[derive(Deserialize)]

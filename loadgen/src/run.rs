@@ -1,19 +1,18 @@
 //! Running a step from its job to its last event: sets up the workers, takes commands, and says how it ended.
 
 mod close;
+mod fills;
 mod workers;
 
-use crate::command::{Do, Message};
 use crate::event::{Event, Status, ThreadUse, Totals};
-use crate::fill_step;
 use crate::job::{Engine, Job, Server};
 use crate::layout::{self, WorkerLayout};
+use crate::message::{Closed, Do, FillNote, Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::live::{monotonic_ns, process_cpu_ns};
 use crate::session::postgres::{Target, resolve};
 use crate::shared::{End, Phase};
-use crate::worker::{Closed, Note, Output};
 use crate::writer::Writer;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -149,7 +148,7 @@ pub(crate) enum Turn {
     /// A worker's note.
     Note(usize, Note),
     /// A fill's.
-    Fill(fill_step::FillNote),
+    Fill(FillNote),
     /// Nothing has come in the time given.
     Timeout,
     /// Operations in flight are to be given up.

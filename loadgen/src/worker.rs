@@ -10,10 +10,10 @@ mod state;
 mod tests;
 mod time;
 
-use crate::command::Message;
-use crate::event::{Event, ThreadUse, Totals};
+use crate::event::{Event, Totals};
 use crate::job::Job;
 use crate::layout::WorkerLayout;
+use crate::message::{Message, Note, Output};
 use crate::pace::Line;
 use crate::program::Compiled;
 use crate::record::{Code, Shape, TickRecord};
@@ -28,45 +28,6 @@ pub(crate) use operation::ERRORS_WRITTEN_MAX;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-
-/// What a worker has for the writer.
-#[derive(Debug)]
-pub enum Output {
-    /// An event as it is.
-    Event(Event),
-    /// A tick of the worker of this number.
-    Tick(usize, Box<TickRecord>),
-    /// Nothing comes any more.
-    End,
-}
-
-/// What a worker tells the thread that runs the step.
-#[derive(Debug)]
-pub enum Note {
-    /// All sessions are prepared.
-    Ready,
-    /// The sessions cannot be had.
-    Failed(String),
-    /// All workers are quiet.
-    Paused,
-    /// The window is closed.
-    Closed(Closed),
-    /// Nothing is in flight any more.
-    Drained,
-}
-
-/// What a worker knows when the window closes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Closed {
-    /// When the window closed.
-    pub end_ns: u64,
-    /// The window's active time.
-    pub active_ns: u64,
-    /// By group: role, client, the last completion, and whether it has done its quota.
-    pub groups: Vec<(usize, u32, Option<u64>, bool)>,
-    /// What the thread spent.
-    pub thread: ThreadUse,
-}
 
 /// Where a worker sends to.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! The thread that writes events: it merges the workers' ticks, serialises them and gives the records back.
 
 use crate::event::{Event, OperationTick, Tick};
+use crate::message::Output;
 use crate::program::Compiled;
 use crate::record::{Code, OperationRecord, RoleRecord, TickRecord};
-use crate::worker::{ERRORS_WRITTEN_MAX, Output};
+use crate::worker::ERRORS_WRITTEN_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;

@@ -2,8 +2,8 @@
 
 use crate::event::Event;
 use crate::job::{Job, Per};
+use crate::message::Closed;
 use crate::shared::Shared;
-use crate::worker::Closed;
 use std::collections::BTreeMap;
 
 /// The event of the window's close.

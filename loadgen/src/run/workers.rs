@@ -1,10 +1,10 @@
 //! The worker threads of a step: starting them with their sessions, and what they did in all.
 
 use super::target;
-use crate::command::Message;
 use crate::event::{Event, Totals};
 use crate::job::{Engine, Job, Pace};
 use crate::layout::WorkerLayout;
+use crate::message::{Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::fake::FakeSessions;
@@ -13,7 +13,7 @@ use crate::session::postgres::Target;
 use crate::session::{Opened, Sessions};
 use crate::shared::Shared;
 use crate::wake::Waker;
-use crate::worker::{Channels, Note, Output, RECORDS_PER_WORKER, Worker};
+use crate::worker::{Channels, RECORDS_PER_WORKER, Worker};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;

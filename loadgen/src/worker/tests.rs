@@ -1,9 +1,9 @@
 //! What a worker sends, byte for byte: cursors, further tries, and that nothing depends on time or threads.
 
 use super::{Channels, Output, Worker};
-use crate::command::Message;
 use crate::job::{Arrivals, Job, Pace, RoleStop, Segment};
 use crate::layout::{WorkerLayout, layout};
+use crate::message::Message;
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::fake::{FakeSessions, RequestLog};

@@ -1,8 +1,9 @@
 //! What time and commands do to a worker: start, ticks, pauses, the window's close.
 
 use super::state::{Course, State};
-use super::{Closed, Mode, Note, Output, Worker};
+use super::{Mode, Worker};
 use crate::event::{Event, ThreadUse};
+use crate::message::{Closed, Note, Output};
 use crate::record::TickRecord;
 use crate::session::{Command, Sessions};
 use crate::shared::{End, Phase};

@@ -2,9 +2,9 @@
 
 use crate::harness::{converse, fake, play, play_with};
 use crate::{SECOND_NS, histograms, inserts, timed};
-use dyno_loadgen::command::{Do, Message};
 use dyno_loadgen::event::{Event, Status};
 use dyno_loadgen::job::{OnLost, Otherwise, Pace, RoleStop};
+use dyno_loadgen::message::{Do, Message};
 
 #[test]
 fn an_error_that_may_be_tried_again_is_and_shows() {

@@ -2,9 +2,9 @@
 
 use crate::harness::{Played, converse, fake, play};
 use crate::{SECOND_NS, histograms, inserts, timed};
-use dyno_loadgen::command::Do;
 use dyno_loadgen::event::Event;
 use dyno_loadgen::job::{Arrivals, Capture, Pace, RoleStop};
+use dyno_loadgen::message::Do;
 
 #[test]
 fn bursts_come_one_first_and_then_ceil_of_the_rate() {

@@ -10,9 +10,9 @@
 )]
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
-use dyno_loadgen::command::{Do, Message};
 use dyno_loadgen::event::{Event, Status, Tick};
 use dyno_loadgen::job::Job;
+use dyno_loadgen::message::{Do, Message};
 use dyno_loadgen::run::run;
 use std::io::{self, Write};
 use std::sync::mpsc::channel;

@@ -1,12 +1,12 @@
 //! A step that fills tables: runs the fill in a thread of its own and reports its progress as ticks.
 
-use crate::command::Message;
+use super::{Ending, Step, Turn, target};
 use crate::event::{Event, OperationTick, Tick, Totals};
 use crate::fill::{self, FillProgress};
 use crate::job::{Engine, Fill, Job};
+use crate::message::{FillNote, Message};
 use crate::program::table_name;
 use crate::record;
-use crate::run::{Ending, Step, Turn, target};
 use crate::session::fake::CPU_NS_PER_REPLY;
 use crate::session::live::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::session::postgres::Target;
@@ -24,15 +24,6 @@ use std::time::{Duration, Instant};
 /// The role and operation that a fill reports as.
 const ROLE: &str = "fill";
 const OPERATION: &str = "row";
-
-/// What the thread of a fill tells.
-#[derive(Debug)]
-pub enum FillNote {
-    /// A stream of the fill of this index has come so far.
-    Progress(usize, FillProgress),
-    /// All fills are done, or have failed; rows that the server has kept.
-    End(Result<u64, String>),
-}
 
 /// What a fill has come to.
 struct Account {

@@ -1,0 +1,87 @@
+//! What threads tell each other: the thread that runs a step, its workers, a fill, and the writer.
+
+use crate::event::{Event, ThreadUse};
+use crate::fill::FillProgress;
+use crate::record::TickRecord;
+use serde::Deserialize;
+
+/// Something that the running step has to take into account.
+#[derive(Debug)]
+pub enum Message {
+    /// A line of standard input.
+    Command(Do),
+    /// Standard input has ended.
+    InputEnded,
+    /// A line of standard input that is no command.
+    BadCommand(String),
+    /// SIGINT or SIGTERM.
+    Signal,
+    /// Nobody reads the events any more.
+    OutputLost(String),
+    /// A worker, by its number, has something to tell.
+    Note(usize, Note),
+    /// A fill has come further, or to its end.
+    Fill(FillNote),
+}
+
+/// A command of the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Do {
+    /// Start the step.
+    Go,
+    /// Complete what is in flight and begin nothing.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End the step, or close the connections after it.
+    Stop,
+}
+
+/// What a worker tells the thread that runs the step.
+#[derive(Debug)]
+pub enum Note {
+    /// All sessions are prepared.
+    Ready,
+    /// The sessions cannot be had.
+    Failed(String),
+    /// All workers are quiet.
+    Paused,
+    /// The window is closed.
+    Closed(Closed),
+    /// Nothing is in flight any more.
+    Drained,
+}
+
+/// What a worker knows when the window closes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closed {
+    /// When the window closed.
+    pub end_ns: u64,
+    /// The window's active time.
+    pub active_ns: u64,
+    /// By group: role, client, the last completion, and whether it has done its quota.
+    pub groups: Vec<(usize, u32, Option<u64>, bool)>,
+    /// What the thread spent.
+    pub thread: ThreadUse,
+}
+
+/// What the thread of a fill tells.
+#[derive(Debug)]
+pub enum FillNote {
+    /// A stream of the fill of this index has come so far.
+    Progress(usize, FillProgress),
+    /// All fills are done, or have failed; rows that the server has kept.
+    End(Result<u64, String>),
+}
+
+/// What a worker has for the writer.
+#[derive(Debug)]
+pub enum Output {
+    /// An event as it is.
+    Event(Event),
+    /// A tick of the worker of this number.
+    Tick(usize, Box<TickRecord>),
+    /// Nothing comes any more.
+    End,
+}

@@ -18,6 +18,7 @@ from dbdyno.loadgen import Generator
 from dbdyno.model import Headline, Json, Step
 from dbdyno.probe import postgres as probe
 from dbdyno.server import Server
+from dbdyno.server.fake import PLANTED_BY_NAME
 
 STATISTICS_DELAY_S = 1.5
 """PostgreSQL's backends flush their statistics late; after this long they are complete."""
@@ -41,14 +42,8 @@ class Sampler(Protocol):
     def read(self, kind: str, event_mono_ns: int | None = None) -> None:
         """Makes a reading at once."""
 
-    def set_generator(self, pid: int) -> None:
-        """Tells which process the load generator is."""
-
-    def add_role(self, pid: int, role: str) -> None:
-        """Tells that a server process works for a role."""
-
     def observe(self, event: Json) -> None:
-        """Takes note of an event of the generator."""
+        """Takes note of an event of the generator: who is who, what was done."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +133,7 @@ def planted(fake: Json | None, job: Json) -> Json | None:
     names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
     kept = {
         key: {name: value for name, value in fake[key].items() if name in names}
-        for key in ("service_us", "rows", "cursor")
+        for key in PLANTED_BY_NAME
     }
     errors = [error for error in fake["errors"] if error["statement"] in names]
     return fake | kept | {"errors": errors}
@@ -157,14 +152,11 @@ def generate(
         store.Lines(folder / "events.jsonl") as lines,
         Generator(complete, lines.write_raw) as generator,
     ):
-        sampler.set_generator(generator.pid)
         open_ns = close_ns = 0
         done: Json = {}
         for event in generator.events():
             sampler.observe(event)
             match event["event"]:
-                case "connected":
-                    sampler.add_role(event["server_pid"], event["role"])
                 case "ready":
                     generator.go()
                 case "window_open":

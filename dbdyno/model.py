@@ -46,7 +46,6 @@ class Schedule:
 
     blocks: int = 1
     interleave: str = "run"
-    checkpoint: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

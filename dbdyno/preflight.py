@@ -18,9 +18,12 @@ from dbdyno.host import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
 from dbdyno.server import Build, Server, capacity, config, fetch, place, provide, quiet
+from dbdyno.server.fake import PLANTED_BY_NAME
 
 DISK_SPARE_BYTES = 1 << 30
 """What has to stay free beside tables and write-ahead log: results, sorts of index builds."""
+NO_LOG = Path("/nonexistent")
+"""The log folder of a server that is only asked, never started."""
 WAL_BYTES_DEFAULT = 1 << 30
 """PostgreSQL's own max_wal_size."""
 
@@ -118,10 +121,10 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> int:
     if arm.engine == "fake":
         refuse_unknown_plants(plan, arm, prepared)
         return 0
-    server = provide_server(plan, arm, prepared, Path("/nonexistent"))
+    server = provide_server(plan, arm, prepared, NO_LOG)
     server.check()
     tables = max(estimate(plan, use, arm, prepared).disk_bytes for use in plan.workloads)
-    wal = wal_bytes(plan, arm, prepared)
+    wal = wal_bytes(server)
     roots = {plan.data_dir or place.data_root(): tables}
     wal_root = plan.wal_dir or plan.data_dir or place.data_root()
     roots[wal_root] = roots.get(wal_root, 0) + wal
@@ -134,9 +137,7 @@ def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     """Raises PlanError where a fake arm plants something for a statement that no step has."""
     steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
     known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
-    named = [
-        (key, name) for key in ("service_us", "rows", "cursor") for name in arm.fake.get(key, ())
-    ]
+    named = [(key, name) for key in PLANTED_BY_NAME for name in arm.fake.get(key, ())]
     named += [("errors", error["statement"]) for error in arm.fake.get("errors", ())]
     for key, name in named:
         if name not in known:
@@ -162,9 +163,8 @@ def estimate(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> work
     return workload.estimate(loaded, use.parameters, prepared.steps[use.name, arm.name])
 
 
-def wal_bytes(plan: Plan, arm: Arm, prepared: Prepared) -> int:
-    """How large the arm's write-ahead log may become."""
-    server = provide_server(plan, arm, prepared, Path("/nonexistent"))
+def wal_bytes(server: Server) -> int:
+    """How large the server's write-ahead log may become."""
     text = server.setting("max_wal_size")
     return WAL_BYTES_DEFAULT if text is None else config.bytes_of(text)
 
@@ -260,7 +260,7 @@ def describe_arm(plan: Plan, arm: Arm, prepared: Prepared) -> list[str]:
         return [f"arm {arm.name}{base}: fake, inside dyno-loadgen"]
     of = prepared.builds[arm.name]
     lines = [f"arm {arm.name}{base}: PostgreSQL {of.version} in {of.base_dir}"]
-    server = provide_server(plan, arm, prepared, Path("/nonexistent"))
+    server = provide_server(plan, arm, prepared, NO_LOG)
     if arm.config is not None:
         lines.append(f"  config {arm.config}: shared_buffers {server.setting('shared_buffers')}")
     return lines + [f"  {sentence}" for sentence in server.departures]

@@ -13,7 +13,8 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from dbdyno.probe import explain, reader, sizes, statistics
+from dbdyno.cutoff import cut_off
+from dbdyno.probe import explain, sizes, statistics
 from dbdyno.probe.reader import Reader, Unavailable, plain
 
 
@@ -75,20 +76,18 @@ def test_a_mistake_of_our_own_is_not_hidden_as_unavailable() -> None:
         a_reader(150000).part("a", lambda _: cast("dict[str, int]", {})["missing"])
 
 
-def test_a_server_that_never_answers_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "SNAPSHOT_S_MAX", 0.1)
+def test_a_server_that_never_answers_is_cut_off() -> None:
     ours, theirs = socket.socketpair()
     begun_s = time.monotonic()
-    with theirs, ours, reader.cut_off(cast(Any, ours)):
+    with theirs, ours, cut_off(ours, 0.1):
         assert ours.recv(1) == b""
     assert 0.1 <= time.monotonic() - begun_s < 5
 
 
-def test_a_connection_in_time_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "SNAPSHOT_S_MAX", 0.2)
+def test_a_connection_in_time_is_not_cut_off() -> None:
     ours, theirs = socket.socketpair()
     with theirs, ours:
-        with reader.cut_off(cast(Any, ours)):
+        with cut_off(ours, 0.2):
             pass
         time.sleep(0.3)
         theirs.send(b"x")

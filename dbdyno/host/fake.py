@@ -59,15 +59,14 @@ class FakeSampler:
             os.close(self._file)
             self._file = -1
 
-    def set_generator(self, pid: int) -> None:
-        """Does nothing: the generator's costs are in its ticks."""
-
     def add_role(self, pid: int, role: str) -> None:
         """An owner that is there from its connection on, as with a real server."""
         self._owners.setdefault(f"role:{role}", Sum()).processes += 1
 
     def observe(self, event: Json) -> None:
         """Counts what the operations of a tick cost; its line is written when the next begins."""
+        if event["event"] == "connected":
+            self.add_role(event["server_pid"], event["role"])
         if event["event"] != "tick":
             return
         if event["tick"] != self._tick:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -15,6 +13,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.rows import dict_row
 
+from dbdyno.cutoff import cut_off
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Json
 
@@ -105,27 +104,8 @@ def connected(address: Address) -> Iterator[Reader]:
         raise ServerError(
             f"database `{address.database}` at {address.host}:{address.port}: {one_line(error)}"
         ) from error
-    with cut_off(connection), connection:
+    with cut_off(connection, SNAPSHOT_S_MAX), connection:
         yield Reader(connection)
-
-
-@contextmanager
-def cut_off(connection: psycopg.Connection[Row]) -> Iterator[None]:
-    """Shuts the connection's socket after SNAPSHOT_S_MAX; what waits on it then fails."""
-    with socket.socket(fileno=os.dup(connection.fileno())) as end:
-
-        def shut() -> None:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-        timer = threading.Timer(SNAPSHOT_S_MAX, shut)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            timer.join()
 
 
 def plain(value: Any) -> Any:

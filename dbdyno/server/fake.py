@@ -23,6 +23,8 @@ DEFAULTS: Json = {
     "cursor": {},
 }
 """The keys of a job's `fake`, and what stands there where the plan says nothing."""
+PLANTED_BY_NAME = ("service_us", "rows", "cursor")
+"""Of these, the keys under which a value stands for a statement's or cursor's name."""
 SAMPLER_KEYS = frozenset(
     {"server_cpu_us", "server_switches", "server_read_bytes", "server_write_bytes", "cores"}
 )

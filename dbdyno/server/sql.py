@@ -5,14 +5,12 @@ Nothing of this runs while a window is open.
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbdyno.cutoff import cut_off
 from dbdyno.error import ServerError
 from dbdyno.model import Address
 
@@ -84,18 +82,5 @@ def connected(target: Target, limit_s: float) -> Iterator[psycopg.Connection[tup
         prepare_threshold=None,
         options=f"-c statement_timeout={int(limit_s * 1000)}",
     )
-    # A server that hangs never comes to its own time limit: then the socket is cut.
-    with connection, socket.socket(fileno=os.dup(connection.fileno())) as wire:
-        cutter = threading.Timer(limit_s + GRACE_S, cut, [wire])
-        cutter.daemon = True
-        cutter.start()
-        try:
-            yield connection
-        finally:
-            cutter.cancel()
-
-
-def cut(wire: socket.socket) -> None:
-    """Ends a connection from beside it; whoever waits on it gets an error."""
-    with suppress(OSError):  # it has ended by itself
-        wire.shutdown(socket.SHUT_RDWR)
+    with connection, cut_off(connection, limit_s + GRACE_S):
+        yield connection

@@ -10,7 +10,7 @@ import pytest
 import command_reference
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("contract/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("contract/*.md")]
 
 
 def test_the_page_of_commands_is_their_own_help() -> None:

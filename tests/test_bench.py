@@ -1,0 +1,328 @@
+"""`make bench` without measuring: arithmetic, the reading of outputs, jobs, tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import command, contenders, figure, jobs, point, process, server, tpcb
+from bench.compare import Bench, Subject, compare
+from bench.figure import Figure, Target
+from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread
+from bench.process import ContenderFailed, Ended
+from dbdyno import binary
+from dbdyno.error import DynoError
+from dbdyno.model import Address, Json
+from server_place import a_place
+
+WIDTH_MAX = 80
+ADDRESS = Address(host="/run/nowhere", port=5432, user="dyno", database="bench")
+FAKE: Json = {"default_us": 100, "jitter": 0.0}
+
+PGBENCH = """\
+pgbench (15.18 (Debian 15.18-0+deb12u1), server 18.6)
+transaction type: <builtin: select only>
+scaling factor: 10
+query mode: prepared
+number of clients: 8
+number of threads: 1
+maximum number of tries: 1
+duration: 3 s
+number of transactions actually processed: 196104
+number of failed transactions: 0 (0.000%)
+latency average = 0.122 ms
+initial connection time = 16.123 ms
+tps = 65678.901234 (without initial connection time)
+"""
+SYSBENCH = """\
+SQL statistics:
+    queries performed:
+        read:                            105960
+        write:                           0
+        other:                           0
+        total:                           105960
+    transactions:                        105960 (52951.11 per sec.)
+    queries:                             105960 (52951.11 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+"""
+
+
+def ended(output: str) -> Ended:
+    return Ended(output=output, user_s=1.0, system_s=2.0)
+
+
+def sample(operations: int = 1_000_000, cpu_s: float = 5.0, per_s: float = 1000.0) -> Sample:
+    return Sample(operations=operations, user_s=cpu_s / 4, system_s=cpu_s * 3 / 4, per_s=per_s)
+
+
+def constant(name: str, one: Sample, calls: list[tuple[str, int]]) -> Contender:
+    """A contender that always does the same and notes that it was called."""
+
+    def run(seconds: int) -> Sample:
+        calls.append((name, seconds))
+        return one
+
+    return Contender(name=name, run=run)
+
+
+# --- Pairs and figures -------------------------------------------------------------------------
+
+
+def test_cpu_is_that_of_user_and_system_for_each_operation() -> None:
+    one = sample(operations=2_000_000, cpu_s=10.0)
+    assert (one.cpu_us, one.user_us) == (5.0, 1.25)
+
+
+def test_a_ratio_is_the_generators_value_with_the_others_being_one() -> None:
+    pair = Pair(ours=sample(cpu_s=4.0, per_s=1100), theirs=sample(cpu_s=5.0, per_s=1000))
+    assert (pair.cpu_ratio, pair.throughput_ratio) == (pytest.approx(0.8), pytest.approx(1.1))
+
+
+def test_who_is_first_alternates_and_the_warm_up_is_thrown_away() -> None:
+    calls: list[tuple[str, int]] = []
+    ours, theirs = constant("a", sample(), calls), constant("b", sample(cpu_s=7.0), calls)
+    shown: list[int] = []
+    found = alternate(ours, theirs, count=3, seconds=4, show=lambda number, _: shown.append(number))
+    assert calls[:2] == [("a", WARM_UP_S), ("b", WARM_UP_S)]
+    assert [name for name, _ in calls[2:]] == ["a", "b", "b", "a", "a", "b"]
+    assert {seconds for _, seconds in calls[2:]} == {4}
+    assert shown == [1, 2, 3]
+    assert all((pair.ours, pair.theirs) == (sample(), sample(cpu_s=7.0)) for pair in found)
+
+
+def test_a_preparation_comes_before_each_run() -> None:
+    calls: list[tuple[str, int]] = []
+    prepared = after(lambda: calls.append(("prepared", 0)), constant("a", sample(), calls))
+    prepared.run(3)
+    assert calls == [("prepared", 0), ("a", 3)]
+
+
+def test_a_spread_is_the_median_with_the_smallest_and_the_largest() -> None:
+    assert spread([0.9, 0.5, 0.7, 0.6], 2) == "0.65 (0.50 to 0.90)"
+
+
+def test_a_comparison_gives_the_ratios_of_cpu_and_throughput() -> None:
+    bench = Bench(generator=Path("dyno-loadgen"), pairs=3, seconds=1)
+    ours = constant("dyno-loadgen", sample(cpu_s=4.0, per_s=900), [])
+    theirs = constant("pgbench", sample(cpu_s=5.0, per_s=1000), [])
+    subject = Subject(measurement="point", connections=8, cpu_max=0.85, throughput_min=1.0)
+    cpu, throughput = compare(bench, subject, ours, theirs)
+    assert (cpu.values, cpu.result) == (pytest.approx((0.8,) * 3), "met")
+    assert (throughput.values, throughput.result) == (pytest.approx((0.9,) * 3), "missed")
+    assert [pair["theirs"]["per_s"] for pair in cpu.json()["samples"]] == [1000] * 3
+
+
+def test_a_contender_that_is_not_installed_is_said_and_never_run() -> None:
+    bench = Bench(generator=Path("dyno-loadgen"), pairs=3, seconds=1)
+    calls: list[tuple[str, int]] = []
+    missing = contenders.absent("sysbench", contenders.NO_SYSBENCH)
+    subject = Subject(measurement="point", connections=8, cpu_max=0.70)
+    (only,) = compare(bench, subject, constant("dyno-loadgen", sample(), calls), missing)
+    assert calls == []
+    assert only.row().endswith("≤ 0.7   not installed")
+    assert only.json()["median"] is None
+    with pytest.raises(ContenderFailed, match="apt-get install sysbench"):
+        missing.run(1)
+
+
+@pytest.mark.parametrize(
+    ("target", "values", "result"),
+    [
+        (Target(bound=0.85), (0.85, 0.80, 0.99), "met"),
+        (Target(bound=0.85), (0.86, 0.80, 0.99), "missed"),
+        (Target(bound=1.0, at_least=True), (1.0, 0.9, 1.2), "met"),
+        (Target(bound=1.0, at_least=True), (0.99, 0.9, 1.2), "missed"),
+        (None, (0.99,), ""),
+    ],
+)
+def test_a_target_is_held_against_the_median(
+    target: Target | None, values: tuple[float, ...], result: str
+) -> None:
+    one = Figure(measurement="point", beside="pgbench", what="CPU", values=values, target=target)
+    assert one.result == result
+
+
+def test_the_table_fits_eighty_columns() -> None:
+    widest = Figure(
+        measurement="insert",
+        connections=2000,
+        beside="bare loop",
+        what="throughput",
+        values=(25.24, 26.76, 27.46),
+        target=Target(bound=1.15),
+        missing="not installed: apt-get install something",
+    )
+    lines = [figure.head(), widest.row()]
+    assert max(map(len, lines)) <= WIDTH_MAX
+    assert lines[0].index("target") == lines[1].index("≤ 1.15")
+
+
+# --- What contenders say -----------------------------------------------------------------------
+
+
+def test_pgbenchs_summary_is_read() -> None:
+    found = contenders.pgbench_sample(ended(PGBENCH))
+    assert found == Sample(operations=196104, user_s=1.0, system_s=2.0, per_s=65678.901234)
+
+
+@pytest.mark.parametrize(
+    "output", ["", PGBENCH.replace("failed transactions: 0", "failed transactions: 3")]
+)
+def test_a_pgbench_that_failed_is_no_result(output: str) -> None:
+    with pytest.raises(ContenderFailed, match="pgbench said"):
+        contenders.pgbench_sample(ended(output))
+
+
+def test_sysbenchs_summary_is_read() -> None:
+    found = contenders.sysbench_sample(ended(SYSBENCH))
+    assert found == Sample(operations=105960, user_s=1.0, system_s=2.0, per_s=52951.11)
+
+
+@pytest.mark.parametrize("output", ["", re.sub(r"(errors: +)0 ", r"\g<1>2 ", SYSBENCH)])
+def test_a_sysbench_that_ignored_errors_is_no_result(output: str) -> None:
+    with pytest.raises(ContenderFailed, match="sysbench said"):
+        contenders.sysbench_sample(ended(output))
+
+
+def test_the_transaction_is_that_of_pgbench() -> None:
+    program = contenders.pgbench_program()
+    if program is None:
+        pytest.skip(contenders.NO_PGBENCH)
+    shown = subprocess.run(
+        [program, "--show-script=tpcb-like"], capture_output=True, text=True, check=True
+    )
+    theirs = [line for line in shown.stderr.splitlines() if line.endswith(";")]
+    assert [f"{sql};" for _, sql in jobs.TPCB] == theirs
+
+
+def test_the_cpu_is_the_programs_own() -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(input())"
+    found = process.run([sys.executable, "-c", busy], limit_s=60, text="done")
+    assert found.output == "done\n"
+    assert 0.3 <= found.user_s + found.system_s < 3.0
+
+
+def test_a_program_that_fails_or_hangs_is_one_line_that_names_it() -> None:
+    with pytest.raises(ContenderFailed, match=r"^`sh` ended with status 3: no such table$"):
+        process.run(["sh", "-c", "echo no such table >&2; exit 3"], limit_s=60)
+    with pytest.raises(ContenderFailed, match=r"^`sleep` ended with status -9"):
+        process.run(["sleep", "60"], limit_s=0.1)
+
+
+# --- Jobs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("job", "rows", "operations"),
+    [
+        (jobs.point(ADDRESS, point.ACCOUNT.sql, key_max=9, connections=8, seconds=1), False, 80000),
+        (jobs.tpcb(ADDRESS, scale=10, connections=7, seconds=1), False, 10000),
+        (jobs.insert(ADDRESS, seconds=1)[0], True, 1000000),
+    ],
+    ids=["point", "tpcb", "insert"],
+)
+def test_the_generator_takes_the_jobs(job: Json, rows: bool, operations: int) -> None:
+    """On its fake server, which answers a statement in 100 µs of a clock of its own."""
+    generator = binary.find("dyno-loadgen")
+    faked = job | {"engine": "fake", "server": None, "fake": FAKE}
+    found = contenders.dyno(generator, lambda _: faked, rows=rows).run(1)
+    assert found.per_s == pytest.approx(operations, rel=0.01)
+    assert found.operations >= found.per_s
+    assert found.user_s + found.system_s > 0
+
+
+def test_a_step_that_failed_is_no_result() -> None:
+    job = jobs.point(ADDRESS, point.ACCOUNT.sql, key_max=9, connections=1, seconds=1)
+    with pytest.raises(ContenderFailed, match="dyno-loadgen"):
+        contenders.dyno(binary.find("dyno-loadgen"), lambda _: job).run(1)
+
+
+def test_sql_is_cut_at_its_values() -> None:
+    found = jobs.pieces("SELECT :aid + :delta, :aid", ["aid", "delta"])
+    assert found == ["SELECT ", {"value": 0}, " + ", {"value": 1}, ", ", {"value": 0}]
+
+
+# --- The command -------------------------------------------------------------------------------
+
+
+def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.parse(["tpcb", "point"]).names == ["point", "tpcb"]
+    assert {"point", "tpcb", "insert", "share"} <= set(command.parse([]).names)
+    with pytest.raises(SystemExit):
+        command.parse(["points"])
+    assert "no measurement `points`: there are point, " in capsys.readouterr().err
+
+
+def test_a_measurement_that_fails_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(bench: Bench) -> list[Figure]:
+        raise DynoError("the server is gone")
+
+    found = Figure(measurement="tpcb", beside="pgbench", what="CPU", values=(0.5,))
+    monkeypatch.setattr(point, "measure", failing)
+    monkeypatch.setattr(tpcb, "measure", lambda bench: [found])
+    bench = Bench(generator=Path("dyno-loadgen"), pairs=1, seconds=1)
+    figures = list(command.measurements(["point", "tpcb"], bench))
+    command.show(figures)
+    assert [one.result for one in figures] == ["failed", ""]
+    assert "failed: the server is gone" in capsys.readouterr().out
+
+
+def test_a_run_is_one_line_that_names_no_place_of_the_machine(tmp_path: Path) -> None:
+    bench = Bench(generator=binary.find("dyno-loadgen"), pairs=2, seconds=1)
+    one = Figure(measurement="point", beside="pgbench", what="CPU", values=(0.5, 0.7))
+    for _ in range(2):
+        command.keep(tmp_path / "figures.jsonl", bench, [one])
+    first, _ = (tmp_path / "figures.jsonl").read_text().splitlines()
+    line = json.loads(first)
+    assert line["figures"][0]["values"] == [0.5, 0.7]
+    assert line["versions"]["dyno-loadgen"].startswith("dyno-loadgen ")
+    assert line["host"]["cpu"]["cpus"] >= 1
+    assert str(tmp_path) not in first and str(bench.generator) not in first
+
+
+# --- On a server -------------------------------------------------------------------------------
+
+
+@pytest.mark.live
+def test_each_contender_does_what_it_says_on_a_real_server() -> None:
+    generator = binary.find("dyno-loadgen")
+    with a_place() as place, server.running_at(place) as running:
+        server.make_accounts(running, scale=1)
+        address = server.address_of(running)
+        ours = contenders.dyno(
+            generator, lambda s: jobs.tpcb(address, scale=1, connections=2, seconds=s)
+        )
+        others = [ours]
+        if contenders.pgbench_program():
+            others.append(contenders.pgbench(address, "tpcb-like", 2))
+        for contender in others:
+            server.freshen_tpcb(running)
+            found = contender.run(1)
+            assert found.operations == count(running, "pgbench_history") > 0
+        running.execute(*jobs.insert(address, seconds=1)[1])
+        of_rows = contenders.dyno(
+            generator, lambda s: jobs.insert(address, seconds=s)[0], rows=True
+        )
+        for contender in (of_rows, contenders.python_client(address)):
+            running.execute("TRUNCATE pi1")
+            assert contender.run(1).operations == count(running, "pi1") > 0
+        sql = f"{point.ACCOUNT.sql}$1"
+        loop = contenders.bare_loop(address, sql, key_max=jobs.ACCOUNTS_OF_SCALE, connections=3)
+        if loop.missing is None:
+            assert loop.run(1).operations > 0
+
+
+def count(running: server.Server, table: str) -> int:
+    """The rows of a table."""
+    ((rows,),) = running.execute(f"SELECT count(*) FROM {table}")
+    return int(rows)

@@ -1,0 +1,140 @@
+"""The command `python tools/bench`: which measurements, the table, and the line that is kept."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import psycopg
+
+from bench import contenders, figure
+from bench.compare import Bench, progress
+from bench.figure import Figure
+from dbdyno import binary
+from dbdyno.error import DynoError
+from dbdyno.host import facts
+from dbdyno.model import Json
+from dbdyno.server import fetch, place
+
+ORDER = ("point", "tpcb", "insert", "scale", "pace", "fill", "share")
+"""The measurements, each a module with `measure(bench)`; one that is not there is left out."""
+OUT = contenders.ROOT / "docs/benchmarks/figures.jsonl"
+PAIRS, SECONDS = 7, 3
+FAILED = "failed"
+HOST_KEYS = ("cpu", "memory_bytes", "kernel", "os", "virtual", "container", "clock_source")
+VERSION_S_MAX = 20.0
+
+
+def main() -> int:
+    """Measures, prints, keeps; returns the exit status."""
+    options = parse(sys.argv[1:])
+    try:
+        generator = binary.find("dyno-loadgen")
+        bench = Bench(generator=generator, pairs=options.pairs, seconds=options.seconds)
+        figures = list(measurements(options.names, bench))
+        show(figures)
+        keep(options.out, bench, figures)
+    except DynoError as error:
+        print(f"make bench: {error}", file=sys.stderr)
+        return 2
+    return 1 if any(one.what == FAILED for one in figures) else 0
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python tools/bench",
+        description="What the load generator costs beside other clients.",
+        epilog="How each figure is taken stands in docs/benchmarks/README.md.",
+    )
+    known = [name for name in ORDER if Path(__file__).with_name(f"{name}.py").exists()]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)} (all)")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"of each comparison ({PAIRS})")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of one run ({SECONDS})")
+    parser.add_argument("--out", type=Path, default=OUT, help="a line is appended here")
+    options = parser.parse_args(words)
+    for name in options.names:
+        if name not in known:
+            parser.error(f"no measurement `{name}`: there are {', '.join(known)}")
+    if options.pairs < 1 or options.seconds < 1:
+        parser.error("at least one pair of at least one second")
+    options.names = [name for name in known if not options.names or name in options.names]
+    return options
+
+
+def measurements(names: Sequence[str], bench: Bench) -> Iterator[Figure]:
+    """All figures of the measurements, as they come; one that fails does not stop the others."""
+    for name in names:
+        progress(f"{name} …")
+        measure: Callable[[Bench], Iterator[Figure]]
+        measure = importlib.import_module(f"bench.{name}").measure
+        try:
+            yield from measure(bench)
+        except DynoError as error:
+            progress(f"{name}: {error}")
+            yield Figure(measurement=name, beside="", what=FAILED, missing=f"failed: {error}")
+
+
+def show(figures: Sequence[Figure]) -> None:
+    """Prints the table, below it what is missing and why."""
+    print(figure.head())
+    for one in figures:
+        print(one.row())
+    for why in dict.fromkeys(f"{one.beside}: {one.missing}" for one in figures if one.missing):
+        print(why)
+    print("median (minimum to maximum); CPU and throughput: the generator's, the other's being 1")
+
+
+def keep(path: Path, bench: Bench, figures: Sequence[Figure]) -> None:
+    """Appends the run to the file of figures."""
+    host = facts.collect(path.parent)
+    line = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "versions": versions(bench.generator),
+        "host": {key: host[key] for key in HOST_KEYS},
+        "pairs": bench.pairs,
+        "seconds": bench.seconds,
+        "figures": [one.json() for one in figures],
+    }
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    progress(f"kept in {path}")
+
+
+def commit() -> str | None:
+    """The checkout's commit, `-dirty` with changes; None outside git."""
+    return said(
+        ["git", "-C", str(contenders.ROOT), "describe", "--always", "--dirty", "--exclude=*"]
+    )
+
+
+def versions(generator: Path) -> Json:
+    """What was measured, as each program says it; None for one that is not there."""
+    pgbench, sysbench = contenders.pgbench_program(), contenders.sysbench_program()
+    server = fetch.cached("postgres", str(fetch.MAJOR_MAX), place.cache_root())
+    return {
+        "dyno-loadgen": said([str(generator), "--version"]),
+        "postgres": server.name if server else None,
+        "pgbench": said([str(pgbench), "--version"]) if pgbench else None,
+        "sysbench": said([str(sysbench), "--version"]) if sysbench else None,
+        "python": sys.version.split()[0],
+        "psycopg": psycopg.__version__,
+    }
+
+
+def said(command: Sequence[str]) -> str | None:
+    """The first line of what a program says; None where it fails."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=VERSION_S_MAX, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.splitlines()[0] if done.returncode == 0 and done.stdout else None

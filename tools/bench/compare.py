@@ -1,0 +1,84 @@
+"""What all measurements are given, and the comparison that most of them are made of."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from bench.figure import Figure, Target
+from bench.pairs import Contender, Pair, Sample, alternate
+from dbdyno.model import Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """How long and how often to measure."""
+
+    generator: Path  # dyno-loadgen
+    pairs: int
+    seconds: int  # of one run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What two contenders are compared in, and what is wanted."""
+
+    measurement: str
+    connections: int
+    cpu_max: float | None = None  # of the other's CPU per operation
+    throughput_min: float | None = None  # of the other's throughput
+
+
+def compare(bench: Bench, subject: Subject, ours: Contender, theirs: Contender) -> Iterator[Figure]:
+    """Alternates the two; the ratios of CPU per operation and of throughput."""
+    figure = Figure(
+        measurement=subject.measurement,
+        connections=subject.connections,
+        beside=theirs.name,
+        what="CPU",
+        target=None if subject.cpu_max is None else Target(bound=subject.cpu_max),
+        missing=theirs.missing,
+    )
+    if theirs.missing is not None:
+        yield figure
+        return
+
+    def show(number: int, pair: Pair) -> None:
+        progress(
+            f"{subject.measurement} {subject.connections} {number}/{bench.pairs}: "
+            f"{in_words(ours, pair.ours)}; {in_words(theirs, pair.theirs)}; "
+            f"CPU {pair.cpu_ratio:.2f}, throughput {pair.throughput_ratio:.2f}"
+        )
+
+    found = alternate(ours, theirs, count=bench.pairs, seconds=bench.seconds, show=show)
+    yield replace(
+        figure,
+        values=tuple(pair.cpu_ratio for pair in found),
+        samples=tuple({"ours": plain(pair.ours), "theirs": plain(pair.theirs)} for pair in found),
+    )
+    least = subject.throughput_min
+    yield replace(
+        figure,
+        what="throughput",
+        values=tuple(pair.throughput_ratio for pair in found),
+        target=None if least is None else Target(bound=least, at_least=True),
+    )
+
+
+def in_words(contender: Contender, sample: Sample) -> str:
+    """A run of a contender for the person who watches."""
+    return (
+        f"{contender.name} {sample.cpu_us:.2f} µs ({sample.user_us:.2f} user) {sample.per_s:,.0f}/s"
+    )
+
+
+def plain(sample: Sample) -> Json:
+    """A run of a contender for the file of figures."""
+    return {key: round(value, 3) for key, value in asdict(sample).items()}
+
+
+def progress(text: str) -> None:
+    """Tells the person who watches; the table alone goes to standard output."""
+    print(text, file=sys.stderr, flush=True)

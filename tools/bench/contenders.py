@@ -1,0 +1,223 @@
+"""The clients that are held against each other: how each is called, and what it says it did.
+
+Operations are those of the whole run and CPU is that of the whole process, connecting included,
+for all alike; throughput is what each reports of the time after connecting.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import process
+from bench.pairs import Contender, Sample
+from bench.process import ContenderFailed, Ended
+from dbdyno import loadgen
+from dbdyno.model import Address, Json
+
+ROOT = Path(__file__).resolve().parents[2]
+BARE_LOOP = ROOT / "target/release/examples/bare_loop"
+PYTHON_CLIENT = Path(__file__).with_name("python_client.py")
+DEBIAN_PGBENCH = "usr/lib/postgresql/*/bin/pgbench"
+OVERTIME_S_MAX = 120
+"""How much longer than asked for a contender may take: connecting, starting, ending."""
+
+PGBENCH_COUNT = re.compile(r"^number of transactions actually processed: (\d+)", re.MULTILINE)
+PGBENCH_FAILED = re.compile(r"^number of failed transactions: (\d+)", re.MULTILINE)
+PGBENCH_RATE = re.compile(r"^tps = ([\d.]+) \(without initial connection time\)", re.MULTILINE)
+SYSBENCH_QUERIES = re.compile(r"^\s*queries:\s+(\d+)\s+\(([\d.]+) per sec\.\)", re.MULTILINE)
+SYSBENCH_IGNORED = re.compile(r"^\s*ignored errors:\s+(\d+)", re.MULTILINE)
+
+
+NO_PGBENCH = "not installed: apt-get install postgresql"
+NO_SYSBENCH = "not installed: apt-get install sysbench"
+NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
+
+
+def absent(name: str, missing: str) -> Contender:
+    """A contender that is not on this machine."""
+
+    def run(seconds: int) -> Sample:
+        raise ContenderFailed(f"{name}: {missing}")
+
+    return Contender(name=name, run=run, missing=missing)
+
+
+# --- The generator -----------------------------------------------------------------------------
+
+
+def dyno(generator: Path, job: Callable[[int], Json], *, rows: bool = False) -> Contender:
+    """The load generator with the job made for so many seconds; `rows`: they are counted."""
+
+    def run(seconds: int) -> Sample:
+        text = json.dumps(job(seconds))
+        ended = process.run([generator], limit_s=seconds + OVERTIME_S_MAX, text=text)
+        return generator_sample(ended, rows=rows)
+
+    return Contender(name="dyno-loadgen", run=run)
+
+
+def generator_sample(ended: Ended, *, rows: bool) -> Sample:
+    """What the generator's events say of its only role; its window is the whole step.
+
+    Raises ContenderFailed where it did not end well, GeneratorError for a debug build.
+    """
+    events = [json.loads(line) for line in ended.output.splitlines()]
+    loadgen.refuse_foreign(events[0])
+    done = events[-1]
+    if done["event"] != "done" or done["status"] != "ok":
+        raise ContenderFailed(f"dyno-loadgen ended badly: {done.get('reason')}")
+    (totals,) = done["totals"].values()
+    ticks = [event for event in events if event["event"] == "tick" and event["measured"]]
+    counted = sum(client[1 if rows else 0] for tick in ticks for client in tick["per_client"])
+    return Sample(
+        operations=totals["rows" if rows else "count"],
+        user_s=ended.user_s,
+        system_s=ended.system_s,
+        per_s=counted / sum(tick["active_ns"] for tick in ticks) * 1e9,
+    )
+
+
+# --- The others --------------------------------------------------------------------------------
+
+
+def pgbench(address: Address, script: str, connections: int) -> Contender:
+    """pgbench with one of its built-in scripts, prepared statements and one thread."""
+    program = pgbench_program()
+    if program is None:
+        return absent("pgbench", NO_PGBENCH)
+
+    def run(seconds: int) -> Sample:
+        command: list[str | Path] = [program, "-n", "-M", "prepared", "-j", "1"]
+        command += ["-c", str(connections), "-T", str(seconds), "-b", script]
+        command += ["-h", address.host, "-p", str(address.port), "-U", address.user]
+        command += [address.database]
+        return pgbench_sample(process.run(command, limit_s=seconds + OVERTIME_S_MAX))
+
+    return Contender(name="pgbench", run=run)
+
+
+def pgbench_program() -> Path | None:
+    """pgbench itself; None where it is not installed.
+
+    Debian's `pgbench` is a Perl script that looks for the real one, at the cost of tens of
+    milliseconds of CPU: the newest real one is preferred.
+    """
+    real = sorted(Path("/").glob(DEBIAN_PGBENCH), key=lambda path: float(path.parts[-3]))
+    found = shutil.which("pgbench")
+    return real[-1] if real else Path(found) if found else None
+
+
+def pgbench_sample(ended: Ended) -> Sample:
+    """What pgbench's summary says. Raises ContenderFailed where transactions failed."""
+    count, rate = PGBENCH_COUNT.search(ended.output), PGBENCH_RATE.search(ended.output)
+    failed = PGBENCH_FAILED.search(ended.output)
+    if count is None or rate is None or (failed is not None and int(failed[1])):
+        raise ContenderFailed(f"pgbench said: {' '.join(ended.output.split())[-300:]}")
+    return Sample(
+        operations=int(count[1]),
+        user_s=ended.user_s,
+        system_s=ended.system_s,
+        per_s=float(rate[1]),
+    )
+
+
+def sysbench(address: Address, rows: int, connections: int) -> Contender:
+    """`sysbench oltp_point_select` on its own table; it has a thread for each connection."""
+    program = sysbench_program()
+    if program is None:
+        return absent("sysbench", NO_SYSBENCH)
+    command = sysbench_command(program, address, rows)
+
+    def run(seconds: int) -> Sample:
+        more = [f"--threads={connections}", f"--time={seconds}", "run"]
+        ended = process.run(command + more, limit_s=seconds + OVERTIME_S_MAX)
+        return sysbench_sample(ended)
+
+    return Contender(name="sysbench", run=run)
+
+
+def sysbench_program() -> Path | None:
+    """sysbench; None where it is not installed."""
+    found = shutil.which("sysbench")
+    return Path(found) if found else None
+
+
+def sysbench_command(program: Path, address: Address, rows: int) -> list[str]:
+    """What `prepare` and `run` have in common."""
+    return [
+        *(str(program), "oltp_point_select", "--db-driver=pgsql"),
+        *("--tables=1", f"--table-size={rows}", "--rand-type=uniform"),
+        *(f"--pgsql-host={address.host}", f"--pgsql-port={address.port}"),
+        *(f"--pgsql-user={address.user}", f"--pgsql-db={address.database}"),
+    ]
+
+
+def sysbench_sample(ended: Ended) -> Sample:
+    """What sysbench's summary says. Raises ContenderFailed where it ignored errors."""
+    queries, ignored = SYSBENCH_QUERIES.search(ended.output), SYSBENCH_IGNORED.search(ended.output)
+    if queries is None or (ignored is not None and int(ignored[1])):
+        raise ContenderFailed(f"sysbench said: {' '.join(ended.output.split())[-300:]}")
+    return Sample(
+        operations=int(queries[1]),
+        user_s=ended.user_s,
+        system_s=ended.system_s,
+        per_s=float(queries[2]),
+    )
+
+
+def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> Contender:
+    """The least that any client can do (loadgen/benches/bare_loop.rs)."""
+    if not BARE_LOOP.is_file():
+        return absent("bare loop", NO_BARE_LOOP)
+
+    def run(seconds: int) -> Sample:
+        task = {
+            "host": address.host,
+            "port": address.port,
+            "user": address.user,
+            "database": address.database,
+            "sql": sql,
+            "key_max": key_max,
+            "connections": connections,
+            "seconds": seconds,
+        }
+        text = json.dumps(task)
+        ended = process.run([BARE_LOOP], limit_s=seconds + OVERTIME_S_MAX, text=text)
+        outcome = json.loads(ended.output)
+        return Sample(
+            operations=outcome["operations"],
+            user_s=ended.user_s,
+            system_s=ended.system_s,
+            per_s=outcome["operations"] / outcome["active_ns"] * 1e9,
+        )
+
+    return Contender(name="bare loop", run=run)
+
+
+def python_client(address: Address) -> Contender:
+    """The Insert Benchmark's client as a Python program; it reports its own CPU.
+
+    So that the start of the interpreter, which a long benchmark does not feel, is left out.
+    """
+
+    def run(seconds: int) -> Sample:
+        conninfo = (
+            f"host={address.host} port={address.port} user={address.user} dbname={address.database}"
+        )
+        text = json.dumps({"conninfo": conninfo, "seconds": seconds})
+        command: list[str | Path] = [sys.executable, PYTHON_CLIENT]
+        ended = process.run(command, limit_s=seconds + OVERTIME_S_MAX, text=text)
+        outcome = json.loads(ended.output)
+        return Sample(
+            operations=outcome["rows"],
+            user_s=outcome["user_s"],
+            system_s=outcome["system_s"],
+            per_s=outcome["rows"] / outcome["active_s"],
+        )
+
+    return Contender(name="Python", run=run)

@@ -1,0 +1,89 @@
+"""A figure: the values of one thing that was measured, its target, and how both are shown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench import pairs
+from dbdyno.model import Json
+
+COLUMNS = (("measure", 8), ("conn.", 6), ("beside", 11), ("figure", 11), ("median", 23))
+"""The table's columns but the last two, and their widths; a line has at most 80 characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A bound for the median: at most, or at least."""
+
+    bound: float
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.bound:g}"
+
+    def is_met(self, value: float) -> bool:
+        """Whether a value is on the right side, the bound included."""
+        return value >= self.bound if self.at_least else value <= self.bound
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One row of the table: one value for each pair, or each block, or one alone."""
+
+    measurement: str
+    beside: str  # the other contender; or the step and arm
+    what: str  # with its unit: "CPU ratio", "MiB"
+    values: tuple[float, ...] = ()
+    connections: int | None = None
+    target: Target | None = None
+    digits: int = 2
+    missing: str | None = None  # why there are no values
+    samples: tuple[Json, ...] = ()  # what the values come from, pair by pair
+
+    @property
+    def result(self) -> str:
+        """`met`, `missed`, why it was not measured, or nothing where there is no target."""
+        if self.missing is not None:
+            return self.missing.partition(":")[0]
+        if self.target is None:
+            return ""
+        return "met" if self.target.is_met(statistics.median(self.values)) else "missed"
+
+    def row(self) -> str:
+        """A line of the table."""
+        texts = (
+            self.measurement,
+            "" if self.connections is None else f"{self.connections:,}",
+            self.beside,
+            self.what,
+            pairs.spread(self.values, self.digits) if self.values else "",
+        )
+        return line(texts, str(self.target or ""), self.result)
+
+    def json(self) -> Json:
+        """The figure with all its values."""
+        return {
+            "measurement": self.measurement,
+            "connections": self.connections,
+            "beside": self.beside,
+            "what": self.what,
+            "median": statistics.median(self.values) if self.values else None,
+            "values": [round(value, 4) for value in self.values],
+            "target": None if self.target is None else str(self.target),
+            "result": self.result or None,
+            "samples": list(self.samples),
+        }
+
+
+def line(texts: Sequence[str], target: str, result: str) -> str:
+    """A line of the table, its head included."""
+    widths = [width for _, width in COLUMNS]
+    cells = [f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)]
+    return f"{''.join(cells)}{target:<8}{result}".rstrip()
+
+
+def head() -> str:
+    """The table's first line."""
+    return line([name for name, _ in COLUMNS], "target", "result")

@@ -1,0 +1,103 @@
+"""Two contenders in turn, and what came out: pairs, ratios within pairs, their median and spread.
+
+A host drifts from minute to minute, so only runs directly after each other are held against each
+other, and neither is always the first.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+WARM_UP_S = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One run of a contender: what it did, and the CPU that it took itself."""
+
+    operations: int
+    user_s: float
+    system_s: float
+    per_s: float  # the throughput that it reports, without connecting
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU per operation, user and system."""
+        return (self.user_s + self.system_s) / self.operations * 1e6
+
+    @property
+    def user_us(self) -> float:
+        """User CPU per operation."""
+        return self.user_s / self.operations * 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """A client that can be measured: `run` runs it once for so many seconds."""
+
+    name: str
+    run: Callable[[int], Sample]
+    missing: str | None = None  # why it cannot be run here, and the remedy
+
+
+def after(preparation: Callable[[], None], contender: Contender) -> Contender:
+    """The contender, with something done before each of its runs that is not measured."""
+
+    def run(seconds: int) -> Sample:
+        preparation()
+        return contender.run(seconds)
+
+    return replace(contender, run=run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A run of the generator and one of the other, directly after each other."""
+
+    ours: Sample
+    theirs: Sample
+
+    @property
+    def cpu_ratio(self) -> float:
+        """The generator's CPU per operation, the other's being 1."""
+        return self.ours.cpu_us / self.theirs.cpu_us
+
+    @property
+    def throughput_ratio(self) -> float:
+        """The generator's throughput, the other's being 1."""
+        return self.ours.per_s / self.theirs.per_s
+
+
+def alternate(
+    ours: Contender,
+    theirs: Contender,
+    *,
+    count: int,
+    seconds: int,
+    show: Callable[[int, Pair], None],
+) -> list[Pair]:
+    """`count` pairs, after one short run of each that is thrown away; who is first alternates.
+
+    `show` gets each pair with its number, from 1.
+    """
+    for contender in (ours, theirs):
+        contender.run(WARM_UP_S)
+    pairs = []
+    for number in range(1, count + 1):
+        if number % 2:
+            first, second = ours.run(seconds), theirs.run(seconds)
+            pair = Pair(ours=first, theirs=second)
+        else:
+            first, second = theirs.run(seconds), ours.run(seconds)
+            pair = Pair(ours=second, theirs=first)
+        show(number, pair)
+        pairs.append(pair)
+    return pairs
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """`median (minimum to maximum)`."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"

@@ -1,0 +1,102 @@
+"""The point query: one column of one row by primary key, prepared, as fast as the client can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bench import contenders, jobs, process, server
+from bench.compare import Bench, Subject, compare
+from bench.figure import Figure
+from bench.pairs import Contender
+from dbdyno.model import Address, Json
+from dbdyno.server import Server
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A query that ends where its key follows; keys are 1 to `rows`."""
+
+    sql: str
+    rows: int
+
+
+SCALE = 10
+"""Of pgbench's tables: a million rows, all in the server's buffers."""
+ACCOUNT = Query(
+    sql="SELECT abalance FROM pgbench_accounts WHERE aid = ",
+    rows=SCALE * jobs.ACCOUNTS_OF_SCALE,
+)
+SBTEST = Query(sql="SELECT c FROM sbtest1 WHERE id=", rows=500_000)
+
+Targets = Mapping[int, float | None]
+PGBENCH_CPU_MAX: Targets = {1: 0.90, 8: 0.85, 64: 0.85}
+BARE_LOOP_CPU_MAX: Targets = {8: None, 64: None, 512: 1.15}
+SYSBENCH_CPU_MAX: Targets = {1: None, 8: 0.70, 64: 0.70}
+"""The targets by number of connections; None: shown without one."""
+PGBENCH_THROUGHPUT_MIN = 1.0
+PREPARE_S_MAX = 600
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """The generator beside pgbench, the bare loop and sysbench, at rising connections."""
+    with server.running() as running:
+        server.make_accounts(running, SCALE)
+        make_sbtest(running)
+        address = server.address_of(running)
+        for connections, cpu_max in PGBENCH_CPU_MAX.items():
+            yield from compare(
+                bench,
+                subject(connections, cpu_max, throughput_min=PGBENCH_THROUGHPUT_MIN),
+                generator(bench, address, ACCOUNT, connections),
+                contenders.pgbench(address, "select-only", connections),
+            )
+        for connections, cpu_max in SYSBENCH_CPU_MAX.items():
+            yield from compare(
+                bench,
+                subject(connections, cpu_max),
+                generator(bench, address, SBTEST, connections),
+                contenders.sysbench(address, SBTEST.rows, connections),
+            )
+        for connections, cpu_max in BARE_LOOP_CPU_MAX.items():
+            yield from compare(
+                bench,
+                subject(connections, cpu_max),
+                generator(bench, address, ACCOUNT, connections),
+                contenders.bare_loop(
+                    address, f"{ACCOUNT.sql}$1", key_max=ACCOUNT.rows, connections=connections
+                ),
+            )
+
+
+def subject(
+    connections: int, cpu_max: float | None, throughput_min: float | None = None
+) -> Subject:
+    """A row of the table."""
+    return Subject(
+        measurement="point",
+        connections=connections,
+        cpu_max=cpu_max,
+        throughput_min=throughput_min,
+    )
+
+
+def generator(bench: Bench, address: Address, query: Query, connections: int) -> Contender:
+    """The generator with this query."""
+
+    def job(seconds: int) -> Json:
+        return jobs.point(
+            address, query.sql, key_max=query.rows, connections=connections, seconds=seconds
+        )
+
+    return contenders.dyno(bench.generator, job)
+
+
+def make_sbtest(running: Server) -> None:
+    """Lets sysbench make its table, where it is installed."""
+    program = contenders.sysbench_program()
+    if program is None:
+        return
+    command = contenders.sysbench_command(program, server.address_of(running), SBTEST.rows)
+    process.run([*command, "prepare"], limit_s=PREPARE_S_MAX)
+    server.settle(running)

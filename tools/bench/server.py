@@ -1,0 +1,84 @@
+"""The PostgreSQL that contenders are measured on: the newest one here, with a table for each."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.jobs import ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE
+from dbdyno.model import Address, Arm
+from dbdyno.server import Place, Server, fetch, leftovers, place, provide
+from dbdyno.server.lock import HostLock
+
+DATABASE = "bench"
+SETTINGS = {"shared_buffers": "1GB", "autovacuum": "off", "max_wal_size": "8GB"}
+"""All else as PostgreSQL has it, fsync on. A vacuum or a checkpoint in the middle of one run would
+be taken for the client's doing."""
+CONNECTIONS_MAX = 600
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """A server with an empty database, while the host is locked against other labs.
+
+    It lies in the lab's own folders, where the next lab ends what is left of it.
+    """
+    with HostLock(plan="make bench", wait=True), tempfile.TemporaryDirectory() as log_dir:
+        leftovers.end_leftovers()
+        with running_at(place.default(log_dir=Path(log_dir))) as server:
+            yield server
+
+
+@contextmanager
+def running_at(where: Place) -> Iterator[Server]:
+    """A server with an empty database at a place of its own."""
+    arm = Arm(name="bench", engine="postgres", version=str(fetch.MAJOR_MAX), settings=SETTINGS)
+    server = provide(arm, place=where, connections=CONNECTIONS_MAX)
+    try:
+        server.prepare()
+        server.start()
+        server.create_database(DATABASE)
+        yield server
+    finally:
+        server.stop(crash=True)
+        server.remove()
+
+
+def address_of(server: Server) -> Address:
+    """Where it answers: its unix socket."""
+    address = server.address()
+    assert address is not None, "a PostgreSQL has an address"
+    return address
+
+
+def make_accounts(server: Server, scale: int) -> None:
+    """pgbench's tables as it makes them itself; by SQL, as it may be missing."""
+    accounts, tellers = ACCOUNTS_OF_SCALE * scale, TELLERS_OF_SCALE * scale
+    server.execute(
+        "CREATE TABLE pgbench_history "
+        "(tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))",
+        "CREATE TABLE pgbench_tellers (tid int NOT NULL, bid int, tbalance int, filler char(84))",
+        "CREATE TABLE pgbench_accounts (aid int NOT NULL, bid int, abalance int, filler char(84))",
+        "CREATE TABLE pgbench_branches (bid int NOT NULL, bbalance int, filler char(88))",
+        f"INSERT INTO pgbench_branches SELECT n, 0 FROM generate_series(1, {scale}) n",
+        f"INSERT INTO pgbench_tellers SELECT n, (n - 1) / {TELLERS_OF_SCALE} + 1, 0 "
+        f"FROM generate_series(1, {tellers}) n",
+        f"INSERT INTO pgbench_accounts SELECT n, (n - 1) / {ACCOUNTS_OF_SCALE} + 1, 0, '' "
+        f"FROM generate_series(1, {accounts}) n",
+        "ALTER TABLE pgbench_branches ADD PRIMARY KEY (bid)",
+        "ALTER TABLE pgbench_tellers ADD PRIMARY KEY (tid)",
+        "ALTER TABLE pgbench_accounts ADD PRIMARY KEY (aid)",
+    )
+    settle(server)
+
+
+def settle(server: Server) -> None:
+    """Vacuums, analyses and writes everything out, so that the first run is like the others."""
+    server.execute("VACUUM (FREEZE, ANALYZE)", "CHECKPOINT")
+
+
+def freshen_tpcb(server: Server) -> None:
+    """What pgbench does before a run of its own script: short tables short, no history."""
+    server.execute("VACUUM pgbench_branches", "VACUUM pgbench_tellers", "TRUNCATE pgbench_history")

@@ -77,7 +77,7 @@ fn connect(task: &Task, number: u16, epoll: &OwnedFd) -> Result<Client> {
     // Keys spread over the table, so that the connections do not all read one page.
     let spread = i64::from(task.key_max - 1) * i64::from(number) / i64::from(task.connections);
     let request = request(1 + i32::try_from(spread)?);
-    *session.output() = request.clone();
+    session.output().clone_from(&request);
     let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
     ensure!(session.flush()?, "a blocking session sends all");
     while !session.receive(&mut buffer, &mut reply)? {}

@@ -43,6 +43,9 @@ def main() -> int:
     except DynoError as error:
         print(f"make bench: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("make bench: interrupted, nothing is kept", file=sys.stderr)
+        return 130
     return 1 if any(one.what == FAILED for one in figures) else 0
 
 

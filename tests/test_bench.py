@@ -115,7 +115,12 @@ def test_a_comparison_gives_the_ratios_of_cpu_and_throughput() -> None:
     cpu, throughput = compare(bench, subject, ours, theirs)
     assert (cpu.values, cpu.result) == (pytest.approx((0.8,) * 3), "met")
     assert (throughput.values, throughput.result) == (pytest.approx((0.9,) * 3), "missed")
-    assert [pair["theirs"]["per_s"] for pair in cpu.json()["samples"]] == [1000] * 3
+    assert [pair["pgbench"]["per_s"] for pair in cpu.json()["samples"]] == [1000] * 3
+    _, *costs = figure.costs([cpu, throughput])
+    assert [line.split() for line in costs] == [
+        ["point", "8", "dyno-loadgen", "4.00", "1.00", "900"],
+        ["point", "8", "pgbench", "5.00", "1.25", "1,000"],
+    ]
 
 
 def test_a_contender_that_is_not_installed_is_said_and_never_run() -> None:

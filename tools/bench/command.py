@@ -85,13 +85,16 @@ def measurements(names: Sequence[str], bench: Bench) -> Iterator[Figure]:
 
 
 def show(figures: Sequence[Figure]) -> None:
-    """Prints the table, below it what is missing and why."""
+    """Prints the ratios, what is missing and why, then what each contender took in itself."""
     print(figure.head())
     for one in figures:
         print(one.row())
     for why in dict.fromkeys(f"{one.beside}: {one.missing}" for one in figures if one.missing):
         print(why)
     print("median (minimum to maximum); CPU and throughput: the generator's, the other's being 1")
+    if any(one.samples for one in figures):
+        print("\n" + "\n".join(figure.costs(figures)))
+        print("medians; CPU and user: of the client alone, for each operation")
 
 
 def keep(path: Path, bench: Bench, figures: Sequence[Figure]) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.figure import Figure, Target
 from bench.pairs import Contender, Pair, Sample, alternate
-from dbdyno.model import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,9 @@ def compare(bench: Bench, subject: Subject, ours: Contender, theirs: Contender) 
     yield replace(
         figure,
         values=tuple(pair.cpu_ratio for pair in found),
-        samples=tuple({"ours": plain(pair.ours), "theirs": plain(pair.theirs)} for pair in found),
+        samples=tuple(
+            {ours.name: pair.ours.json(), theirs.name: pair.theirs.json()} for pair in found
+        ),
     )
     least = subject.throughput_min
     yield replace(
@@ -72,11 +73,6 @@ def in_words(contender: Contender, sample: Sample) -> str:
     return (
         f"{contender.name} {sample.cpu_us:.2f} µs ({sample.user_us:.2f} user) {sample.per_s:,.0f}/s"
     )
-
-
-def plain(sample: Sample) -> Json:
-    """A run of a contender for the file of figures."""
-    return {key: round(value, 3) for key, value in asdict(sample).items()}
 
 
 def progress(text: str) -> None:

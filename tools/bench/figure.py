@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench import pairs
@@ -40,7 +40,7 @@ class Figure:
     target: Target | None = None
     digits: int = 2
     missing: str | None = None  # why there are no values
-    samples: tuple[Json, ...] = ()  # what the values come from, pair by pair
+    samples: tuple[Json, ...] = ()  # what the values come from, a run by contender for each pair
 
     @property
     def result(self) -> str:
@@ -75,6 +75,23 @@ class Figure:
             "result": self.result or None,
             "samples": list(self.samples),
         }
+
+
+def costs(figures: Iterable[Figure]) -> Iterator[str]:
+    """A second table: what each contender took in itself, medians over its runs."""
+    names = f"{'measure':<8}{'conn.':<6}{'contender':<14}"
+    yield f"{names}{'CPU µs':>10}{'user µs':>10}{'per second':>13}"
+    for one in figures:
+        for name in one.samples[0] if one.samples else ():
+            runs = [sample[name] for sample in one.samples]
+            cpu_us, user_us, per_s = (
+                statistics.median(run[key] for run in runs)
+                for key in ("cpu_us", "user_us", "per_s")
+            )
+            yield (
+                f"{one.measurement:<8}{one.connections:<6,}{name:<14}"
+                f"{cpu_us:>10.2f}{user_us:>10.2f}{per_s:>13,.0f}"
+            )
 
 
 def line(texts: Sequence[str], target: str, result: str) -> str:

@@ -17,6 +17,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     """The generator beside the Python client, one connection each, into an empty table."""
     with server.running() as running:
         address = server.address_of(running)
+        running.execute(f"ALTER DATABASE {server.DATABASE} SET synchronous_commit = off")
         running.execute(*jobs.insert(address, seconds=bench.seconds)[1])
 
         def job(seconds: int) -> Json:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+
+from dbdyno.model import Json
 
 WARM_UP_S = 1
 
@@ -31,6 +33,11 @@ class Sample:
     def user_us(self) -> float:
         """User CPU per operation."""
         return self.user_s / self.operations * 1e6
+
+    def json(self) -> Json:
+        """The run with what follows from it, for the file of figures."""
+        found = asdict(self) | {"cpu_us": self.cpu_us, "user_us": self.user_us}
+        return {key: round(value, 3) for key, value in found.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,12 @@ from dbdyno.server import Place, Server, fetch, leftovers, place, provide
 from dbdyno.server.lock import HostLock
 
 DATABASE = "bench"
-SETTINGS = {"shared_buffers": "1GB", "autovacuum": "off", "max_wal_size": "8GB"}
+SETTINGS = {
+    "shared_buffers": "1GB",
+    "autovacuum": "off",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "1h",
+}
 """All else as PostgreSQL has it, fsync on. A vacuum or a checkpoint in the middle of one run would
 be taken for the client's doing."""
 CONNECTIONS_MAX = 600

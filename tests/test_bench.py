@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import command, contenders, figure, jobs, point, process, server, tpcb
+from bench import command, contenders, figure, jobs, point, process, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
 from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread
@@ -105,6 +105,7 @@ def test_a_preparation_comes_before_each_run() -> None:
 
 def test_a_spread_is_the_median_with_the_smallest_and_the_largest() -> None:
     assert spread([0.9, 0.5, 0.7, 0.6], 2) == "0.65 (0.50 to 0.90)"
+    assert spread([0.654], 2) == "0.65"
 
 
 def test_a_comparison_gives_the_ratios_of_cpu_and_throughput() -> None:
@@ -260,7 +261,7 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert command.parse(["tpcb", "point"]).names == ["point", "tpcb"]
-    assert {"point", "tpcb", "insert", "share"} <= set(command.parse([]).names)
+    assert {"point", "tpcb", "insert", "scale", "share"} <= set(command.parse([]).names)
     with pytest.raises(SystemExit):
         command.parse(["points"])
     assert "no measurement `points`: there are point, " in capsys.readouterr().err
@@ -273,8 +274,8 @@ def test_a_measurement_that_fails_does_not_stop_the_others(
         raise DynoError("the server is gone")
 
     found = Figure(measurement="tpcb", beside="pgbench", what="CPU", values=(0.5,))
-    monkeypatch.setattr(point, "measure", failing)
-    monkeypatch.setattr(tpcb, "measure", lambda bench: [found])
+    monkeypatch.setitem(command.MEASUREMENTS, "point", failing)
+    monkeypatch.setitem(command.MEASUREMENTS, "tpcb", lambda bench: [found])
     bench = Bench(generator=Path("dyno-loadgen"), pairs=1, seconds=1)
     figures = list(command.measurements(["point", "tpcb"], bench))
     command.show(figures)

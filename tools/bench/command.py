@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import importlib
 import json
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench import contenders, figure
+from bench import contenders, figure, insert, others, point, scale, share, tpcb
 from bench.compare import Bench, progress
 from bench.figure import Figure
 from dbdyno import binary
@@ -22,8 +21,15 @@ from dbdyno.host import facts
 from dbdyno.model import Json
 from dbdyno.server import fetch, place
 
-ORDER = ("point", "tpcb", "insert", "scale", "pace", "fill", "share")
-"""The measurements, each a module with `measure(bench)`; one that is not there is left out."""
+MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
+    "point": point.measure,
+    "tpcb": tpcb.measure,
+    "insert": insert.measure,
+    "scale": scale.measure,
+    **({"pace": others.pace} if others.is_here("pace") else {}),
+    "share": share.measure,
+}
+"""In the order in which they run."""
 OUT = contenders.ROOT / "docs/benchmarks/figures.jsonl"
 PAIRS, SECONDS = 7, 3
 FAILED = "failed"
@@ -56,18 +62,18 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         description="What the load generator costs beside other clients.",
         epilog="How each figure is taken stands in docs/benchmarks/README.md.",
     )
-    known = [name for name in ORDER if Path(__file__).with_name(f"{name}.py").exists()]
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)} (all)")
+    known = ", ".join(MEASUREMENTS)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} (all)")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"of each comparison ({PAIRS})")
     parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of one run ({SECONDS})")
     parser.add_argument("--out", type=Path, default=OUT, help="a line is appended here")
     options = parser.parse_args(words)
     for name in options.names:
-        if name not in known:
-            parser.error(f"no measurement `{name}`: there are {', '.join(known)}")
+        if name not in MEASUREMENTS:
+            parser.error(f"no measurement `{name}`: there are {known}")
     if options.pairs < 1 or options.seconds < 1:
         parser.error("at least one pair of at least one second")
-    options.names = [name for name in known if not options.names or name in options.names]
+    options.names = [name for name in MEASUREMENTS if not options.names or name in options.names]
     return options
 
 
@@ -75,10 +81,8 @@ def measurements(names: Sequence[str], bench: Bench) -> Iterator[Figure]:
     """All figures of the measurements, as they come; one that fails does not stop the others."""
     for name in names:
         progress(f"{name} …")
-        measure: Callable[[Bench], Iterator[Figure]]
-        measure = importlib.import_module(f"bench.{name}").measure
         try:
-            yield from measure(bench)
+            yield from MEASUREMENTS[name](bench)
         except DynoError as error:
             progress(f"{name}: {error}")
             yield Figure(measurement=name, beside="", what=FAILED, missing=f"failed: {error}")

@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import process
@@ -54,18 +55,26 @@ def dyno(generator: Path, job: Callable[[int], Json], *, rows: bool = False) -> 
     """The load generator with the job made for so many seconds; `rows`: they are counted."""
 
     def run(seconds: int) -> Sample:
-        text = json.dumps(job(seconds))
-        ended = process.run([generator], limit_s=seconds + OVERTIME_S_MAX, text=text)
-        return generator_sample(ended, rows=rows)
+        return run_generator(generator, job(seconds), rows=rows).sample
 
     return Contender(name="dyno-loadgen", run=run)
 
 
-def generator_sample(ended: Ended, *, rows: bool) -> Sample:
-    """What the generator's events say of its only role; its window is the whole step.
+@dataclass(frozen=True, kw_only=True)
+class Generated:
+    """A run of the generator; its job has one role, and a window that is the whole step."""
 
-    Raises ContenderFailed where it did not end well, GeneratorError for a debug build.
+    sample: Sample
+    peak_bytes: int  # of its memory
+
+
+def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generated:
+    """Runs a timed job.
+
+    Raises ContenderFailed where it does not end well, GeneratorError for a debug build.
     """
+    limit_s = job["stop"]["seconds"] + OVERTIME_S_MAX
+    ended = process.run([generator], limit_s=limit_s, text=json.dumps(job))
     events = [json.loads(line) for line in ended.output.splitlines()]
     loadgen.refuse_foreign(events[0])
     done = events[-1]
@@ -74,12 +83,13 @@ def generator_sample(ended: Ended, *, rows: bool) -> Sample:
     (totals,) = done["totals"].values()
     ticks = [event for event in events if event["event"] == "tick" and event["measured"]]
     counted = sum(client[1 if rows else 0] for tick in ticks for client in tick["per_client"])
-    return Sample(
+    sample = Sample(
         operations=totals["rows" if rows else "count"],
         user_s=ended.user_s,
         system_s=ended.system_s,
         per_s=counted / sum(tick["active_ns"] for tick in ticks) * 1e9,
     )
+    return Generated(sample=sample, peak_bytes=done["peak_rss_bytes"])
 
 
 # --- The others --------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ class Figure:
     target: Target | None = None
     digits: int = 2
     missing: str | None = None  # why there are no values
+    detail: Json | None = None  # what else was found, for the file of figures
     samples: tuple[Json, ...] = ()  # what the values come from, a run by contender for each pair
 
     @property
@@ -73,6 +74,7 @@ class Figure:
             "values": [round(value, 4) for value in self.values],
             "target": None if self.target is None else str(self.target),
             "result": self.result or None,
+            "detail": self.detail,
             "samples": list(self.samples),
         }
 

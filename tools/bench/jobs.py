@@ -27,7 +27,7 @@ TPCB = (
 """The statements of pgbench's built-in script `tpcb-like`, with its parameters."""
 
 
-def point(address: Address, sql: str, *, key_max: int, connections: int, seconds: int) -> Json:
+def point(address: Address, sql: str, *, key_max: int, connections: int, seconds: float) -> Json:
     """The point query: `sql` ends where the key follows, drawn from 1 to `key_max`."""
     return whole(address, "point", seconds) | {
         "values": [uniform("key", "statement", 1, key_max)],
@@ -37,7 +37,7 @@ def point(address: Address, sql: str, *, key_max: int, connections: int, seconds
     }
 
 
-def tpcb(address: Address, *, scale: int, connections: int, seconds: int) -> Json:
+def tpcb(address: Address, *, scale: int, connections: int, seconds: float) -> Json:
     """pgbench's tpcb-like transaction: four values, then seven prepared statements."""
     values = [
         uniform("aid", "transaction", 1, ACCOUNTS_OF_SCALE * scale),
@@ -56,7 +56,7 @@ def tpcb(address: Address, *, scale: int, connections: int, seconds: int) -> Jso
     }
 
 
-def insert(address: Address, *, seconds: int) -> tuple[Json, tuple[str, ...]]:
+def insert(address: Address, *, seconds: float) -> tuple[Json, tuple[str, ...]]:
     """l.i0 of the Insert Benchmark by one client, as the shipped workload makes it, but timed.
 
     Also the statements that make its table.
@@ -68,7 +68,7 @@ def insert(address: Address, *, seconds: int) -> tuple[Json, tuple[str, ...]]:
     return step.job | whole(address, step.name, seconds) | {"roles": roles}, step.setup
 
 
-def whole(address: Address, step: str, seconds: int) -> Json:
+def whole(address: Address, step: str, seconds: float) -> Json:
     """What all jobs share: the server, one thread, a window from the start on."""
     return {
         "protocol": 1,

@@ -105,6 +105,8 @@ def alternate(
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """`median (minimum to maximum)`."""
+    """`median (minimum to maximum)`; of one value nothing but itself."""
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
     low, middle, high = min(values), statistics.median(values), max(values)
     return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"

@@ -265,6 +265,15 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     with pytest.raises(SystemExit):
         command.parse(["points"])
     assert "no measurement `points`: there are point, " in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.parse(["--out", "/nowhere/figures.jsonl"])
+    assert "there is no folder `/nowhere` for --out: make it" in capsys.readouterr().err
+
+
+def test_the_page_tells_how_each_measurement_is_taken() -> None:
+    page = command.OUT.with_name("README.md").read_text()
+    for name in command.MEASUREMENTS:
+        assert f"\n### {name}\n\n`python tools/bench {name}`: " in page
 
 
 def test_a_measurement_that_fails_does_not_stop_the_others(

@@ -73,6 +73,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             parser.error(f"no measurement `{name}`: there are {known}")
     if options.pairs < 1 or options.seconds < 1:
         parser.error("at least one pair of at least one second")
+    if not options.out.parent.is_dir():
+        parser.error(f"there is no folder `{options.out.parent}` for --out: make it")
     options.names = [name for name in MEASUREMENTS if not options.names or name in options.names]
     return options
 

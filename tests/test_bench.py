@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import command, contenders, figure, jobs, point, process, server
+from bench import command, contenders, figure, jobs, point, process, scale, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
-from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread
+from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread, steady
 from bench.process import ContenderFailed, Ended
 from dbdyno import binary
 from dbdyno.error import DynoError
@@ -61,10 +61,10 @@ def sample(operations: int = 1_000_000, cpu_s: float = 5.0, per_s: float = 1000.
     return Sample(operations=operations, user_s=cpu_s / 4, system_s=cpu_s * 3 / 4, per_s=per_s)
 
 
-def constant(name: str, one: Sample, calls: list[tuple[str, int]]) -> Contender:
+def constant(name: str, one: Sample, calls: list[tuple[str, float]]) -> Contender:
     """A contender that always does the same and notes that it was called."""
 
-    def run(seconds: int) -> Sample:
+    def run(seconds: float) -> Sample:
         calls.append((name, seconds))
         return one
 
@@ -85,7 +85,7 @@ def test_a_ratio_is_the_generators_value_with_the_others_being_one() -> None:
 
 
 def test_who_is_first_alternates_and_the_warm_up_is_thrown_away() -> None:
-    calls: list[tuple[str, int]] = []
+    calls: list[tuple[str, float]] = []
     ours, theirs = constant("a", sample(), calls), constant("b", sample(cpu_s=7.0), calls)
     shown: list[int] = []
     found = alternate(ours, theirs, count=3, seconds=4, show=lambda number, _: shown.append(number))
@@ -97,10 +97,37 @@ def test_who_is_first_alternates_and_the_warm_up_is_thrown_away() -> None:
 
 
 def test_a_preparation_comes_before_each_run() -> None:
-    calls: list[tuple[str, int]] = []
+    calls: list[tuple[str, float]] = []
     prepared = after(lambda: calls.append(("prepared", 0)), constant("a", sample(), calls))
     prepared.run(3)
     assert calls == [("prepared", 0), ("a", 3)]
+
+
+def test_connecting_is_taken_off_where_it_would_blur_the_ratio() -> None:
+    def run(seconds: float) -> Sample:
+        """50 ms to connect, then 4 µs an operation."""
+        operations = round(seconds * 100_000)
+        user_s, system_s = 0.01 + operations * 1e-6, 0.04 + operations * 3e-6
+        return Sample(operations=operations, user_s=user_s, system_s=system_s, per_s=1e5)
+
+    found = steady(Contender(name="a", run=run)).run(3)
+    assert found.operations == 300_000
+    assert (found.cpu_us, found.user_us) == (pytest.approx(4.0), pytest.approx(1.0))
+
+
+def test_scale_is_held_against_the_fewest_connections() -> None:
+    def costs(*user_us: float) -> dict[int, scale.Cost]:
+        return {
+            connections: scale.Cost(user_us=one, peak_bytes=connections * 2048)
+            for connections, one in zip(scale.CONNECTIONS, user_us, strict=True)
+        }
+
+    *ratios, memory = scale.figures([costs(0.5, 0.4, 0.5, 0.6), costs(1.0, 1.0, 1.5, 1.1)])
+    assert [one.values for one in ratios] == [
+        pytest.approx(values) for values in ((0.8, 1.0), (1.0, 1.5), (1.2, 1.1))
+    ]
+    assert [one.result for one in ratios] == ["met", "missed", "met"]
+    assert memory.values == pytest.approx((2.0, 2.0))
 
 
 def test_a_spread_is_the_median_with_the_smallest_and_the_largest() -> None:
@@ -126,7 +153,7 @@ def test_a_comparison_gives_the_ratios_of_cpu_and_throughput() -> None:
 
 def test_a_contender_that_is_not_installed_is_said_and_never_run() -> None:
     bench = Bench(generator=Path("dyno-loadgen"), pairs=3, seconds=1)
-    calls: list[tuple[str, int]] = []
+    calls: list[tuple[str, float]] = []
     missing = contenders.absent("sysbench", contenders.NO_SYSBENCH)
     subject = Subject(measurement="point", connections=8, cpu_max=0.70)
     (only,) = compare(bench, subject, constant("dyno-loadgen", sample(), calls), missing)

@@ -42,7 +42,7 @@ NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
 def absent(name: str, missing: str) -> Contender:
     """A contender that is not on this machine."""
 
-    def run(seconds: int) -> Sample:
+    def run(seconds: float) -> Sample:
         raise ContenderFailed(f"{name}: {missing}")
 
     return Contender(name=name, run=run, missing=missing)
@@ -51,10 +51,10 @@ def absent(name: str, missing: str) -> Contender:
 # --- The generator -----------------------------------------------------------------------------
 
 
-def dyno(generator: Path, job: Callable[[int], Json], *, rows: bool = False) -> Contender:
+def dyno(generator: Path, job: Callable[[float], Json], *, rows: bool = False) -> Contender:
     """The load generator with the job made for so many seconds; `rows`: they are counted."""
 
-    def run(seconds: int) -> Sample:
+    def run(seconds: float) -> Sample:
         return run_generator(generator, job(seconds), rows=rows).sample
 
     return Contender(name="dyno-loadgen", run=run)
@@ -101,9 +101,9 @@ def pgbench(address: Address, script: str, connections: int) -> Contender:
     if program is None:
         return absent("pgbench", NO_PGBENCH)
 
-    def run(seconds: int) -> Sample:
+    def run(seconds: float) -> Sample:
         command: list[str | Path] = [program, "-n", "-M", "prepared", "-j", "1"]
-        command += ["-c", str(connections), "-T", str(seconds), "-b", script]
+        command += ["-c", str(connections), "-T", f"{seconds:g}", "-b", script]
         command += ["-h", address.host, "-p", str(address.port), "-U", address.user]
         command += [address.database]
         return pgbench_sample(process.run(command, limit_s=seconds + OVERTIME_S_MAX))
@@ -143,8 +143,8 @@ def sysbench(address: Address, rows: int, connections: int) -> Contender:
         return absent("sysbench", NO_SYSBENCH)
     command = sysbench_command(program, address, rows)
 
-    def run(seconds: int) -> Sample:
-        more = [f"--threads={connections}", f"--time={seconds}", "run"]
+    def run(seconds: float) -> Sample:
+        more = [f"--threads={connections}", f"--time={seconds:g}", "run"]
         ended = process.run(command + more, limit_s=seconds + OVERTIME_S_MAX)
         return sysbench_sample(ended)
 
@@ -185,7 +185,7 @@ def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> 
     if not BARE_LOOP.is_file():
         return absent("bare loop", NO_BARE_LOOP)
 
-    def run(seconds: int) -> Sample:
+    def run(seconds: float) -> Sample:
         task = {
             "host": address.host,
             "port": address.port,
@@ -215,7 +215,7 @@ def python_client(address: Address) -> Contender:
     So that the start of the interpreter, which a long benchmark does not feel, is left out.
     """
 
-    def run(seconds: int) -> Sample:
+    def run(seconds: float) -> Sample:
         conninfo = (
             f"host={address.host} port={address.port} user={address.user} dbname={address.database}"
         )

@@ -20,7 +20,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         running.execute(f"ALTER DATABASE {server.DATABASE} SET synchronous_commit = off")
         running.execute(*jobs.insert(address, seconds=bench.seconds)[1])
 
-        def job(seconds: int) -> Json:
+        def job(seconds: float) -> Json:
             return jobs.insert(address, seconds=seconds)[0]
 
         def empty() -> None:

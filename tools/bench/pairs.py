@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from dbdyno.model import Json
 
 WARM_UP_S = 1
+BRIEF_S = 0.1
+"""Of a run that is nearly all connecting, where that is taken off."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +47,31 @@ class Contender:
     """A client that can be measured: `run` runs it once for so many seconds."""
 
     name: str
-    run: Callable[[int], Sample]
+    run: Callable[[float], Sample]
     missing: str | None = None  # why it cannot be run here, and the remedy
 
 
 def after(preparation: Callable[[], None], contender: Contender) -> Contender:
     """The contender, with something done before each of its runs that is not measured."""
 
-    def run(seconds: int) -> Sample:
+    def run(seconds: float) -> Sample:
         preparation()
         return contender.run(seconds)
+
+    return replace(contender, run=run)
+
+
+def steady(contender: Contender) -> Contender:
+    """The contender without its connecting: each run is a long one less a brief one."""
+
+    def run(seconds: float) -> Sample:
+        brief, long = contender.run(BRIEF_S), contender.run(seconds + BRIEF_S)
+        return Sample(
+            operations=long.operations - brief.operations,
+            user_s=long.user_s - brief.user_s,
+            system_s=long.system_s - brief.system_s,
+            per_s=long.per_s,
+        )
 
     return replace(contender, run=run)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bench import contenders, jobs, process, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
-from bench.pairs import Contender
+from bench.pairs import Contender, steady
 from dbdyno.model import Address, Json
 from dbdyno.server import Server
 
@@ -62,10 +62,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
             yield from compare(
                 bench,
                 subject(connections, cpu_max),
-                generator(bench, address, ACCOUNT, connections),
-                contenders.bare_loop(
-                    address, f"{ACCOUNT.sql}$1", key_max=ACCOUNT.rows, connections=connections
-                ),
+                steady(generator(bench, address, ACCOUNT, connections)),
+                steady(bare_loop(address, ACCOUNT, connections)),
             )
 
 
@@ -84,12 +82,19 @@ def subject(
 def generator(bench: Bench, address: Address, query: Query, connections: int) -> Contender:
     """The generator with this query."""
 
-    def job(seconds: int) -> Json:
+    def job(seconds: float) -> Json:
         return jobs.point(
             address, query.sql, key_max=query.rows, connections=connections, seconds=seconds
         )
 
     return contenders.dyno(bench.generator, job)
+
+
+def bare_loop(address: Address, query: Query, connections: int) -> Contender:
+    """The bare loop with this query."""
+    return contenders.bare_loop(
+        address, f"{query.sql}$1", key_max=query.rows, connections=connections
+    )
 
 
 def make_sbtest(running: Server) -> None:

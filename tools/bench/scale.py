@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench import contenders, jobs, null
 from bench.compare import Bench, progress
 from bench.figure import Figure, Target
+from bench.pairs import Contender, Sample, steady
 from dbdyno.model import Address
 
 CONNECTIONS = (8, 64, 512, 2000)
 """The first is what the others are held against."""
-BRIEF_S = 0.1
-"""A run that is nearly all connecting, whose CPU is taken off that of the long one."""
 USER_CPU_MAX = 1.15
 CONNECTION_KIB_MAX = 64.0
 SQL, KEY_MAX = "SELECT abalance FROM pgbench_accounts WHERE aid = ", 1_000_000
@@ -35,11 +33,16 @@ def measure(bench: Bench) -> Iterator[Figure]:
         for number in range(bench.pairs):
             # Up the list in one round, down in the next: neither end is always the later one.
             order = CONNECTIONS if number % 2 == 0 else CONNECTIONS[::-1]
-            found = {n: cost(bench.generator, address, n, bench.seconds) for n in order}
+            found = {connections: cost(bench, address, connections) for connections in order}
             shown = ", ".join(f"{n:,}: {found[n].user_us:.3f}" for n in CONNECTIONS)
             progress(f"scale {number + 1}/{bench.pairs}: user µs at {shown}")
             rounds.append(found)
-    base = CONNECTIONS[0]
+    yield from figures(rounds)
+
+
+def figures(rounds: Sequence[Mapping[int, Cost]]) -> Iterator[Figure]:
+    """The ratios of the rounds to the first number of connections, and the largest's memory."""
+    base, most = CONNECTIONS[0], CONNECTIONS[-1]
     for connections in CONNECTIONS[1:]:
         yield Figure(
             measurement="scale",
@@ -49,27 +52,26 @@ def measure(bench: Bench) -> Iterator[Figure]:
             values=tuple(one[connections].user_us / one[base].user_us for one in rounds),
             target=Target(bound=USER_CPU_MAX),
         )
-    most = CONNECTIONS[-1]
+    grown = [one[most].peak_bytes - one[base].peak_bytes for one in rounds]
     yield Figure(
         measurement="scale",
         connections=most,
         beside=f"{base} conn.",
         what="KiB each",
-        values=tuple(
-            (one[most].peak_bytes - one[base].peak_bytes) / (most - base) / 1024 for one in rounds
-        ),
+        values=tuple(amount / (most - base) / 1024 for amount in grown),
         target=Target(bound=CONNECTION_KIB_MAX),
     )
 
 
-def cost(generator: Path, address: Address, connections: int, seconds: int) -> Cost:
-    """The cost of a run, its user CPU from the difference of a long one and a brief one."""
+def cost(bench: Bench, address: Address, connections: int) -> Cost:
+    """Runs once at this number of connections."""
+    peaks = []
 
-    def run(lasting_s: float) -> contenders.Generated:
-        job = jobs.point(address, SQL, key_max=KEY_MAX, connections=connections, seconds=lasting_s)
-        return contenders.run_generator(generator, job)
+    def run(seconds: float) -> Sample:
+        job = jobs.point(address, SQL, key_max=KEY_MAX, connections=connections, seconds=seconds)
+        generated = contenders.run_generator(bench.generator, job)
+        peaks.append(generated.peak_bytes)
+        return generated.sample
 
-    brief, long = run(BRIEF_S), run(BRIEF_S + seconds)
-    operations = long.sample.operations - brief.sample.operations
-    user_s = long.sample.user_s - brief.sample.user_s
-    return Cost(user_us=user_s / operations * 1e6, peak_bytes=long.peak_bytes)
+    sample = steady(Contender(name="dyno-loadgen", run=run)).run(bench.seconds)
+    return Cost(user_us=sample.user_us, peak_bytes=max(peaks))

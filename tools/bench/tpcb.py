@@ -22,7 +22,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         server.make_accounts(running, SCALE)
         address = server.address_of(running)
 
-        def job(seconds: int) -> Json:
+        def job(seconds: float) -> Json:
             return jobs.tpcb(address, scale=SCALE, connections=CONNECTIONS, seconds=seconds)
 
         def freshen() -> None:

@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from bench import command, contenders, figure, jobs, point, process, scale, server
+from bench import command, contenders, figure, jobs, others, point, process, scale, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
 from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread, steady
@@ -295,6 +296,22 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     with pytest.raises(SystemExit):
         command.parse(["--out", "/nowhere/figures.jsonl"])
     assert "there is no folder `/nowhere` for --out: make it" in capsys.readouterr().err
+
+
+def test_pacing_is_judged_by_what_it_is_off_and_by_its_lag(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [
+        {"per_s": 1000, "connections": 32, "achieved_ratio": 0.9989, "lag_us_p99": 499.0},
+        {"per_s": 10, "connections": 32, "achieved_ratio": 1.0, "lag_us_p99": 501.0},
+    ]
+    measured = SimpleNamespace(measure=lambda generator, seconds: rows)
+    monkeypatch.setitem(sys.modules, "bench.pace", measured)
+    bench = Bench(generator=Path("dyno-loadgen"), pairs=1, seconds=1)
+    figures = list(others.pace(bench))
+    assert [one.result for one in figures] == ["missed", "met", "met", "missed"]
+    assert figures[0].values == pytest.approx((0.11,))
+    assert figures[0].json()["detail"] == rows[0]
 
 
 def test_the_page_tells_how_each_measurement_is_taken() -> None:

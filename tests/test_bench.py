@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,6 +57,10 @@ SQL statistics:
 
 def ended(output: str) -> Ended:
     return Ended(output=output, user_s=1.0, system_s=2.0)
+
+
+def a_bench(pairs: int) -> Bench:
+    return Bench(generator=Path("dyno-loadgen"), pairs=pairs, seconds=1, rows=1000)
 
 
 def sample(operations: int = 1_000_000, cpu_s: float = 5.0, per_s: float = 1000.0) -> Sample:
@@ -137,7 +142,7 @@ def test_a_spread_is_the_median_with_the_smallest_and_the_largest() -> None:
 
 
 def test_a_comparison_gives_the_ratios_of_cpu_and_throughput() -> None:
-    bench = Bench(generator=Path("dyno-loadgen"), pairs=3, seconds=1)
+    bench = a_bench(pairs=3)
     ours = constant("dyno-loadgen", sample(cpu_s=4.0, per_s=900), [])
     theirs = constant("pgbench", sample(cpu_s=5.0, per_s=1000), [])
     subject = Subject(measurement="point", connections=8, cpu_max=0.85, throughput_min=1.0)
@@ -153,7 +158,7 @@ def test_a_comparison_gives_the_ratios_of_cpu_and_throughput() -> None:
 
 
 def test_a_contender_that_is_not_installed_is_said_and_never_run() -> None:
-    bench = Bench(generator=Path("dyno-loadgen"), pairs=3, seconds=1)
+    bench = a_bench(pairs=3)
     calls: list[tuple[str, float]] = []
     missing = contenders.absent("sysbench", contenders.NO_SYSBENCH)
     subject = Subject(measurement="point", connections=8, cpu_max=0.70)
@@ -307,11 +312,33 @@ def test_pacing_is_judged_by_what_it_is_off_and_by_its_lag(
     ]
     measured = SimpleNamespace(measure=lambda generator, seconds: rows)
     monkeypatch.setitem(sys.modules, "bench.pace", measured)
-    bench = Bench(generator=Path("dyno-loadgen"), pairs=1, seconds=1)
+    bench = a_bench(pairs=1)
     figures = list(others.pace(bench))
     assert [one.result for one in figures] == ["missed", "met", "met", "missed"]
     assert figures[0].values == pytest.approx((0.11,))
     assert figures[0].json()["detail"] == rows[0]
+
+
+def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [
+        {"faster": 5.1, "faster_with_vacuum": 4.0},
+        {"faster": 4.9, "faster_with_vacuum": 4.2},
+        {"faster": 5.0, "faster_with_vacuum": 4.1},
+    ]
+    asked: list[tuple[int, int]] = []
+
+    def measured(generator: Path, rows_wanted: int, pairs: int) -> list[Json]:
+        asked.append((rows_wanted, pairs))
+        return rows
+
+    monkeypatch.setitem(sys.modules, "bench.fill", SimpleNamespace(measure=measured))
+    monkeypatch.setattr(contenders, "sysbench_program", lambda: Path("/usr/bin/sysbench"))
+    speed, vacuum = others.fill(a_bench(pairs=3))
+    assert (asked, speed.result, vacuum.result) == ([(1000, 3)], "met", "")
+    monkeypatch.setattr(contenders, "sysbench_program", lambda: None)
+    assert [one.result for one in others.fill(a_bench(pairs=3))] == ["not installed"]
 
 
 def test_the_page_tells_how_each_measurement_is_taken() -> None:
@@ -329,7 +356,7 @@ def test_a_measurement_that_fails_does_not_stop_the_others(
     found = Figure(measurement="tpcb", beside="pgbench", what="CPU", values=(0.5,))
     monkeypatch.setitem(command.MEASUREMENTS, "point", failing)
     monkeypatch.setitem(command.MEASUREMENTS, "tpcb", lambda bench: [found])
-    bench = Bench(generator=Path("dyno-loadgen"), pairs=1, seconds=1)
+    bench = a_bench(pairs=1)
     figures = list(command.measurements(["point", "tpcb"], bench))
     command.show(figures)
     assert [one.result for one in figures] == ["failed", ""]
@@ -337,7 +364,7 @@ def test_a_measurement_that_fails_does_not_stop_the_others(
 
 
 def test_a_run_is_one_line_that_names_no_place_of_the_machine(tmp_path: Path) -> None:
-    bench = Bench(generator=binary.find("dyno-loadgen"), pairs=2, seconds=1)
+    bench = replace(a_bench(pairs=2), generator=binary.find("dyno-loadgen"))
     one = Figure(measurement="point", beside="pgbench", what="CPU", values=(0.5, 0.7))
     for _ in range(2):
         command.keep(tmp_path / "figures.jsonl", bench, [one])

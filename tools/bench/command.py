@@ -27,11 +27,12 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "insert": insert.measure,
     "scale": scale.measure,
     **({"pace": others.pace} if others.is_here("pace") else {}),
+    **({"fill": others.fill} if others.is_here("fill") else {}),
     "share": share.measure,
 }
 """In the order in which they run."""
 OUT = contenders.ROOT / "docs/benchmarks/figures.jsonl"
-PAIRS, SECONDS = 7, 3
+PAIRS, SECONDS, ROWS = 7, 3, 1_000_000
 FAILED = "failed"
 HOST_KEYS = ("cpu", "memory_bytes", "kernel", "os", "virtual", "container", "clock_source")
 VERSION_S_MAX = 20.0
@@ -42,7 +43,9 @@ def main() -> int:
     options = parse(sys.argv[1:])
     try:
         generator = binary.find("dyno-loadgen")
-        bench = Bench(generator=generator, pairs=options.pairs, seconds=options.seconds)
+        bench = Bench(
+            generator=generator, pairs=options.pairs, seconds=options.seconds, rows=options.rows
+        )
         figures = list(measurements(options.names, bench))
         show(figures)
         keep(options.out, bench, figures)
@@ -66,13 +69,14 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} (all)")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"of each comparison ({PAIRS})")
     parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of one run ({SECONDS})")
+    parser.add_argument("--rows", type=int, default=ROWS, help=f"that fill loads ({ROWS:,})")
     parser.add_argument("--out", type=Path, default=OUT, help="a line is appended here")
     options = parser.parse_args(words)
     for name in options.names:
         if name not in MEASUREMENTS:
             parser.error(f"no measurement `{name}`: there are {known}")
-    if options.pairs < 1 or options.seconds < 1:
-        parser.error("at least one pair of at least one second")
+    if min(options.pairs, options.seconds, options.rows) < 1:
+        parser.error("at least one pair of at least one second, and one row")
     if not options.out.parent.is_dir():
         parser.error(f"there is no folder `{options.out.parent}` for --out: make it")
     options.names = [name for name in MEASUREMENTS if not options.names or name in options.names]
@@ -113,6 +117,7 @@ def keep(path: Path, bench: Bench, figures: Sequence[Figure]) -> None:
         "host": {key: host[key] for key in HOST_KEYS},
         "pairs": bench.pairs,
         "seconds": bench.seconds,
+        "rows": bench.rows,
         "figures": [one.json() for one in figures],
     }
     with path.open("a", encoding="utf-8") as file:

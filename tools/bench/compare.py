@@ -18,6 +18,7 @@ class Bench:
     generator: Path  # dyno-loadgen
     pairs: int
     seconds: int  # of one run
+    rows: int  # of the table that is filled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use dyno_loadgen::event::print;
+use dyno_loadgen::job::Server;
 use dyno_loadgen::session::live::monotonic_ns;
 use dyno_loadgen::session::postgres::{PostgresSession, ReadBuffer, Reply, Target, encode};
 use rustix::buffer::spare_capacity;
@@ -26,10 +27,7 @@ const STATEMENT: &str = "point";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Task {
-    host: String,
-    port: u16,
-    user: String,
-    database: String,
+    server: Server,
     sql: String,
     key_max: i32,
     connections: u16,
@@ -65,10 +63,10 @@ fn main() -> Result<()> {
 /// Connects, prepares, and executes once by the crate's own session, which sees to it that a row is found.
 fn connect(task: &Task, number: u16, epoll: &OwnedFd) -> Result<Client> {
     let target = Target {
-        host: task.host.clone(),
-        port: task.port,
-        user: task.user.clone(),
-        database: task.database.clone(),
+        host: task.server.host.clone(),
+        port: task.server.port,
+        user: task.server.user.clone(),
+        database: task.server.database.clone(),
         password: None,
         application_name: "bare_loop".to_owned(),
     };

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import process
+from bench import jobs, process
 from bench.pairs import Contender, Sample
 from bench.process import ContenderFailed, Ended
 from dbdyno import loadgen
@@ -187,10 +187,7 @@ def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> 
 
     def run(seconds: float) -> Sample:
         task = {
-            "host": address.host,
-            "port": address.port,
-            "user": address.user,
-            "database": address.database,
+            "server": jobs.server_of(address),
             "sql": sql,
             "key_max": key_max,
             "connections": connections,

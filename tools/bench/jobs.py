@@ -76,15 +76,20 @@ def whole(address: Address, step: str, seconds: float) -> Json:
         "seed": SEED,
         "step": step,
         "engine": "postgres",
-        "server": {
-            "host": address.host,
-            "port": address.port,
-            "user": address.user,
-            "database": address.database,
-        },
+        "server": server_of(address),
         "clients": 1,
         "threads": 1,
         "stop": {"roles": [], "seconds": seconds, "warmup_s": 0, "seconds_max": None},
+    }
+
+
+def server_of(address: Address) -> Json:
+    """A job's `server`."""
+    return {
+        "host": address.host,
+        "port": address.port,
+        "user": address.user,
+        "database": address.database,
     }
 
 

@@ -419,7 +419,7 @@ pub(crate) fn target(server: &Server) -> Result<Target, String> {
 }
 
 /// Lets the process have as many connections as it may.
-fn raise_descriptor_limit() {
+pub(crate) fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     // Where it is refused, connecting says so.

@@ -32,6 +32,7 @@ impl Counter {
     pub(super) fn take(&mut self, data: &[u8]) {
         match self {
             Self::Lines { rows, open } => {
+                #[expect(clippy::naive_bytecount, reason = "the compiler makes it fast enough")]
                 let ends = data.iter().filter(|byte| **byte == b'\n').count();
                 *rows += ends as u64;
                 *open = data.last().map_or(*open, |last| *last != b'\n');
@@ -142,5 +143,45 @@ impl Binary {
         }
         self.number_bytes = 0;
         Some(std::mem::take(&mut self.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three rows in binary form, one of no fields, with NULLs, an extension of the header and something behind the end.
+    fn binary() -> Vec<u8> {
+        let parts: [&[u8]; 8] = [
+            b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\x03ext",
+            b"\0\x02\0\0\0\x04\0\0\0\x01\xff\xff\xff\xff",
+            b"\0\0",
+            b"\0\x01\0\0\0\0",
+            b"\xff\xff",
+            b"",
+            b"\0\x01\0\0\0\0",
+            b"",
+        ];
+        parts.concat()
+    }
+
+    #[test]
+    fn rows_are_counted_wherever_the_data_are_cut() {
+        for (form, data, rows) in [
+            (true, binary(), 3),
+            (false, b"1\ta\n2\tb\n3".to_vec(), 3),
+            (false, b"1\ta\n2\tb\n".to_vec(), 2),
+            (false, vec![], 0),
+        ] {
+            for first in 0..=data.len() {
+                for second in first..=data.len() {
+                    let mut counter = Counter::new(form);
+                    for piece in [&data[..first], &data[first..second], &data[second..]] {
+                        counter.take(piece);
+                    }
+                    assert_eq!(counter.rows(), rows, "cut at {first} and {second}");
+                }
+            }
+        }
     }
 }

@@ -3,42 +3,25 @@
 use super::copy::Counter;
 use super::reply;
 use super::sql::{self, Command, Effect, Name, Statement};
+use super::startup::{Over, Startup};
 use crate::session::postgres::framing::Framing;
 use std::collections::BTreeMap;
-
-/// The longest startup packet, as PostgreSQL's.
-const STARTUP_BYTES_MAX: usize = 10_000;
-
-/// Codes that a startup packet begins with.
-const PROTOCOL_3: u32 = 3 << 16;
-const CANCEL_REQUEST: u32 = 80_877_102;
-const SSL_REQUEST: u32 = 80_877_103;
-const GSS_REQUEST: u32 = 80_877_104;
 
 /// A connection's state.
 pub(super) struct Session {
     /// What has come of a startup packet; none after it.
-    startup: Option<Vec<u8>>,
+    startup: Option<Startup>,
     framing: Framing,
-    talk: Talk,
-}
-
-/// Why a connection is to be closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
-    /// The client said so.
-    Goodbye,
-    /// What it sent is not to be understood.
-    Broken(&'static str),
+    conversation: Conversation,
 }
 
 impl Session {
     /// A session that waits for a startup packet.
     pub(super) fn new() -> Self {
         Self {
-            startup: Some(Vec::new()),
+            startup: Some(Startup::default()),
             framing: Framing::new(),
-            talk: Talk::default(),
+            conversation: Conversation::default(),
         }
     }
 
@@ -56,65 +39,21 @@ impl Session {
 
     fn take_all(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Over> {
         while let Some(startup) = &mut self.startup {
-            if !take_startup(startup, input)? {
+            if !startup.take(input)? {
                 return Ok(());
             }
-            if start(startup, out)? {
+            if startup.answer(out)? {
                 self.startup = None;
-            } else {
-                startup.clear();
             }
         }
         loop {
             match self.framing.next(input, |_| true) {
-                Ok(Some(message)) => self.talk.message(message.tag, message.body, out)?,
+                Ok(Some(message)) => self.conversation.message(message.tag, message.body, out)?,
                 Ok(None) => return Ok(()),
                 Err(_) => return Err(Over::Broken("a message's length cannot be")),
             }
         }
     }
-}
-
-/// Completes a startup packet; false where the input ends before.
-fn take_startup(packet: &mut Vec<u8>, input: &mut &[u8]) -> Result<bool, Over> {
-    loop {
-        let length = match packet.first_chunk() {
-            None => 4,
-            Some(length) => u32::from_be_bytes(*length) as usize,
-        };
-        if length > STARTUP_BYTES_MAX || (packet.len() >= 4 && length < 8) {
-            return Err(Over::Broken("this is no startup packet"));
-        }
-        if packet.len() >= 4 && packet.len() == length {
-            return Ok(true);
-        }
-        let (front, rest) = input.split_at(input.len().min(length - packet.len()));
-        packet.extend_from_slice(front);
-        *input = rest;
-        if packet.len() < length {
-            return Ok(false);
-        }
-    }
-}
-
-/// Answers a startup packet; whether the session has begun.
-fn start(packet: &[u8], out: &mut Vec<u8>) -> Result<bool, Over> {
-    let code = packet[4..]
-        .first_chunk()
-        .map_or(0, |code| u32::from_be_bytes(*code));
-    match code {
-        SSL_REQUEST | GSS_REQUEST => {
-            out.extend_from_slice(reply::UNENCRYPTED);
-            return Ok(false);
-        }
-        CANCEL_REQUEST => return Err(Over::Goodbye),
-        PROTOCOL_3 => {}
-        _ if code >> 16 == 3 => out.extend_from_slice(reply::OLDER_PROTOCOL),
-        _ => return Err(Over::Broken("only protocol 3 is spoken here")),
-    }
-    reply::welcome(out);
-    reply::ready(out, false);
-    Ok(true)
 }
 
 /// Things by name, one of which may have none.
@@ -188,7 +127,7 @@ struct Copying {
 
 /// What a session keeps after its start.
 #[derive(Debug, Default)]
-struct Talk {
+struct Conversation {
     statements: Named<Prepared>,
     portals: Named<Portal>,
     in_transaction: bool,
@@ -197,7 +136,7 @@ struct Talk {
     copying: Option<Copying>,
 }
 
-impl Talk {
+impl Conversation {
     #[inline]
     fn message(&mut self, tag: u8, body: &[u8], out: &mut Vec<u8>) -> Result<(), Over> {
         if tag == b'X' {

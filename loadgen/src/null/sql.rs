@@ -145,11 +145,7 @@ fn rollback(mut words: Words) -> Effect {
 /// `PREPARE name (types) AS statement`.
 fn prepare(mut words: Words) -> Command {
     let name = words.name();
-    while let Some(word) = words.next() {
-        if word.eq_ignore_ascii_case(b"AS") {
-            break;
-        }
-    }
+    let _as = words.find(|word| word.eq_ignore_ascii_case(b"AS"));
     let sql = words.rest();
     Command::Prepare { name, sql }
 }
@@ -328,5 +324,133 @@ impl<'a> Iterator for Words<'a> {
         let length = rest.iter().take_while(|byte| is_of_word(**byte)).count();
         self.at += length;
         Some(&rest[..length])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(tag: &str, effect: Effect) -> Command<'static> {
+        Command::Run(Statement::new(tag.as_bytes(), effect))
+    }
+
+    #[test]
+    fn a_command_has_its_tag_and_its_effect() {
+        for (sql, tag, effect) in [
+            ("select c from t", "SELECT 1", Effect::Row),
+            (" ( (values (1)))", "SELECT 1", Effect::Row),
+            (
+                "-- insert\n/* x */ With a AS (SELECT 1) TABLE a",
+                "SELECT 1",
+                Effect::Row,
+            ),
+            ("INSERT INTO t VALUES (1)", "INSERT 0 1", Effect::None),
+            ("update t set a=1", "UPDATE 1", Effect::None),
+            ("begin isolation level serializable", "BEGIN", Effect::Begin),
+            ("START TRANSACTION", "START TRANSACTION", Effect::Begin),
+            ("END", "COMMIT", Effect::End),
+            ("ROLLBACK", "ROLLBACK", Effect::End),
+            ("ROLLBACK WORK TO SAVEPOINT s", "ROLLBACK", Effect::None),
+            (
+                "CREATE UNIQUE INDEX i ON t (a)",
+                "CREATE INDEX",
+                Effect::None,
+            ),
+            ("create or replace temp view v", "CREATE VIEW", Effect::None),
+            (
+                "DROP MATERIALIZED VIEW v",
+                "DROP MATERIALIZED VIEW",
+                Effect::None,
+            ),
+            ("TRUNCATE t", "TRUNCATE TABLE", Effect::None),
+            ("VACUUM (ANALYZE) t", "VACUUM", Effect::None),
+            (
+                "COPY t FROM STDIN (FORMAT binary)",
+                "COPY 0",
+                Effect::CopyIn { binary: true },
+            ),
+            (
+                "copy t (binary_, b) from stdin",
+                "COPY 0",
+                Effect::CopyIn { binary: false },
+            ),
+            ("COPY t TO STDOUT", "COPY 0", Effect::CopyOut),
+            ("COPY t FROM '/stdin'", "COPY 0", Effect::None),
+            ("", "", Effect::Empty),
+        ] {
+            assert_eq!(Command::of(sql.as_bytes()), run(tag, effect), "{sql}");
+        }
+    }
+
+    #[test]
+    fn prepared_statements_go_by_names_as_sql_has_them() {
+        let name = Name::new(b"s1_point");
+        for sql in [
+            "PREPARE S1_Point(int, text) AS SELECT 1",
+            "prepare\"s1_point\" AS SELECT 1",
+        ] {
+            let prepare = Command::of(sql.as_bytes());
+            assert_eq!(
+                prepare,
+                Command::Prepare {
+                    name,
+                    sql: b" SELECT 1"
+                },
+                "{sql}"
+            );
+        }
+        assert_eq!(Command::of(b"EXECUTE s1_point(7)"), Command::Execute(name));
+        assert_eq!(
+            Command::of(b"DEALLOCATE PREPARE S1_POINT"),
+            Command::Deallocate(Some(name))
+        );
+        assert_eq!(Command::of(b"DEALLOCATE ALL"), Command::Deallocate(None));
+        assert_ne!(Command::of(b"EXECUTE \"S1_point\""), Command::Execute(name));
+    }
+
+    #[test]
+    fn parameters_are_counted_outside_of_quotes() {
+        for (sql, count) in [
+            ("SELECT 1", 0),
+            ("SELECT $2, $1, $2", 2),
+            (
+                "SELECT '$9', \"$8\", $q$ $7 $q$, $$ $6 $$ /* $5 */ -- $4\n, $3",
+                3,
+            ),
+            ("SELECT 1 - $1 / $2", 2),
+            ("SELECT $1 || 'it''s $5' || $12", 12),
+            ("SELECT '$9", 0),
+        ] {
+            assert_eq!(parameters(sql.as_bytes()), count, "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_are_cut_at_semicolons_outside_of_quotes() {
+        for (sql, expected) in [
+            ("SELECT 1", vec!["SELECT 1"]),
+            (
+                "BEGIN;UPDATE t;COMMIT;",
+                vec!["BEGIN", "UPDATE t", "COMMIT"],
+            ),
+            (" ;; -- nothing; at all\n;", vec![]),
+            (
+                "SELECT ';', \";\", $a$;$a$ /* ; */; DO $$ ; $$",
+                vec!["SELECT ';', \";\", $a$;$a$ /* ; */", " DO $$ ; $$"],
+            ),
+            ("SELECT ';", vec!["SELECT ';"]),
+        ] {
+            let mut rest = sql.as_bytes();
+            let cut: Vec<_> = std::iter::from_fn(|| next_statement(&mut rest)).collect();
+            let cut: Vec<_> = cut.iter().map(|sql| String::from_utf8_lossy(sql)).collect();
+            assert_eq!(cut, expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_cut_where_postgresql_cuts_it() {
+        assert_eq!(Name::new(&[b'x'; 64]), Name::new(&[b'x'; 63]));
+        assert_ne!(Name::new(&[b'x'; 63]), Name::new(&[b'x'; 62]));
     }
 }

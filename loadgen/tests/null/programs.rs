@@ -80,7 +80,18 @@ pub(crate) struct Generator {
 
 impl Generator {
     pub(crate) fn start(job: &Value) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dyno-loadgen"))
+        Self::spawn(&mut Command::new(env!("CARGO_BIN_EXE_dyno-loadgen")), job)
+    }
+
+    /// The same with so many descriptors at most.
+    pub(crate) fn limited(job: &Value, descriptors: u32) -> Self {
+        let limited = format!("ulimit -n {descriptors} && exec \"$0\"");
+        let program = env!("CARGO_BIN_EXE_dyno-loadgen");
+        Self::spawn(Command::new("sh").args(["-c", &limited, program]), job)
+    }
+
+    fn spawn(command: &mut Command, job: &Value) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

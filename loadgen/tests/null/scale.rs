@@ -57,6 +57,24 @@ fn two_thousand_connections_need_little_memory_and_no_more_threads() {
 }
 
 #[test]
+fn more_connections_than_descriptors_are_refused_before_the_first() {
+    let server = NullServer::start(&[]);
+    let ended = Generator::limited(&points(&server, MANY, 1), 500).end();
+    let done = ended.done();
+    assert_eq!(done.status, Status::Failed);
+    let reason = done.reason.unwrap();
+    assert!(
+        reason.starts_with("2000 connections are more than this process may open"),
+        "{reason}"
+    );
+    assert!(
+        reason.contains("its limit of open files is 500"),
+        "{reason}"
+    );
+    assert_eq!(ended.0.len(), 2, "hello and done");
+}
+
+#[test]
 fn threads_have_the_same_connections_and_operations_each() {
     const THREADS: u32 = 3;
     const QUOTA: u64 = 30_000;

@@ -12,6 +12,7 @@ pub mod fill;
 pub mod job;
 pub mod layout;
 pub mod message;
+pub mod null;
 pub mod pace;
 pub mod program;
 pub mod record;

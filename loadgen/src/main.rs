@@ -5,6 +5,7 @@ use dyno_loadgen::command::read_commands;
 use dyno_loadgen::event::{Status, print, standard_output};
 use dyno_loadgen::job::Job;
 use dyno_loadgen::message::Message;
+use dyno_loadgen::null;
 use dyno_loadgen::run::{Build, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -19,6 +20,10 @@ dyno-loadgen makes load on a database server and says what it did.
 Usage:
   dyno-loadgen [run] < job.json       runs a job; events go to standard output, one JSON object a line
   dyno-loadgen canary --dir DIR       measures the idle host for about 0.3 s: CPU, memory, fsync in DIR
+  dyno-loadgen null --postgres [--socket DIR [--port N] | --tcp [--port N]] [--threads N]
+                                      a server that answers every statement at once and does nothing, to measure the
+                                      generator itself; ends with standard input. Default: a unix socket in a fresh
+                                      private folder, port 5432, 1 thread; --tcp: loopback, any free port
   dyno-loadgen --version | --help
 
 Jobs, commands and events are described in contract/README.md. A job with \"autostart\": true needs no commands.
@@ -30,6 +35,7 @@ fn main() -> ExitCode {
     match arguments[..] {
         [] | ["run"] => run_job(),
         ["canary", "--dir", dir] => run_canary(Path::new(dir)),
+        ["null", ref options @ ..] => run_null(options),
         ["--help" | "-h" | "help"] => printed(HELP),
         ["--version" | "-V"] => printed(&version()),
         _ => wrong(&format!(
@@ -80,6 +86,17 @@ fn run_canary(dir: &Path) -> ExitCode {
     match measured {
         Ok(text) => printed(&text),
         Err(error) => failed(&format!("canary: {error:#}")),
+    }
+}
+
+fn run_null(options: &[&str]) -> ExitCode {
+    let options = match null::Options::parse(options) {
+        Ok(options) => options,
+        Err(problem) => return wrong(&format!("null: {problem}; see `dyno-loadgen --help`")),
+    };
+    match null::run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&format!("null: {error:#}")),
     }
 }
 

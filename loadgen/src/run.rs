@@ -24,6 +24,12 @@ use workers::Workers;
 /// How long operations in flight may take after a signal, or when the caller has gone.
 const DRAIN_MAX: Duration = Duration::from_mins(1);
 
+/// A worker's descriptors beside its connections: for epoll, and to be woken.
+const DESCRIPTORS_PER_THREAD: usize = 2;
+
+/// Other descriptors: standard input and output, what was inherited, files of /proc.
+const DESCRIPTORS_BESIDE: usize = 16;
+
 /// What this generator is, for its first event.
 #[derive(Debug, Clone)]
 pub struct Build {
@@ -265,7 +271,9 @@ impl Step<'_> {
         spare_ends: Vec<Receiver<Box<TickRecord>>>,
     ) -> Ending {
         let began = Instant::now();
-        raise_descriptor_limit();
+        if let Err(reason) = allow_descriptors(layouts) {
+            return Ending::before_start(End::Failed(reason));
+        }
         let (output, messages) = (&self.output, &self.sender);
         let workers = Workers::spawn(
             self.job, code, layouts, spares, spare_ends, output, messages,
@@ -418,8 +426,8 @@ pub(crate) fn target(server: &Server) -> Result<Target, String> {
     Ok(target)
 }
 
-/// Lets the process have as many connections as it may.
-fn raise_descriptor_limit() {
+/// Lets the process have as many connections as it may; its limit of descriptors, where there is one.
+pub(crate) fn raise_descriptor_limit() -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     // Where it is refused, connecting says so.
@@ -430,6 +438,23 @@ fn raise_descriptor_limit() {
             maximum: limit.maximum,
         },
     );
+    getrlimit(Resource::Nofile).current
+}
+
+/// Lets the process have a descriptor for each connection.
+///
+/// # Errors
+/// Where it may not have so many; one sentence.
+fn allow_descriptors(layouts: &[WorkerLayout]) -> Result<(), String> {
+    let connections: usize = layouts.iter().map(WorkerLayout::connections).sum();
+    let beside = DESCRIPTORS_PER_THREAD * layouts.len() + DESCRIPTORS_BESIDE;
+    match raise_descriptor_limit() {
+        Some(limit) if ((connections + beside) as u64) > limit => Err(format!(
+            "{connections} connections are more than this process may open: its limit of open files is {limit}, and \
+             {beside} are needed beside; raise it (`ulimit -n`) or have fewer connections"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The most memory that this process has had resident; 0 where /proc does not tell.

@@ -22,7 +22,7 @@ use crate::session::{Opened, Ready, Sessions};
 use crate::shared::{End, Phase, Shared};
 use crate::timeline::Timeline;
 use cursor::Probe;
-use state::{Connection, Group, Waiting};
+use state::{ClientEnd, Connection, Group, Waiting};
 
 pub(crate) use operation::ERRORS_WRITTEN_MAX;
 use std::collections::BTreeMap;
@@ -69,7 +69,6 @@ pub struct Worker<S: Sessions> {
     channels: Channels,
     shape: Shape,
     stop: crate::job::Stop,
-    role_of_step: Box<[bool]>,
     connections: Vec<Connection>,
     groups: Vec<Group>,
     /// Groups whose pace has a schedule, so that time alone can start something.
@@ -77,8 +76,8 @@ pub struct Worker<S: Sessions> {
     lines: Vec<Line>,
     waiting: Vec<Waiting>,
     probes: Vec<Probe>,
-    /// By client: groups that end it, where roles without a quota stop with it.
-    client_left: Vec<u32>,
+    /// By client.
+    client_ends: Vec<ClientEnd>,
     mode: Mode,
     timeline: Timeline,
     record: Box<TickRecord>,
@@ -123,12 +122,7 @@ impl<S: Sessions> Worker<S> {
             index,
             sessions,
             stop: job.stop.clone(),
-            role_of_step: job
-                .roles
-                .iter()
-                .map(|role| role.per == crate::job::Per::Step)
-                .collect(),
-            client_left: state::client_left(job, layout, &shared),
+            client_ends: state::client_ends(job, layout, &shared),
             connections: parts.connections,
             timed: (0..parts.groups.len())
                 .filter(|group| !parts.groups[*group].closed)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) fn window_close(job: &Job, shared: &Shared, closed: &[Closed], end_ns: u64) -> Event {
     let clients = job.clients as usize;
     let mut ended = BTreeMap::new();
-    let mut clients_end_ns: Vec<Option<u64>> = vec![None; clients];
+    let mut clients_end_ns: Vec<Option<u64>> = vec![Some(0); clients];
     for (index, role) in job.roles.iter().enumerate() {
         let places = if role.per == Per::Client { clients } else { 1 };
         let last: &mut Vec<Option<u64>> = ended
@@ -21,18 +21,24 @@ pub(super) fn window_close(job: &Job, shared: &Shared, closed: &[Closed], end_ns
             *place = (*place).max(*last_ns);
         }
     }
-    let stops: Vec<_> = (0..job.roles.len())
-        .filter(|role| shared.stops(*role))
-        .collect();
-    for (client, end_ns) in clients_end_ns.iter_mut().enumerate() {
-        let own = stops.iter().flat_map(|role| {
-            let of_step = job.roles[*role].per == Per::Step;
-            groups(closed, *role).filter(move |group| of_step || group.1 as usize == client)
-        });
-        // Where a role has not done its quota, the client has no end.
-        *end_ns = own
-            .map(|(.., last_ns, done)| last_ns.filter(|_| *done))
-            .try_fold(0, |latest, last_ns| Some(last_ns?.max(latest)));
+    for role in (0..job.roles.len()).filter(|role| shared.stops(*role)) {
+        for (_, client, last_ns, done) in groups(closed, role) {
+            let of_step = job.roles[role].per == Per::Step;
+            let own = if of_step {
+                0..clients
+            } else {
+                *client as usize..*client as usize + 1
+            };
+            // Where a role has not done its quota, the client has no end.
+            let last_ns = last_ns.filter(|_| *done);
+            for end_ns in &mut clients_end_ns[own] {
+                *end_ns = end_ns
+                    .zip(last_ns)
+                    .map(|(latest, last_ns)| last_ns.max(latest));
+            }
+        }
+    }
+    for end_ns in &mut clients_end_ns {
         *end_ns = end_ns.filter(|end_ns| *end_ns > 0);
     }
     let active_ns = closed

@@ -135,6 +135,7 @@ impl Drop for PanicGuard {
 
 impl Start {
     fn run(self) -> Vec<Totals> {
+        let connections = self.connections();
         let _guard = PanicGuard(self.index, self.channels.messages.clone());
         // Where the kernel refuses, timers are a little late.
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
@@ -148,7 +149,7 @@ impl Start {
                 self.waker.clone(),
             );
             for (index, prepared) in prepared.into_iter().enumerate() {
-                self.connected(index, &prepared);
+                self.connected(&connections[index], &prepared);
                 opened.push(prepared);
             }
             return self.work(sessions, opened);
@@ -160,7 +161,7 @@ impl Start {
             self.blocks(),
             self.waker.clone(),
             |index, prepared| {
-                self.connected(index, &prepared);
+                self.connected(&connections[index], &prepared);
                 opened.push(prepared);
             },
         );
@@ -182,29 +183,32 @@ impl Start {
         self.layout.groups.iter().all(|group| closed(group.role))
     }
 
-    fn connected(&self, index: usize, opened: &Opened) {
+    /// Role, client and number of each session, in the sessions' order.
+    fn connections(&self) -> Vec<(String, u32, u32)> {
         let groups = self.layout.groups.iter();
         let of_roles = groups.flat_map(|group| {
             let name = &self.job.roles[group.role].name;
             group
                 .connections
                 .iter()
-                .map(move |connection| (name.as_str(), group.client, connection.number))
+                .map(move |connection| (name.clone(), group.client, connection.number))
         });
         let of_probes = self
             .layout
             .probes
             .iter()
-            .map(|client| ("probe", *client, *client));
-        if let Some((role, client, connection)) = of_roles.chain(of_probes).nth(index) {
-            let _ = self.channels.output.send(Output::Event(Event::Connected {
-                mono_ns: monotonic_ns(),
-                role: role.to_owned(),
-                client,
-                connection,
-                server_pid: opened.server_pid,
-            }));
-        }
+            .map(|client| ("probe".to_owned(), *client, *client));
+        of_roles.chain(of_probes).collect()
+    }
+
+    fn connected(&self, (role, client, connection): &(String, u32, u32), opened: &Opened) {
+        let _ = self.channels.output.send(Output::Event(Event::Connected {
+            mono_ns: monotonic_ns(),
+            role: role.clone(),
+            client: *client,
+            connection: *connection,
+            server_pid: opened.server_pid,
+        }));
     }
 
     fn work<S: Sessions>(self, sessions: S, opened: Vec<Opened>) -> Vec<Totals> {

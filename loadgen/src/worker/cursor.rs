@@ -35,11 +35,15 @@ pub(super) fn probes(
     layout: &WorkerLayout,
     connections: &[Connection],
 ) -> Vec<Probe> {
-    let probe = |(place, client): (usize, &u32)| {
-        let user = connections
-            .iter()
-            .find(|connection| connection.probe == Some(place));
-        let table = user
+    let mut users: Vec<Vec<&Connection>> = vec![Vec::new(); layout.probes.len()];
+    for connection in connections {
+        if let Some(place) = connection.probe {
+            users[place].push(connection);
+        }
+    }
+    let probe = |(client, connections): (&u32, &Vec<&Connection>)| {
+        let table = connections
+            .first()
             .and_then(|user| {
                 Some(table_name(
                     &job.roles[user.role].table.as_ref()?.of,
@@ -59,7 +63,7 @@ pub(super) fn probes(
             waiting: Vec::with_capacity(connections.len()),
         }
     };
-    layout.probes.iter().enumerate().map(probe).collect()
+    layout.probes.iter().zip(&users).map(probe).collect()
 }
 
 impl<S: Sessions> Worker<S> {

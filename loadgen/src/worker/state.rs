@@ -105,7 +105,6 @@ pub(super) struct Group {
     /// Connections that are not done.
     pub(super) left: usize,
     pub(super) course: Course,
-    pub(super) has_quota: bool,
     pub(super) last_ns: Option<u64>,
 }
 
@@ -113,6 +112,8 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) line: usize,
+    /// The groups that share it: one, or both of a pair.
+    pub(super) groups: Vec<usize>,
     /// Roles that must have ended.
     pub(super) after: Vec<usize>,
 }
@@ -136,6 +137,8 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
     let mut opened = opened.into_iter();
     for (index, group) in layout.groups.iter().enumerate() {
         let first = parts.connections.len();
+        let probe = layout.probes.binary_search(&group.client).ok();
+        let uses_cursors = layout::uses_cursors(job, group.role);
         for connection in &group.connections {
             let role = &job.roles[group.role].name;
             let number = u64::from(connection.number);
@@ -145,11 +148,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 number: connection.number,
                 table: connection.table,
                 group: index,
-                probe: layout
-                    .probes
-                    .iter()
-                    .position(|client| *client == group.client)
-                    .filter(|_| layout::uses_cursors(job, group.role)),
+                probe: probe.filter(|_| uses_cursors),
                 state: State::Idle,
                 quota: connection.quota.unwrap_or(u64::MAX),
                 begun: 0,
@@ -194,23 +193,24 @@ fn new_group(job: &Job, layout: &GroupLayout, connections: Vec<usize>) -> Group 
         idle: VecDeque::with_capacity(connections.len()),
         connections,
         course: Course::Going,
-        has_quota: layout.quota().is_some(),
         last_ns: None,
     }
 }
 
 /// Gives each group its line, one for both of a pair.
 fn add_lines(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
+    let places = parts.groups.iter().enumerate();
+    let places: std::collections::BTreeMap<_, _> = places
+        .map(|(index, group)| ((group.role, group.client), index))
+        .collect();
     for index in 0..parts.groups.len() {
         let role = parts.groups[index].role;
         if job.tied_to(role).is_some() {
             continue;
         }
         let client = parts.groups[index].client;
-        let partner = parts
-            .groups
-            .iter()
-            .position(|other| other.client == client && job.tied_to(other.role) == Some(role));
+        let tied = (0..job.roles.len()).find(|other| job.tied_to(*other) == Some(role));
+        let partner = tied.and_then(|tied| places.get(&(tied, client)).copied());
         let lead = partner.and_then(|partner| match job.roles[parts.groups[partner].role].pace {
             Pace::Tied { lead, .. } => Some(lead),
             _ => None,
@@ -229,13 +229,32 @@ fn add_lines(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
         let after = (0..job.roles.len())
             .filter(|other| after.contains(&job.roles[*other].name))
             .collect();
-        parts.waiting.push(Waiting { line, after });
+        let groups = std::iter::once(index).chain(partner).collect();
+        parts.waiting.push(Waiting {
+            line,
+            groups,
+            after,
+        });
     }
 }
 
-/// For each client the groups of this worker that end it; none where a role of the step is among those that end.
-pub(super) fn client_left(job: &Job, layout: &WorkerLayout, shared: &Shared) -> Vec<u32> {
-    let mut left = vec![0; job.clients as usize];
+/// What a client's end depends on and what ends with it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ClientEnd {
+    /// Groups that have to end before it does; none where a role of the step is among those that end it.
+    pub(super) left: u32,
+    /// Groups that stop with it, as they have no quota.
+    pub(super) stops: Vec<usize>,
+}
+
+/// The ends of a worker's clients, by the client's number.
+pub(super) fn client_ends(job: &Job, layout: &WorkerLayout, shared: &Shared) -> Vec<ClientEnd> {
+    let mut ends = vec![ClientEnd::default(); job.clients as usize];
+    for (index, group) in layout.groups.iter().enumerate() {
+        if group.quota().is_none() && job.roles[group.role].per == Per::Client {
+            ends[group.client as usize].stops.push(index);
+        }
+    }
     let by_client =
         (0..job.roles.len()).all(|role| !shared.stops(role) || job.roles[role].per == Per::Client);
     if by_client {
@@ -244,8 +263,8 @@ pub(super) fn client_left(job: &Job, layout: &WorkerLayout, shared: &Shared) -> 
             .iter()
             .filter(|group| shared.stops(group.role))
         {
-            left[group.client as usize] += 1;
+            ends[group.client as usize].left += 1;
         }
     }
-    left
+    ends
 }

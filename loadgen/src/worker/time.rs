@@ -1,6 +1,6 @@
 //! What time and commands do to a worker: start, ticks, pauses, the window's close.
 
-use super::state::{Course, State};
+use super::state::{Course, State, Waiting};
 use super::{Mode, Worker};
 use crate::event::{Event, ThreadUse};
 use crate::message::{Closed, Note, Output};
@@ -91,21 +91,18 @@ impl<S: Sessions> Worker<S> {
                 .try_fold(self.start_ns, |latest, ended| Some(latest.max(ended?)));
             match start_ns {
                 Some(start_ns) => {
-                    let line = self.waiting.swap_remove(place).line;
-                    self.start_line(line, start_ns);
+                    let waiting = self.waiting.swap_remove(place);
+                    self.start_line(&waiting, start_ns);
                 }
                 None => place += 1,
             }
         }
     }
 
-    fn start_line(&mut self, line: usize, start_ns: u64) {
-        self.lines[line].begin(start_ns);
-        for index in 0..self.groups.len() {
+    fn start_line(&mut self, waiting: &Waiting, start_ns: u64) {
+        self.lines[waiting.line].begin(start_ns);
+        for index in waiting.groups.iter().copied() {
             let group = &mut self.groups[index];
-            if group.line != line {
-                continue;
-            }
             // A connection with a quota of nothing has nothing to begin, but has to be counted as done.
             let connections = std::mem::take(&mut group.connections);
             for connection in &connections {
@@ -143,7 +140,7 @@ impl<S: Sessions> Worker<S> {
         let (role, client) = (group.role, group.client);
         let ended_ns = group.last_ns.unwrap_or(self.now_ns);
         self.shared.group_ended(role, ended_ns);
-        let left = &mut self.client_left[client as usize];
+        let left = &mut self.client_ends[client as usize].left;
         if self.shared.stops(role) && !stopping && *left > 0 {
             *left -= 1;
             if *left == 0 {
@@ -154,11 +151,8 @@ impl<S: Sessions> Worker<S> {
 
     /// Stops the roles of a client that have no quota, as the roles that the step is about have ended for it.
     fn stop_client(&mut self, client: u32) {
-        for index in 0..self.groups.len() {
-            let group = &self.groups[index];
-            if group.client == client && !group.has_quota && !self.role_of_step[group.role] {
-                self.stop_group(index);
-            }
+        for index in std::mem::take(&mut self.client_ends[client as usize].stops) {
+            self.stop_group(index);
         }
     }
 

@@ -12,16 +12,16 @@ const HEADER_BYTES: usize = 5;
 
 /// A complete message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Message<'a> {
+pub(crate) struct Message<'a> {
     /// The message's type.
-    pub(super) tag: u8,
+    pub(crate) tag: u8,
     /// What follows the length. Empty for a message that came in pieces and was not wanted.
-    pub(super) body: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
 /// Where the reader stands within the stream of messages.
 #[derive(Debug)]
-pub(super) struct Framing {
+pub(crate) struct Framing {
     header: [u8; HEADER_BYTES],
     /// How much of the header is there, while it is incomplete.
     header_bytes: usize,
@@ -34,7 +34,7 @@ pub(super) struct Framing {
 
 impl Framing {
     /// A reader at the beginning of the stream.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             header: [0; HEADER_BYTES],
             header_bytes: 0,
@@ -47,7 +47,7 @@ impl Framing {
 
     /// Whether the bytes so far end between two messages.
     #[cfg(test)]
-    pub(super) fn at_boundary(&self) -> bool {
+    pub(crate) fn at_boundary(&self) -> bool {
         !self.in_body && self.header_bytes == 0
     }
 
@@ -57,7 +57,7 @@ impl Framing {
     /// # Errors
     /// A length that cannot be.
     #[inline]
-    pub(super) fn next<'a, 'b: 'a>(
+    pub(crate) fn next<'a, 'b: 'a>(
         &'a mut self,
         input: &mut &'b [u8],
         wanted: impl Fn(u8) -> bool,
@@ -141,9 +141,7 @@ fn body_bytes(tag: u8, length: [u8; 4]) -> Result<usize, SessionError> {
 #[cold]
 fn impossible(tag: u8, length: impl std::fmt::Display) -> SessionError {
     let tag = tag.escape_ascii();
-    SessionError::Protocol(format!(
-        "the server sent a message `{tag}` of {length} bytes"
-    ))
+    SessionError::Protocol(format!("a message `{tag}` of {length} bytes cannot be"))
 }
 
 #[cfg(test)]

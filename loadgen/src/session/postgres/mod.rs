@@ -8,7 +8,7 @@ mod auth;
 mod capture;
 pub mod encode;
 mod error;
-mod framing;
+pub(crate) mod framing;
 mod password;
 mod reader;
 mod socket;

@@ -1,0 +1,11 @@
+//! The null server's program, and the generator's against it: jobs of the contract, how it ends, how the generator scales.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it stands"
+)]
+
+mod jobs;
+mod programs;
+mod scale;
+mod serving;

@@ -1,0 +1,100 @@
+//! Many connections in one generator: what each costs in memory, and how threads share them.
+
+use crate::programs::{Generator, NullServer, run};
+use dyno_loadgen::event::Status;
+use serde_json::{Value, json};
+
+/// Many connections, far more than anybody has threads for.
+const MANY: u64 = 2000;
+const FEW: u64 = 8;
+
+/// What a connection may take in the generator.
+const BYTES_PER_CONNECTION_MAX: u64 = 64 << 10;
+
+/// Single-row queries by that many connections for a short time.
+fn points(server: &NullServer, connections: u64, threads: u32) -> Value {
+    let mut job = server.job("l.i0");
+    job["threads"] = threads.into();
+    job["clients"] = 1.into();
+    job["values"] =
+        json!([{"name": "id", "per": "item", "format": "integer", "uniform": [1, 1_000_000]}]);
+    job["statements"] = json!([{"name": "point", "protocol": "prepared", "types": [], "rows": 1,
+        "pieces": ["SELECT c FROM ", {"table": "pi"}, " WHERE id=", {"value": 0}]}]);
+    job["programs"] = json!([{"name": "point", "code": [["send", 0]]}]);
+    let role = &mut job["roles"][0];
+    (role["name"], role["per"]) = ("point".into(), "step".into());
+    role["table"]["by"] = "by_connection".into();
+    role["connections"] = connections.into();
+    role["stop"] = Value::Null;
+    job["stop"] = json!({"roles": [], "seconds": 0.3, "warmup_s": 0.0, "seconds_max": null});
+    job
+}
+
+#[test]
+fn two_thousand_connections_need_little_memory_and_no_more_threads() {
+    let server = NullServer::start(&[]);
+    let [few, many] = [FEW, MANY].map(|connections| {
+        let mut job = points(&server, connections, 1);
+        job["autostart"] = false.into();
+        let mut generator = Generator::start(&job);
+        generator.until("ready");
+        generator.command("go");
+        generator.until("window_close");
+        let threads = generator.threads();
+        generator.command("stop");
+        let ended = generator.end();
+        let done = ended.done();
+        assert_eq!((done.status, done.reason), (Status::Ok, None));
+        assert!(
+            done.totals["point"].count >= connections,
+            "each has sent something"
+        );
+        (done.peak_rss_bytes, threads)
+    });
+    let each = many.0.saturating_sub(few.0) / (MANY - FEW);
+    assert!(each < BYTES_PER_CONNECTION_MAX, "{each} bytes a connection");
+    assert_eq!(many.1, few.1, "threads");
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused_before_the_first() {
+    let server = NullServer::start(&[]);
+    let ended = Generator::limited(&points(&server, MANY, 1), 500).end();
+    let done = ended.done();
+    assert_eq!(done.status, Status::Failed);
+    let reason = done.reason.unwrap();
+    assert!(
+        reason.starts_with("2000 connections are more than this process may open"),
+        "{reason}"
+    );
+    assert!(
+        reason.contains("its limit of open files is 500"),
+        "{reason}"
+    );
+    assert_eq!(ended.0.len(), 2, "hello and done");
+}
+
+#[test]
+fn threads_have_the_same_connections_and_operations_each() {
+    const THREADS: u32 = 3;
+    const QUOTA: u64 = 30_000;
+    let server = NullServer::start(&["--threads", "2"]);
+    let mut job = points(&server, 300, THREADS);
+    job["roles"][0]["stop"] = json!({"operations": QUOTA});
+    job["stop"] =
+        json!({"roles": ["point"], "seconds": null, "warmup_s": 0.0, "seconds_max": null});
+    job["trace"] = true.into();
+    let ended = run(&job);
+    let threads = ended.done().threads;
+    assert_eq!(threads.len(), THREADS as usize);
+    assert!(
+        threads.iter().all(|thread| thread.cpu_us > 0),
+        "{threads:?}"
+    );
+    let counts = ended.by_connection("point");
+    assert_eq!(counts.len(), 300);
+    assert!(
+        counts.values().all(|count| *count == QUOTA / 300),
+        "{counts:?}"
+    );
+}

@@ -58,7 +58,7 @@ pub struct FillTotals {
 pub fn run(
     fill: &Fill,
     values: &[Value],
-    target: &Target,
+    targets: &[Target],
     seed: u64,
     tables: &[String],
     stop: &AtomicBool,
@@ -81,7 +81,7 @@ pub fn run(
                 columns.join(", ")
             ),
             rows: &rows,
-            target,
+            targets,
             stop,
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -143,7 +143,7 @@ struct TableLoad<'a> {
     name: &'a str,
     sql: String,
     rows: &'a RowWriter<'a>,
-    target: &'a Target,
+    targets: &'a [Target],
     stop: &'a AtomicBool,
     /// Whether a stream has failed, so that the others stop.
     failed: AtomicBool,
@@ -222,7 +222,7 @@ impl TableLoad<'_> {
 
     /// Sends a stream's rows. One that is halted gives its rows up.
     fn copy(&self, stream: &Stream) -> Result<(), SessionError> {
-        let mut session = PostgresSession::connect(self.target, CONNECT_MAX)?;
+        let mut session = PostgresSession::connect_any(self.targets, CONNECT_MAX)?;
         stream
             .server_pid
             .store(session.server_pid().into(), Ordering::Relaxed);
@@ -284,6 +284,7 @@ fn in_context(error: SessionError, place: &str) -> SessionError {
     match error {
         SessionError::Connect(text) => SessionError::Connect(with(text)),
         SessionError::Auth(text) => SessionError::Auth(with(text)),
+        SessionError::Tls(text) => SessionError::Tls(with(text)),
         SessionError::Protocol(text) => SessionError::Protocol(with(text)),
         SessionError::Lost(text) => SessionError::Lost(with(text)),
         SessionError::Server(ServerError { code, message }) => SessionError::Server(ServerError {

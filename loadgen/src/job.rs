@@ -3,20 +3,23 @@
 //! These are the types alone; what makes a job valid stands in `job/check.rs`.
 
 mod check;
+mod dsn;
 mod maker;
 mod piece;
 mod role;
+mod server;
 
 pub use check::JobError;
+pub use dsn::Dsn;
 pub use maker::{Bound, Maker, Value};
 pub use piece::Piece;
 pub use role::{
     Arrivals, Choice, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy, TableUse,
 };
+pub use server::{Password, Place, Server, Tls, TlsMode};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// The version of the contract that this generator speaks.
 pub const PROTOCOL: u32 = 1;
@@ -93,33 +96,6 @@ pub enum Engine {
     Postgres,
     /// The in-process server with a virtual clock.
     Fake,
-}
-
-/// Where the server is and who asks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Server {
-    /// A host name or address, or the folder of a unix socket where it begins with `/`.
-    pub host: String,
-    /// The TCP port; also the end of a unix socket's name.
-    pub port: u16,
-    /// The database user.
-    pub user: String,
-    /// The database.
-    pub database: String,
-    /// Where the password is to be found; null for none.
-    #[serde(default)]
-    pub password: Option<Password>,
-}
-
-/// Where a password is to be found; a job never holds one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Password {
-    /// The name of an environment variable.
-    Env(String),
-    /// A file in libpq's format.
-    Passfile(PathBuf),
 }
 
 /// Which of the clients (and of a step's connections) this process runs.

@@ -5,13 +5,12 @@ mod fills;
 mod workers;
 
 use crate::event::{Event, Status, ThreadUse, Totals};
-use crate::job::{Engine, Job, Server};
+use crate::job::{Engine, Job};
 use crate::layout::{self, WorkerLayout};
 use crate::message::{Closed, Do, FillNote, Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::live::{monotonic_ns, process_cpu_ns};
-use crate::session::postgres::{Target, resolve};
 use crate::shared::{End, Phase};
 use crate::writer::Writer;
 use std::collections::BTreeMap;
@@ -406,24 +405,6 @@ impl Step<'_> {
         }
         true
     }
-}
-
-/// Where the job's server is, with its password.
-///
-/// # Errors
-/// Where the password is not to be found; one sentence.
-pub(crate) fn target(server: &Server) -> Result<Target, String> {
-    let mut target = Target {
-        host: server.host.clone(),
-        port: server.port,
-        user: server.user.clone(),
-        database: server.database.clone(),
-        password: None,
-        application_name: "dyno-loadgen".to_owned(),
-    };
-    target.password =
-        resolve(server.password.as_ref(), &target).map_err(|error| error.to_string())?;
-    Ok(target)
 }
 
 /// Lets the process have as many connections as it may; its limit of descriptors, where there is one.

@@ -1,6 +1,7 @@
 //! Reading a job and everything that makes one valid, so that nothing of it has to be checked again.
 
 mod load;
+mod server;
 mod sql;
 
 use super::{Engine, Fake, Job, PROTOCOL, Stop};
@@ -165,11 +166,14 @@ impl Job {
     }
 
     fn check_engine(&self) -> Check {
+        if let Some(server) = &self.server {
+            server.check()?;
+        }
         match self.engine {
             Engine::Postgres => ensure(
                 self.server.is_some(),
                 "server",
-                "the engine `postgres` needs a server; give host, port, user, database",
+                "the engine `postgres` needs a server; give host, port, user and database, or a dsn",
             ),
             Engine::Fake => ensure(
                 self.fake.is_some(),

@@ -1,6 +1,6 @@
 //! A step that fills tables: runs the fill in a thread of its own and reports its progress as ticks.
 
-use super::{Ending, Step, Turn, target};
+use super::{Ending, Step, Turn};
 use crate::event::{Event, OperationTick, Tick, Totals};
 use crate::fill::{self, FillProgress};
 use crate::job::{Engine, Fill, Job};
@@ -44,10 +44,10 @@ impl Account {
 impl Step<'_> {
     /// Runs the fills of a job.
     pub(crate) fn fill(&mut self) -> Ending {
-        let target = match (self.job.engine, &self.job.server) {
-            (Engine::Postgres, Some(server)) => match target(server) {
-                Ok(target) => Some(target),
-                Err(reason) => return Ending::before_start(End::Failed(reason)),
+        let targets = match (self.job.engine, &self.job.server) {
+            (Engine::Postgres, Some(server)) => match Target::all(server) {
+                Ok(targets) => Some(targets),
+                Err(error) => return Ending::before_start(End::Failed(error.to_string())),
             },
             _ => None,
         };
@@ -73,8 +73,8 @@ impl Step<'_> {
             told: 0,
             cpu_ns: process_cpu_ns(),
         };
-        let (end, end_ns) = match target {
-            Some(target) => (self.fill_server(target, &mut account), monotonic_ns()),
+        let (end, end_ns) = match targets {
+            Some(targets) => (self.fill_server(targets, &mut account), monotonic_ns()),
             None => self.fill_fake(&mut account, start_ns),
         };
         if let Some(cut) = account.timeline.close(end_ns) {
@@ -113,11 +113,11 @@ impl Step<'_> {
     }
 
     /// Fills over a server's connections.
-    fn fill_server(&mut self, target: Target, account: &mut Account) -> End {
+    fn fill_server(&mut self, targets: Arc<[Target]>, account: &mut Account) -> End {
         let stop = Arc::new(AtomicBool::new(false));
         let (job, messages, stopped) = (self.job.clone(), self.sender.clone(), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("fill".to_owned());
-        if let Err(error) = thread.spawn(move || fill_all(&job, &target, &stopped, &messages)) {
+        if let Err(error) = thread.spawn(move || fill_all(&job, &targets, &stopped, &messages)) {
             return End::Failed(error.to_string());
         }
         loop {
@@ -246,7 +246,7 @@ fn expected_rows(job: &Job) -> u64 {
 }
 
 /// Runs the fills one after the other, each over all its tables.
-fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Message>) {
+fn fill_all(job: &Job, targets: &[Target], stop: &AtomicBool, messages: &Sender<Message>) {
     let tell = |note| {
         // Where the step has given the fill up, nobody listens.
         let _ = messages.send(Message::Fill(note));
@@ -257,7 +257,7 @@ fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Mes
         match fill::run(
             fill,
             &job.values,
-            target,
+            targets,
             job.seed,
             &names(job, fill),
             stop,

@@ -1,6 +1,5 @@
 //! The worker threads of a step: starting them with their sessions, and what they did in all.
 
-use super::target;
 use crate::event::{Event, Totals};
 use crate::job::{Engine, Job, Pace};
 use crate::layout::WorkerLayout;
@@ -50,7 +49,8 @@ impl Workers {
             .server
             .as_ref()
             .filter(|_| job.engine == Engine::Postgres);
-        let target = server.map(target).transpose()?;
+        let targets = server.map(Target::all).transpose();
+        let targets = targets.map_err(|error| error.to_string())?;
         let wakers: Result<Vec<_>, _> = layouts.iter().map(|_| Waker::new()).collect();
         let wakers = wakers.map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared::new(job, layouts, &wakers, unix_ahead_ns()));
@@ -71,7 +71,7 @@ impl Workers {
                 code: Arc::clone(code),
                 layout: layouts[index].clone(),
                 shared: Arc::clone(&shared),
-                target: target.clone(),
+                targets: targets.clone(),
                 waker: wakers[index].clone(),
                 record: record()?,
                 channels: Channels {
@@ -114,7 +114,7 @@ struct Start {
     code: Arc<Compiled>,
     layout: WorkerLayout,
     shared: Arc<Shared>,
-    target: Option<Target>,
+    targets: Option<Arc<[Target]>>,
     waker: Waker,
     record: Box<TickRecord>,
     channels: Channels,
@@ -140,7 +140,7 @@ impl Start {
         // Where the kernel refuses, timers are a little late.
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
         let mut opened = Vec::new();
-        let Some(target) = &self.target else {
+        let Some(targets) = &self.targets else {
             let (sessions, prepared) = FakeSessions::open(
                 &self.job,
                 &self.code,
@@ -157,7 +157,7 @@ impl Start {
         let outcome = LiveSessions::open(
             &self.code,
             &self.layout,
-            target,
+            targets,
             self.blocks(),
             self.waker.clone(),
             |index, prepared| {

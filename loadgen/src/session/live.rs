@@ -62,7 +62,7 @@ pub struct LiveSessions {
     events: Vec<Event>,
     /// One session that is always busy: its receive waits, which is cheaper than epoll and a receive.
     blocking: bool,
-    target: Target,
+    targets: Arc<[Target]>,
     code: Arc<Compiled>,
     reconnecting: usize,
     reconnects: (Sender<Reconnect>, Receiver<Reconnect>),
@@ -100,7 +100,7 @@ impl LiveSessions {
     pub fn open(
         code: &Arc<Compiled>,
         layout: &WorkerLayout,
-        target: &Target,
+        targets: &Arc<[Target]>,
         blocking: bool,
         waker: Waker,
         mut opened: impl FnMut(usize, Opened),
@@ -114,7 +114,7 @@ impl LiveSessions {
             buffer: ReadBuffer::new(),
             events: Vec::with_capacity(EVENTS_MAX),
             blocking: blocking && layout.connections() == 1,
-            target: target.clone(),
+            targets: Arc::clone(targets),
             code: Arc::clone(code),
             reconnecting: 0,
             reconnects: channel(),
@@ -129,7 +129,7 @@ impl LiveSessions {
         for purpose in purposes(layout) {
             let index = sessions.slots.len();
             let (session, prepared) =
-                open_one(code, target, &purpose, Instant::now() + CONNECT_TIMEOUT)?;
+                open_one(code, targets, &purpose, Instant::now() + CONNECT_TIMEOUT)?;
             sessions.slots.push(Slot {
                 session: None,
                 purpose,
@@ -230,13 +230,13 @@ fn purposes(layout: &WorkerLayout) -> Vec<Purpose> {
 /// Connects and prepares what the purpose needs.
 fn open_one(
     code: &Compiled,
-    target: &Target,
+    targets: &[Target],
     purpose: &Purpose,
     deadline: Instant,
 ) -> Result<(PostgresSession, Opened), String> {
     let timeout = deadline.saturating_duration_since(Instant::now());
     let name = purpose.role.map_or("probe", |role| &code.roles[role].name);
-    let mut session = PostgresSession::connect(target, timeout)
+    let mut session = PostgresSession::connect_any(targets, timeout)
         .map_err(|error| format!("role `{name}`: {error}"))?;
     let mut parameters = vec![Parameters::default(); code.needs.len()];
     for index in purpose
@@ -401,9 +401,9 @@ impl Sessions for LiveSessions {
     fn reconnect(&mut self, session: usize) {
         self.lose(session);
         self.reconnecting += 1;
-        let (code, target, waker) = (
+        let (code, targets, waker) = (
             Arc::clone(&self.code),
-            self.target.clone(),
+            Arc::clone(&self.targets),
             self.waker.clone(),
         );
         let (sender, purpose) = (
@@ -413,7 +413,7 @@ impl Sessions for LiveSessions {
         std::thread::spawn(move || {
             let deadline = Instant::now() + RECONNECT_SECONDS_MAX;
             let outcome = loop {
-                match open_one(&code, &target, &purpose, deadline) {
+                match open_one(&code, &targets, &purpose, deadline) {
                     Err(_) if Instant::now() + RECONNECT_PAUSE < deadline => {
                         std::thread::sleep(RECONNECT_PAUSE);
                     }

@@ -65,7 +65,7 @@ fn run(
     fill::run(
         fill,
         &values(),
-        &server.target(),
+        &[server.target()],
         42,
         tables,
         stop,

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod connecting;
+mod encrypted;
 mod fills;
 mod requests;
 mod server;

@@ -7,10 +7,25 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use dyno_loadgen::session::postgres::{PostgresSession, Target};
+use dyno_loadgen::job;
+use dyno_loadgen::session::postgres::{PostgresSession, Target, Tls};
 
 /// The account that servers run as when the tests are run by root, whom PostgreSQL refuses.
 const SERVER_ACCOUNT: &str = "postgres";
+
+/// Who has to prove over TCP who they are; everybody else is trusted.
+const RULES: &str = "local all all trust\n\
+                     host all by_scram 127.0.0.1/32 scram-sha-256\n\
+                     host all by_text 127.0.0.1/32 password\n\
+                     host all by_md5 127.0.0.1/32 md5\n\
+                     host all nobody_else 127.0.0.1/32 reject\n\
+                     host all all 127.0.0.1/32 trust\n";
+
+/// What openssl shall write into certificates, whatever its own configuration says.
+const CERTIFICATES: &str = "[req]\ndistinguished_name = name\nprompt = no\n\
+                            [name]\nCN = dyno\n\
+                            [root]\nbasicConstraints = critical,CA:TRUE\n\
+                            [server]\nsubjectAltName = DNS:localhost\n";
 
 /// A running server.
 pub(crate) struct Server {
@@ -22,10 +37,22 @@ pub(crate) struct Server {
 /// The server that tests of this process share; it ends when the last of them does.
 static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 
+/// The same with TLS.
+static ENCRYPTED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+
 /// The shared server, started if it is not there. `None`, with a printed reason, where no server
 /// is installed.
 pub(crate) fn shared() -> Option<Arc<Server>> {
-    let mut shared = SHARED
+    share(&SHARED, "ssl=off")
+}
+
+/// The shared server with TLS: its certificate is for `localhost`, it listens on 127.0.0.1.
+pub(crate) fn encrypted() -> Option<Arc<Server>> {
+    share(&ENCRYPTED, "ssl=on")
+}
+
+fn share(place: &Mutex<Weak<Server>>, setting: &str) -> Option<Arc<Server>> {
+    let mut shared = place
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(server) = shared.upgrade() {
@@ -35,7 +62,7 @@ pub(crate) fn shared() -> Option<Arc<Server>> {
         eprintln!("skipped: no PostgreSQL server is installed; set DYNO_TEST_POSTGRES to its bin");
         return None;
     };
-    let server = Arc::new(Server::start(bin));
+    let server = Arc::new(Server::start(bin, setting));
     *shared = Arc::downgrade(&server);
     Some(server)
 }
@@ -59,7 +86,7 @@ fn find_bin() -> Option<PathBuf> {
 }
 
 impl Server {
-    fn start(bin: PathBuf) -> Self {
+    fn start(bin: PathBuf, setting: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("dyno-session-{}-{number}", std::process::id());
@@ -81,9 +108,13 @@ impl Server {
             "UTF8",
         ];
         run(&server.bin.join("initdb"), &initdb);
-        server.write_rules();
+        server.write(&server.data().join("pg_hba.conf"), RULES);
+        if setting == "ssl=on" {
+            server.make_certificates();
+        }
         let settings = format!(
-            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=40",
+            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=40 \
+             -c {setting}",
             server.folder.display()
         );
         let log = text(&server.folder.join("log"));
@@ -91,16 +122,9 @@ impl Server {
         server
     }
 
-    /// Who has to prove over TCP who they are; everybody else is trusted.
-    fn write_rules(&self) {
-        let rules = "local all all trust\n\
-                     host all by_scram 127.0.0.1/32 scram-sha-256\n\
-                     host all by_text 127.0.0.1/32 password\n\
-                     host all by_md5 127.0.0.1/32 md5\n\
-                     host all nobody_else 127.0.0.1/32 reject\n\
-                     host all all 127.0.0.1/32 trust\n";
-        // Written through the account's own process, whose folder it is.
-        let mut tee = command(Path::new("tee"), &[&text(&self.data().join("pg_hba.conf"))])
+    /// Writes a file through the account's own process, whose folder it is.
+    fn write(&self, path: &Path, content: &str) {
+        let mut tee = command(Path::new("tee"), &[&text(path)])
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null())
             .spawn()
@@ -108,12 +132,45 @@ impl Server {
         tee.stdin
             .take()
             .expect("a pipe")
-            .write_all(rules.as_bytes())
+            .write_all(content.as_bytes())
             .expect("written");
         assert!(tee.wait().expect("ended").success());
     }
 
-    fn data(&self) -> PathBuf {
+    /// Makes a root, the server's certificate that it signs, and another root that signs nothing.
+    fn make_certificates(&self) {
+        let (config, data) = (text(&self.folder.join("openssl.conf")), text(&self.data()));
+        self.write(Path::new(&config), CERTIFICATES);
+        let script = format!(
+            "umask 077 && cd {data} \
+             && openssl req -x509 -config {config} -extensions root -newkey rsa:2048 -nodes \
+                -keyout root.key -out root.crt -days 2 \
+             && openssl req -x509 -config {config} -extensions root -newkey rsa:2048 -nodes \
+                -subj /CN=other -keyout other.key -out other.crt -days 2 \
+             && openssl req -config {config} -newkey rsa:2048 -nodes -keyout server.key \
+                -out server.csr \
+             && openssl x509 -req -in server.csr -CA root.crt -CAkey root.key -CAcreateserial \
+                -days 2 -extfile {config} -extensions server -out server.crt"
+        );
+        run(Path::new("sh"), &["-c", &script]);
+    }
+
+    /// The way to the server in TLS: `mode` as in a job, what is trusted as `root.crt` (the
+    /// server's root), `other.crt`, or the system's store.
+    pub(crate) fn tls(&self, host: &str, mode: job::TlsMode, root: Option<&str>) -> Target {
+        let root_certificate = root.map(|name| self.data().join(name));
+        let tls = job::Tls {
+            mode,
+            root_certificate,
+        };
+        Target {
+            host: host.to_owned(),
+            tls: Some(Tls::load(&tls).expect("certificates")),
+            ..self.tcp("dyno", None)
+        }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
@@ -134,6 +191,8 @@ impl Server {
             database: "postgres".to_owned(),
             password: None,
             application_name: "dyno-test".to_owned(),
+            tls: None,
+            timeout: None,
         }
     }
 

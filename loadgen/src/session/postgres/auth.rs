@@ -1,6 +1,9 @@
 //! The first exchange of a session: the server asks who we are, we prove it.
 
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 
 use super::capture::Fields;
 use super::encode;
@@ -10,6 +13,8 @@ use super::error::{ServerError, SessionError};
 pub(super) struct Handshake<'a> {
     user: &'a str,
     password: Option<&'a str>,
+    /// What a proof by SCRAM can be bound to; none without TLS.
+    pub(super) binding: Option<Vec<u8>>,
     scram: Option<ScramSha256>,
     /// Whether the server has proved that it knows the password, where it asked for a proof.
     server_proved: bool,
@@ -23,6 +28,7 @@ impl<'a> Handshake<'a> {
         Self {
             user,
             password,
+            binding: None,
             scram: None,
             server_proved: true,
             let_in: false,
@@ -71,28 +77,46 @@ impl<'a> Handshake<'a> {
                 encode::password(out, &password);
                 Ok(())
             }
-            5 => Err(self.auth(
-                "it asks for an MD5 password, which is not supported: use scram-sha-256 or trust \
-                 in pg_hba.conf",
-            )),
+            5 => {
+                let salt = fields.0.first_chunk().ok_or_else(|| {
+                    SessionError::Protocol("an MD5 challenge without its salt".to_owned())
+                })?;
+                let password = self.password()?.as_bytes();
+                let mut hash = md5_hash(self.user.as_bytes(), password, *salt).into_bytes();
+                hash.push(0);
+                encode::password(out, &hash);
+                Ok(())
+            }
             10 => self.begin_scram(fields.0, out),
             11 => self.go_on_scram(fields.0, out),
             12 => self.end_scram(fields.0),
             method => Err(self.auth(&format!(
                 "it asks for authentication method {method}, which is not supported: use \
-                 scram-sha-256 or trust in pg_hba.conf"
+                 scram-sha-256, md5, password or trust in pg_hba.conf"
             ))),
         }
     }
 
     fn begin_scram(&mut self, mechanisms: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
-        let mut names = mechanisms.split(|&byte| byte == 0);
-        if !names.any(|name| name == SCRAM_SHA_256.as_bytes()) {
+        let offers = |mechanism: &str| {
+            let mut names = mechanisms.split(|&byte| byte == 0);
+            names.any(|name| name == mechanism.as_bytes())
+        };
+        // Bound where both sides can; else we say which side it is that cannot, so that a third
+        // between the two who strikes the offer out is found by the server (RFC 5802, section 6).
+        let (mechanism, binding) = match &self.binding {
+            Some(hash) if offers(SCRAM_SHA_256_PLUS) => (
+                SCRAM_SHA_256_PLUS,
+                ChannelBinding::tls_server_end_point(hash.clone()),
+            ),
+            Some(_) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
+            None => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+        };
+        if !offers(mechanism) {
             return Err(self.auth("it does not offer SCRAM-SHA-256"));
         }
-        let password = self.password()?.as_bytes();
-        let scram = ScramSha256::new(password, ChannelBinding::unsupported());
-        encode::sasl_initial(out, SCRAM_SHA_256, scram.message());
+        let scram = ScramSha256::new(self.password()?.as_bytes(), binding);
+        encode::sasl_initial(out, mechanism, scram.message());
         self.scram = Some(scram);
         self.server_proved = false;
         Ok(())

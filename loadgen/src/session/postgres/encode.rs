@@ -119,6 +119,12 @@ pub fn copy_fail(out: &mut Vec<u8>, reason: &str) {
     end(out, mark);
 }
 
+/// Asks whether the server encrypts, before the first message of the session.
+pub(super) fn ssl_request(out: &mut Vec<u8>) {
+    out.extend_from_slice(&8_u32.to_be_bytes());
+    out.extend_from_slice(&80_877_103_u32.to_be_bytes());
+}
+
 /// The first message of a session: protocol 3.0 and its parameters.
 pub(super) fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     let mark = out.len();

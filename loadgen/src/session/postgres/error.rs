@@ -9,6 +9,8 @@ pub enum SessionError {
     Connect(String),
     /// The server did not let the user in.
     Auth(String),
+    /// The connection is not encrypted as it was asked for; nothing has been sent over it.
+    Tls(String),
     /// The server refused a statement outside the hot path; on it, see [`Reply::error`].
     ///
     /// [`Reply::error`]: super::Reply::error
@@ -103,9 +105,11 @@ impl fmt::Display for ServerError {
 impl fmt::Display for SessionError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Connect(text) | Self::Auth(text) | Self::Protocol(text) | Self::Lost(text) => {
-                formatter.write_str(text)
-            }
+            Self::Connect(text)
+            | Self::Auth(text)
+            | Self::Tls(text)
+            | Self::Protocol(text)
+            | Self::Lost(text) => formatter.write_str(text),
             Self::Server(error) => write!(formatter, "the server answered: {error}"),
             Self::Io(error) => write!(formatter, "{error}"),
         }

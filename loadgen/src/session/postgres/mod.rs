@@ -6,64 +6,39 @@
 
 mod auth;
 mod capture;
+mod certificate;
+mod connect;
 pub mod encode;
 mod error;
 pub(crate) mod framing;
 mod password;
 mod reader;
 mod socket;
+mod target;
+mod tls;
+mod transport;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::RecvFlags;
 
 pub use capture::Captured;
 pub use error::{ServerError, SessionError};
 pub use password::resolve;
 pub use reader::Reply;
+pub use target::Target;
+pub use tls::Tls;
 
-use auth::Handshake;
 use capture::Capture;
-use framing::Framing;
 use reader::{Copy, Reader};
+use transport::Transport;
 
 /// The size of the buffer that a worker reads into.
 const READ_BUFFER_BYTES: usize = 64 << 10;
 /// The size of the buffer for requests that are made before or beside the hot path.
 const SMALL_BUFFER_BYTES: usize = 8 << 10;
-
-/// Where to connect, and as whom.
-#[derive(Clone)]
-pub struct Target {
-    /// A host's name or address; one that begins with `/` is the folder of a Unix socket.
-    pub host: String,
-    /// The port; for a Unix socket, the number in its file's name.
-    pub port: u16,
-    /// The account in the server.
-    pub user: String,
-    /// The database.
-    pub database: String,
-    /// The password, where the server asks for one.
-    pub password: Option<String>,
-    /// What `pg_stat_activity` shows.
-    pub application_name: String,
-}
-
-/// Without the password, which never reaches a log.
-impl std::fmt::Debug for Target {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            formatter,
-            "{}@{}/{}",
-            self.user,
-            socket::place(self),
-            self.database
-        )
-    }
-}
 
 /// A buffer to read into, one for all sessions of a worker.
 pub struct ReadBuffer(Box<[u8]>);
@@ -89,7 +64,7 @@ impl Default for ReadBuffer {
 /// A connection to a PostgreSQL server that has been let in.
 #[derive(Debug)]
 pub struct PostgresSession {
-    stream: OwnedFd,
+    stream: Transport,
     blocking: bool,
     server_pid: u32,
     output: Vec<u8>,
@@ -99,37 +74,6 @@ pub struct PostgresSession {
 }
 
 impl PostgresSession {
-    /// Connects, authenticates and waits until the server is ready, all within `timeout`. The
-    /// session is blocking then.
-    ///
-    /// # Errors
-    /// `Connect` where no server answers, `Auth` where it does not let the user in, `Server` for
-    /// another refusal (such as 3D000, no such database, or 57P03, starting up), `Protocol` where
-    /// something else than PostgreSQL answers.
-    pub fn connect(target: &Target, timeout: Duration) -> Result<Self, SessionError> {
-        let deadline = Instant::now() + timeout;
-        let stream = socket::open(target, deadline)?;
-        let mut session = Self {
-            stream,
-            blocking: false,
-            server_pid: 0,
-            output: Vec::with_capacity(1024),
-            sent: 0,
-            reader: Reader::new(),
-        };
-        session
-            .handshake(target, deadline)
-            .map_err(|error| match error {
-                SessionError::Protocol(text) => SessionError::Protocol(format!(
-                    "what answers at `{}` is no PostgreSQL server: {text}",
-                    socket::place(target)
-                )),
-                other => other,
-            })?;
-        session.set_blocking()?;
-        Ok(session)
-    }
-
     /// The process number of the server's backend.
     #[must_use]
     pub fn server_pid(&self) -> u32 {
@@ -199,7 +143,7 @@ impl PostgresSession {
     #[inline]
     pub fn flush(&mut self) -> Result<bool, SessionError> {
         while self.sent < self.output.len() {
-            match send(&self.stream, &self.output[self.sent..], SendFlags::NOSIGNAL) {
+            match self.stream.send(&self.output[self.sent..])? {
                 Ok(sent) => self.sent += sent,
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
                 Err(Errno::PIPE | Errno::CONNRESET) => return Err(self.lost_at_send()),
@@ -270,9 +214,10 @@ impl PostgresSession {
         self.send_all()?;
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
         while self.reader.copy == Copy::Asked {
-            socket::wait(&self.stream, PollFlags::IN, None)?;
-            let received = self.receive_once(&mut buffer, &mut reply, RecvFlags::empty())?;
-            if matches!(received, Some((true, _))) {
+            let received = self.receive_once(&mut buffer, &mut reply, RecvFlags::DONTWAIT)?;
+            if received.is_none() {
+                socket::wait(&self.stream, PollFlags::IN, None)?;
+            } else if matches!(received, Some((true, _))) {
                 self.reader.copy = Copy::Unexpected;
                 let text = format!("the server did not ask for data after `{sql}`");
                 return Err(reply
@@ -327,7 +272,11 @@ impl PostgresSession {
     fn exchange(&mut self) -> Result<Reply, SessionError> {
         self.send_all()?;
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
-        while !self.receive_some(&mut buffer, &mut reply)? {}
+        while !self.receive(&mut buffer, &mut reply)? {
+            if !self.blocking {
+                socket::wait(&self.stream, PollFlags::IN, None)?;
+            }
+        }
         Ok(reply)
     }
 
@@ -340,24 +289,12 @@ impl PostgresSession {
         reply: &mut Reply,
         flags: RecvFlags,
     ) -> Result<Option<(bool, usize)>, SessionError> {
-        match recv(&self.stream, &mut buffer.0[..], flags) {
-            Ok((0, _)) | Err(Errno::CONNRESET) => Err(self.lost(reply)),
-            Ok((count, _)) => Ok(Some((self.reader.feed(&buffer.0[..count], reply)?, count))),
+        match self.stream.receive(&mut buffer.0, flags)? {
+            Ok(0) | Err(Errno::CONNRESET) => Err(self.lost(reply)),
+            Ok(count) => Ok(Some((self.reader.feed(&buffer.0[..count], reply)?, count))),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Receives; if nothing is there yet, waits until there is something.
-    fn receive_some(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        reply: &mut Reply,
-    ) -> Result<bool, SessionError> {
-        if !self.blocking {
-            socket::wait(&self.stream, PollFlags::IN, None)?;
-        }
-        self.receive(buffer, reply)
     }
 
     fn send_all(&mut self) -> Result<(), SessionError> {
@@ -365,68 +302,6 @@ impl PostgresSession {
             socket::wait(&self.stream, PollFlags::OUT, None)?;
         }
         Ok(())
-    }
-
-    /// The exchange from the startup message on; the stream is not blocking yet.
-    fn handshake(&mut self, target: &Target, deadline: Instant) -> Result<(), SessionError> {
-        let parameters = [
-            ("user", target.user.as_str()),
-            ("database", &target.database),
-            ("application_name", &target.application_name),
-            ("client_encoding", "UTF8"),
-        ];
-        for (_, value) in parameters {
-            refuse_nul(value)?;
-        }
-        encode::startup(&mut self.output, &parameters);
-        let mut handshake = Handshake::new(&target.user, target.password.as_deref());
-        let (mut framing, mut buffer) = (Framing::new(), ReadBuffer::of(SMALL_BUFFER_BYTES));
-        let mut ready = false;
-        while !ready {
-            self.send_before(target, deadline)?;
-            let count = self.read_before(&mut buffer, target, deadline)?;
-            let mut input = &buffer.0[..count];
-            while let Some(message) = framing.next(&mut input, |_| true)? {
-                ready |= handshake.take(message.tag, message.body, &mut self.output)?;
-            }
-        }
-        self.server_pid = handshake.server_pid;
-        Ok(())
-    }
-
-    /// Sends the output and empties it.
-    fn send_before(&mut self, target: &Target, deadline: Instant) -> Result<(), SessionError> {
-        while !self.flush()? {
-            if !socket::wait(&self.stream, PollFlags::OUT, Some(deadline))? {
-                return Err(socket::too_slow(target));
-            }
-        }
-        self.output().clear();
-        Ok(())
-    }
-
-    fn read_before(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        target: &Target,
-        deadline: Instant,
-    ) -> Result<usize, SessionError> {
-        loop {
-            if !socket::wait(&self.stream, PollFlags::IN, Some(deadline))? {
-                return Err(socket::too_slow(target));
-            }
-            match recv(&self.stream, &mut buffer.0[..], RecvFlags::empty()) {
-                Ok((0, _)) | Err(Errno::CONNRESET) => {
-                    return Err(SessionError::Lost(format!(
-                        "the server at `{}` closed the connection before it was ready",
-                        socket::place(target)
-                    )));
-                }
-                Ok((count, _)) => return Ok(count),
-                Err(Errno::AGAIN | Errno::INTR) => (),
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 
     /// The error of a connection that has ended, with the server's reason.
@@ -443,8 +318,7 @@ impl PostgresSession {
     #[cold]
     fn lost_at_send(&mut self) -> SessionError {
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
-        while let Ok((count @ 1.., _)) = recv(&self.stream, &mut buffer.0[..], RecvFlags::DONTWAIT)
-        {
+        while let Ok(Ok(count @ 1..)) = self.stream.receive(&mut buffer.0, RecvFlags::DONTWAIT) {
             if self.reader.feed(&buffer.0[..count], &mut reply).is_err() {
                 break;
             }

@@ -1,12 +1,16 @@
 //! Finds the password that a job only names: in the environment, or in a file of libpq's format.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::{fs, io};
 
 use super::Target;
 use super::error::SessionError;
 use crate::job::Password;
+
+/// Where servers put their socket by default: PostgreSQL's own builds, and those of distributions.
+/// (libpq knows only the one that it was built with.)
+const SOCKET_FOLDERS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresql"];
 
 /// The password for the target, whose own `password` is not looked at; `None` where the job names
 /// none.
@@ -36,12 +40,17 @@ fn of_file(path: &Path, target: &Target) -> Result<String, SessionError> {
     let refuse = |problem: String| {
         SessionError::Auth(format!("the passfile `{}` {problem}", path.display()))
     };
-    let text = fs::read_to_string(path)
-        .map_err(|error| refuse(format!("of `server.password` cannot be read: {error}")))?;
-    let mode = fs::metadata(path)?.permissions().mode();
-    if mode & 0o077 != 0 {
+    let unreadable =
+        |error: io::Error| refuse(format!("of `server.password` cannot be read: {error}"));
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(refuse("is no plain file: name one".to_owned()));
+    }
+    // libpq says so and goes on without a password; here that would be the server's refusal.
+    if metadata.permissions().mode() & 0o077 != 0 {
         return Err(refuse("is open to others: run chmod 600 on it".to_owned()));
     }
+    let text = fs::read_to_string(path).map_err(unreadable)?;
     find(&text, target).ok_or_else(|| {
         let Target {
             host,
@@ -58,26 +67,26 @@ fn of_file(path: &Path, target: &Target) -> Result<String, SessionError> {
 
 /// The password of the first line that fits (PostgreSQL documentation, "The Password File"):
 /// `host:port:database:user:password`, `*` fits all, `\` takes the next character as it is.
-/// For a Unix socket the host is its folder or `localhost`.
+/// A Unix socket's host is its folder; for the default folder also `localhost`.
 fn find(text: &str, target: &Target) -> Option<String> {
     let port = target.port.to_string();
+    let socket_of_localhost = SOCKET_FOLDERS.contains(&target.host.as_str());
     text.lines()
         .filter(|line| !line.starts_with('#'))
         .find_map(|line| {
             let mut rest = line;
             let host = field(&mut rest)?;
-            let socket = target.host.starts_with('/') && host == "localhost";
-            let fits = |field: &str, wanted: &str| field == "*" || field == wanted;
-            let all = (socket || fits(&host, &target.host))
-                && fits(&field(&mut rest)?, &port)
-                && fits(&field(&mut rest)?, &target.database)
-                && fits(&field(&mut rest)?, &target.user);
+            let fits = |field: &str, wanted: &str| field == "*" || unescaped(field) == wanted;
+            let all = (fits(host, &target.host) || (socket_of_localhost && host == "localhost"))
+                && fits(field(&mut rest)?, &port)
+                && fits(field(&mut rest)?, &target.database)
+                && fits(field(&mut rest)?, &target.user);
             all.then(|| unescaped(rest))
         })
 }
 
-/// Takes a field and the colon that ends it from the front of a line.
-fn field(rest: &mut &str) -> Option<String> {
+/// Takes a field, as it is written, and the colon that ends it from the front of a line.
+fn field<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let line = *rest;
     let mut escaped = false;
     let end = line.find(|character| {
@@ -86,16 +95,16 @@ fn field(rest: &mut &str) -> Option<String> {
         ends
     })?;
     *rest = &line[end + 1..];
-    Some(unescaped(&line[..end]))
+    Some(&line[..end])
 }
 
-/// A text without the backslashes that protect the next character.
+/// A text without the backslashes that protect the next character; one at the end stays.
 fn unescaped(text: &str) -> String {
     let mut characters = text.chars();
     let mut plain = String::new();
     while let Some(character) = characters.next() {
         match character {
-            '\\' => plain.extend(characters.next()),
+            '\\' => plain.push(characters.next().unwrap_or('\\')),
             other => plain.push(other),
         }
     }
@@ -115,6 +124,8 @@ mod tests {
             database: "ib".to_owned(),
             password: None,
             application_name: "test".to_owned(),
+            tls: None,
+            timeout: None,
         }
     }
 

@@ -36,7 +36,13 @@ pub(super) fn place(target: &Target) -> String {
         let file = format!(".s.PGSQL.{}", target.port);
         Path::new(&target.host).join(file).display().to_string()
     } else {
-        format!("{}:{}", target.host, target.port)
+        // An IPv6 address has colons of its own.
+        let (open, close) = if target.host.contains(':') {
+            ("[", "]")
+        } else {
+            ("", "")
+        };
+        format!("{open}{}{close}:{}", target.host, target.port)
     }
 }
 
@@ -65,6 +71,14 @@ pub(super) fn wait(
 pub(super) fn too_slow(target: &Target) -> SessionError {
     let place = place(target);
     SessionError::Connect(format!("the server at `{place}` did not answer in time"))
+}
+
+/// The error of a server that went away before the session was ready.
+pub(super) fn closed_early(target: &Target) -> SessionError {
+    let place = place(target);
+    SessionError::Lost(format!(
+        "the server at `{place}` closed the connection before it was ready"
+    ))
 }
 
 fn open_unix(target: &Target, deadline: Instant) -> Result<OwnedFd, SessionError> {

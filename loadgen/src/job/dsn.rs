@@ -1,0 +1,323 @@
+//! A server's place as one text: libpq's URIs and its lists of `key=value`.
+//!
+//! (PostgreSQL documentation, "Connection Strings".) What libpq would choose by itself or may do
+//! either way is refused with the remedy: a benchmark has to be of what was written. No message
+//! quotes a value that may be a password.
+
+use super::server::{Place, Tls, TlsMode};
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// PostgreSQL's port.
+const PORT: u16 = 5432;
+/// The keys that are understood, with their places in a list of values.
+const KEYS: [&str; 8] = [
+    "user",
+    "host",
+    "port",
+    "dbname",
+    "sslmode",
+    "sslrootcert",
+    "application_name",
+    "connect_timeout",
+];
+
+/// A DSN as it was written, and what it says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Dsn {
+    text: String,
+    /// What it says.
+    pub place: Place,
+}
+
+impl TryFrom<String> for Dsn {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let place = parse(&text)?;
+        Ok(Self { text, place })
+    }
+}
+
+impl From<Dsn> for String {
+    fn from(dsn: Dsn) -> Self {
+        dsn.text
+    }
+}
+
+fn parse(text: &str) -> Result<Place, String> {
+    let uri = ["postgresql://", "postgres://"]
+        .iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    match uri {
+        Some(rest) => of_uri(rest)?,
+        None if text.contains("://") => {
+            return Err("begins with no scheme that is known; say postgresql://".to_owned());
+        }
+        None => of_list(text)?,
+    }
+    .place()
+}
+
+/// The values of [`KEYS`], where they are given.
+#[derive(Default)]
+struct Given([Option<String>; KEYS.len()]);
+
+impl Given {
+    fn set(&mut self, key: &str, value: String) -> Result<(), String> {
+        if matches!(key, "password" | "passfile" | "sslpassword") {
+            return Err(format!(
+                "`{key}` does not belong into it; name the place of the password by \
+                 `server.password`"
+            ));
+        }
+        let known = KEYS.iter().position(|&known| known == key);
+        let Some(index) = known else {
+            return Err(format!(
+                "`{key}` is not understood; there are {}",
+                KEYS.join(", ")
+            ));
+        };
+        if value.contains('\0') {
+            return Err(format!("`{key}` has a NUL; leave it out"));
+        }
+        if self.0[index].replace(value).is_some() {
+            return Err(format!("`{key}` stands twice; give it once"));
+        }
+        Ok(())
+    }
+
+    /// A value that is there and not empty.
+    fn get(&self, key: &str) -> Option<&str> {
+        let index = KEYS.iter().position(|&known| known == key)?;
+        self.0[index].as_deref().filter(|value| !value.is_empty())
+    }
+
+    fn need(&self, key: &str, example: &str) -> Result<String, String> {
+        let value = self.get(key).map(str::to_owned);
+        value.ok_or_else(|| format!("names no {key}; write {example}"))
+    }
+
+    fn place(&self) -> Result<Place, String> {
+        let place = Place {
+            hosts: self.hosts()?,
+            user: self.need("user", "postgresql://USER@host/database")?,
+            database: self.need("dbname", "postgresql://user@host/DATABASE")?,
+            tls: self.tls()?,
+            application_name: self.get("application_name").map(str::to_owned),
+            connect_timeout: self.connect_timeout()?,
+        };
+        if place.tls.is_some() && place.has_socket() {
+            return Err(
+                "a unix socket has no TLS; leave `sslmode` out or give a host name".to_owned(),
+            );
+        }
+        Ok(place)
+    }
+
+    /// Hosts with the port of each, or the one port of all.
+    fn hosts(&self) -> Result<Vec<(String, u16)>, String> {
+        let hosts = self.need("host", "postgresql://user@HOST/database")?;
+        let ports: Result<Vec<u16>, String> = self
+            .get("port")
+            .unwrap_or("")
+            .split(',')
+            .map(port)
+            .collect();
+        let ports = ports?;
+        let hosts: Vec<&str> = hosts.split(',').collect();
+        if hosts.contains(&"") {
+            return Err("one of its hosts is empty; name it or remove its comma".to_owned());
+        }
+        if ports.len() != 1 && ports.len() != hosts.len() {
+            return Err(format!(
+                "has {} hosts and {} ports; give one port for all or one each",
+                hosts.len(),
+                ports.len()
+            ));
+        }
+        let ports = ports.iter().cycle();
+        Ok(hosts
+            .into_iter()
+            .map(str::to_owned)
+            .zip(ports.copied())
+            .collect())
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, String> {
+        let mode = match self.get("sslmode") {
+            None | Some("disable") => None,
+            Some("require") => Some(TlsMode::Require),
+            Some("verify-ca") => Some(TlsMode::VerifyCa),
+            Some("verify-full") => Some(TlsMode::VerifyFull),
+            Some(open @ ("prefer" | "allow")) => {
+                return Err(format!(
+                    "`sslmode={open}` may encrypt or not, which are two benchmarks; say disable or \
+                     require"
+                ));
+            }
+            Some(_) => {
+                return Err(
+                    "`sslmode` is unknown; say disable, require, verify-ca or verify-full"
+                        .to_owned(),
+                );
+            }
+        };
+        let root_certificate = self.get("sslrootcert");
+        let Some(mode) = mode else {
+            return match root_certificate {
+                None => Ok(None),
+                Some(_) => Err(
+                    "`sslrootcert` is of no use without `sslmode`; say verify-ca or verify-full"
+                        .to_owned(),
+                ),
+            };
+        };
+        let tls = Tls {
+            mode,
+            // "system" is libpq's word for the system's store.
+            root_certificate: root_certificate
+                .filter(|&path| path != "system")
+                .map(PathBuf::from),
+        };
+        tls.problem()
+            .map_or(Ok(Some(tls)), |problem| Err(problem.to_owned()))
+    }
+
+    fn connect_timeout(&self) -> Result<Option<Duration>, String> {
+        let Some(text) = self.get("connect_timeout") else {
+            return Ok(None);
+        };
+        match text.parse::<u32>() {
+            Ok(seconds @ 1..) => Ok(Some(Duration::from_secs(seconds.into()))),
+            _ => Err("`connect_timeout` must be whole seconds, 1 or more".to_owned()),
+        }
+    }
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    match text.parse::<u16>() {
+        _ if text.is_empty() => Ok(PORT),
+        Ok(port @ 1..) => Ok(port),
+        _ => Err("its port is no number from 1 to 65535; correct it".to_owned()),
+    }
+}
+
+/// What follows the scheme: `[user@][host][:port][,…][/database][?key=value&…]`.
+fn of_uri(rest: &str) -> Result<Given, String> {
+    let mut given = Given::default();
+    let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let (user, hosts) = authority.split_once('@').unwrap_or(("", authority));
+    if user.contains(':') {
+        return Err(
+            "holds a password; remove it and name its place by `server.password`".to_owned(),
+        );
+    }
+    let mut places = Vec::new();
+    for host in hosts.split(',') {
+        places.push(host_and_port(host)?);
+    }
+    let list = |part: fn(&(String, String)) -> &str| {
+        let all: Vec<&str> = places.iter().map(part).collect();
+        let any = all.iter().any(|part| !part.is_empty());
+        any.then(|| all.join(","))
+    };
+    let parts = [
+        (
+            "user",
+            Some(decoded("user", user)?).filter(|user| !user.is_empty()),
+        ),
+        ("host", list(|(host, _)| host)),
+        ("port", list(|(_, port)| port)),
+        (
+            "dbname",
+            Some(decoded("dbname", database)?).filter(|name| !name.is_empty()),
+        ),
+    ];
+    for (key, value) in parts {
+        if let Some(value) = value {
+            given.set(key, value)?;
+        }
+    }
+    for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
+        let (key, value) = parameter
+            .split_once('=')
+            .ok_or("has a parameter without `=`; write ?key=value&key=value")?;
+        let key = decoded("a key", key)?;
+        given.set(&key, decoded(&key, value)?)?;
+    }
+    Ok(given)
+}
+
+/// Cuts `host:port`, where an IPv6 address stands in brackets and either may be missing.
+fn host_and_port(text: &str) -> Result<(String, String), String> {
+    let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+        let (host, rest) = rest
+            .split_once(']')
+            .ok_or("an IPv6 address does not end; close its bracket")?;
+        match rest.strip_prefix(':') {
+            Some(port) => (host, port),
+            None if rest.is_empty() => (host, ""),
+            None => return Err("something stands behind an IPv6 address; write [::1]:5432".into()),
+        }
+    } else {
+        let (host, port) = text.split_once(':').unwrap_or((text, ""));
+        if port.contains(':') {
+            return Err("has too many colons; write an IPv6 address in brackets".to_owned());
+        }
+        (host, port)
+    };
+    Ok((decoded("host", host)?, port.to_owned()))
+}
+
+fn decoded(what: &str, text: &str) -> Result<String, String> {
+    let wrong = || format!("{what} is not percent-encoded as it should be; write % as %25");
+    let whole = text.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    let decoded = percent_decode_str(text).decode_utf8();
+    match decoded {
+        Ok(decoded) if whole => Ok(decoded.into_owned()),
+        _ => Err(wrong()),
+    }
+}
+
+/// libpq's list: `key = value key='a value'`, with `\` before a quote or itself.
+fn of_list(text: &str) -> Result<Given, String> {
+    let mut given = Given::default();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (key, after) = rest
+            .split_once('=')
+            .ok_or("is no URI and no list of key=value; write postgresql://user@host/database")?;
+        let value;
+        (value, rest) = list_value(after.trim_start())?;
+        given.set(key.trim_end(), value)?;
+        rest = rest.trim_start();
+    }
+    Ok(given)
+}
+
+/// Takes one value of a list; the rest follows it.
+fn list_value(text: &str) -> Result<(String, &str), String> {
+    let quoted = text.starts_with('\'');
+    let mut value = String::new();
+    let mut characters = text.char_indices().skip(usize::from(quoted));
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '\\' => value.extend(characters.next().map(|(_, escaped)| escaped)),
+            '\'' if quoted => return Ok((value, &text[at + 1..])),
+            space if !quoted && space.is_ascii_whitespace() => return Ok((value, &text[at..])),
+            other => value.push(other),
+        }
+    }
+    if quoted {
+        return Err("a quoted value does not end; close its quote".to_owned());
+    }
+    Ok((value, ""))
+}

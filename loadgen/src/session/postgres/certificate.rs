@@ -1,0 +1,66 @@
+//! What binds a password's proof to the certificate that the server showed.
+
+use sha2::{Digest, Sha256, Sha384, Sha512};
+
+/// The binding `tls-server-end-point` of a certificate in DER: its hash by the hash function of
+/// its signature, SHA-256 in place of MD5 and SHA-1 (RFC 5929, section 4.1). `None` where the
+/// signature has none of its own, for which the RFC says nothing: Ed25519, RSA-PSS.
+pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+    Some(match hash_of(signature_algorithm(certificate)?)? {
+        Hash::Sha256 => Sha256::digest(certificate).to_vec(),
+        Hash::Sha384 => Sha384::digest(certificate).to_vec(),
+        Hash::Sha512 => Sha512::digest(certificate).to_vec(),
+    })
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Hash {
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+/// PKCS #1 (1.2.840.113549.1.1) and ECDSA (1.2.840.10045.4), as RFC 3279 and RFC 5758 number them.
+fn hash_of(algorithm: &[u8]) -> Option<Hash> {
+    const PKCS1: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
+    const ECDSA: [u8; 6] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
+    let rsa = algorithm.strip_prefix(&PKCS1);
+    let ecdsa = algorithm.strip_prefix(&ECDSA);
+    match (rsa, ecdsa) {
+        (Some([4 | 5 | 11]), _) | (_, Some([1] | [3, 2])) => Some(Hash::Sha256),
+        (Some([12]), _) | (_, Some([3, 3])) => Some(Hash::Sha384),
+        (Some([13]), _) | (_, Some([3, 4])) => Some(Hash::Sha512),
+        _ => None,
+    }
+}
+
+/// The object identifier of a certificate's signature: `SEQUENCE { SEQUENCE what is signed,
+/// SEQUENCE { OBJECT IDENTIFIER, … }, … }` (RFC 5280, section 4.1).
+fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
+    const SEQUENCE: u8 = 0x30;
+    const OBJECT_IDENTIFIER: u8 = 6;
+    let (whole, _) = element(certificate, SEQUENCE)?;
+    let (_, after) = element(whole, SEQUENCE)?;
+    let (algorithm, _) = element(after, SEQUENCE)?;
+    Some(element(algorithm, OBJECT_IDENTIFIER)?.0)
+}
+
+/// The content of the DER element at the front, which has that tag, and what follows it.
+fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (&[found, length], rest) = bytes.split_first_chunk()?;
+    if found != tag {
+        return None;
+    }
+    let (length, rest) = match length {
+        0..=0x7f => (usize::from(length), rest),
+        0x81..=0x84 => {
+            let (digits, rest) = rest.split_at_checked(usize::from(length & 0x7f))?;
+            let length = digits
+                .iter()
+                .fold(0, |length, &digit| length << 8 | usize::from(digit));
+            (length, rest)
+        }
+        _ => return None,
+    };
+    rest.split_at_checked(length)
+}

@@ -1,0 +1,78 @@
+//! Where to connect, and as whom.
+
+use super::error::SessionError;
+use super::tls::Tls;
+use super::{password, socket};
+use crate::job::Server;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What `pg_stat_activity` shows where the job says nothing else.
+const APPLICATION_NAME: &str = "dyno-loadgen";
+
+/// One host of a server, and who asks.
+#[derive(Clone)]
+pub struct Target {
+    /// A host's name or address; one that begins with `/` is the folder of a Unix socket.
+    pub host: String,
+    /// The port; for a Unix socket, the number in its file's name.
+    pub port: u16,
+    /// The account in the server.
+    pub user: String,
+    /// The database.
+    pub database: String,
+    /// The password, where the server asks for one.
+    pub password: Option<String>,
+    /// What `pg_stat_activity` shows.
+    pub application_name: String,
+    /// How the connection is encrypted; none: it is not.
+    pub tls: Option<Tls>,
+    /// The most time that this host may take, where the job limits it.
+    pub timeout: Option<Duration>,
+}
+
+impl Target {
+    /// The hosts of a job's server in the order in which they are tried, with their passwords and
+    /// the certificates that are trusted.
+    ///
+    /// # Errors
+    /// The password or the certificates that are not where the job says.
+    pub fn all(server: &Server) -> Result<Arc<[Self]>, SessionError> {
+        let place = server
+            .place()
+            .map_err(|error| SessionError::Connect(error.to_string()))?;
+        let tls = place.tls.as_ref().map(Tls::load).transpose()?;
+        let application_name = place
+            .application_name
+            .unwrap_or_else(|| APPLICATION_NAME.to_owned());
+        let targets = place.hosts.into_iter().map(|(host, port)| {
+            let mut target = Self {
+                host,
+                port,
+                user: place.user.clone(),
+                database: place.database.clone(),
+                password: None,
+                application_name: application_name.clone(),
+                tls: tls.clone(),
+                timeout: place.connect_timeout,
+            };
+            target.password = password::resolve(server.password.as_ref(), &target)?;
+            Ok(target)
+        });
+        targets.collect()
+    }
+}
+
+/// Without the password, which never reaches a log.
+impl fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}@{}/{}",
+            self.user,
+            socket::place(self),
+            self.database
+        )
+    }
+}

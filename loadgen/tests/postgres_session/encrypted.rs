@@ -1,0 +1,287 @@
+//! Sessions in TLS: what lets in, what does not and why, and that nothing gets stuck in between.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::Duration;
+
+use dyno_loadgen::job::TlsMode;
+use dyno_loadgen::session::postgres::{
+    PostgresSession, ReadBuffer, Reply, SessionError, Target, encode,
+};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::server::{self, Server};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// As long as a worker's receive on a single connection waits.
+const RECEIVE_TIMEOUT: Duration = Duration::from_millis(20);
+
+fn connect(target: &Target) -> PostgresSession {
+    PostgresSession::connect(target, TIMEOUT).expect("let in")
+}
+
+/// The text of a connection that must not come about for reasons of TLS.
+fn refused(target: &Target) -> String {
+    match PostgresSession::connect(target, TIMEOUT) {
+        Ok(_) => panic!("{target:?} was let in"),
+        Err(SessionError::Tls(text)) => {
+            assert!(!text.contains('\n'), "one line: {text}");
+            text
+        }
+        Err(other) => panic!("another error: {other:?}"),
+    }
+}
+
+fn in_tls(server: &Server) -> PostgresSession {
+    connect(&server.tls("localhost", TlsMode::VerifyFull, Some("root.crt")))
+}
+
+/// Sends what is in the output and receives until the answer is complete, as a worker does.
+fn exchange(session: &mut PostgresSession, buffer: &mut ReadBuffer, reply: &mut Reply) {
+    reply.clear();
+    while !session.flush().expect("sent") {
+        poll(&mut [PollFd::new(session, PollFlags::OUT)], None).expect("poll");
+    }
+    while !session.receive(buffer, reply).expect("received") {
+        let readable = PollFd::new(session, PollFlags::IN);
+        let time_limit = rustix::event::Timespec {
+            tv_sec: 10,
+            tv_nsec: 0,
+        };
+        let ready = poll(&mut [readable], Some(&time_limit)).expect("poll");
+        assert_eq!(ready, 1, "waits for what has been received already");
+    }
+}
+
+fn encode_simple(session: &mut PostgresSession, sql: &str) {
+    let output = session.output();
+    output.clear();
+    let mark = encode::simple_begin(output);
+    output.extend_from_slice(sql.as_bytes());
+    encode::simple_end(output, mark);
+}
+
+#[test]
+fn each_mode_lets_in_where_what_it_checks_is_right() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    for (host, mode, root) in [
+        ("127.0.0.1", TlsMode::Require, None),
+        ("127.0.0.1", TlsMode::VerifyCa, Some("root.crt")),
+        ("localhost", TlsMode::VerifyFull, Some("root.crt")),
+    ] {
+        let mut session = connect(&server.tls(host, mode, root));
+        let sql = "SELECT ssl, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let seen = session.query(sql).expect("an answer").rows;
+        assert_eq!(seen[0][0].as_deref(), Some("t"), "{mode:?}");
+        assert_eq!(seen[0][1].as_deref(), Some("TLSv1.3"), "{mode:?}");
+        session.close();
+    }
+    let mut plain = connect(&server.tcp("dyno", None));
+    let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    let seen = plain.query(sql).expect("an answer").rows;
+    assert_eq!(seen[0][0].as_deref(), Some("f"));
+}
+
+#[test]
+fn a_certificate_for_another_host_is_refused_with_the_names_that_it_has() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    let text = refused(&server.tls("127.0.0.1", TlsMode::VerifyFull, Some("root.crt")));
+    assert!(
+        text.contains("`127.0.0.1`") && text.contains("localhost") && text.contains("verify-ca"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_certificate_that_nobody_trusted_has_signed_is_refused() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    for mode in [TlsMode::VerifyCa, TlsMode::VerifyFull] {
+        for root in [Some("other.crt"), Some("server.crt")] {
+            let text = refused(&server.tls("localhost", mode, root));
+            assert!(
+                text.contains("nobody whom we trust") && text.contains("root certificate"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_told_as_such() {
+    let Some(server) = server::shared() else {
+        return;
+    };
+    let text = refused(&server.tls("127.0.0.1", TlsMode::Require, None));
+    assert!(
+        text.contains("has no TLS") && text.contains("ssl = on"),
+        "{text}"
+    );
+}
+
+#[test]
+fn passwords_are_proved_within_tls() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    let mut session = server.session();
+    for (user, stored) in [("by_scram", "scram-sha-256"), ("by_md5", "md5")] {
+        let sql = format!(
+            "SET password_encryption = '{stored}'; DROP ROLE IF EXISTS {user}; \
+             CREATE ROLE {user} LOGIN PASSWORD 'pä:ss'"
+        );
+        session.query(&sql).expect("a role");
+        let target = |password: &str| Target {
+            user: user.to_owned(),
+            password: Some(password.to_owned()),
+            ..server.tls("localhost", TlsMode::VerifyFull, Some("root.crt"))
+        };
+        let mut session = connect(&target("pä:ss"));
+        let who = session.query("SELECT current_user").expect("an answer");
+        assert_eq!(who.rows[0][0].as_deref(), Some(user));
+        let Err(SessionError::Auth(text)) = PostgresSession::connect(&target("no"), TIMEOUT) else {
+            panic!("let in, or another error")
+        };
+        assert!(text.contains("28P01"), "{text}");
+    }
+}
+
+#[test]
+fn a_thousand_operations_of_all_sizes_neither_stick_nor_mix() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    for blocking in [false, true] {
+        let mut session = in_tls(&server);
+        let sql = "SELECT repeat('x', $1 / 10) FROM generate_series(1, 10)";
+        session.prepare("some", sql).expect("prepared");
+        if blocking {
+            use rustix::net::sockopt::{Timeout, set_socket_timeout};
+            set_socket_timeout(&session, Timeout::Recv, Some(RECEIVE_TIMEOUT)).expect("set");
+        } else {
+            session.set_nonblocking().expect("set");
+        }
+        let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
+        for number in 0..1000_i32 {
+            // Up to 160 KB, with answers that end just before, at and behind the ends of records
+            // and of the buffer.
+            let bytes = 160 * number;
+            let output = session.output();
+            output.clear();
+            let mark = encode::bind_begin(output, b"some", &[true]);
+            encode::parameter(output, |out| out.extend_from_slice(&bytes.to_be_bytes()));
+            encode::bind_end(output, mark);
+            encode::execute_sync(output);
+            exchange(&mut session, &mut buffer, &mut reply);
+            assert_eq!((reply.rows, &reply.error), (10, &None), "{number}");
+        }
+    }
+}
+
+#[test]
+fn requests_and_rows_of_megabytes_pass_a_stream_that_is_full() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    let mut session = in_tls(&server);
+    session.set_nonblocking().expect("set");
+    session.capture(true);
+    let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
+    let text = "0123456789".repeat(800_000);
+    encode_simple(&mut session, &format!("SELECT '{text}', md5('{text}')"));
+    exchange(&mut session, &mut buffer, &mut reply);
+    let kept = session.take_captured();
+    assert_eq!((reply.rows, reply.error.take()), (1, None));
+    assert_eq!(kept.rows[0][0].as_deref(), Some(&*text));
+    encode_simple(&mut session, &format!("SELECT md5('{text}')"));
+    exchange(&mut session, &mut buffer, &mut reply);
+    assert_eq!(session.take_captured().rows[0][0], kept.rows[0][1]);
+}
+
+#[test]
+fn a_wait_longer_than_a_receive_waits_is_no_end() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    use rustix::net::sockopt::{Timeout, set_socket_timeout};
+    let mut session = in_tls(&server);
+    set_socket_timeout(&session, Timeout::Recv, Some(RECEIVE_TIMEOUT)).expect("set");
+    let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
+    encode_simple(&mut session, "SELECT pg_sleep(0.2)");
+    assert!(session.flush().expect("sent"));
+    let mut empty = 0;
+    while !session.receive(&mut buffer, &mut reply).expect("received") {
+        empty += 1;
+    }
+    assert_eq!(reply.rows, 1);
+    assert!(empty >= 2, "{empty} receives came back without an answer");
+}
+
+#[test]
+fn a_backend_that_is_killed_is_lost_with_the_servers_reason() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    for blocking in [true, false] {
+        let mut session = in_tls(&server);
+        let pid = session.server_pid();
+        if !blocking {
+            session.set_nonblocking().expect("set");
+        }
+        encode_simple(&mut session, "SELECT pg_sleep(60)");
+        assert!(session.flush().expect("sent"));
+        let kill = format!("SELECT pg_terminate_backend({pid})");
+        server.session().query(&kill).expect("killed it");
+        let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
+        let error = loop {
+            poll(&mut [PollFd::new(&session, PollFlags::IN)], None).expect("poll");
+            match session.receive(&mut buffer, &mut reply) {
+                Ok(complete) => assert!(!complete),
+                Err(error) => break error,
+            }
+        };
+        let SessionError::Lost(text) = error else {
+            panic!("another error: {error:?}")
+        };
+        assert!(text.contains("57P01"), "{text}");
+    }
+}
+
+#[test]
+fn what_breaks_off_in_the_middle_of_tls_is_one_clear_line() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    for (answer, words) in [
+        (&b"S"[..], "closed the connection"),
+        (b"", "closed the connection"),
+        (b"SHTTP/1.1 400 Bad Request\r\n\r\n", "TLS"),
+        (b"E", "SSLRequest"),
+        (b"N", "has no TLS"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut request = [0; 8];
+            stream.read_exact(&mut request).expect("a request");
+            stream.write_all(answer).expect("answered");
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
+            request
+        });
+        let target = Target {
+            port,
+            ..server.tls("127.0.0.1", TlsMode::Require, None)
+        };
+        let error = PostgresSession::connect(&target, TIMEOUT).expect_err("no TLS");
+        assert!(error.to_string().contains(words), "{error}");
+        let request = thread.join().expect("ended");
+        assert_eq!(request, [0, 0, 0, 8, 4, 210, 22, 47]);
+    }
+}

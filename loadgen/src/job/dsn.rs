@@ -321,3 +321,182 @@ fn list_value(text: &str) -> Result<(String, &str), String> {
     }
     Ok((value, ""))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Hosts, user, database of a DSN that is understood.
+    fn read(text: &str) -> (Vec<(String, u16)>, String, String) {
+        let place = parse(text).unwrap_or_else(|problem| panic!("{text}: {problem}"));
+        (place.hosts, place.user, place.database)
+    }
+
+    fn hosts(list: &[(&str, u16)]) -> Vec<(String, u16)> {
+        list.iter()
+            .map(|&(host, port)| (host.to_owned(), port))
+            .collect()
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        for (text, expected) in [
+            ("postgresql://me@db/ib", &[("db", 5432)][..]),
+            ("postgres://me@db:5433/ib?", &[("db", 5433)]),
+            ("postgresql://me@[::1]/ib", &[("::1", 5432)]),
+            (
+                "postgresql://me@[2001:db8::7]:6000/ib",
+                &[("2001:db8::7", 6000)],
+            ),
+            ("postgresql://me@%2Frun%2Fx/ib", &[("/run/x", 5432)]),
+            ("postgresql:///ib?host=/run/x&user=me", &[("/run/x", 5432)]),
+            ("postgresql://me@:6000/ib?host=/run/x", &[("/run/x", 6000)]),
+            (
+                "postgresql://me@a:1,b:2,[::1]/ib",
+                &[("a", 1), ("b", 2), ("::1", 5432)],
+            ),
+            (
+                "postgresql://me@a,b/ib?port=6000",
+                &[("a", 6000), ("b", 6000)],
+            ),
+            ("postgresql://m%65@d%62/%69b", &[("db", 5432)]),
+            ("host=db user=me dbname=ib", &[("db", 5432)]),
+            (
+                "  host = '/run/x'\tport=6000 user=m\\e dbname='ib' ",
+                &[("/run/x", 6000)],
+            ),
+            ("host=a,b port=1,2 user=me dbname=ib", &[("a", 1), ("b", 2)]),
+        ] {
+            let me = ("me".to_owned(), "ib".to_owned());
+            assert_eq!(read(text), (hosts(expected), me.0, me.1), "{text}");
+        }
+        let (_, user, database) = read(r"host=db user='it\'s \\ me' dbname=a\ b");
+        assert_eq!((&*user, &*database), (r"it's \ me", "a b"));
+    }
+
+    #[test]
+    fn further_keys_are_taken() {
+        let text = "postgresql://me@db/ib?application_name=my%20run&connect_timeout=7\
+                    &sslmode=verify-full&sslrootcert=%2Fetc%2Froot.crt";
+        let place = parse(text).expect("understood");
+        assert_eq!(place.application_name.as_deref(), Some("my run"));
+        assert_eq!(place.connect_timeout, Some(Duration::from_secs(7)));
+        let tls = place.tls.expect("asked for");
+        assert_eq!(tls.mode, TlsMode::VerifyFull);
+        assert_eq!(tls.root_certificate, Some(PathBuf::from("/etc/root.crt")));
+        for (parameters, mode) in [
+            ("", None),
+            ("sslmode=disable", None),
+            ("sslmode=require", Some(TlsMode::Require)),
+            (
+                "sslmode=verify-ca&sslrootcert=system",
+                Some(TlsMode::VerifyCa),
+            ),
+        ] {
+            let place = parse(&format!("postgresql://me@db/ib?{parameters}")).expect(parameters);
+            assert_eq!(
+                place.tls,
+                mode.map(|mode| Tls {
+                    mode,
+                    root_certificate: None
+                })
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_missing_unclear_or_unknown_is_refused_with_the_remedy() {
+        for (text, words) in [
+            ("", "names no host"),
+            ("db", "write postgresql://"),
+            ("mysql://me@db/ib", "say postgresql://"),
+            ("postgresql://", "names no host"),
+            ("postgresql://me@/ib", "names no host"),
+            ("postgresql://db/ib", "names no user"),
+            ("postgresql://me@db", "names no dbname"),
+            ("postgresql://me@a,,b/ib", "hosts is empty"),
+            ("postgresql://me@a,b,c/ib?port=1,2", "3 hosts and 2 ports"),
+            ("postgresql://me@db:0/ib", "1 to 65535"),
+            ("postgresql://me@db:65536/ib", "1 to 65535"),
+            ("postgresql://me@::1/ib", "in brackets"),
+            ("postgresql://me@[::1/ib", "close its bracket"),
+            ("postgresql://me@[::1]x/ib", "behind an IPv6"),
+            ("postgresql://me@db/ib?user=you", "`user` stands twice"),
+            ("postgresql://me@db/ib?host", "without `=`"),
+            ("postgresql://me@db/i%b", "write % as %25"),
+            ("postgresql://me@db/i%ff", "write % as %25"),
+            ("postgresql://me@db/i%00", "`dbname` has a NUL"),
+            (
+                "postgresql://me@db/ib?sslmode=prefer",
+                "say disable or require",
+            ),
+            (
+                "postgresql://me@db/ib?sslmode=allow",
+                "say disable or require",
+            ),
+            ("postgresql://me@db/ib?sslmode=on", "verify-full"),
+            (
+                "postgresql://me@db/ib?sslrootcert=/x",
+                "of no use without `sslmode`",
+            ),
+            (
+                "postgresql://me@db/ib?sslmode=require&sslrootcert=/x",
+                "looks at no certificate",
+            ),
+            (
+                "postgresql://me@%2Frun/ib?sslmode=require",
+                "a unix socket has no TLS",
+            ),
+            (
+                "postgresql://me@a,%2Frun/ib?sslmode=require",
+                "a unix socket has no TLS",
+            ),
+            ("postgresql://me@db/ib?connect_timeout=0", "1 or more"),
+            (
+                "postgresql://me@db/ib?hostaddr=::1",
+                "`hostaddr` is not understood",
+            ),
+            ("host=db user=me dbname='ib", "close its quote"),
+            ("host=db user", "write postgresql://"),
+        ] {
+            let problem = parse(text).expect_err(text);
+            assert!(problem.contains(words), "{text}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_refused_and_not_repeated() {
+        for text in [
+            "postgresql://me:hush@db/ib",
+            "postgresql://me:@db/ib",
+            "postgresql://me@db/ib?password=hush",
+            "host=db user=me dbname=ib password=hush",
+            "host=db user=me password='hush",
+            "postgresql://me:hu%sh@db/ib",
+            "postgresql://me:hush@[db/ib",
+        ] {
+            let problem = parse(text).expect_err(text);
+            assert!(!problem.contains("hu"), "{problem}");
+        }
+        let problem = parse("postgresql://me:hush@db/ib").expect_err("a password");
+        assert!(problem.contains("`server.password`"), "{problem}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_place_or_one_line(text in "(postgres(ql)?://)?[ a-c@:/?&=%,'\\\\\\[\\]0-9é]{0,30}") {
+            if let Err(problem) = parse(&text) {
+                prop_assert!(!problem.contains('\n') && !problem.is_empty());
+            }
+        }
+
+        #[test]
+        fn quoted_values_read_back(user in "[^\0]{1,20}", database in "[^\0]{1,20}") {
+            let quoted = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
+            let text = format!("host=db user='{}' dbname = '{}'", quoted(&user), quoted(&database));
+            let place = parse(&text).expect("understood");
+            prop_assert_eq!((place.user, place.database), (user, database));
+        }
+    }
+}

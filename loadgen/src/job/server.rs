@@ -2,6 +2,7 @@
 
 use super::dsn::Dsn;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,12 +35,30 @@ pub struct Server {
 
 /// Where a password is to be found; a job never holds one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", try_from = "Json")]
 pub enum Password {
     /// The name of an environment variable.
     Env(String),
     /// A file in libpq's format.
     Passfile(PathBuf),
+}
+
+/// By hand, because serde would quote what stands there instead: that may be a password.
+impl TryFrom<Json> for Password {
+    type Error = &'static str;
+
+    fn try_from(json: Json) -> Result<Self, Self::Error> {
+        let mut keys = json.as_object().into_iter().flatten();
+        match (keys.next(), keys.next()) {
+            (Some((key, Json::String(name))), None) if key == "env" => Ok(Self::Env(name.clone())),
+            (Some((key, Json::String(path))), None) if key == "passfile" => {
+                Ok(Self::Passfile(path.into()))
+            }
+            _ => Err(
+                r#"a job holds no password; name its place by {"env": NAME} or {"passfile": PATH}"#,
+            ),
+        }
+    }
 }
 
 /// How a connection is encrypted.

@@ -5,6 +5,7 @@
     reason = "a test that unwraps fails where it stands"
 )]
 
+mod connections;
 mod endings;
 mod generator;
 mod sending;

@@ -48,6 +48,10 @@ pub(crate) fn shared() -> Option<Arc<Server>> {
 
 /// The shared server with TLS: its certificate is for `localhost`, it listens on 127.0.0.1.
 pub(crate) fn encrypted() -> Option<Arc<Server>> {
+    if Command::new("openssl").arg("version").output().is_err() {
+        eprintln!("skipped: there is no `openssl` to make certificates");
+        return None;
+    }
     share(&ENCRYPTED, "ssl=on")
 }
 

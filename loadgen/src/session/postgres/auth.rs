@@ -214,8 +214,56 @@ mod tests {
     }
 
     #[test]
+    fn an_md5_password_is_hashed_with_the_users_name_and_the_salt() {
+        let (mut handshake, mut out) = (Handshake::new("dyno", Some("secret")), Vec::new());
+        handshake
+            .take(b'R', &request(5, b"\x01\x02\x03\x04"), &mut out)
+            .expect("asked");
+        // md5(md5("secretdyno") as hexadecimal digits, then the salt), by md5sum.
+        let hash = b"p\0\0\0\x28md58e4f591de37d57f87ab393f723b2247c\0";
+        assert_eq!(out, hash);
+    }
+
+    /// What is sent where the server offers these mechanisms.
+    fn offered(binding: Option<&[u8]>, mechanisms: &[u8]) -> Vec<u8> {
+        let (mut handshake, mut out) = (Handshake::new("dyno", Some("secret")), Vec::new());
+        handshake.binding = binding.map(<[u8]>::to_vec);
+        handshake
+            .take(b'R', &request(10, mechanisms), &mut out)
+            .expect("offered");
+        out
+    }
+
+    #[test]
+    fn a_proof_is_bound_to_the_certificate_where_both_sides_can() {
+        let (both, plain) = (
+            &b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0"[..],
+            &b"SCRAM-SHA-256\0\0"[..],
+        );
+        for (binding, mechanisms, mechanism, header) in [
+            (
+                Some(&b"hash"[..]),
+                both,
+                &b"SCRAM-SHA-256-PLUS\0"[..],
+                &b"p=tls-server-end-point,,n="[..],
+            ),
+            (Some(b"hash"), plain, b"SCRAM-SHA-256\0", b"y,,n="),
+            (None, both, b"SCRAM-SHA-256\0", b"n,,n="),
+            (None, plain, b"SCRAM-SHA-256\0", b"n,,n="),
+        ] {
+            let sent = offered(binding, mechanisms);
+            let rest = sent[5..].strip_prefix(mechanism).expect("the mechanism");
+            assert!(rest[4..].starts_with(header), "{}", sent.escape_ascii());
+        }
+    }
+
+    #[test]
     fn a_password_that_is_asked_for_and_missing_names_the_key() {
-        for body in [request(3, b""), request(10, b"SCRAM-SHA-256\0\0")] {
+        for body in [
+            request(3, b""),
+            request(5, b"salt"),
+            request(10, b"SCRAM-SHA-256\0\0"),
+        ] {
             let refused = Handshake::new("dyno", None).take(b'R', &body, &mut Vec::new());
             let Err(SessionError::Auth(text)) = refused else {
                 panic!("let in")
@@ -230,7 +278,7 @@ mod tests {
     #[test]
     fn what_is_not_supported_or_not_in_order_is_an_error() {
         for body in [
-            request(5, b"salt"),
+            request(5, b"sal"),
             request(7, b""),
             request(10, b"SCRAM-SHA-256-PLUS\0\0"),
             request(11, b"r=x"),

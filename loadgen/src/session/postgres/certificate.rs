@@ -64,3 +64,80 @@ fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     };
     rest.split_at_checked(length)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SHA256_WITH_RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11];
+    const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+
+    /// A DER element with its length in as many bytes as it needs.
+    fn element_of(tag: u8, content: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(content.len()).expect("short").to_be_bytes();
+        let digits = &length[length.iter().take_while(|&&digit| digit == 0).count()..];
+        let mut bytes = vec![tag];
+        if content.len() >= 0x80 {
+            bytes.push(0x80 | u8::try_from(digits.len()).expect("few"));
+            bytes.extend_from_slice(digits);
+        } else {
+            bytes.push(length[3]);
+        }
+        [&bytes, content].concat()
+    }
+
+    fn certificate(signed_bytes: usize, algorithm: &[u8]) -> Vec<u8> {
+        let algorithm = element_of(0x30, &element_of(6, algorithm));
+        let signed = element_of(0x30, &vec![7; signed_bytes]);
+        let signature = element_of(3, &[0; 64]);
+        element_of(0x30, &[signed, algorithm, signature].concat())
+    }
+
+    #[test]
+    fn the_signature_is_found_behind_lengths_of_any_size() {
+        for signed_bytes in [0, 1, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x1_0000] {
+            let certificate = certificate(signed_bytes, SHA256_WITH_RSA);
+            assert_eq!(signature_algorithm(&certificate), Some(SHA256_WITH_RSA));
+            let hash = Sha256::digest(&certificate).to_vec();
+            assert_eq!(end_point(&certificate), Some(hash));
+        }
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_signature_and_never_a_weak_one() {
+        let rsa = |last: u8| [&SHA256_WITH_RSA[..8], &[last]].concat();
+        let ecdsa = |last: &[u8]| [&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4][..], last].concat();
+        for (algorithm, hash) in [
+            (rsa(4), Some(Hash::Sha256)),
+            (rsa(5), Some(Hash::Sha256)),
+            (rsa(11), Some(Hash::Sha256)),
+            (rsa(12), Some(Hash::Sha384)),
+            (rsa(13), Some(Hash::Sha512)),
+            (rsa(10), None),
+            (ecdsa(&[1]), Some(Hash::Sha256)),
+            (ecdsa(&[3, 2]), Some(Hash::Sha256)),
+            (ecdsa(&[3, 3]), Some(Hash::Sha384)),
+            (ecdsa(&[3, 4]), Some(Hash::Sha512)),
+            (ED25519.to_vec(), None),
+        ] {
+            assert_eq!(hash_of(&algorithm), hash, "{algorithm:x?}");
+        }
+        assert_eq!(end_point(&certificate(9, ED25519)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_certificate_that_is_cut_or_changed_never_panics(
+            cut in any::<prop::sample::Index>(),
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let mut bytes = certificate(200, SHA256_WITH_RSA);
+            let length = bytes.len();
+            prop_assert_eq!(signature_algorithm(&bytes[..cut.index(length)]), None);
+            bytes[place.index(length)] = byte;
+            let _ = end_point(&bytes);
+        }
+    }
+}

@@ -148,11 +148,29 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_named_by_its_folder_or_as_localhost() {
-        for line in ["/run/dyno:5432:ib:dyno:x", "localhost:5432:ib:dyno:x"] {
-            assert_eq!(find(line, &target("/run/dyno")).as_deref(), Some("x"));
+    fn a_protected_star_is_itself_and_a_backslash_at_the_end_too() {
+        let text = "\\*:5432:ib:dyno:one\n*:5432:ib:dyno:two\\\r\n";
+        assert_eq!(find(text, &target("db")).as_deref(), Some("two\\"));
+        assert_eq!(find(text, &target("*")).as_deref(), Some("one"));
+        assert_eq!(
+            find("d\\b:5432:i\\b:dyno:x", &target("db")).as_deref(),
+            Some("x")
+        );
+        assert_eq!(find("d*:5432:ib:dyno:x", &target("db")), None);
+    }
+
+    #[test]
+    fn a_socket_is_named_by_its_folder_and_the_default_one_also_as_localhost() {
+        for (line, folder, password) in [
+            ("/run/dyno:5432:ib:dyno:x", "/run/dyno", Some("x")),
+            ("localhost:5432:ib:dyno:x", "/run/dyno", None),
+            ("localhost:5432:ib:dyno:x", "/tmp", Some("x")),
+            ("localhost:5432:ib:dyno:x", "/var/run/postgresql", Some("x")),
+            ("/tmp:5432:ib:dyno:x", "/tmp", Some("x")),
+            ("localhost:5432:ib:dyno:x", "db", None),
+        ] {
+            assert_eq!(find(line, &target(folder)).as_deref(), password, "{line}");
         }
-        assert_eq!(find("localhost:5432:ib:dyno:x", &target("db")), None);
     }
 
     #[test]
@@ -170,6 +188,10 @@ mod tests {
         fs::write(&path, "db:5432:other:dyno:secret\n").expect("a file");
         let none = resolve().expect_err("no line").to_string();
         fs::remove_file(&path).expect("removed");
+        fs::create_dir(&path).expect("a folder");
+        let folder = resolve().expect_err("a folder").to_string();
+        fs::remove_dir(&path).expect("removed");
+        assert!(folder.contains("no plain file"), "{folder}");
         assert!(
             open.contains("chmod 600") && none.contains("`db:5432:ib:dyno`"),
             "{open} {none}"

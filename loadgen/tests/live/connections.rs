@@ -1,0 +1,115 @@
+//! The same work over each kind of connection that a job can ask for.
+
+use crate::generator::{Ended, job, number, run, selects};
+use crate::server::{self, Server};
+use dyno_loadgen::event::{Event, Status};
+use serde_json::{Value, json};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// The server by its own keys and by a DSN, both in TLS.
+fn in_tls(server: &Server) -> [Value; 2] {
+    let (port, root) = (server.target().port, server.data().join("root.crt"));
+    let root = root.to_str().unwrap();
+    let dsn = format!(
+        "postgresql://dyno@127.0.0.1:1,localhost:{port}/postgres\
+         ?port={port}&sslmode=verify-full&sslrootcert={root}"
+    );
+    [
+        json!({"host": "localhost", "port": port, "user": "dyno", "database": "postgres",
+               "tls": {"mode": "verify-full", "root_certificate": root}}),
+        json!({"dsn": dsn.replace(&format!("?port={port}&"), "?")}),
+    ]
+}
+
+/// The number of connections that the server says are in TLS, seen by one of them.
+fn counted(ended: &Ended) -> Vec<Option<String>> {
+    let rows = ended.events.iter().find_map(|event| match event {
+        Event::Captured { rows, .. } => Some(rows.clone()),
+        _ => None,
+    });
+    rows.unwrap().concat()
+}
+
+#[test]
+fn one_connection_and_many_work_in_tls() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    for place in in_tls(&server) {
+        for clients in [1, 8] {
+            let mut job = selects(&server, clients, 1.0);
+            job["server"] = place.clone();
+            job["statements"][0]["pieces"] = json!([
+                "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                 WHERE ssl AND application_name = 'dyno-loadgen'"
+            ]);
+            job["capture"] = json!(["rows"]);
+            let ended = run(&job);
+            let (status, reason, totals) = ended.done();
+            assert_eq!((status, &reason), (Status::Ok, &None));
+            assert!(totals["select"].count > 50, "{totals:?}");
+            assert_eq!(counted(&ended), [Some(clients.to_string())]);
+        }
+    }
+}
+
+#[test]
+fn a_fill_in_tls_is_the_same_as_one_without() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    let [keys, dsn] = in_tls(&server);
+    let mut digests = Vec::new();
+    for place in [None, Some(keys), Some(dsn)] {
+        let mut job = job(&server, "fill", "unused");
+        server
+            .session()
+            .query("DROP TABLE IF EXISTS sbtest1, sbtest2")
+            .unwrap();
+        for table in ["sbtest1", "sbtest2"] {
+            let sql = format!("CREATE TABLE {table} (id int, k int, c char(120), pad char(60))");
+            server.session().query(&sql).unwrap();
+        }
+        job["server"] = place.unwrap_or_else(|| job["server"].clone());
+        let ended = run(&job);
+        let (status, reason, totals) = ended.done();
+        assert_eq!((status, &reason), (Status::Ok, &None));
+        assert!(totals["fill"].rows > 0);
+        digests.push(number(
+            &server,
+            "SELECT sum(hashtext(t::text)) FROM sbtest1 t",
+        ));
+    }
+    assert_eq!(digests[0], digests[1]);
+    assert_eq!(digests[0], digests[2]);
+}
+
+#[test]
+fn a_password_is_found_in_a_passfile() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    let role = "SET password_encryption = 'scram-sha-256'; DROP ROLE IF EXISTS by_text; \
+                CREATE ROLE by_text LOGIN PASSWORD 'a:b'";
+    server.session().query(role).unwrap();
+    let port = server.target().port;
+    let path: PathBuf = std::env::temp_dir().join(format!("dyno-pgpass-{}", std::process::id()));
+    std::fs::write(&path, format!("127.0.0.1:{port}:*:by_text:a\\:b\n")).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let mut job = selects(&server, 1, 0.5);
+    job["server"] = json!({
+        "dsn": format!("host=127.0.0.1 port={port} user=by_text dbname=postgres"),
+        "password": {"passfile": path},
+    });
+    let found = run(&job);
+    job["server"]["dsn"] = format!("postgresql://by_text@localhost:{port}/postgres").into();
+    let missing = run(&job);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(found.done().0, Status::Ok, "{:?}", found.done());
+    let (status, reason, _) = missing.done();
+    assert_eq!(status, Status::Failed);
+    let reason = reason.unwrap();
+    assert!(reason.contains("has no line for `localhost:"), "{reason}");
+}

@@ -43,38 +43,6 @@ fn example_jobs_are_valid_and_read_back_as_they_were() {
 }
 
 #[test]
-fn a_password_in_a_job_is_refused_and_not_repeated() {
-    for password in [
-        json!("hush"),
-        json!({"hush": 1}),
-        json!({"env": {"hush": 1}}),
-    ] {
-        let job = changed("qr100", "/server/password", password);
-        let error = Job::parse(&job.to_string()).unwrap_err();
-        assert_eq!(error.key, "server.password");
-        assert!(!error.problem.contains("hush"), "{error}");
-    }
-}
-
-#[test]
-fn a_server_by_a_dsn_is_where_its_own_keys_would_say() {
-    let dsn = r#"{"dsn": "postgresql://u@db:5433/d?sslmode=verify-ca&sslrootcert=/x"}"#;
-    let keys = r#"{"host": "db", "port": 5433, "user": "u", "database": "d",
-                   "tls": {"mode": "verify-ca", "root_certificate": "/x"}}"#;
-    let read = |server: &str| {
-        let job = changed("qr100", "/server", serde_json::from_str(server).unwrap());
-        let job = Job::parse(&job.to_string()).unwrap();
-        let written = serde_json::to_value(&job).unwrap();
-        assert_eq!(Job::parse(&written.to_string()).unwrap(), job);
-        (written, job.server.unwrap().place().unwrap())
-    };
-    let (written, place) = read(dsn);
-    assert_eq!(place, read(keys).1);
-    let text = "postgresql://u@db:5433/d?sslmode=verify-ca&sslrootcert=/x";
-    assert_eq!(written["server"]["dsn"], text);
-}
-
-#[test]
 fn example_events_read_back_as_they_were() {
     let names = files("events-", ".jsonl");
     assert!(!names.is_empty());
@@ -129,63 +97,6 @@ const CASES: &[Case] = &[
     ("qr100", "/colour", r#""red""#, "colour", "unknown field"),
     ("qr100", "/clients", "0", "clients", "at least 1"),
     ("qr100", "/server", "null", "server", "needs a server"),
-    (
-        "qr100",
-        "/server/tls",
-        r#"{"mode": "require"}"#,
-        "server.tls",
-        "a unix socket has no TLS",
-    ),
-    (
-        "qr100",
-        "/server/tls",
-        r#"{"mode": "prefer"}"#,
-        "server.tls.mode",
-        "unknown variant `prefer`, expected one of `require`, `verify-ca`, `verify-full`",
-    ),
-    (
-        "qr100",
-        "/server",
-        r#"{"host": "db", "port": 1, "user": "u", "database": "d",
-            "tls": {"mode": "require", "root_certificate": "/x"}}"#,
-        "server.tls",
-        "looks at no certificate",
-    ),
-    (
-        "qr100",
-        "/server/password",
-        r#"{"env": "A", "passfile": "/x"}"#,
-        "server.password",
-        "name its place",
-    ),
-    (
-        "qr100",
-        "/server/port",
-        "null",
-        "server.port",
-        "is missing; give host, port, user and database, or a dsn",
-    ),
-    (
-        "qr100",
-        "/server/dsn",
-        r#""postgresql://u@db/d""#,
-        "server.host",
-        "stands beside `dsn`",
-    ),
-    (
-        "qr100",
-        "/server",
-        r#"{"dsn": "postgresql://u@db/d", "tls": {"mode": "require"}}"#,
-        "server.tls",
-        "as the DSN's sslmode",
-    ),
-    (
-        "qr100",
-        "/server",
-        r#"{"dsn": "postgresql://u:x@db/d"}"#,
-        "server.dsn",
-        "`server.password`",
-    ),
     (
         "qr100",
         "/engine",

@@ -9,6 +9,7 @@ use dyno_loadgen::session::postgres::{
     PostgresSession, ReadBuffer, Reply, SessionError, Target, encode,
 };
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 use crate::server::{self, Server};
 
@@ -161,7 +162,6 @@ fn a_thousand_operations_of_all_sizes_neither_stick_nor_mix() {
         let sql = "SELECT repeat('x', $1 / 10) FROM generate_series(1, 10)";
         session.prepare("some", sql).expect("prepared");
         if blocking {
-            use rustix::net::sockopt::{Timeout, set_socket_timeout};
             set_socket_timeout(&session, Timeout::Recv, Some(RECEIVE_TIMEOUT)).expect("set");
         } else {
             session.set_nonblocking().expect("set");
@@ -208,7 +208,6 @@ fn a_wait_longer_than_a_receive_waits_is_no_end() {
     let Some(server) = server::encrypted() else {
         return;
     };
-    use rustix::net::sockopt::{Timeout, set_socket_timeout};
     let mut session = in_tls(&server);
     set_socket_timeout(&session, Timeout::Recv, Some(RECEIVE_TIMEOUT)).expect("set");
     let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());

@@ -112,7 +112,7 @@ impl Server {
             "UTF8",
         ];
         run(&server.bin.join("initdb"), &initdb);
-        server.write(&server.data().join("pg_hba.conf"), RULES);
+        write(&server.data().join("pg_hba.conf"), RULES);
         if setting == "ssl=on" {
             server.make_certificates();
         }
@@ -126,25 +126,10 @@ impl Server {
         server
     }
 
-    /// Writes a file through the account's own process, whose folder it is.
-    fn write(&self, path: &Path, content: &str) {
-        let mut tee = command(Path::new("tee"), &[&text(path)])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .expect("tee runs");
-        tee.stdin
-            .take()
-            .expect("a pipe")
-            .write_all(content.as_bytes())
-            .expect("written");
-        assert!(tee.wait().expect("ended").success());
-    }
-
     /// Makes a root, the server's certificate that it signs, and another root that signs nothing.
     fn make_certificates(&self) {
         let (config, data) = (text(&self.folder.join("openssl.conf")), text(&self.data()));
-        self.write(Path::new(&config), CERTIFICATES);
+        write(Path::new(&config), CERTIFICATES);
         let script = format!(
             "umask 077 && cd {data} \
              && openssl req -x509 -config {config} -extensions root -newkey rsa:2048 -nodes \
@@ -229,6 +214,21 @@ impl Drop for Server {
 pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its address").port()
+}
+
+/// Writes a file through the account's own process, whose folder it is.
+fn write(path: &Path, content: &str) {
+    let mut tee = command(Path::new("tee"), &[&text(path)])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("tee runs");
+    tee.stdin
+        .take()
+        .expect("a pipe")
+        .write_all(content.as_bytes())
+        .expect("written");
+    assert!(tee.wait().expect("ended").success());
 }
 
 fn text(path: &Path) -> String {

@@ -72,3 +72,109 @@ fn needed<T: Clone>(value: Option<&T>, key: &str) -> Result<T, JobError> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::job::Job;
+    use serde_json::{Value, json};
+
+    const JOB: &str = include_str!("../../../../contract/job-qr100.json");
+
+    /// A job of the contract with one key changed.
+    fn changed(parent: &str, key: &str, value: Value) -> String {
+        let mut job: Value = serde_json::from_str(JOB).expect("an object");
+        job.pointer_mut(parent).expect("a parent")[key] = value;
+        job.to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_server_is_named_with_its_key() {
+        for (pointer, value, key, words) in [
+            (
+                "/server/tls",
+                r#"{"mode": "require"}"#,
+                "server.tls",
+                "a unix socket has no TLS",
+            ),
+            (
+                "/server/tls",
+                r#"{"mode": "prefer"}"#,
+                "server.tls.mode",
+                "unknown variant `prefer`, expected one of `require`, `verify-ca`, `verify-full`",
+            ),
+            (
+                "/server",
+                r#"{"host": "db", "port": 1, "user": "u", "database": "d",
+                    "tls": {"mode": "require", "root_certificate": "/x"}}"#,
+                "server.tls",
+                "looks at no certificate",
+            ),
+            (
+                "/server/password",
+                r#"{"env": "A", "passfile": "/x"}"#,
+                "server.password",
+                "name its place",
+            ),
+            (
+                "/server/port",
+                "null",
+                "server.port",
+                "is missing; give host, port, user and database, or a dsn",
+            ),
+            (
+                "/server/dsn",
+                r#""postgresql://u@db/d""#,
+                "server.host",
+                "stands beside `dsn`",
+            ),
+            (
+                "/server",
+                r#"{"dsn": "postgresql://u@db/d", "tls": {"mode": "require"}}"#,
+                "server.tls",
+                "as the DSN's sslmode",
+            ),
+            (
+                "/server",
+                r#"{"dsn": "postgresql://u:x@db/d"}"#,
+                "server.dsn",
+                "`server.password`",
+            ),
+        ] {
+            let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
+            let value = serde_json::from_str(value).expect("a value");
+            let error = Job::parse(&changed(parent, name, value)).expect_err(pointer);
+            assert_eq!(error.key, key, "{error}");
+            assert!(error.problem.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_in_a_job_is_refused_and_not_repeated() {
+        for password in [
+            json!("hush"),
+            json!({"hush": 1}),
+            json!({"env": {"hush": 1}}),
+        ] {
+            let error = Job::parse(&changed("/server", "password", password)).expect_err("hush");
+            assert_eq!(error.key, "server.password");
+            assert!(!error.problem.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_server_by_a_dsn_is_where_its_own_keys_would_say() {
+        let text = "postgresql://u@db:5433/d?sslmode=verify-ca&sslrootcert=/x";
+        let tls = json!({"mode": "verify-ca", "root_certificate": "/x"});
+        let keys = json!({"host": "db", "port": 5433, "user": "u", "database": "d", "tls": tls});
+        let read = |server: Value| {
+            let job = Job::parse(&changed("", "server", server)).expect("valid");
+            let written = serde_json::to_value(&job).expect("written");
+            assert_eq!(Job::parse(&written.to_string()).expect("valid"), job);
+            let place = job.server.expect("a server").place().expect("a place");
+            (written, place)
+        };
+        let (written, place) = read(json!({"dsn": text}));
+        assert_eq!(place, read(keys).1);
+        assert_eq!(written["server"]["dsn"], text);
+    }
+}

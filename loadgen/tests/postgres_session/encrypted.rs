@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_loadgen::job::TlsMode;
@@ -10,6 +11,10 @@ use dyno_loadgen::session::postgres::{
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::server::{self, Server};
 
@@ -282,5 +287,66 @@ fn what_breaks_off_in_the_middle_of_tls_is_one_clear_line() {
         assert!(error.to_string().contains(words), "{error}");
         let request = thread.join().expect("ended");
         assert_eq!(request, [0, 0, 0, 8, 4, 210, 22, 47]);
+    }
+}
+
+/// A server of our own in TLS that offers these mechanisms; what it is answered.
+fn first_answer(server: &Server, mechanisms: &[u8]) -> Vec<u8> {
+    let certificates = CertificateDer::pem_file_iter(server.data().join("server.crt"));
+    let chain = certificates.expect("a file").collect::<Result<_, _>>();
+    let key = PrivateKeyDer::from_pem_file(server.data().join("server.key")).expect("a key");
+    let config =
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(chain.expect("certificates"), key)
+            .expect("a pair");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let target = Target {
+        port: listener.local_addr().expect("its address").port(),
+        password: Some("secret".to_owned()),
+        ..server.tls("127.0.0.1", TlsMode::Require, None)
+    };
+    let length = u32::try_from(8 + mechanisms.len()).expect("short");
+    let offer = [
+        b"R",
+        &length.to_be_bytes()[..],
+        &10_u32.to_be_bytes(),
+        mechanisms,
+    ]
+    .concat();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        stream.read_exact(&mut [0; 8]).expect("a request");
+        stream.write_all(b"S").expect("answered");
+        let connection = ServerConnection::new(Arc::new(config)).expect("a connection");
+        let mut stream = StreamOwned::new(connection, stream);
+        let mut answer = vec![0; 4096];
+        assert!(stream.read(&mut answer).expect("a startup message") > 8);
+        stream.write_all(&offer).expect("offered");
+        let count = stream.read(&mut answer).expect("an answer");
+        answer.truncate(count);
+        answer
+    });
+    let gone = PostgresSession::connect(&target, TIMEOUT);
+    assert!(matches!(gone, Err(SessionError::Lost(_))));
+    thread.join().expect("ended")
+}
+
+#[test]
+fn a_proof_is_bound_to_the_certificate_that_was_shown() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    for (mechanisms, words) in [
+        (
+            &b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0"[..],
+            ["SCRAM-SHA-256-PLUS\\x00", "p=tls-server-end-point,,"],
+        ),
+        (b"SCRAM-SHA-256\0\0", ["SCRAM-SHA-256\\x00", "y,,"]),
+    ] {
+        let answer = first_answer(&server, mechanisms).escape_ascii().to_string();
+        assert!(words.iter().all(|word| answer.contains(word)), "{answer}");
     }
 }

@@ -68,7 +68,21 @@ fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
     use proptest::prelude::*;
+
+    /// Made by openssl: ECDSA on P-384 with SHA-384.
+    const REAL: &str = "MIIBrDCCATKgAwIBAgIUVngIa5clVzsTJ9vInZESUnc6mF0wCgYIKoZIzj0EAwMwDDEKMAgGA1UEAwwB\
+        eDAgFw0yNjExMjAxMzQzMzRaGA8yMTI2MTAyNzEzNDMzNFowDDEKMAgGA1UEAwwBeDB2MBAGByqGSM49\
+        AgEGBSuBBAAiA2IABCJLSzHQ9/xobM4DHn9zZo1XZF37EmE9izYgmxp65D7s8sYwFKGExipllQfo8YgE\
+        NMTs3tvZbJtvQF7hvThOM36Xw+FW8XcgKF2X4wtaywdEbwoAButSdF9DtA1jF3o9S6NTMFEwHQYDVR0O\
+        BBYEFOX8ZoAI3xpnwWQv84aHbFGXXTwBMB8GA1UdIwQYMBaAFOX8ZoAI3xpnwWQv84aHbFGXXTwBMA8G\
+        A1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwMDaAAwZQIxAN9W73X7zTBmc0GuSR73IEWQc54ePTyhUcKs\
+        Okpmf3A8zFsgUPEobgIy/Thnru/rNQIwRp0ewC0kVHklEbg22OpvE36fUT2VQTnGPW0OpdOy/1mnU099\
+        ZM6NCX3Zs8ILVGB+";
+    /// Its hash by openssl, in base64.
+    const REAL_HASH: &str = "9t3ZhO7Tg+bNFCPJhRF5yfEM7///kkdfdHz5um6IKUfG8T1dD2pRs0yDM+gjpovD";
 
     const SHA256_WITH_RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11];
     const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
@@ -92,6 +106,13 @@ mod tests {
         let signed = element_of(0x30, &vec![7; signed_bytes]);
         let signature = element_of(3, &[0; 64]);
         element_of(0x30, &[signed, algorithm, signature].concat())
+    }
+
+    #[test]
+    fn a_real_certificate_has_the_hash_that_openssl_says() {
+        let der = STANDARD.decode(REAL).expect("base64");
+        let hash = end_point(&der).expect("a hash");
+        assert_eq!(STANDARD.encode(hash), REAL_HASH);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Sessions in TLS: what lets in, what does not and why, and that nothing gets stuck in between.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dyno_loadgen::job::TlsMode;
@@ -290,44 +291,133 @@ fn what_breaks_off_in_the_middle_of_tls_is_one_clear_line() {
     }
 }
 
-/// A server of our own in TLS that offers these mechanisms; what it is answered.
-fn first_answer(server: &Server, mechanisms: &[u8]) -> Vec<u8> {
+type Stream = StreamOwned<ServerConnection, TcpStream>;
+
+/// A server of our own, with the certificate of `server`: `serve` goes on after the startup message.
+fn serving<T: Send + 'static>(
+    server: &Server,
+    serve: impl FnOnce(&mut Stream) -> T + Send + 'static,
+) -> (Target, JoinHandle<T>) {
     let certificates = CertificateDer::pem_file_iter(server.data().join("server.crt"));
     let chain = certificates.expect("a file").collect::<Result<_, _>>();
     let key = PrivateKeyDer::from_pem_file(server.data().join("server.key")).expect("a key");
-    let config =
-        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(chain.expect("certificates"), key)
-            .expect("a pair");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(chain.expect("certificates"), key)
+        .expect("a pair");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = Target {
         port: listener.local_addr().expect("its address").port(),
         password: Some("secret".to_owned()),
         ..server.tls("127.0.0.1", TlsMode::Require, None)
     };
-    let length = u32::try_from(8 + mechanisms.len()).expect("short");
-    let offer = [
-        b"R",
-        &length.to_be_bytes()[..],
-        &10_u32.to_be_bytes(),
-        mechanisms,
-    ]
-    .concat();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
         stream.read_exact(&mut [0; 8]).expect("a request");
         stream.write_all(b"S").expect("answered");
         let connection = ServerConnection::new(Arc::new(config)).expect("a connection");
         let mut stream = StreamOwned::new(connection, stream);
-        let mut answer = vec![0; 4096];
-        assert!(stream.read(&mut answer).expect("a startup message") > 8);
+        read(&mut stream);
+        serve(&mut stream)
+    });
+    (target, thread)
+}
+
+/// What one read gives.
+fn read(stream: &mut Stream) -> Vec<u8> {
+    let mut bytes = vec![0; 64 << 10];
+    let count = stream.read(&mut bytes).unwrap_or(0);
+    bytes.truncate(count);
+    bytes
+}
+
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
+    [&[tag], &length[..], body].concat()
+}
+
+/// Lets the client in.
+fn let_in(stream: &mut Stream) {
+    let welcome = [
+        message(b'R', &[0; 4]),
+        message(b'K', &[0; 8]),
+        message(b'Z', b"I"),
+    ]
+    .concat();
+    stream.write_all(&welcome).expect("let in");
+}
+
+#[test]
+fn an_answer_that_is_larger_than_the_buffer_does_not_wait_for_more() {
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    // One record, of the size that a pooler may send; PostgreSQL's own are of 8 KB.
+    let row = message(
+        b'D',
+        &[&[0, 1, 0, 0, 0x3f, 0], &vec![b'x'; 0x3f00][..]].concat(),
+    );
+    let answer = [row, message(b'C', b"SELECT 1\0"), message(b'Z', b"I")].concat();
+    assert!(answer.len() < 16 << 10);
+    let (target, thread) = serving(&server, move |stream| {
+        let_in(stream);
+        read(stream);
+        stream.write_all(&answer).expect("answered");
+        // A client that waits for more is let down in the end.
+        let limit = stream.sock.set_read_timeout(Some(TIMEOUT));
+        limit.expect("a limit");
+        read(stream);
+    });
+    let mut session = connect(&target);
+    let answer = session.query("SELECT").expect("an answer");
+    assert_eq!((answer.rows.len(), answer.affected), (1, 1));
+    session.close();
+    thread.join().expect("ended");
+}
+
+#[test]
+fn what_counts_as_sent_is_on_its_way() {
+    const BYTES: usize = 8 << 20;
+    let Some(server) = server::encrypted() else {
+        return;
+    };
+    let (target, thread) = serving(&server, |stream| {
+        let_in(stream);
+        let mut count = 0;
+        loop {
+            // So slowly that the stream is full whenever the client looks.
+            std::thread::sleep(Duration::from_millis(2));
+            match read(stream).len() {
+                0 => return count,
+                more => count += more,
+            }
+        }
+    });
+    let mut session = connect(&target);
+    session.set_nonblocking().expect("set");
+    let output = session.output();
+    output.clear();
+    output.resize(BYTES, b'x');
+    let mut full = 0;
+    while !session.flush().expect("sent") {
+        poll(&mut [PollFd::new(&session, PollFlags::OUT)], None).expect("poll");
+        full += 1;
+    }
+    // Nothing more can be written now: what the server gets is what counted as sent.
+    drop(session);
+    assert_eq!(thread.join().expect("ended"), BYTES);
+    assert!(full > 0, "the stream was never full");
+}
+
+/// What a server that offers these mechanisms is answered.
+fn first_answer(server: &Server, mechanisms: &[u8]) -> Vec<u8> {
+    let offer = message(b'R', &[&10_u32.to_be_bytes(), mechanisms].concat());
+    let (target, thread) = serving(server, move |stream| {
         stream.write_all(&offer).expect("offered");
-        let count = stream.read(&mut answer).expect("an answer");
-        answer.truncate(count);
-        answer
+        read(stream)
     });
     let gone = PostgresSession::connect(&target, TIMEOUT);
     assert!(matches!(gone, Err(SessionError::Lost(_))));

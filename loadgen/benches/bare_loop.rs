@@ -62,14 +62,15 @@ fn main() -> Result<()> {
 
 /// Connects, prepares, and executes once by the crate's own session, which sees to it that a row is found.
 fn connect(task: &Task, number: u16, epoll: &OwnedFd) -> Result<Client> {
+    let targets = Target::all(&task.server)?;
     let target = Target {
-        host: task.server.host.clone(),
-        port: task.server.port,
-        user: task.server.user.clone(),
-        database: task.server.database.clone(),
-        password: None,
         application_name: "bare_loop".to_owned(),
+        ..targets[0].clone()
     };
+    ensure!(
+        target.tls.is_none(),
+        "the bare loop reads the socket itself"
+    );
     let mut session = PostgresSession::connect(&target, CONNECT_TIMEOUT)?;
     session.prepare(STATEMENT, &task.sql)?;
     // Keys spread over the table, so that the connections do not all read one page.

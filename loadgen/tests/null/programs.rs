@@ -47,6 +47,8 @@ impl NullServer {
             database: "any".to_owned(),
             password: None,
             application_name: "dyno-test".to_owned(),
+            tls: None,
+            timeout: None,
         };
         PostgresSession::connect(&target, Duration::from_secs(10)).unwrap()
     }

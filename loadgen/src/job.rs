@@ -8,7 +8,7 @@ mod piece;
 mod role;
 
 pub use check::JobError;
-pub use maker::{Bound, Maker, Value};
+pub use maker::{Bound, Maker, Permuted, Sequence, Value};
 pub use piece::Piece;
 pub use role::{
     Arrivals, Choice, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy, TableUse,

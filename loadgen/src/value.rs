@@ -1,7 +1,21 @@
 //! Values as pure functions of a seed: independent of time, of threads and of what was drawn before.
 //!
 //! One value takes one random number of 64 bits; where a value needs several (a text's length and
-//! its cut), they are derived from that one.
+//! its cut), they are derived from that one. Integers that are not uniform stand in `distribution`.
+
+pub mod bates;
+pub mod distribution;
+pub mod exponential;
+pub mod gaussian;
+pub mod pareto;
+pub mod permutation;
+pub mod special;
+#[cfg(test)]
+mod tests;
+pub mod zipf;
+
+pub use distribution::{Bounds, Distribution, Skewed};
+pub use permutation::Permutation;
 
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -155,7 +169,7 @@ pub fn write_pattern(out: &mut Vec<u8>, pattern: &[u8], random: u64) {
 }
 
 #[cfg(test)]
-mod tests {
+mod basics {
     use super::*;
     use proptest::prelude::*;
 

@@ -2,6 +2,7 @@
 
 mod load;
 mod sql;
+mod value;
 
 use super::{Engine, Fake, Job, PROTOCOL, Stop};
 use std::collections::BTreeSet;

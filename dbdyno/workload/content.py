@@ -63,16 +63,22 @@ class Content:
                 numbers[base] = self.add_row(f"row of {name}", 1)
             else:
                 numbers[base] = self.value(base)
-            if SCOPES.index(self.values[numbers[base]]["per"]) < SCOPES.index(maker.per):
-                raise scope.error(
-                    f"is drawn once per {maker.per}, but `{base}` more often; "
-                    f'give `{base}` the key per = "{maker.per}"'
-                )
+            self._check_base(base, self.values[numbers[base]], maker, scope)
         for cursor in cursor_names(maker, scope):
             numbers[f"cursor:{cursor}"] = self.cursor(cursor)
         self.values.append(value_json(name, maker, scope, numbers))
         check_permutation(self.values, len(self.values) - 1, scope, rows)
         return len(self.values) - 1
+
+    def _check_base(self, name: str, base: Json, maker: Maker, scope: Scope) -> None:
+        """Refuses to compute a value from a text, or from one that is drawn more often."""
+        if "text" in base or "pattern" in base:
+            raise scope.error(f"nothing can be computed from `{name}`, which is a text")
+        if SCOPES.index(base["per"]) < SCOPES.index(maker.per):
+            raise scope.error(
+                f"is drawn once per {maker.per}, but `{name}` more often; "
+                f'give `{name}` the key per = "{maker.per}"'
+            )
 
     def add_row(self, name: str, first: int) -> int:
         """Enters a fill's number of the row, counted from `first`."""

@@ -220,10 +220,7 @@ mod tests {
         let mut backward = Draw::new(&job, role, 1);
         for number in (0..50).rev() {
             for _ in 0..2 {
-                assert_eq!(
-                    drawn(&values, &mut backward, number as u64),
-                    ahead[number]
-                );
+                assert_eq!(drawn(&values, &mut backward, number as u64), ahead[number]);
             }
         }
         let other = drawn(&values, &mut Draw::new(&job, role, 0), 0);
@@ -250,7 +247,10 @@ mod tests {
                 }
             }
             let first = 1_000_001;
-            assert_eq!(numbers, (first..first + i64::try_from(all * 10).unwrap()).collect());
+            assert_eq!(
+                numbers,
+                (first..first + i64::try_from(all * 10).unwrap()).collect()
+            );
         }
     }
 

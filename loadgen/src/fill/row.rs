@@ -284,7 +284,10 @@ fn write_digits(out: &mut Vec<u8>, number: i64, decimals: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{FillColumn, Scope};
+    use crate::job::{FillColumn, Permuted, Scope};
+    use crate::value::Distribution;
+    use crate::value::zipf::Zipf;
+    use std::collections::BTreeSet;
 
     fn value(name: &str, maker: Maker) -> Value {
         Value {
@@ -377,6 +380,42 @@ mod tests {
         let number = |field: &[u8]| i64::from_be_bytes(field.try_into().expect("eight bytes"));
         assert_eq!(number(&fields[0]), number(&fields[1]) + 100);
         assert_ne!(fields[1], fields[2]);
+    }
+
+    #[test]
+    fn distributions_and_permutations_of_the_row_fill_columns() {
+        let range = (1, 1000).into();
+        let zipf = Maker::Skewed(Distribution::Zipf(Zipf {
+            range,
+            exponent: 1.0,
+            scattered: false,
+        }));
+        let values = [
+            value("id", Maker::Row(1)),
+            value("key", Maker::Permutation(Permuted { value: 0, range })),
+            value("ranked", zipf),
+            value("moved", Maker::Permutation(Permuted { value: 2, range })),
+        ];
+        let int8 = ColumnType::Int8;
+        let fill = fill(&[(int8, 1), (int8, 2), (int8, 3)]);
+        let permutation = Permutation::new(1, range);
+        let mut keys = BTreeSet::new();
+        let mut firsts = 0;
+        for row in 0..1000 {
+            let fields = fields(&fill, &values, row);
+            let number = |field: usize| i64::from_be_bytes(fields[field][..].try_into().unwrap());
+            assert_eq!(number(0), permutation.number(row.cast_signed() + 1));
+            assert_eq!(
+                number(2),
+                permutation.number(number(1)),
+                "of the column that shows it"
+            );
+            keys.insert(number(0));
+            firsts += u32::from(number(1) == 1);
+        }
+        assert_eq!(keys, (1..=1000).collect(), "each key once");
+        // 1 / H(1000) = 13.4 % of the rows, with a standard deviation of 11.
+        assert!((100..170).contains(&firsts), "{firsts}");
     }
 
     #[test]

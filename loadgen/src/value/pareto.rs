@@ -31,7 +31,9 @@ impl ParetoCurve {
 
     #[inline]
     pub(super) fn offset(&self, random: u64, last: u64) -> u64 {
-        let position = libm::pow(unit(random), self.power) * size(last);
+        // u^p; of 0 it is 0, as the logarithm is −∞.
+        let share = libm::exp(self.power * libm::log(unit(random)));
+        let position = share * size(last);
         filled(whole(position, last), random, last)
     }
 }

@@ -10,8 +10,6 @@ pub mod gaussian;
 pub mod pareto;
 pub mod permutation;
 pub mod special;
-#[cfg(test)]
-mod tests;
 pub mod zipf;
 
 pub use distribution::{Bounds, Distribution, Skewed};
@@ -169,7 +167,7 @@ pub fn write_pattern(out: &mut Vec<u8>, pattern: &[u8], random: u64) {
 }
 
 #[cfg(test)]
-mod basics {
+mod tests {
     use super::*;
     use proptest::prelude::*;
 

@@ -3,6 +3,9 @@
 //! What can be computed is computed when the job is compiled. A draw is a pure function of one random number of 64 bits;
 //! where a distribution needs several, they are derived from that one by counting.
 
+#[cfg(test)]
+mod tests;
+
 use super::bates::{self, Bates};
 use super::exponential::{Exponential, ExponentialCurve};
 use super::gaussian::{self, Gaussian};

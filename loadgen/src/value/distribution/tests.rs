@@ -1,12 +1,13 @@
 //! Distributions against their exact probabilities and the published check values; all with fixed seeds, so exact.
 
-use super::bates::Bates;
-use super::exponential::Exponential;
-use super::gaussian::Gaussian;
-use super::pareto::Pareto;
-use super::special::Special;
-use super::zipf::Zipf;
-use super::{Bounds, Distribution, Skewed, mix};
+use super::{Bounds, Distribution, Skewed};
+use crate::value::bates::{Bates, ITERATIONS_MAX};
+use crate::value::exponential::Exponential;
+use crate::value::gaussian::{Gaussian, PARAMETER_MIN};
+use crate::value::mix;
+use crate::value::pareto::Pareto;
+use crate::value::special::Special;
+use crate::value::zipf::{EXPONENT_MAX, Zipf};
 use proptest::prelude::*;
 
 const SEED: u64 = 42;
@@ -402,18 +403,18 @@ proptest! {
         random: u64,
         high in 0_i64..i64::MAX,
         unit in 1e-300_f64..1.0,
-        few in 1_u32..=super::bates::ITERATIONS_MAX,
+        few in 1_u32..=ITERATIONS_MAX,
     ) {
         let range = (0, high);
         for distribution in [
-            zipf(range, unit * super::zipf::EXPONENT_MAX),
-            zipf(range, super::zipf::EXPONENT_MAX),
+            zipf(range, unit * EXPONENT_MAX),
+            zipf(range, EXPONENT_MAX),
             zipf(range, unit),
             pareto(range, unit * 0.999),
             special(range, unit * 100.0, unit * 100.0),
             special(range, 100.0, 100.0),
             bates(range, few),
-            gaussian(range, super::gaussian::PARAMETER_MIN / unit),
+            gaussian(range, PARAMETER_MIN / unit),
             exponential(range, unit),
             exponential(range, 1.0 / unit),
         ] {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,46 +12,11 @@ from hypothesis import strategies as st
 
 from dbdyno import workload
 from dbdyno.error import WorkloadError
-from dbdyno.model import Step
 from dbdyno.workload import form
 from dbdyno.workload.expression import ExpressionError, evaluate, fill_in, resolve
-from workload_reader import role, sql
+from workload_reader import SMALL, complaint, role, sql, steps
 
 ROOT = Path(__file__).parent.parent
-SMALL = """
-[parameters]
-clients = 1
-n = 10
-
-[tables.t]
-create = "CREATE TABLE {t} (a int)"
-
-[values]
-a = { uniform = [1, "{n}"] }
-
-[statements]
-put = "INSERT INTO {t} VALUES [[{n}: (:a)]]"
-
-[[steps]]
-name = "load"
-creates = ["t"]
-roles.insert = { run = "put", stop = { rows = 100 } }
-"""
-
-
-def steps(text: str, tmp_path: Path, engine: str = "postgres", **more: Any) -> tuple[Step, ...]:
-    path = tmp_path / "w.toml"
-    path.write_text(text)
-    return workload.expand(workload.load(str(path)), more.pop("parameters", {}), engine, **more)
-
-
-def complaint(text: str, tmp_path: Path, **more: Any) -> str:
-    with pytest.raises(WorkloadError) as raised:
-        steps(text, tmp_path, **more)
-    line = str(raised.value)
-    assert "\n" not in line
-    return line.removeprefix(f"{tmp_path}/w.toml: ")
-
 
 # --- Arithmetic --------------------------------------------------------------------------------
 
@@ -173,7 +137,8 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         ('"INSERT', '"{m} INSERT', "key `statements.put`: `{m}`: no parameter `m`; there are "
          "`clients`, `n`, `t`"),
         ("{ uniform", "{ constant = 1, uniform", "key `values.a`: needs exactly one of uniform, "
-         "add, text, pattern, clock, constant, not 2"),
+         "zipf, pareto, special, bates, gaussian, exponential, add, permutation, sequence, text, "
+         "pattern, clock, constant, not 2"),
         ('[1, "{n}"]', "[20, 10]", "key `values.a.uniform`: the lower bound 20 is above the "
          "upper bound 10"),
         ("[[{n}:", "[[0:", "key `statements.put`: a repetition begins with a number, as "

@@ -1,10 +1,49 @@
-"""Reads the jobs that workloads expand to, for the tests: statements as text, roles by name."""
+"""Workload files of the tests: expands them, and reads statements and roles of their jobs."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from dbdyno import workload
+from dbdyno.error import WorkloadError
 from dbdyno.model import Json, Step
+
+SMALL = """
+[parameters]
+clients = 1
+n = 10
+
+[tables.t]
+create = "CREATE TABLE {t} (a int)"
+
+[values]
+a = { uniform = [1, "{n}"] }
+
+[statements]
+put = "INSERT INTO {t} VALUES [[{n}: (:a)]]"
+
+[[steps]]
+name = "load"
+creates = ["t"]
+roles.insert = { run = "put", stop = { rows = 100 } }
+"""
+
+
+def steps(text: str, tmp_path: Path, engine: str = "postgres", **more: Any) -> tuple[Step, ...]:
+    path = tmp_path / "w.toml"
+    path.write_text(text)
+    return workload.expand(workload.load(str(path)), more.pop("parameters", {}), engine, **more)
+
+
+def complaint(text: str, tmp_path: Path, **more: Any) -> str:
+    with pytest.raises(WorkloadError) as raised:
+        steps(text, tmp_path, **more)
+    line = str(raised.value)
+    assert "\n" not in line
+    return line.removeprefix(f"{tmp_path}/w.toml: ")
 
 
 def sql(step: Step, name: str) -> str:

@@ -13,7 +13,15 @@ from dbdyno.model import Json
 from dbdyno.workload import sql
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.form import Cursor, Maker, Statement, Transaction, WorkloadFile
-from dbdyno.workload.maker import SCOPES, cursor_names, value_json
+from dbdyno.workload.maker import (
+    COMPUTED,
+    ROW,
+    SCOPES,
+    base_name,
+    check_permutation,
+    cursor_names,
+    value_json,
+)
 from dbdyno.workload.scope import TABLE_MARK, Scope
 
 Item = TypeVar("Item")
@@ -43,20 +51,38 @@ class Content:
         maker = _find(self.file.values, name, self.scope.root("values"), "value")
         return self._once("value", name, lambda scope: self.add_value(name, maker, scope))
 
-    def add_value(self, name: str, maker: Maker, scope: Scope) -> int:
-        """Enters a value; those that it is computed from come before it."""
+    def add_value(self, name: str, maker: Maker, scope: Scope, rows: int | None = None) -> int:
+        """Enters a value; those that it is computed from come before it.
+
+        `rows` are those of the fill that it is for.
+        """
         numbers = {}
-        if maker.add:
-            base = str(maker.add[0])
-            numbers[base] = self.value(base)
-            if SCOPES.index(self.values[numbers[base]]["per"]) < SCOPES.index(maker.per):
-                raise scope.error(
-                    f"is drawn once per {maker.per}, but `{base}` more often; "
-                    f'give `{base}` the key per = "{maker.per}"'
-                )
+        base = base_name(maker)
+        if base is not None:
+            if base == ROW and rows is not None:
+                numbers[base] = self.add_row(f"row of {name}", 1)
+            else:
+                numbers[base] = self.value(base)
+            self._check_base(base, self.values[numbers[base]], maker, scope)
         for cursor in cursor_names(maker, scope):
             numbers[f"cursor:{cursor}"] = self.cursor(cursor)
         self.values.append(value_json(name, maker, scope, numbers))
+        check_permutation(self.values, len(self.values) - 1, scope, rows)
+        return len(self.values) - 1
+
+    def _check_base(self, name: str, base: Json, maker: Maker, scope: Scope) -> None:
+        """Refuses to compute a value from a text, or from one that is drawn more often."""
+        if "text" in base or "pattern" in base:
+            raise scope.error(f"nothing can be computed from `{name}`, which is a text")
+        if SCOPES.index(base["per"]) < SCOPES.index(maker.per):
+            raise scope.error(
+                f"is drawn once per {maker.per}, but `{name}` more often; "
+                f'give `{name}` the key per = "{maker.per}"'
+            )
+
+    def add_row(self, name: str, first: int) -> int:
+        """Enters a fill's number of the row, counted from `first`."""
+        self.values.append({"name": name, "per": "item", "format": "integer", "row": first})
         return len(self.values) - 1
 
     def cursor(self, name: str) -> int:
@@ -99,6 +125,7 @@ class Content:
                 self.cursor(piece.name)
             elif isinstance(piece, sql.TableHere):
                 tables.add(self.table(scope))
+        self._check_repeated(pieces, scope)
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
         rows = sql.nominal_rows(text, pieces)
@@ -200,10 +227,22 @@ class Content:
     def _with_bases(self, number: int) -> set[int]:
         """A value and those that it is computed from."""
         found = {number}
-        while base := self.values[number].get("add"):
-            number = base["value"]
+        while taken := [kind for kind in COMPUTED if kind in self.values[number]]:
+            number = self.values[number][taken[0]]["value"]
             found.add(number)
         return found
+
+    def _check_repeated(self, pieces: tuple[sql.Piece, ...], scope: Scope) -> None:
+        """A sequence counts operations, so it is of no use where each item needs its own."""
+        items = [one for piece in pieces if isinstance(piece, sql.Repeat) for one in piece.pieces]
+        names = [item.name for item in items if isinstance(item, sql.ValueHere)]
+        for number in {base for name in names for base in self._with_bases(self.value(name))}:
+            value = self.values[number]
+            if "sequence" in value and value["per"] == "item":
+                raise scope.error(
+                    f"`{value['name']}` counts operations, so all items would have the same; "
+                    'give it the key per = "statement" if that is meant'
+                )
 
     def _once(self, kind: str, name: str, enter: Callable[[Scope], int]) -> int:
         """The number under which something is entered; enters it when it is new."""

@@ -11,6 +11,8 @@ from dbdyno.workload.document import Form
 
 Number = int | float | str
 """A number, or an expression in braces."""
+Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
+"""A lowest and a highest number, both inclusive."""
 
 ENGINES = ("postgres", "mysql", "mariadb")
 BEFORE = re.compile(rf"({'|'.join(ENGINES)})_before_(\d+)")
@@ -45,14 +47,84 @@ def _same_for_all(data: Any) -> Any:
 Sql = Annotated[PerEngine, BeforeValidator(_same_for_all)]
 
 
-class Column(Form):
+class Zipf(Form):
+    """Integers of which the k-th is likely by a power of 1/k; `scattered`: in no order."""
+
+    range: Range
+    exponent: Number = 0.8
+    scattered: bool = False
+
+
+class Pareto(Form):
+    """sysbench's: the share `h` of the range has the share 1 - `h` of the draws."""
+
+    range: Range
+    h: Number = 0.2
+
+
+class Special(Form):
+    """sysbench 1.0's default: a small hot zone in the middle of a bell."""
+
+    range: Range
+    iterations: Number = 12
+    percent: Number = 1
+    share: Number = 75
+
+
+class Bates(Form):
+    """sysbench's gaussian: the mean of several uniform numbers."""
+
+    range: Range
+    iterations: Number = 12
+
+
+class Gaussian(Form):
+    """pgbench's: normal, cut off at `parameter` standard deviations on both sides."""
+
+    range: Range
+    parameter: Number
+
+
+class Exponential(Form):
+    """pgbench's: each part of the range is likelier than the next."""
+
+    range: Range
+    parameter: Number
+
+
+class Permutation(Form):
+    """Another value in its place in a permutation of a range; `:row` in a fill."""
+
+    value: str
+    range: Range
+
+
+class Sequence(Form):
+    """Numbers that no two operations of a role in a step share."""
+
+    first: Number = 1
+
+
+class Numbers(Form):
+    """The makers of numbers that are for statements and fills alike."""
+
+    uniform: Range | None = None
+    zipf: Zipf | None = None
+    pareto: Pareto | None = None
+    special: Special | None = None
+    bates: Bates | None = None
+    gaussian: Gaussian | None = None
+    exponential: Exponential | None = None
+    permutation: Permutation | None = None
+    constant: Number | None = None
+
+
+class Column(Numbers):
     """A column of a fill: a value by name, or a maker of its own."""
 
     value: str | None = None
     row: int | None = None
-    uniform: list[Number] | None = Field(default=None, min_length=2, max_length=2)
     pattern: str | None = None
-    constant: Number | None = None
     type: Literal["int4", "int8", "text", "timestamp"] | None = None
 
 
@@ -88,15 +160,14 @@ class Text(Form):
     random: Number = 0
 
 
-class Maker(Form):
+class Maker(Numbers):
     """A value: exactly one of the makers, and how it is written."""
 
-    uniform: list[Number] | None = Field(default=None, min_length=2, max_length=2)
     add: list[Number] | None = Field(default=None, min_length=2, max_length=2)
     text: Text | None = None
     pattern: str | None = None
     clock: Literal["second"] | None = None
-    constant: Number | None = None
+    sequence: Sequence | None = None
     per: Literal["item", "statement", "transaction"] = "item"
     format: Literal["integer", "decimal2", "text", "timestamp"] | None = None
 

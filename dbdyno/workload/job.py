@@ -71,6 +71,9 @@ def fill(file: form.WorkloadFile, scope: Scope) -> Made:
     ]
     if content.cursors:
         raise scope.error(f"a fill cannot use the cursor `{content.cursors[0]['name']}`")
+    for value in content.values:
+        if "sequence" in value:
+            raise scope.error(f"a fill cannot use the sequence `{value['name']}`; use `:row`")
     job = {
         **_frame("fill", file, scope),
         "values": content.values,
@@ -169,18 +172,19 @@ def _fill(kind: str, written: form.Fill, content: Content, scope: Scope) -> Json
     streams = scope.at("streams").integer(written.streams, low=1)
     if streams > STREAMS_MAX:
         raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
+    rows = scope.at("rows").integer(written.rows, low=1)
     return {
         "table": kind,
         "streams": streams,
-        "rows": scope.at("rows").integer(written.rows, low=1),
+        "rows": rows,
         "columns": [
-            _column(name, column, content, scope.at("columns", name))
+            _column(name, column, content, scope.at("columns", name), rows)
             for name, column in written.columns.items()
         ],
     }
 
 
-def _column(name: str, column: form.Column, content: Content, scope: Scope) -> Json:
+def _column(name: str, column: form.Column, content: Content, scope: Scope, rows: int) -> Json:
     """A column takes a value of the file, or has one of its own named for it."""
     given = [key for key in (*MAKERS, "row", "value") if getattr(column, key, None) is not None]
     if len(given) != 1:
@@ -188,10 +192,9 @@ def _column(name: str, column: form.Column, content: Content, scope: Scope) -> J
     if column.value is not None:
         number = content.value(column.value)
     elif column.row is not None:
-        content.values.append({"name": name, "per": "item", "format": "integer", "row": column.row})
-        number = len(content.values) - 1
+        number = content.add_row(name, column.row)
     else:
         maker = form.Maker.model_validate({given[0]: getattr(column, given[0])})
-        number = content.add_value(name, maker, scope)
+        number = content.add_value(name, maker, scope, rows)
     default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
     return {"name": name, "type": column.type or default, "value": number}

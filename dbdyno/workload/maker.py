@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Json
-from dbdyno.workload.form import Maker, Text
+from dbdyno.workload import distribution
+from dbdyno.workload.form import Maker, Permutation, Text
 from dbdyno.workload.scope import Scope
 
 SCOPES = ("item", "statement", "transaction")
 """How often a value is drawn, the narrowest first."""
 
 CURSOR = re.compile(r"cursor:(\w+?)\s*(?:([+-])\s*(\d+))?")
-MAKERS = ("uniform", "add", "text", "pattern", "clock", "constant")
+COMPUTED = ("add", "permutation")
+"""Makers that take another value."""
+MAKERS = (
+    *("uniform", *distribution.KINDS, *COMPUTED),
+    *("sequence", "text", "pattern", "clock", "constant"),
+)
+ROW = ":row"
+"""What a fill's column names in the place of a value: the row's number, from 1."""
 FORMATS = {"text": "text", "pattern": "text", "clock": "timestamp"}
 """How a maker's values are written where the file does not say; else as integers."""
 
@@ -24,6 +32,13 @@ def cursor_names(maker: Maker, scope: Scope) -> list[str]:
     return [m[1] for text in texts if (m := CURSOR.fullmatch(scope.at("uniform").text(text)))]
 
 
+def base_name(maker: Maker) -> str | None:
+    """The value that another is computed from."""
+    if maker.add is not None:
+        return str(maker.add[0])
+    return None if maker.permutation is None else maker.permutation.value
+
+
 def value_json(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> Json:
     """The job's form of a value; `numbers` are those of the values and cursors that it needs."""
     given = [kind for kind in MAKERS if getattr(maker, kind) is not None]
@@ -32,10 +47,17 @@ def value_json(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]
     kind = given[0]
     entry = {"name": name, "per": maker.per, "format": maker.format or FORMATS.get(kind, "integer")}
     place = scope.at(kind)
+    skewed = distribution.of(maker)
     if maker.uniform is not None:
         made: object = uniform(maker.uniform, place, numbers)
+    elif skewed is not None:
+        made = distribution.made(skewed, place)
     elif maker.add is not None:
         made = {"value": numbers[str(maker.add[0])], "plus": place.integer(maker.add[1])}
+    elif maker.permutation is not None:
+        made = _permutation(maker.permutation, place, numbers)
+    elif maker.sequence is not None:
+        made = {"first": place.at("first").integer(maker.sequence.first)}
     elif maker.text is not None:
         made = _text(maker.text, place)
     elif maker.constant is not None:
@@ -63,6 +85,29 @@ def _bound(bound: int | float | str, scope: Scope, numbers: Mapping[str, int]) -
             plus = int(f"{match[2]}{match[3]}") if match[2] else 0
             return {"cursor": numbers[f"cursor:{match[1]}"], "plus": plus}
     return scope.integer(bound)
+
+
+def check_permutation(
+    values: Sequence[Json], number: int, scope: Scope, rows: int | None = None
+) -> None:
+    """Refuses a permutation of a value that is known to leave its range."""
+    permutation = values[number].get("permutation")
+    if permutation is None:
+        return
+    inside = distribution.extent(values, permutation["value"], rows)
+    low, high = permutation["range"]
+    if inside and not (low <= inside[0] and inside[1] <= high):
+        name = values[permutation["value"]]["name"]
+        raise scope.at("permutation", "range").error(
+            f"`{name}` runs from {inside[0]} to {inside[1]}, which is not inside of {low} to {high}"
+        )
+
+
+def _permutation(written: Permutation, scope: Scope, numbers: Mapping[str, int]) -> Json:
+    return {
+        "value": numbers[written.value],
+        "range": distribution.span(written.range, scope.at("range")),
+    }
 
 
 def _text(text: Text, scope: Scope) -> Json:

@@ -3,9 +3,9 @@
 //! Each draw is mix64 of (seed, step, role, connection, operation, number of the draw), so that what is drawn does not
 //! depend on time, and an operation that is tried again draws the same.
 
-use crate::job::{Bound, Format, Maker, Value};
+use crate::job::{Bound, Format, Job, Maker, Role, Value};
 use crate::text::{write_integer, write_timestamp};
-use crate::value::{mix, mix_in, name_part, uniform, write_pattern};
+use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
 const CHOICE: u64 = u64::MAX;
@@ -15,16 +15,57 @@ const CHOICE: u64 = u64::MAX;
 pub struct Values {
     /// The values as the job describes them.
     pub list: Vec<Value>,
+    /// What each is drawn from, with all that can be computed beforehand.
+    sources: Box<[Source]>,
     utc_offset_s: i64,
 }
 
+/// What a value is drawn from; small, so that those of a statement lie close together.
+#[derive(Debug)]
+enum Source {
+    Uniform(Bound, Bound),
+    Skewed(Box<Skewed>),
+    /// Another value and a number.
+    Add(usize, i64),
+    /// Another value, permuted.
+    Permuted(usize, Box<Permutation>),
+    /// From this number on, counted over the role's operations.
+    Sequence(i64),
+    /// The random number itself, of which a text is made when it is written.
+    Random,
+    Clock,
+    Constant(i64),
+}
+
+impl Source {
+    fn new(maker: &Maker, seed: u64) -> Self {
+        match maker {
+            Maker::Uniform(low, high) => Self::Uniform(*low, *high),
+            Maker::Skewed(distribution) => Self::Skewed(Box::new(Skewed::new(distribution, seed))),
+            Maker::Add { value, plus } => Self::Add(*value, *plus),
+            Maker::Permutation(permuted) => {
+                let permutation = Permutation::new(seed, permuted.range);
+                Self::Permuted(permuted.value, Box::new(permutation))
+            }
+            Maker::Sequence(sequence) => Self::Sequence(sequence.first),
+            Maker::Text(_) | Maker::Pattern(_) => Self::Random,
+            Maker::Clock => Self::Clock,
+            Maker::Constant(number) | Maker::Row(number) => Self::Constant(*number),
+        }
+    }
+}
+
 impl Values {
-    /// The values of a job; local time is `utc_offset_s` ahead of UTC.
+    /// The values of a job.
     #[must_use]
-    pub fn new(list: &[Value], utc_offset_s: i32) -> Self {
+    pub fn new(job: &Job) -> Self {
+        let sources = job.values.iter();
         Self {
-            list: list.to_vec(),
-            utc_offset_s: i64::from(utc_offset_s),
+            list: job.values.clone(),
+            sources: sources
+                .map(|value| Source::new(&value.maker, job.seed))
+                .collect(),
+            utc_offset_s: i64::from(job.utc_offset_s),
         }
     }
 
@@ -60,6 +101,9 @@ pub struct Draw {
     connection: u64,
     operation: u64,
     next: u64,
+    /// The connection's number and how many the role has, and by both the operation's number among all of the role.
+    place: (u64, u64),
+    sequence: u64,
     /// One for each of the job's values: a number, or a text's random number.
     drawn: Box<[i64]>,
     /// One for each of the job's cursors: what statements write and values are bounded by.
@@ -69,23 +113,19 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// The state of a connection that has drawn nothing.
+    /// The state of a role's connection, by its number in the role, that has drawn nothing.
     #[must_use]
-    pub fn new(
-        seed: u64,
-        step: &str,
-        role: &str,
-        connection: u64,
-        values: usize,
-        cursors: usize,
-    ) -> Self {
-        let state = mix(seed, &[name_part(step), name_part(role), connection]);
+    pub fn new(job: &Job, role: &Role, connection: u64) -> Self {
+        let parts = [name_part(&job.step), name_part(&role.name), connection];
+        let state = mix(job.seed, &parts);
         Self {
             connection: state,
             operation: state,
             next: 0,
-            drawn: vec![0; values].into_boxed_slice(),
-            cursors: vec![0; cursors].into_boxed_slice(),
+            place: (connection, role.connections_of(job.clients)),
+            sequence: connection,
+            drawn: vec![0; job.values.len()].into_boxed_slice(),
+            cursors: vec![0; job.cursors.len()].into_boxed_slice(),
             unix_s: 0,
         }
     }
@@ -93,7 +133,9 @@ impl Draw {
     /// Begins the operation of this number, for the first time or again.
     #[inline]
     pub fn begin(&mut self, operation: u64) {
+        let (connection, connections) = self.place;
         self.operation = mix_in(self.connection, operation);
+        self.sequence = operation.wrapping_mul(connections).wrapping_add(connection);
         self.next = 0;
     }
 
@@ -108,15 +150,18 @@ impl Draw {
     /// Draws a value anew.
     #[inline]
     pub fn draw(&mut self, values: &Values, index: usize) {
-        self.drawn[index] = match &values.list[index].maker {
-            Maker::Uniform(low, high) => {
+        self.drawn[index] = match &values.sources[index] {
+            Source::Uniform(low, high) => {
                 let (low, high) = (self.bound(low), self.bound(high));
                 uniform(self.random(), low, high)
             }
-            Maker::Add { value, plus } => self.drawn[*value].saturating_add(*plus),
-            Maker::Text(_) | Maker::Pattern(_) => self.random().cast_signed(),
-            Maker::Clock => self.unix_s + values.utc_offset_s,
-            Maker::Constant(number) | Maker::Row(number) => *number,
+            Source::Skewed(skewed) => skewed.number(self.random()),
+            Source::Add(value, plus) => self.drawn[*value].saturating_add(*plus),
+            Source::Permuted(value, permutation) => permutation.number(self.drawn[*value]),
+            Source::Sequence(first) => first.wrapping_add_unsigned(self.sequence),
+            Source::Random => self.random().cast_signed(),
+            Source::Clock => self.unix_s + values.utc_offset_s,
+            Source::Constant(number) => *number,
         };
     }
 
@@ -139,6 +184,100 @@ impl Draw {
         match bound {
             Bound::Integer(number) => *number,
             Bound::Cursor(bound) => self.cursors[bound.cursor].saturating_add(bound.plus),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn example() -> Job {
+        let path = format!("{}/contract/job-values.json", env!("CARGO_MANIFEST_DIR"));
+        Job::parse(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    /// All values of an operation, in the order of the job's list.
+    fn drawn(values: &Values, draw: &mut Draw, operation: u64) -> Vec<i64> {
+        draw.begin(operation);
+        let list = 0..values.list.len();
+        list.map(|index| {
+            draw.draw(values, index);
+            draw.drawn(index)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn what_an_operation_draws_depends_neither_on_order_nor_on_tries() {
+        let job = example();
+        let values = Values::new(&job);
+        let role = &job.roles[0];
+        let mut forward = Draw::new(&job, role, 1);
+        let ahead: Vec<_> = (0..50)
+            .map(|number| drawn(&values, &mut forward, number))
+            .collect();
+        let mut backward = Draw::new(&job, role, 1);
+        for number in (0..50).rev() {
+            for _ in 0..2 {
+                assert_eq!(drawn(&values, &mut backward, number as u64), ahead[number]);
+            }
+        }
+        let other = drawn(&values, &mut Draw::new(&job, role, 0), 0);
+        for (index, value) in job.values.iter().enumerate() {
+            let constant = matches!(value.maker, Maker::Constant(_));
+            assert_eq!(other[index] == ahead[0][index], constant, "{}", value.name);
+        }
+    }
+
+    #[test]
+    fn a_sequence_has_each_number_once_over_all_connections_of_a_role() {
+        let mut job = example();
+        let values = Values::new(&job);
+        let index = (0..job.values.len())
+            .find(|index| matches!(job.values[*index].maker, Maker::Sequence(_)))
+            .unwrap();
+        for (clients, connections) in [(1, 1), (2, 3), (5, 1)] {
+            (job.clients, job.roles[0].connections) = (clients, connections);
+            let all = u64::from(clients * connections);
+            let mut numbers = BTreeSet::new();
+            for connection in 0..all {
+                let mut draw = Draw::new(&job, &job.roles[0], connection);
+                for operation in 0..10 {
+                    draw.begin(operation);
+                    draw.draw(&values, index);
+                    assert!(numbers.insert(draw.drawn(index)), "it comes twice");
+                }
+            }
+            let first = 1_000_001;
+            assert_eq!(
+                numbers,
+                (first..first + i64::try_from(all * 10).unwrap()).collect()
+            );
+        }
+    }
+
+    #[test]
+    fn a_scattered_zipf_is_a_plain_one_permuted() {
+        let job = example();
+        let values = Values::new(&job);
+        let index = |name: &str| {
+            let mut list = job.values.iter();
+            list.position(|value| value.name == name).unwrap()
+        };
+        let (plain, scattered) = (index("ranked"), index("scattered"));
+        let Maker::Skewed(distribution) = &job.values[scattered].maker else {
+            panic!("`scattered` is a zipf")
+        };
+        let permutation = Permutation::new(job.seed, distribution.range());
+        let mut draw = Draw::new(&job, &job.roles[0], 0);
+        for operation in 0..100 {
+            draw.begin(operation);
+            draw.draw(&values, plain);
+            draw.begin(operation);
+            draw.draw(&values, scattered);
+            assert_eq!(draw.drawn(scattered), permutation.number(draw.drawn(plain)));
         }
     }
 }

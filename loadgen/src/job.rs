@@ -11,7 +11,7 @@ mod server;
 
 pub use check::JobError;
 pub use dsn::Dsn;
-pub use maker::{Bound, Maker, Value};
+pub use maker::{Bound, Maker, Permuted, Sequence, Value};
 pub use piece::Piece;
 pub use role::{
     Arrivals, Choice, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy, TableUse,

@@ -131,7 +131,7 @@ impl Compiled {
     pub fn new(job: &Job) -> Self {
         let statements = 0..job.statements.len();
         Self {
-            values: Values::new(&job.values, job.utc_offset_s),
+            values: Values::new(job),
             statements: statements
                 .clone()
                 .map(|index| for_tables(job, index))

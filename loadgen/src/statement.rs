@@ -329,7 +329,7 @@ mod tests {
     fn job() -> Job {
         Job::parse(
             r#"{"protocol": 1, "seed": 1, "step": "s", "engine": "fake", "fake": {"default_us": 1}, "clients": 1,
-                "tables": {"t": 3},
+                "utc_offset_s": 3600, "tables": {"t": 3},
                 "values": [{"name": "id", "per": "item", "format": "integer", "uniform": [1, 9]},
                            {"name": "next", "per": "item", "format": "decimal2", "add": {"value": 0, "plus": 100}},
                            {"name": "text", "per": "statement", "format": "text", "pattern": "it's #"},
@@ -350,18 +350,11 @@ mod tests {
     }
 
     fn draw(job: &Job) -> (Values, Draw) {
-        let mut draw = Draw::new(
-            job.seed,
-            &job.step,
-            "r",
-            0,
-            job.values.len(),
-            job.cursors.len(),
-        );
+        let mut draw = Draw::new(job, &job.roles[0], 0);
         draw.begin(0);
         draw.cursors[0] = -7;
         draw.unix_s = 86_400;
-        (Values::new(&job.values, 3600), draw)
+        (Values::new(job), draw)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod load;
 mod server;
 mod sql;
+mod value;
 
 use super::{Engine, Fake, Job, PROTOCOL, Stop};
 use std::collections::BTreeSet;

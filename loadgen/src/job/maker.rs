@@ -1,7 +1,13 @@
 //! A job's values: what each is made from. In JSON the maker is one key among the value's own.
 
 use super::{Format, Scope};
-use crate::value::TextShape;
+use crate::value::bates::Bates;
+use crate::value::exponential::Exponential;
+use crate::value::gaussian::Gaussian;
+use crate::value::pareto::Pareto;
+use crate::value::special::Special;
+use crate::value::zipf::Zipf;
+use crate::value::{Bounds, Distribution, TextShape};
 use serde::{Deserialize, Serialize};
 
 /// A value that statements and fills use.
@@ -23,6 +29,8 @@ pub struct Value {
 pub enum Maker {
     /// An integer between two bounds, both inclusive.
     Uniform(Bound, Bound),
+    /// An integer of a range, some likelier than others.
+    Skewed(Distribution),
     /// Another value and a number.
     Add {
         /// The index of the other value.
@@ -30,6 +38,10 @@ pub enum Maker {
         /// What is added.
         plus: i64,
     },
+    /// Another value in its place in a permutation of a range.
+    Permutation(Permuted),
+    /// A number that no two operations of a role in a step share.
+    Sequence(Sequence),
     /// A text, partly random.
     Text(TextShape),
     /// A text in which `#` is a random digit and `@` a random letter.
@@ -40,6 +52,42 @@ pub enum Maker {
     Constant(i64),
     /// The row's number in a fill, from this one on.
     Row(i64),
+}
+
+impl Maker {
+    /// The index of the value that this one is computed from.
+    #[must_use]
+    pub fn base(&self) -> Option<usize> {
+        match self {
+            Self::Add { value, .. } => Some(*value),
+            Self::Permutation(permuted) => Some(permuted.value),
+            _ => None,
+        }
+    }
+
+    /// Whether it makes a text, with which nothing can be computed.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Pattern(_))
+    }
+}
+
+/// Which value is permuted, and within which range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Permuted {
+    /// The index of the other value.
+    pub value: usize,
+    /// The range that is permuted.
+    pub range: Bounds,
+}
+
+/// Numbers counted up over a role's operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sequence {
+    /// That of the first operation of the role's first connection.
+    pub first: i64,
 }
 
 /// A bound of a uniform value.
@@ -85,6 +133,7 @@ enum RawClock {
     Second,
 }
 
+/// The makers that a value can have, as keys beside its own; one of them is given.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawValue {
@@ -95,7 +144,23 @@ struct RawValue {
     #[serde(skip_serializing_if = "Option::is_none")]
     uniform: Option<(Bound, Bound)>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    zipf: Option<Zipf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pareto: Option<Pareto>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    special: Option<Special>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bates: Option<Bates>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gaussian: Option<Gaussian>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exponential: Option<Exponential>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     add: Option<RawAdd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permutation: Option<Permuted>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<Sequence>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<RawText>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,16 +173,32 @@ struct RawValue {
     row: Option<i64>,
 }
 
+impl RawValue {
+    fn distributions(&self) -> [Option<Distribution>; 6] {
+        [
+            self.zipf.map(Distribution::Zipf),
+            self.pareto.map(Distribution::Pareto),
+            self.special.map(Distribution::Special),
+            self.bates.map(Distribution::Bates),
+            self.gaussian.map(Distribution::Gaussian),
+            self.exponential.map(Distribution::Exponential),
+        ]
+    }
+}
+
 impl TryFrom<RawValue> for Value {
     type Error = String;
 
     fn try_from(raw: RawValue) -> Result<Self, String> {
-        let makers = [
+        let distributions = raw.distributions().into_iter().flatten().map(Maker::Skewed);
+        let others = [
             raw.uniform.map(|(low, high)| Maker::Uniform(low, high)),
             raw.add.map(|add| Maker::Add {
                 value: add.value,
                 plus: add.plus,
             }),
+            raw.permutation.map(Maker::Permutation),
+            raw.sequence.map(Maker::Sequence),
             raw.text.map(|text| {
                 Maker::Text(TextShape {
                     fill: text.fill,
@@ -131,7 +212,7 @@ impl TryFrom<RawValue> for Value {
             raw.constant.map(Maker::Constant),
             raw.row.map(Maker::Row),
         ];
-        let mut given = makers.into_iter().flatten();
+        let mut given = distributions.chain(others.into_iter().flatten());
         match (given.next(), given.next()) {
             (Some(maker), None) => Ok(Self {
                 name: raw.name,
@@ -140,7 +221,8 @@ impl TryFrom<RawValue> for Value {
                 maker,
             }),
             _ => Err(format!(
-                "value `{}` needs exactly one of `uniform`, `add`, `text`, `pattern`, `clock`, `constant`, `row`",
+                "value `{}` needs exactly one of `uniform`, `zipf`, `pareto`, `special`, `bates`, `gaussian`, \
+                 `exponential`, `add`, `permutation`, `sequence`, `text`, `pattern`, `clock`, `constant`, `row`",
                 raw.name
             )),
         }
@@ -154,7 +236,15 @@ impl From<Value> for RawValue {
             per: value.per,
             format: value.format,
             uniform: None,
+            zipf: None,
+            pareto: None,
+            special: None,
+            bates: None,
+            gaussian: None,
+            exponential: None,
             add: None,
+            permutation: None,
+            sequence: None,
             text: None,
             pattern: None,
             clock: None,
@@ -163,7 +253,15 @@ impl From<Value> for RawValue {
         };
         match value.maker {
             Maker::Uniform(low, high) => raw.uniform = Some((low, high)),
+            Maker::Skewed(Distribution::Zipf(shape)) => raw.zipf = Some(shape),
+            Maker::Skewed(Distribution::Pareto(shape)) => raw.pareto = Some(shape),
+            Maker::Skewed(Distribution::Special(shape)) => raw.special = Some(shape),
+            Maker::Skewed(Distribution::Bates(shape)) => raw.bates = Some(shape),
+            Maker::Skewed(Distribution::Gaussian(shape)) => raw.gaussian = Some(shape),
+            Maker::Skewed(Distribution::Exponential(shape)) => raw.exponential = Some(shape),
             Maker::Add { value, plus } => raw.add = Some(RawAdd { value, plus }),
+            Maker::Permutation(permuted) => raw.permutation = Some(permuted),
+            Maker::Sequence(sequence) => raw.sequence = Some(sequence),
             Maker::Text(shape) => {
                 raw.text = Some(RawText {
                     fill: shape.fill,

@@ -40,6 +40,16 @@ impl Role {
     pub fn quota(&self) -> Option<u64> {
         self.stop.and_then(|stop| stop.operations)
     }
+
+    /// Its connections over all clients of a job with so many.
+    #[must_use]
+    pub fn connections_of(&self, clients: u32) -> u64 {
+        let groups = match self.per {
+            Per::Client => clients,
+            Per::Step => 1,
+        };
+        u64::from(self.connections) * u64::from(groups)
+    }
 }
 
 /// What a role's connections are counted for.

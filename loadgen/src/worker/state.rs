@@ -140,7 +140,6 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
         let probe = layout.probes.binary_search(&group.client).ok();
         let uses_cursors = layout::uses_cursors(job, group.role);
         for connection in &group.connections {
-            let role = &job.roles[group.role].name;
             let number = u64::from(connection.number);
             parts.connections.push(Connection {
                 role: group.role,
@@ -153,14 +152,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 quota: connection.quota.unwrap_or(u64::MAX),
                 begun: 0,
                 completed_ns: 0,
-                draw: Draw::new(
-                    job.seed,
-                    &job.step,
-                    role,
-                    number,
-                    job.values.len(),
-                    job.cursors.len(),
-                ),
+                draw: Draw::new(job, &job.roles[group.role], number),
                 cursors: vec![None; job.cursors.len()].into(),
                 parameters: opened
                     .next()

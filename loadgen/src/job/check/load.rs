@@ -3,7 +3,9 @@
 use super::{
     Check, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_sqlstate, refuse,
 };
-use crate::job::{Arrivals, Bound, ColumnType, Instruction, Job, Maker, Pace, Per, Role};
+use crate::job::{
+    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Role,
+};
 use std::collections::BTreeSet;
 
 /// The most operations that a tied role may be ahead.
@@ -98,12 +100,7 @@ impl Job {
     }
 
     fn check_connections(&self, role: &Role, key: &str) -> Check {
-        let clients = if role.per == Per::Client {
-            self.clients
-        } else {
-            1
-        };
-        let all = u64::from(role.connections) * u64::from(clients);
+        let all = role.connections_of(self.clients);
         ensure(
             (1..=CONNECTIONS_MAX).contains(&all),
             format!("{key}.connections"),
@@ -328,16 +325,17 @@ impl Job {
                     format!("{key}.value"),
                     "values",
                 )?;
-                self.check_fill_value(column.value, column.type_, &format!("{key}.value"))?;
+                self.check_fill_value(column, fill.rows, &format!("{key}.value"))?;
             }
         }
         Ok(())
     }
 
-    fn check_fill_value(&self, value: usize, type_: ColumnType, key: &str) -> Check {
-        let text = matches!(self.values[value].maker, Maker::Text(_) | Maker::Pattern(_));
+    fn check_fill_value(&self, column: &FillColumn, rows: u64, key: &str) -> Check {
+        let value = column.value;
+        let text = self.values[value].maker.is_text();
         ensure(
-            !text || type_ == ColumnType::Text,
+            !text || column.type_ == ColumnType::Text,
             key,
             format!(
                 "`{}` is a text; give the column the type `text`",
@@ -351,6 +349,7 @@ impl Job {
                     matches!((low, high), (Bound::Integer(_), Bound::Integer(_))),
                 ),
                 Maker::Clock => ("the clock", false),
+                Maker::Sequence(_) => ("operations; use `row`", false),
                 _ => ("", true),
             };
             ensure(
@@ -361,6 +360,7 @@ impl Job {
                     self.values[index].name
                 ),
             )?;
+            self.check_permuted(index, Some(rows))?;
         }
         Ok(())
     }

@@ -1,11 +1,8 @@
-//! What makes a job's values, cursors, statements and programs valid.
+//! What makes a job's cursors, statements and programs valid.
 
-use super::{Check, ensure, ensure_index, ensure_names};
-use crate::job::{Bound, Format, Instruction, Job, Maker, Piece, Protocol, Scope, Value};
+use super::{Check, JobError, ensure, ensure_index, ensure_names};
+use crate::job::{Bound, Instruction, Job, Maker, Piece, Protocol, Scope};
 use std::collections::BTreeSet;
-
-/// The longest text that a value may make: a mistake in a job must not exhaust the memory.
-const TEXT_CHARACTERS_MAX: u32 = 4 << 20;
 
 /// Parameters of one statement in PostgreSQL's protocol: the count is 16 bits wide.
 const PARAMETERS_MAX: usize = 65_535;
@@ -14,100 +11,6 @@ const PARAMETERS_MAX: usize = 65_535;
 const REPEAT_MAX: u32 = 1_000_000;
 
 impl Job {
-    pub(super) fn check_values(&self) -> Check {
-        ensure_names(
-            "values",
-            self.values.iter().map(|value| value.name.as_str()),
-        )?;
-        for (index, value) in self.values.iter().enumerate() {
-            self.check_value(index, value)?;
-        }
-        Ok(())
-    }
-
-    fn check_value(&self, index: usize, value: &Value) -> Check {
-        let key = format!("values[{index}]");
-        match &value.maker {
-            Maker::Uniform(low, high) => {
-                for bound in [low, high] {
-                    if let Bound::Cursor(bound) = bound {
-                        let key = format!("{key}.uniform");
-                        ensure_index(bound.cursor, self.cursors.len(), key, "cursors")?;
-                    }
-                }
-            }
-            Maker::Add { value: base, .. } => self.check_add(&key, index, *base)?,
-            Maker::Text(shape) => {
-                ensure(
-                    shape.length_min <= shape.length_max,
-                    format!("{key}.text.length"),
-                    "the first length must not be above the second",
-                )?;
-                ensure(
-                    shape.length_max <= TEXT_CHARACTERS_MAX,
-                    format!("{key}.text.length"),
-                    format!("at most {TEXT_CHARACTERS_MAX} characters"),
-                )?;
-                ensure(
-                    (0.0..=1.0).contains(&shape.random),
-                    format!("{key}.text.random"),
-                    "a share is between 0 and 1",
-                )?;
-                ensure(
-                    !shape.fill.is_empty() && shape.fill.is_ascii(),
-                    format!("{key}.text.fill"),
-                    "give at least one ASCII character",
-                )?;
-            }
-            Maker::Pattern(_) | Maker::Clock | Maker::Constant(_) | Maker::Row(_) => {}
-        }
-        let text = matches!(value.maker, Maker::Text(_) | Maker::Pattern(_));
-        ensure(
-            !text || value.format == Format::Text,
-            format!("{key}.format"),
-            "a text or pattern is written as `text`",
-        )
-    }
-
-    fn check_add(&self, key: &str, index: usize, base: usize) -> Check {
-        let key = format!("{key}.add");
-        ensure_index(base, self.values.len(), format!("{key}.value"), "values")?;
-        ensure(
-            base != index && self.bases(index).is_some(),
-            &key,
-            "the value is added to itself; add to another",
-        )?;
-        let base = &self.values[base];
-        ensure(
-            !matches!(base.maker, Maker::Text(_) | Maker::Pattern(_)),
-            &key,
-            format!("nothing can be added to `{}`, which is a text", base.name),
-        )?;
-        ensure(
-            base.per >= self.values[index].per,
-            key,
-            format!(
-                "`{}` changes more often than what adds to it; give it the same `per` or a wider one",
-                base.name
-            ),
-        )
-    }
-
-    /// The values that a value adds to, nearest first; none where they form a circle or one does not exist.
-    #[must_use]
-    pub fn bases(&self, index: usize) -> Option<Vec<usize>> {
-        let mut bases = Vec::new();
-        let mut at = index;
-        while let Maker::Add { value: base, .. } = &self.values.get(at)?.maker {
-            if *base == index || bases.contains(base) {
-                return None;
-            }
-            bases.push(*base);
-            at = *base;
-        }
-        Some(bases)
-    }
-
     pub(super) fn check_cursors(&self) -> Check {
         ensure_names(
             "cursors",
@@ -141,7 +44,8 @@ impl Job {
                 format!("{key}.pieces"),
                 "is empty; give the SQL",
             )?;
-            let parameters = self.check_pieces(&statement.pieces, &format!("{key}.pieces"))?;
+            let pieces = format!("{key}.pieces");
+            let parameters = self.check_pieces(&statement.pieces, &pieces, false)?;
             ensure(
                 statement.protocol == Protocol::Simple || parameters <= PARAMETERS_MAX,
                 format!("{key}.pieces"),
@@ -164,7 +68,7 @@ impl Job {
     }
 
     /// Checks pieces and counts the values that one execution writes.
-    fn check_pieces(&self, pieces: &[Piece], key: &str) -> Result<usize, super::JobError> {
+    fn check_pieces(&self, pieces: &[Piece], key: &str, repeated: bool) -> Result<usize, JobError> {
         let mut parameters = 0_usize;
         for (index, piece) in pieces.iter().enumerate() {
             let key = format!("{key}[{index}]");
@@ -174,8 +78,7 @@ impl Job {
                 }
                 Piece::Value(value) => {
                     ensure_index(*value, self.values.len(), key.clone(), "values")?;
-                    let row = matches!(self.values[*value].maker, Maker::Row(_));
-                    ensure(!row, key, "a `row` value is for fills only")?;
+                    self.check_written(*value, &key, repeated)?;
                     parameters += 1;
                 }
                 Piece::Cursor(cursor) => {
@@ -193,7 +96,7 @@ impl Job {
                         format!("{key}.repeat"),
                         format!("give 1 to {REPEAT_MAX}"),
                     )?;
-                    let each = self.check_pieces(pieces, &format!("{key}.pieces"))?;
+                    let each = self.check_pieces(pieces, &format!("{key}.pieces"), true)?;
                     parameters = each
                         .checked_mul(*repeat as usize)
                         .and_then(|all| all.checked_add(parameters))
@@ -202,6 +105,26 @@ impl Job {
             }
         }
         Ok(parameters)
+    }
+
+    /// Checks that a value, with what it is computed from, can stand in a statement, or in a repetition there.
+    fn check_written(&self, value: usize, key: &str, repeated: bool) -> Check {
+        let bases = self.bases(value).unwrap_or_default();
+        for value in std::iter::once(value).chain(bases) {
+            let value = &self.values[value];
+            let row = matches!(value.maker, Maker::Row(_));
+            ensure(!row, key, "a `row` value is for fills only")?;
+            let stuck = matches!(value.maker, Maker::Sequence(_)) && value.per == Scope::Item;
+            ensure(
+                !(repeated && stuck),
+                key,
+                format!(
+                    "`{}` counts operations, so all items would have the same; give it `per` statement if that is meant",
+                    value.name
+                ),
+            )?;
+        }
+        Ok(())
     }
 
     pub(super) fn check_programs(&self) -> Check {

@@ -5,7 +5,9 @@
     reason = "a test that unwraps fails where it stands"
 )]
 
+#[path = "../harness/mod.rs"]
 mod harness;
+mod values;
 
 use dyno_loadgen::event::Event;
 use dyno_loadgen::job::Job;
@@ -409,7 +411,7 @@ const CASES: &[Case] = &[
 #[test]
 fn what_is_wrong_with_a_job_is_named_with_its_key() {
     let mut wrong = Vec::new();
-    for (name, pointer, value, key, words) in CASES {
+    for (name, pointer, value, key, words) in CASES.iter().chain(values::CASES) {
         let job = changed(name, pointer, serde_json::from_str(value).unwrap());
         let error = Job::parse(&job.to_string()).expect_err(pointer);
         let text = error.to_string();

@@ -1,0 +1,228 @@
+//! What makes a job's values valid.
+
+use super::{Check, ensure, ensure_index, ensure_names};
+use crate::job::{Bound, Format, Job, Maker, Permuted, Value};
+use crate::value::{Bounds, Distribution, TextShape, bates, gaussian, zipf};
+
+/// The longest text that a value may make: a mistake in a job must not exhaust the memory.
+const TEXT_CHARACTERS_MAX: u32 = 4 << 20;
+
+impl Job {
+    pub(super) fn check_values(&self) -> Check {
+        ensure_names(
+            "values",
+            self.values.iter().map(|value| value.name.as_str()),
+        )?;
+        for (index, value) in self.values.iter().enumerate() {
+            self.check_value(index, value)?;
+        }
+        Ok(())
+    }
+
+    fn check_value(&self, index: usize, value: &Value) -> Check {
+        let key = format!("values[{index}]");
+        match &value.maker {
+            Maker::Uniform(low, high) => {
+                for bound in [low, high] {
+                    if let Bound::Cursor(bound) = bound {
+                        let key = format!("{key}.uniform");
+                        ensure_index(bound.cursor, self.cursors.len(), key, "cursors")?;
+                    }
+                }
+            }
+            Maker::Add { value: base, .. } => {
+                self.check_base(&format!("{key}.add"), index, *base)?;
+            }
+            Maker::Skewed(distribution) => check_distribution(&key, distribution)?,
+            Maker::Permutation(permuted) => self.check_permutation(&key, index, permuted)?,
+            Maker::Text(shape) => check_text(&key, shape)?,
+            Maker::Sequence(_)
+            | Maker::Pattern(_)
+            | Maker::Clock
+            | Maker::Constant(_)
+            | Maker::Row(_) => {}
+        }
+        ensure(
+            !value.maker.is_text() || value.format == Format::Text,
+            format!("{key}.format"),
+            "a text or pattern is written as `text`",
+        )
+    }
+
+    /// Checks the value that another is computed from.
+    fn check_base(&self, key: &str, index: usize, base: usize) -> Check {
+        ensure_index(base, self.values.len(), format!("{key}.value"), "values")?;
+        ensure(
+            base != index && self.bases(index).is_some(),
+            key,
+            "the value is computed from itself; name another",
+        )?;
+        let base = &self.values[base];
+        ensure(
+            !base.maker.is_text(),
+            key,
+            format!(
+                "nothing can be computed from `{}`, which is a text",
+                base.name
+            ),
+        )?;
+        ensure(
+            base.per >= self.values[index].per,
+            key,
+            format!(
+                "`{}` changes more often than what is computed from it; give it the same `per` or a wider one",
+                base.name
+            ),
+        )
+    }
+
+    fn check_permutation(&self, key: &str, index: usize, permuted: &Permuted) -> Check {
+        let key = format!("{key}.permutation");
+        self.check_base(&key, index, permuted.value)?;
+        ordered(permuted.range, &key)?;
+        self.check_permuted(index, None)
+    }
+
+    /// Refuses a permutation of a value that is known to leave its range; `rows` are those of the fill that it is for.
+    pub(super) fn check_permuted(&self, index: usize, rows: Option<u64>) -> Check {
+        let Maker::Permutation(Permuted { value, range }) = self.values[index].maker else {
+            return Ok(());
+        };
+        let Some((least, greatest)) = self.range_of(value, rows) else {
+            return Ok(());
+        };
+        ensure(
+            i128::from(range.low) <= least && greatest <= i128::from(range.high),
+            format!("values[{index}].permutation.range"),
+            format!(
+                "`{}` runs from {least} to {greatest}, which is not inside of {} to {}",
+                self.values[value].name, range.low, range.high
+            ),
+        )
+    }
+
+    /// The least and the greatest number that a value can be, where the job alone says it.
+    fn range_of(&self, index: usize, rows: Option<u64>) -> Option<(i128, i128)> {
+        let both = |range: Bounds| Some((range.low.into(), range.high.into()));
+        match &self.values[index].maker {
+            Maker::Uniform(Bound::Integer(low), Bound::Integer(high)) => {
+                both((*low, *high.max(low)).into())
+            }
+            Maker::Skewed(distribution) => both(distribution.range()),
+            Maker::Permutation(permuted) => both(permuted.range),
+            Maker::Constant(number) => both((*number, *number).into()),
+            Maker::Row(first) => {
+                let first = i128::from(*first);
+                Some((first, first + i128::from(rows?) - 1))
+            }
+            Maker::Add { value, plus } => {
+                let (least, greatest) = self.range_of(*value, rows)?;
+                Some((least + i128::from(*plus), greatest + i128::from(*plus)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The values that a value is computed from, nearest first; none where they form a circle or one does not exist.
+    #[must_use]
+    pub fn bases(&self, index: usize) -> Option<Vec<usize>> {
+        let mut bases = Vec::new();
+        let mut at = index;
+        while let Some(base) = self.values.get(at)?.maker.base() {
+            if base == index || bases.contains(&base) {
+                return None;
+            }
+            bases.push(base);
+            at = base;
+        }
+        Some(bases)
+    }
+}
+
+/// Refuses a range whose first bound is above its second.
+fn ordered(range: Bounds, key: &str) -> Check {
+    ensure(
+        range.low <= range.high,
+        format!("{key}.range"),
+        format!(
+            "the lower bound {} is above the upper bound {}",
+            range.low, range.high
+        ),
+    )
+}
+
+fn check_distribution(key: &str, distribution: &Distribution) -> Check {
+    let (maker, parameter, valid, wanted) = match distribution {
+        Distribution::Zipf(shape) => (
+            "zipf",
+            "exponent",
+            (0.0..=zipf::EXPONENT_MAX).contains(&shape.exponent),
+            format!("a number from 0 to {}", zipf::EXPONENT_MAX),
+        ),
+        Distribution::Pareto(shape) => (
+            "pareto",
+            "h",
+            shape.h > 0.0 && shape.h < 1.0,
+            "a number above 0 and below 1".to_owned(),
+        ),
+        Distribution::Special(shape) => {
+            for (name, percent) in [("percent", shape.percent), ("share", shape.share)] {
+                ensure(
+                    (0.0..=100.0).contains(&percent),
+                    format!("{key}.special.{name}"),
+                    format!("{percent} is no percentage; give 0 to 100"),
+                )?;
+            }
+            iterations("special", shape.iterations)
+        }
+        Distribution::Bates(shape) => iterations("bates", shape.iterations),
+        Distribution::Gaussian(shape) => (
+            "gaussian",
+            "parameter",
+            shape.parameter.is_finite() && shape.parameter >= gaussian::PARAMETER_MIN,
+            format!("a number from {}", gaussian::PARAMETER_MIN),
+        ),
+        Distribution::Exponential(shape) => (
+            "exponential",
+            "parameter",
+            shape.parameter.is_finite() && shape.parameter > 0.0,
+            "a number above 0".to_owned(),
+        ),
+    };
+    ordered(distribution.range(), &format!("{key}.{maker}"))?;
+    ensure(
+        valid,
+        format!("{key}.{maker}.{parameter}"),
+        format!("give {wanted}"),
+    )
+}
+
+/// Maker, parameter, whether it is valid, and what would be.
+fn iterations(maker: &'static str, iterations: u32) -> (&'static str, &'static str, bool, String) {
+    let valid = (1..=bates::ITERATIONS_MAX).contains(&iterations);
+    let wanted = format!("1 to {}", bates::ITERATIONS_MAX);
+    (maker, "iterations", valid, wanted)
+}
+
+fn check_text(key: &str, shape: &TextShape) -> Check {
+    ensure(
+        shape.length_min <= shape.length_max,
+        format!("{key}.text.length"),
+        "the first length must not be above the second",
+    )?;
+    ensure(
+        shape.length_max <= TEXT_CHARACTERS_MAX,
+        format!("{key}.text.length"),
+        format!("at most {TEXT_CHARACTERS_MAX} characters"),
+    )?;
+    ensure(
+        (0.0..=1.0).contains(&shape.random),
+        format!("{key}.text.random"),
+        "a share is between 0 and 1",
+    )?;
+    ensure(
+        !shape.fill.is_empty() && shape.fill.is_ascii(),
+        format!("{key}.text.fill"),
+        "give at least one ASCII character",
+    )
+}

@@ -202,7 +202,7 @@ class Pace(Form):
 
     rows_per_s: Number | None = None
     per_s: Number | None = None
-    arrivals: Literal["even", "burst"] | None = None
+    arrivals: Literal["even", "burst", "poisson"] | None = None
     tied: str | None = None
     lead: Number | None = None
 

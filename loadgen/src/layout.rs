@@ -3,7 +3,7 @@
 //! Everything here follows from the job alone, so that k processes with segments do what one would.
 
 use crate::job::{Arrivals, Job, Pace, Per, TableBy};
-use crate::pace::{Burst, Even, Line, Schedule};
+use crate::pace::{self, Burst, Even, Line, Poisson, Schedule, Share};
 
 /// One connection of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,29 +201,31 @@ fn probes(job: &Job, groups: &[GroupLayout]) -> Vec<u32> {
 /// The line of a group: its own, or with the group that is tied to it.
 #[must_use]
 pub fn line(job: &Job, group: &GroupLayout, lead: Option<u64>) -> Line {
-    let role = &job.roles[group.role];
-    let schedule = match (&role.pace, role.per) {
-        (
-            Pace::Rate {
-                arrivals: Arrivals::Burst,
-                per_s,
-            },
-            _,
-        ) => Schedule::Burst(Burst::new(*per_s)),
-        (Pace::Rate { per_s, .. }, Per::Client) => Schedule::Even(Even::new(*per_s, 1, vec![0])),
-        (Pace::Rate { per_s, .. }, Per::Step) => {
-            let places = group
-                .connections
-                .iter()
-                .map(|connection| u64::from(connection.number))
-                .collect();
-            Schedule::Even(Even::new(*per_s, u64::from(role.connections), places))
-        }
-        (Pace::Closed {} | Pace::Tied { .. }, _) => Schedule::Closed,
+    let schedule = match &job.roles[group.role].pace {
+        Pace::Rate { arrivals, per_s } => rate(job, group, *arrivals, *per_s),
+        Pace::Closed {} | Pace::Tied { .. } => Schedule::Closed,
     };
     match lead {
         Some(lead) => Line::pair(schedule, group.quota(), lead),
         None => Line::single(schedule, group.quota()),
+    }
+}
+
+/// The schedule of a group at a rate: all of its client's arrivals, or its connections' part of the role's.
+fn rate(job: &Job, group: &GroupLayout, arrivals: Arrivals, per_s: f64) -> Schedule {
+    let role = &job.roles[group.role];
+    let numbers = group.connections.iter().map(|one| u64::from(one.number));
+    let share = match role.per {
+        Per::Client => Share::whole(),
+        Per::Step => Share::new(u64::from(role.connections), numbers.collect()),
+    };
+    match arrivals {
+        Arrivals::Even => Schedule::Even(Even::new(per_s, share)),
+        Arrivals::Burst => Schedule::Burst(Burst::new(per_s)),
+        Arrivals::Poisson => {
+            let seed = pace::seed(job.seed, &job.step, &role.name, group.client);
+            Schedule::Poisson(Poisson::new(per_s, seed, share))
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Pure: times come from the caller, in nanoseconds of CLOCK_MONOTONIC. `contract/README.md`, "pace", is the description.
 
+mod poisson;
 mod schedule;
 
-pub use schedule::{Burst, Even, Schedule};
+pub use poisson::{Poisson, seed};
+pub use schedule::{Burst, Even, Schedule, Share};
 
 /// The operations of one role of one client, or of a tied pair of roles, in the order of their numbers.
 #[derive(Debug)]
@@ -139,7 +141,7 @@ impl Line {
 
     /// How many operations of the member are due and not started.
     #[must_use]
-    pub fn backlog(&self, member: usize, now_ns: u64) -> u64 {
+    pub fn backlog(&mut self, member: usize, now_ns: u64) -> u64 {
         if matches!(self.schedule, Schedule::Closed) {
             return 0;
         }
@@ -257,7 +259,7 @@ mod tests {
     #[test]
     fn even_arrivals_are_exact_and_catch_up() {
         let mut line = begun(Line::single(
-            Schedule::Even(Even::new(3.0, 1, vec![0])),
+            Schedule::Even(Even::new(3.0, Share::whole())),
             Some(7),
         ));
         let service = |number| if number == 1 { 1_500_000_000 } else { 1 };
@@ -281,8 +283,8 @@ mod tests {
 
     #[test]
     fn segments_share_even_arrivals_without_a_gap() {
-        let whole = Even::new(10.0, 1, vec![0]);
-        let parts = [Even::new(10.0, 3, vec![0, 2]), Even::new(10.0, 3, vec![1])];
+        let whole = Even::new(10.0, Share::whole());
+        let parts = [vec![0, 2], vec![1]].map(|places| Even::new(10.0, Share::new(3, places)));
         let mut due: Vec<_> = (0..20).map(|k| parts[0].due_ns(k)).collect();
         due.extend((0..10).map(|k| parts[1].due_ns(k)));
         due.sort_unstable();
@@ -356,7 +358,7 @@ mod tests {
 
         #[test]
         fn even_arrivals_wait_as_many_as_are_due(per_s in 0.1_f64..5000.0, after_ns in 0_u64..100 * SECOND_NS, cycle in 1_u64..5) {
-            let mut even = Even::new(per_s, cycle, vec![cycle - 1]);
+            let mut even = Even::new(per_s, Share::new(cycle, vec![cycle - 1]));
             even.start_ns = START_NS;
             let arrived = even.arrived(START_NS + after_ns);
             // A nanosecond's rounding lies between the two formulas.

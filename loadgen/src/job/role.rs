@@ -122,6 +122,8 @@ pub enum Arrivals {
     Even,
     /// A whole second's operations together, as in the Insert Benchmark; lost time is not caught up.
     Burst,
+    /// At random with exponential gaps of mean 1 / rate; late ones catch up.
+    Poisson,
 }
 
 /// How much a role does.

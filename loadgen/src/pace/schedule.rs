@@ -1,5 +1,7 @@
 //! Schedules: when operations become due, by the rate alone.
 
+use super::poisson::Poisson;
+
 /// One second in nanoseconds.
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
@@ -15,6 +17,53 @@ pub enum Schedule {
     Even(Even),
     /// A second's worth together.
     Burst(Burst),
+    /// At random, each independent of the others.
+    Poisson(Poisson),
+}
+
+/// Which of a role's arrivals are this process's: of each `cycle` those at `places`.
+#[derive(Debug, Clone)]
+pub struct Share {
+    cycle: u64,
+    places: Box<[u64]>,
+}
+
+impl Share {
+    /// Those whose number modulo `cycle` is among `places` (ascending).
+    ///
+    /// # Panics
+    /// Where `places` is empty or holds a number that is not below `cycle`.
+    #[must_use]
+    pub fn new(cycle: u64, places: Vec<u64>) -> Self {
+        assert!(!places.is_empty() && places.iter().all(|place| *place < cycle));
+        Self {
+            cycle,
+            places: places.into(),
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn whole() -> Self {
+        Self::new(1, vec![0])
+    }
+
+    /// The number within the role of this process's arrival `k`.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "below the number of places, which is a usize"
+    )]
+    pub(super) fn number(&self, k: u64) -> u64 {
+        let places = self.places.len() as u64;
+        k / places * self.cycle + self.places[(k % places) as usize]
+    }
+
+    /// How many of the role's arrivals up to number `last` are this process's.
+    fn up_to(&self, last: u64) -> u64 {
+        let rest = last % self.cycle;
+        let within = self.places.iter().filter(|place| **place <= rest).count();
+        last / self.cycle * self.places.len() as u64 + within as u64
+    }
 }
 
 /// Arrivals at equal distances.
@@ -22,25 +71,17 @@ pub enum Schedule {
 pub struct Even {
     pub(super) start_ns: u64,
     per_s: f64,
-    /// Of each `cycle` arrivals of the role, this process has those at `places`.
-    cycle: u64,
-    places: Box<[u64]>,
+    share: Share,
 }
 
 impl Even {
-    /// A schedule of `per_s` operations a second of which this process has those whose number modulo `cycle`
-    /// is among `places` (ascending).
-    ///
-    /// # Panics
-    /// Where `places` is empty or holds a number that is not below `cycle`.
+    /// A schedule of `per_s` operations a second of which this process has a share.
     #[must_use]
-    pub fn new(per_s: f64, cycle: u64, places: Vec<u64>) -> Self {
-        assert!(!places.is_empty() && places.iter().all(|place| *place < cycle));
+    pub fn new(per_s: f64, share: Share) -> Self {
         Self {
             start_ns: 0,
             per_s,
-            cycle,
-            places: places.into(),
+            share,
         }
     }
 
@@ -51,8 +92,7 @@ impl Even {
         reason = "a positive time in ns fits"
     )]
     pub(super) fn due_ns(&self, k: u64) -> u64 {
-        let places = self.places.len() as u64;
-        let number = k / places * self.cycle + self.places[(k % places) as usize];
+        let number = self.share.number(k);
         self.start_ns + (number as f64 * 1e9 / self.per_s).round() as u64
     }
 
@@ -67,12 +107,7 @@ impl Even {
             return 0;
         }
         let last = ((now_ns - self.start_ns) as f64 * self.per_s / 1e9) as u64;
-        let within = self
-            .places
-            .iter()
-            .filter(|place| **place <= last % self.cycle)
-            .count();
-        last / self.cycle * self.places.len() as u64 + within as u64
+        self.share.up_to(last)
     }
 }
 
@@ -123,6 +158,7 @@ impl Schedule {
             Self::Closed => 0,
             Self::Even(even) => even.due_ns(k),
             Self::Burst(burst) => burst.start_ns,
+            Self::Poisson(poisson) => poisson.next_ns(),
         }
     }
 
@@ -132,15 +168,17 @@ impl Schedule {
             Self::Closed => 0,
             Self::Even(even) => even.due_ns(k),
             Self::Burst(burst) => burst.admit(now_ns),
+            Self::Poisson(poisson) => poisson.admit(),
         }
     }
 
     /// How many were due by `now_ns`, where `admitted` have been taken; at most `quota`.
-    pub(super) fn waiting(&self, admitted: u64, quota: u64, now_ns: u64) -> u64 {
+    pub(super) fn waiting(&mut self, admitted: u64, quota: u64, now_ns: u64) -> u64 {
         let left = quota - admitted;
         match self {
             Self::Even(even) => even.arrived(now_ns).saturating_sub(admitted).min(left),
             Self::Burst(burst) if burst.start_ns <= now_ns => burst.left.min(left),
+            Self::Poisson(poisson) => poisson.waiting(left, now_ns),
             Self::Closed | Self::Burst(_) => 0,
         }
     }
@@ -151,6 +189,7 @@ impl Schedule {
             Self::Even(Even { start_ns, .. }) | Self::Burst(Burst { start_ns, .. }) => {
                 *start_ns += shift_ns;
             }
+            Self::Poisson(poisson) => poisson.shift(shift_ns),
         }
     }
 }

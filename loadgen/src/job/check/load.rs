@@ -196,7 +196,7 @@ impl Job {
             Pace::Rate { arrivals, per_s } => {
                 ensure_positive(*per_s, &format!("{key}.pace.per_s"))?;
                 ensure(
-                    self.segment.of == 1 || role.per == Per::Client || *arrivals == Arrivals::Even,
+                    self.segment.of == 1 || role.per == Per::Client || *arrivals != Arrivals::Burst,
                     format!("{key}.pace.arrivals"),
                     "bursts of a role `per` step cannot be shared by segments; use `per` client or one segment",
                 )

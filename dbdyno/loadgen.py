@@ -27,7 +27,7 @@ EVENT_KEYS: dict[str, frozenset[str]] = {
     "window_open": frozenset(),
     "tick": frozenset(
         {"tick", "active_ns", "measured", "role", "per_client", "operations", "late_us_max"}
-        | {"backlog", "cpu_us"}
+        | {"backlog", "cpu_us", "lag", "queue"}
     ),
     "paused": frozenset(),
     "resumed": frozenset(),

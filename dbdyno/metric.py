@@ -165,6 +165,17 @@ METRICS: tuple[Metric, ...] = (
         to when it was sent""",
     ),
     _own(
+        "lag_us_p99", "µs", "lower", 0,
+        """the generator's own delay p99 | from when an operation was due and its connection free to
+        its first sending, all clients and seconds of the window merged, of the role where it is
+        largest; over 1,000 the step's figures are lower bounds""",
+    ),
+    _own(
+        "queue_us_p99", "µs", "lower", 0,
+        """unread replies p99 | an upper bound of how long a reply lay readable before the generator
+        took it, which response times contain; merged as lag_us_p99""",
+    ),
+    _own(
         "backlog_max", "statements", "lower", 0,
         """longest backlog | the most statements of one role that were due and not yet sent, at the
         end of any second of the window""",

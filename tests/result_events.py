@@ -140,6 +140,8 @@ def _tick(planted: Planted, role: str, start: float, end: float) -> Json:
         operations={role: operation},
         late_us_max=planted.late_us,
         backlog=planted.backlog,
+        lag=_histogram(sum(counts), planted.lag_us.get(role, 0), 0, 0),
+        queue=_histogram(sum(counts), planted.queue_us.get(role, 0), 0, 0),
         cpu_us=round(planted.generator_cpu_us_per_s * (end - start)),
     )
 

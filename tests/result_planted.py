@@ -61,6 +61,8 @@ class Planted:
     data_dir_bytes: int = 5 << 30
     late_us: int = 1_500
     backlog: int = 3
+    lag_us: Mapping[str, int] = field(default_factory=lambda: {"insert": 40, "query": 3})
+    queue_us: Mapping[str, int] = field(default_factory=lambda: {"insert": 2, "query": 12})
     errors: int = 0  # not tried again; of the first role, in the first second
     retries: int = 0
     generator_busy_share: float = 0.2

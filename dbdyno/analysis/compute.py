@@ -9,6 +9,7 @@ from dbdyno.analysis import evidence as basis
 from dbdyno.analysis import raw
 from dbdyno.analysis.evidence import Evidence
 from dbdyno.analysis.raw import per, scaled
+from dbdyno.analysis.response import Histogram
 from dbdyno.analysis.span import overlap_s
 from dbdyno.model import Json, Span
 
@@ -70,10 +71,22 @@ def trouble(evidence: Evidence) -> Metrics:
     errors = sum(tick.errors for tick in ticks)  # those that were tried again too
     return {
         "late_ms_max": max((tick.late_us_max for tick in ticks), default=0) / 1e3,
+        "lag_us_p99": largest_p99_us((tick.role, tick.lag) for tick in ticks),
+        "queue_us_p99": largest_p99_us((tick.role, tick.queue) for tick in ticks),
         "backlog_max": float(max((tick.backlog for tick in ticks), default=0)),
         "retries": float(retries),
         "errors": float(max(errors - retries, 0)),
     }
+
+
+def largest_p99_us(encoded: Iterable[tuple[str, str | None]]) -> float | None:
+    """The largest p99 of any role's histograms, in microseconds; None where there are none."""
+    by_role: dict[str, Histogram] = {}
+    for role, histogram in encoded:
+        if histogram is not None:
+            by_role.setdefault(role, Histogram()).add(histogram)
+    known = [whole.percentile_us(0.99) for whole in by_role.values() if whole.count]
+    return max(known, default=None)
 
 
 def device(evidence: Evidence) -> Metrics:

@@ -27,6 +27,8 @@ class Tick:
     retries: int
     late_us_max: int
     backlog: int
+    lag: str | None  # a histogram, as are those of operations; None in older results
+    queue: str | None
     operations: Mapping[str, Json]
 
     @property
@@ -97,6 +99,8 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             retries=sum(part.get("retries", 0) for part in tick["operations"].values()),
             late_us_max=tick["late_us_max"],
             backlog=tick["backlog"],
+            lag=tick.get("lag"),
+            queue=tick.get("queue"),
             operations=tick["operations"],
         )
 

@@ -38,8 +38,8 @@ class Histogram:
         self._counts: NDArray[np.int64] = np.zeros(CELLS, dtype=np.int64)
         self.max_us = 0  # exact, while a cell knows three digits
 
-    def add(self, encoded: str, max_us: int) -> None:
-        """Adds a histogram in V2 deflate form, base64, with its exact maximum.
+    def add(self, encoded: str, max_us: int | None = None) -> None:
+        """Adds a histogram in V2 deflate form, base64, with its exact maximum where that is known.
 
         Raises ResultError where the text is no such histogram.
         """
@@ -51,7 +51,7 @@ class Histogram:
             raise ResultError("a histogram is not of 1 µs to 1 h with 3 digits")
         used = part.get_counts_array_index(part.max_value) + 1 if part.total_count else 0
         self._counts[:used] += np.ctypeslib.as_array(part.counts)[:used].view(np.int64)
-        self.max_us = max(self.max_us, max_us)
+        self.max_us = max(self.max_us, part.max_value if max_us is None else max_us)
 
     def merge(self, other: Histogram) -> None:
         """Adds the counts of another histogram."""

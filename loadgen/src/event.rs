@@ -127,6 +127,10 @@ pub struct Tick {
     pub backlog: u64,
     /// CPU of the whole generator in this tick.
     pub cpu_us: u64,
+    /// HDR histogram of first sending − the moment when the operation was due and its connection free.
+    pub lag: String,
+    /// HDR histogram of a reply's handling − the earliest moment at which it may have been readable.
+    pub queue: String,
 }
 
 /// One operation's part of a tick.

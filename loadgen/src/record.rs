@@ -63,6 +63,10 @@ pub struct RoleRecord {
     pub late_us_max: u64,
     /// Operations due and not sent, at the end of the tick.
     pub backlog: u64,
+    /// First sending − the moment when the operation was due and its connection free: the generator's own delay.
+    pub lag: Histogram<u32>,
+    /// Handling of a reply − the earliest moment at which it may have been readable: the generator's own queue.
+    pub queue: Histogram<u32>,
 }
 
 /// One operation, for jobs with `trace`.
@@ -177,15 +181,16 @@ impl OperationRecord {
         for (code, count) in &other.errors {
             self.error(*code, *count);
         }
-        for (whole, part) in [
-            (&mut self.response, &other.response),
-            (&mut self.service, &other.service),
-        ] {
-            if !part.is_empty() {
-                // Both have the bounds of `histogram`, so that no value lies outside.
-                let _ = whole.add(part);
-            }
-        }
+        add(&mut self.response, &other.response);
+        add(&mut self.service, &other.service);
+    }
+}
+
+/// Adds a part of [`histogram`]'s form to the whole.
+fn add(whole: &mut Histogram<u32>, part: &Histogram<u32>) {
+    if !part.is_empty() {
+        // Both have the same bounds, so that no value lies outside.
+        let _ = whole.add(part);
     }
 }
 
@@ -198,6 +203,8 @@ impl RoleRecord {
             operations: operations?.into(),
             late_us_max: 0,
             backlog: 0,
+            lag: histogram()?,
+            queue: histogram()?,
         })
     }
 
@@ -222,6 +229,8 @@ impl RoleRecord {
         self.operations.iter_mut().for_each(OperationRecord::clear);
         self.late_us_max = 0;
         self.backlog = 0;
+        self.lag.reset();
+        self.queue.reset();
     }
 
     fn merge(&mut self, other: &Self) {
@@ -236,6 +245,8 @@ impl RoleRecord {
         }
         self.late_us_max = self.late_us_max.max(other.late_us_max);
         self.backlog += other.backlog;
+        add(&mut self.lag, &other.lag);
+        add(&mut self.queue, &other.queue);
     }
 }
 

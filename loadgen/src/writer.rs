@@ -150,11 +150,37 @@ impl Writer {
                 .zip(&counted.operations)
                 .map(|(name, operation)| Ok((name.clone(), self.operation(operation)?)))
                 .collect::<io::Result<_>>()?;
-            self.event(&Event::Tick(tick(
-                &role.name, record, counted, operations, cpu_us,
-            )))?;
+            let tick = self.role(&role.name, record, counted, operations, cpu_us)?;
+            self.event(&Event::Tick(tick))?;
         }
         Ok(())
+    }
+
+    fn role(
+        &mut self,
+        name: &str,
+        record: &TickRecord,
+        counted: &RoleRecord,
+        operations: BTreeMap<String, OperationTick>,
+        cpu_us: u64,
+    ) -> io::Result<Tick> {
+        let clients = counted.per_client.iter();
+        Ok(Tick {
+            mono_ns: record.cut.end_ns,
+            tick: record.cut.number,
+            active_ns: record.cut.active_ns,
+            measured: record.cut.measured,
+            role: name.to_owned(),
+            per_client: clients
+                .map(|client| [client.count, client.rows, client.errors, client.max_us])
+                .collect(),
+            operations,
+            late_us_max: counted.late_us_max,
+            backlog: counted.backlog,
+            cpu_us,
+            lag: self.histogram(&counted.lag)?,
+            queue: self.histogram(&counted.queue)?,
+        })
     }
 
     fn operation(&mut self, record: &OperationRecord) -> io::Result<OperationTick> {
@@ -184,28 +210,4 @@ impl Writer {
 
 fn text(code: Code) -> String {
     String::from_utf8_lossy(&code).into_owned()
-}
-
-fn tick(
-    role: &str,
-    record: &TickRecord,
-    counted: &RoleRecord,
-    operations: BTreeMap<String, OperationTick>,
-    cpu_us: u64,
-) -> Tick {
-    let clients = counted.per_client.iter();
-    Tick {
-        mono_ns: record.cut.end_ns,
-        tick: record.cut.number,
-        active_ns: record.cut.active_ns,
-        measured: record.cut.measured,
-        role: role.to_owned(),
-        per_client: clients
-            .map(|client| [client.count, client.rows, client.errors, client.max_us])
-            .collect(),
-        operations,
-        late_us_max: counted.late_us_max,
-        backlog: counted.backlog,
-        cpu_us,
-    }
 }

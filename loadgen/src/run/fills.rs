@@ -194,7 +194,7 @@ impl Step<'_> {
             errors: BTreeMap::new(),
             retries: 0,
             response: empty.clone(),
-            service: empty,
+            service: empty.clone(),
         };
         self.write(Event::Tick(Tick {
             mono_ns: cut.end_ns,
@@ -207,6 +207,8 @@ impl Step<'_> {
             late_us_max: 0,
             backlog: 0,
             cpu_us: (cpu_ns - account.cpu_ns) / 1000,
+            lag: empty.clone(),
+            queue: empty,
         }));
         (account.told, account.cpu_ns) = (rows, cpu_ns);
     }

@@ -338,6 +338,11 @@ impl Sessions for FakeSessions {
         Ok(())
     }
 
+    fn readable_ns(&self) -> u64 {
+        // Its clock stands still while replies are taken.
+        self.now_ns
+    }
+
     fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError> {
         if self.sessions[session].lost {
             return Err(SessionError::Lost(

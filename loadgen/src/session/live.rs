@@ -1,5 +1,6 @@
 //! Sessions over sockets and the system's clock: epoll, level-triggered, with time limits in nanoseconds.
 
+use super::look::Look;
 use super::postgres::{Captured, PostgresSession, ReadBuffer, Reply, SessionError, Target};
 use super::{Command, Opened, Ready, Sent, Sessions};
 use crate::job::Protocol;
@@ -62,6 +63,7 @@ pub struct LiveSessions {
     events: Vec<Event>,
     /// One session that is always busy: its receive waits, which is cheaper than epoll and a receive.
     blocking: bool,
+    look: Look,
     targets: Arc<[Target]>,
     code: Arc<Compiled>,
     reconnecting: usize,
@@ -114,6 +116,7 @@ impl LiveSessions {
             buffer: ReadBuffer::new(),
             events: Vec::with_capacity(EVENTS_MAX),
             blocking: blocking && layout.connections() == 1,
+            look: Look::default(),
             targets: Arc::clone(targets),
             code: Arc::clone(code),
             reconnecting: 0,
@@ -326,11 +329,13 @@ impl Sessions for LiveSessions {
     #[inline]
     fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
         if self.blocking && self.slots[0].in_flight && !self.slots[0].writing {
+            self.look.blocked();
             ready.push(Ready::Session(0));
             return Ok(());
         }
+        let asked_ns = monotonic_ns();
         let timeout = (until_ns != u64::MAX).then(|| {
-            let left_ns = until_ns.saturating_sub(monotonic_ns());
+            let left_ns = until_ns.saturating_sub(asked_ns);
             Timespec {
                 tv_sec: (left_ns / 1_000_000_000).cast_signed(),
                 tv_nsec: (left_ns % 1_000_000_000).cast_signed(),
@@ -345,6 +350,9 @@ impl Sessions for LiveSessions {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        let full = self.events.len() == self.events.capacity();
+        self.look
+            .waited(asked_ns, monotonic_ns(), self.events.len(), full);
         for place in 0..self.events.len() {
             let Event { flags, data } = self.events[place];
             let mark = data.u64();
@@ -366,6 +374,11 @@ impl Sessions for LiveSessions {
             self.take_reconnected(ready);
         }
         Ok(())
+    }
+
+    #[inline]
+    fn readable_ns(&self) -> u64 {
+        self.look.readable_ns()
     }
 
     #[inline]

@@ -5,6 +5,7 @@
 
 pub mod fake;
 pub mod live;
+pub mod look;
 pub mod postgres;
 
 use crate::statement::Parameters;
@@ -83,6 +84,10 @@ pub trait Sessions {
     /// # Errors
     /// Where the operating system refuses to wait.
     fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError>;
+
+    /// The earliest moment at which what the last wait gave may have been readable, unless it was asked for later;
+    /// `u64::MAX` where that cannot lie before its receipt.
+    fn readable_ns(&self) -> u64;
 
     /// Receives what is there; true when `reply` is complete.
     ///

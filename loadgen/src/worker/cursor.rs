@@ -92,7 +92,9 @@ impl<S: Sessions> Worker<S> {
         match stale {
             None => true,
             Some(cursor) => {
-                self.connections[index].state = State::AwaitsCursor;
+                let connection = &mut self.connections[index];
+                connection.state = State::AwaitsCursor;
+                connection.operation.awaited_cursor |= connection.operation.sent_ns == 0;
                 self.probes[place].waiting.push(index);
                 self.read_cursor(place, cursor);
                 false

@@ -127,15 +127,29 @@ impl<S: Sessions> Worker<S> {
         operation.statement_sent_ns = self.now_ns;
         if operation.sent_ns == 0 {
             operation.sent_ns = self.now_ns;
-            let late_us = microseconds(self.now_ns.saturating_sub(operation.due_ns));
-            let role = &mut self.record.roles[self.connections[index].role];
-            role.late_us_max = role.late_us_max.max(late_us);
+            self.sent_first(index);
         }
         if let Err(error) = self
             .sessions
             .send(index, Sent::Statement(statement), self.now_ns)
         {
             self.lost(index, &error);
+        }
+    }
+
+    /// Counts how late an operation's first statement is: behind its schedule, and by the generator's own doing.
+    #[inline]
+    fn sent_first(&mut self, index: usize) {
+        let counts = self.counts();
+        let connection = &self.connections[index];
+        let operation = &connection.operation;
+        let role = &mut self.record.roles[connection.role];
+        let late_us = microseconds(self.now_ns.saturating_sub(operation.due_ns));
+        role.late_us_max = role.late_us_max.max(late_us);
+        if counts && !operation.awaited_cursor {
+            let possible_ns = operation.due_ns.max(connection.free_ns);
+            let lag_us = microseconds(self.now_ns.saturating_sub(possible_ns));
+            role.lag.saturating_record(lag_us);
         }
     }
 
@@ -166,6 +180,15 @@ impl<S: Sessions> Worker<S> {
     /// A statement's reply is complete.
     #[inline]
     fn replied(&mut self, index: usize) {
+        let counts = self.counts();
+        if counts {
+            let connection = &self.connections[index];
+            let sent_ns = connection.operation.statement_sent_ns;
+            let readable_ns = self.sessions.readable_ns().max(sent_ns);
+            let queue_us = microseconds(self.now_ns.saturating_sub(readable_ns));
+            let role = &mut self.record.roles[connection.role];
+            role.queue.saturating_record(queue_us);
+        }
         if !self.code.capture.is_empty() {
             self.write_captured(index);
         }
@@ -173,7 +196,6 @@ impl<S: Sessions> Worker<S> {
             self.refused(index);
             return;
         }
-        let counts = self.counts();
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
         operation.rows += self.reply.rows;
@@ -231,7 +253,7 @@ impl<S: Sessions> Worker<S> {
     pub(super) fn finish(&mut self, index: usize) {
         self.busy -= 1;
         let connection = &mut self.connections[index];
-        connection.completed_ns = self.now_ns;
+        (connection.completed_ns, connection.free_ns) = (self.now_ns, self.now_ns);
         let group = &mut self.groups[connection.group];
         if !matches!(self.mode, Mode::Draining | Mode::Holding) {
             group.last_ns = Some(self.now_ns);
@@ -414,6 +436,7 @@ impl<S: Sessions> Worker<S> {
             server_pid: opened.server_pid,
         });
         let connection = &mut self.connections[index];
+        connection.free_ns = self.now_ns;
         if connection.state == State::Lost {
             connection.state = State::Idle;
             self.groups[group].idle.push_back(index);

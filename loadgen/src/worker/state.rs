@@ -42,6 +42,8 @@ pub(super) struct Operation {
     pub(super) statement_due_ns: u64,
     pub(super) statement_sent_ns: u64,
     pub(super) rows: u64,
+    /// Whether it waited for the reading of a cursor before it was sent first.
+    pub(super) awaited_cursor: bool,
     /// The error that a ROLLBACK follows.
     pub(super) failed: Option<crate::record::Code>,
 }
@@ -61,6 +63,8 @@ pub(super) struct Connection {
     pub(super) quota: u64,
     pub(super) begun: u64,
     pub(super) completed_ns: u64,
+    /// Since when it could have begun another: its last completion, or when it was made anew.
+    pub(super) free_ns: u64,
     pub(super) draw: Draw,
     /// What cursors were when the operation needed them first.
     pub(super) cursors: Box<[Option<i64>]>,
@@ -152,6 +156,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 quota: connection.quota.unwrap_or(u64::MAX),
                 begun: 0,
                 completed_ns: 0,
+                free_ns: 0,
                 draw: Draw::new(job, &job.roles[group.role], number),
                 cursors: vec![None; job.cursors.len()].into(),
                 parameters: opened

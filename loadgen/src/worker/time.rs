@@ -36,7 +36,9 @@ impl<S: Sessions> Worker<S> {
                 self.start(self.shared.go_ns());
             }
             (Mode::Running, Phase::Pausing) => {
-                self.pause_ns = self.sessions.command_ns(Command::Pause, at_ns);
+                // Until now operations have begun; what the pause shifts comes after it.
+                let at_ns = self.sessions.command_ns(Command::Pause, at_ns);
+                self.pause_ns = at_ns.max(self.now_ns);
                 self.mode = Mode::Pausing;
             }
             (Mode::Paused, Phase::Running) => self.resume(at_ns),
@@ -107,6 +109,7 @@ impl<S: Sessions> Worker<S> {
             let connections = std::mem::take(&mut group.connections);
             for connection in &connections {
                 self.connections[*connection].completed_ns = start_ns;
+                self.connections[*connection].free_ns = start_ns;
                 if self.connections[*connection].state == State::Lost {
                     // It comes back by itself.
                 } else if self.connections[*connection].quota > 0 {
@@ -332,7 +335,9 @@ impl<S: Sessions> Worker<S> {
             line.shift(shift_ns);
         }
         for connection in &mut self.connections {
-            connection.completed_ns += shift_ns;
+            // What was in flight as the pause began completed in it: to what follows that is the pause's end.
+            connection.completed_ns = (connection.completed_ns + shift_ns).min(resumed_ns);
+            connection.free_ns = connection.completed_ns.max(connection.free_ns);
         }
         self.mode = Mode::Running;
         self.now_ns = resumed_ns;

@@ -117,3 +117,158 @@ impl Poisson {
         self.start_ns += shift_ns;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::SECOND_NS;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The rate of the statistical tests; in nanoseconds its gaps are whole to one part in ten thousand.
+    const PER_S: f64 = 100_000.0;
+    const ARRIVALS: usize = 200_000;
+
+    fn drawn(seed: u64, share: Share, count: usize) -> Vec<u64> {
+        let mut poisson = Poisson::new(PER_S, seed, share);
+        (0..count).map(|_| poisson.admit()).collect()
+    }
+
+    /// Gaps of a process in units of their mean; the first is that from the start.
+    fn gaps(seed: u64) -> Vec<f64> {
+        let due = drawn(seed, Share::whole(), ARRIVALS);
+        let before = std::iter::once(0).chain(due.iter().copied());
+        let gaps = before.zip(&due).map(|(before, due)| due - before);
+        gaps.map(|gap_ns| gap_ns as f64 * PER_S / 1e9).collect()
+    }
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn variance(values: &[f64]) -> f64 {
+        let mean = mean(values);
+        let squares = values.iter().map(|value| (value - mean).powi(2));
+        squares.sum::<f64>() / (values.len() - 1) as f64
+    }
+
+    #[test]
+    fn gaps_have_the_mean_and_the_variance_of_the_exponential_distribution() {
+        for seed in 0..8 {
+            let gaps = gaps(seed);
+            // Five standard errors: of the mean 1 / √n, of the variance √(8 / n).
+            let error = 1.0 / (ARRIVALS as f64).sqrt();
+            assert!((mean(&gaps) - 1.0).abs() < 5.0 * error, "seed {seed}");
+            let spread = (variance(&gaps) - 1.0).abs();
+            assert!(spread < 5.0 * 8_f64.sqrt() * error, "seed {seed}: {spread}");
+        }
+    }
+
+    #[test]
+    fn gaps_follow_the_exponential_distribution_by_kolmogorov_and_smirnov() {
+        for seed in 0..8 {
+            let mut gaps = gaps(seed);
+            gaps.sort_unstable_by(f64::total_cmp);
+            let count = gaps.len() as f64;
+            let distance = gaps.iter().enumerate().map(|(rank, gap)| {
+                let expected = 1.0 - (-gap).exp();
+                let (below, up_to) = (rank as f64 / count, (rank + 1) as f64 / count);
+                (expected - below).abs().max((up_to - expected).abs())
+            });
+            // The limit that one in a thousand exceeds: 1.95 / √n (Kolmogorov's distribution).
+            let limit = 1.95 / count.sqrt();
+            let distance = distance.fold(0.0, f64::max);
+            assert!(distance < limit, "seed {seed}: {distance} of {limit}");
+        }
+    }
+
+    #[test]
+    fn counts_are_as_widely_spread_as_their_mean_at_every_scale() {
+        let due = drawn(3, Share::whole(), ARRIVALS);
+        for arrivals_per_bin in [1.0, 10.0, 100.0] {
+            let bin_ns = (arrivals_per_bin * 1e9 / PER_S) as u64;
+            let bins = due[ARRIVALS - 1] / bin_ns;
+            let mut counts = vec![0.0; usize::try_from(bins).unwrap()];
+            for due_ns in &due {
+                if let Some(count) = counts.get_mut(usize::try_from(due_ns / bin_ns).unwrap()) {
+                    *count += 1.0;
+                }
+            }
+            // The index of dispersion; its standard error is √(2 / n).
+            let dispersion = variance(&counts) / mean(&counts);
+            let error = (2.0 / counts.len() as f64).sqrt();
+            assert!(
+                (dispersion - 1.0).abs() < 4.0 * error,
+                "{arrivals_per_bin}: {dispersion}"
+            );
+        }
+    }
+
+    #[test]
+    fn neighbouring_gaps_and_roles_do_not_know_of_each_other() {
+        let gaps = gaps(5);
+        let next = gaps.iter().skip(1);
+        let products = gaps
+            .iter()
+            .zip(next)
+            .map(|(gap, next)| (gap - 1.0) * (next - 1.0));
+        let correlation = products.sum::<f64>() / gaps.len() as f64;
+        assert!(correlation.abs() < 4.0 / (ARRIVALS as f64).sqrt());
+        let of = |step, role, client| seed(42, step, role, client);
+        let seeds = [
+            of("a", "b", 0),
+            of("b", "a", 0),
+            of("a", "b", 1),
+            of("a", "c", 0),
+            seed(43, "a", "b", 0),
+        ];
+        assert!((1..5).all(|place| !seeds[..place].contains(&seeds[place])));
+    }
+
+    #[test]
+    fn the_first_arrivals_of_a_seed_are_these() {
+        let seed = seed(42, "s", "r", 0);
+        let mut poisson = Poisson::new(1.0, seed, Share::whole());
+        let expected = (0..4).scan(0.0, |since_ns, k| {
+            let upper = mix_in(seed, k) / 2048;
+            *since_ns += -((upper as f64 + 1.0) / 9_007_199_254_740_992.0).ln() * 1e9;
+            Some(*since_ns)
+        });
+        for since_ns in expected {
+            assert!((poisson.admit() as f64 - since_ns).abs() < 1.0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn segments_share_one_sequence_without_a_gap(seed in any::<u64>(), cycle in 1_u64..7, split in any::<u64>()) {
+            let of = |index: u64| (0..cycle).filter(|place| split >> place & 1 == index).collect::<Vec<_>>();
+            let shares = [of(0), of(1)].into_iter().filter(|places| !places.is_empty());
+            let mut due = Vec::new();
+            for places in shares {
+                let count = 20 * places.len();
+                due.extend(drawn(seed, Share::new(cycle, places), count));
+            }
+            due.sort_unstable();
+            prop_assert_eq!(&due, &drawn(seed, Share::whole(), due.len()));
+        }
+
+        #[test]
+        fn as_many_wait_as_are_due_and_not_taken(
+            seed in any::<u64>(), left in 0_u64..2000, turns in prop::collection::vec((0_u64..20, 0_u64..SECOND_NS / 5000), 1..20),
+        ) {
+            let due = drawn(seed, Share::whole(), 1000);
+            let mut poisson = Poisson::new(PER_S, seed, Share::whole());
+            poisson.shift(SECOND_NS);
+            let (mut taken, mut now_ns) = (0, SECOND_NS);
+            for (take, pass_ns) in turns {
+                now_ns += pass_ns;
+                for _ in 0..take {
+                    prop_assert_eq!(poisson.admit(), SECOND_NS + due[taken]);
+                    taken += 1;
+                }
+                let arrived = due.iter().skip(taken).take_while(|due_ns| SECOND_NS + **due_ns <= now_ns);
+                prop_assert_eq!(poisson.waiting(left, now_ns), left.min(arrived.count() as u64));
+            }
+        }
+    }
+}

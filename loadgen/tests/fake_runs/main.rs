@@ -11,13 +11,12 @@ mod examples;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod pacing;
+mod rates;
 
-use base64::Engine as _;
 use dyno_loadgen::event::Tick;
 use dyno_loadgen::job::{Job, Piece, RoleStop, Stop};
-use harness::fake;
+use harness::{decode, fake};
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -56,13 +55,7 @@ fn histograms(ticks: &[&Tick], operation: &str) -> [Histogram<u64>; 2] {
             .iter_mut()
             .zip([&operation.response, &operation.service])
         {
-            let bytes = base64::engine::general_purpose::STANDARD
-                .decode(text)
-                .unwrap();
-            let part: Histogram<u64> = Deserializer::new()
-                .deserialize(&mut bytes.as_slice())
-                .unwrap();
-            sum.add(part).unwrap();
+            sum.add(decode(text)).unwrap();
         }
     }
     sums

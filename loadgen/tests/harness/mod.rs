@@ -10,10 +10,14 @@
 )]
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use dyno_loadgen::event::{Event, Status, Tick};
 use dyno_loadgen::job::Job;
 use dyno_loadgen::message::{Do, Message};
 use dyno_loadgen::run::run;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 use std::io::{self, Write};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -113,6 +117,14 @@ pub fn converse(job: &Job, script: &[(&str, Do)]) -> Played {
             status,
         }
     })
+}
+
+/// A histogram as it stands in events.
+pub fn decode(text: &str) -> Histogram<u64> {
+    let bytes = STANDARD.decode(text).unwrap();
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .unwrap()
 }
 
 impl Played {

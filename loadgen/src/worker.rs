@@ -5,6 +5,8 @@
 
 mod cursor;
 mod operation;
+#[cfg(test)]
+mod properties;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ use std::sync::mpsc::channel;
 /// The time at which the steps of these tests start.
 const START_NS: u64 = 1_000_000_000_000;
 
-fn example(name: &str, fake: &str) -> Job {
+pub(super) fn example(name: &str, fake: &str) -> Job {
     let path = format!("{}/contract/job-{name}.json", env!("CARGO_MANIFEST_DIR"));
     let mut job: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -26,10 +26,10 @@ fn example(name: &str, fake: &str) -> Job {
 }
 
 /// Requests by role and connection number, as text, in the order in which they were sent.
-type Requests = BTreeMap<(String, u32), Vec<String>>;
+pub(super) type Requests = BTreeMap<(String, u32), Vec<String>>;
 
 /// Runs a job on that many workers, each with a fake of its own, and gives what each connection sent.
-fn requests(job: &Job, threads: usize) -> Requests {
+pub(super) fn requests(job: &Job, threads: usize) -> Requests {
     let code = Arc::new(Compiled::new(job));
     let layouts = layout(job, threads);
     let wakers: Vec<_> = layouts.iter().map(|_| Waker::new().unwrap()).collect();
@@ -113,7 +113,7 @@ fn names(job: &Job, layout: &WorkerLayout) -> Vec<(String, u32)> {
     names
 }
 
-fn of<'a>(requests: &'a Requests, role: &str, connection: u32) -> &'a [String] {
+pub(super) fn of<'a>(requests: &'a Requests, role: &str, connection: u32) -> &'a [String] {
     requests
         .get(&(role.to_owned(), connection))
         .map_or(&[], Vec::as_slice)

@@ -19,7 +19,6 @@ use crate::message::{Message, Note, Output};
 use crate::pace::Line;
 use crate::program::Compiled;
 use crate::record::{Code, Shape, TickRecord};
-use crate::session::postgres::Reply;
 use crate::session::{Opened, Ready, Sessions};
 use crate::shared::{End, Phase, Shared};
 use crate::timeline::Timeline;
@@ -86,7 +85,6 @@ pub struct Worker<S: Sessions> {
     totals: Vec<Totals>,
     /// By role and code: errors that were written.
     written: BTreeMap<(usize, Code), u32>,
-    reply: Reply,
     /// The clock as it was read last.
     now_ns: u64,
     start_ns: u64,
@@ -138,7 +136,6 @@ impl<S: Sessions> Worker<S> {
             record,
             totals: vec![Totals::default(); job.roles.len()],
             written: BTreeMap::new(),
-            reply: Reply::default(),
             now_ns: 0,
             start_ns: 0,
             pause_ns: 0,

@@ -5,7 +5,7 @@ use super::{Mode, Worker};
 use crate::job::Job;
 use crate::layout::WorkerLayout;
 use crate::program::{Compiled, table_name};
-use crate::session::postgres::{Captured, encode};
+use crate::session::postgres::{Captured, Reply, encode};
 use crate::session::{Sent, Sessions};
 
 /// A client's cursors and the connection that reads them.
@@ -17,6 +17,8 @@ pub(super) struct Probe {
     values: Box<[Value]>,
     /// The cursor that is being read.
     reading: Option<usize>,
+    /// What has come of the reply so far.
+    reply: Reply,
     /// Connections that wait for a reading, in the order in which they came.
     waiting: Vec<usize>,
 }
@@ -60,6 +62,7 @@ pub(super) fn probes(
                 .collect(),
             values: vec![Value::default(); code.cursors.len()].into(),
             reading: None,
+            reply: Reply::default(),
             waiting: Vec::with_capacity(connections.len()),
         }
     };
@@ -108,6 +111,7 @@ impl<S: Sessions> Worker<S> {
             return;
         }
         probe.reading = Some(cursor);
+        probe.reply.clear();
         self.busy += 1;
         let session = self.connections.len() + place;
         let out = self.sessions.output(session);
@@ -164,8 +168,10 @@ impl<S: Sessions> Worker<S> {
     /// Takes a reply of a probe's connection.
     pub(super) fn receive_cursor(&mut self, place: usize) {
         let session = self.connections.len() + place;
-        self.reply.clear();
-        match self.sessions.receive(session, &mut self.reply) {
+        match self
+            .sessions
+            .receive(session, &mut self.probes[place].reply)
+        {
             Ok(false) => return,
             Ok(true) => {}
             Err(error) => {
@@ -179,7 +185,7 @@ impl<S: Sessions> Worker<S> {
             return;
         };
         self.busy -= 1;
-        let outcome = match self.reply.error.take() {
+        let outcome = match self.probes[place].reply.error.take() {
             Some(error) => Err(error.to_string()),
             None => number(&captured),
         };

@@ -116,6 +116,7 @@ impl<S: Sessions> Worker<S> {
             .generated
             .max(connection.operation.step + 1);
         connection.state = State::InFlight;
+        connection.reply.clear();
         if let Err(overflow) = encoded {
             let name = &self.code.statement(statement, connection.table).wire_name;
             self.fail(format!("statement {name}: {overflow}"));
@@ -156,8 +157,8 @@ impl<S: Sessions> Worker<S> {
     /// Takes what a connection has received.
     #[inline]
     pub(super) fn receive(&mut self, index: usize) {
-        self.reply.clear();
-        match self.sessions.receive(index, &mut self.reply) {
+        let reply = &mut self.connections[index].reply;
+        match self.sessions.receive(index, reply) {
             Ok(false) => {}
             Ok(true) => {
                 self.now_ns = self.sessions.now_ns();
@@ -192,13 +193,13 @@ impl<S: Sessions> Worker<S> {
         if !self.code.capture.is_empty() {
             self.write_captured(index);
         }
-        if self.reply.error.is_some() {
+        if self.connections[index].reply.error.is_some() {
             self.refused(index);
             return;
         }
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
-        operation.rows += self.reply.rows;
+        operation.rows += connection.reply.rows;
         let program = self.code.roles[connection.role].code(operation.program);
         if program.transaction {
             if let (
@@ -215,7 +216,7 @@ impl<S: Sessions> Worker<S> {
                     self.now_ns,
                 );
                 self.record.roles[connection.role].operations[statement]
-                    .complete(times, self.reply.rows);
+                    .complete(times, connection.reply.rows);
             }
             operation.statement_due_ns = self.now_ns;
         }
@@ -272,10 +273,10 @@ impl<S: Sessions> Worker<S> {
     /// The server refused a statement: the operation is tried again, or given up.
     #[cold]
     fn refused(&mut self, index: usize) {
-        let Some(error) = self.reply.error.take() else {
+        let connection = &mut self.connections[index];
+        let Some(error) = connection.reply.error.take() else {
             return;
         };
-        let connection = &mut self.connections[index];
         let role = &self.code.roles[connection.role];
         let again = role.retry.contains(&error.code)
             && connection.operation.tries < role.tries
@@ -292,6 +293,7 @@ impl<S: Sessions> Worker<S> {
         if transaction {
             // The server may be within a transaction that only a ROLLBACK ends.
             connection.state = State::RollingBack;
+            connection.reply.clear();
             let out = self.sessions.output(index);
             out.clear();
             let mark = encode::simple_begin(out);
@@ -308,7 +310,6 @@ impl<S: Sessions> Worker<S> {
     /// After an error nothing is left open: the operation begins anew, or has failed.
     #[cold]
     fn rolled_back(&mut self, index: usize) {
-        self.reply.error = None;
         if let Some(code) = self.connections[index].operation.failed {
             if self.code.trace {
                 self.trace(index, Some(code));
@@ -372,7 +373,7 @@ impl<S: Sessions> Worker<S> {
         }
         let role = &self.code.roles[self.connections[index].role];
         let (name, fatal) = (role.name.clone(), role.on_lost == OnLost::FailStep);
-        let server = self.reply.error.take();
+        let server = self.connections[index].reply.error.take();
         let code = server.map_or(LOST_CODE, |error| error.code);
         let number = self.connections[index].number;
         let busy = matches!(

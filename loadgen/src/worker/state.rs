@@ -5,6 +5,7 @@ use crate::job::{Job, Pace, Per};
 use crate::layout::{self, GroupLayout, WorkerLayout};
 use crate::pace::Line;
 use crate::session::Opened;
+use crate::session::postgres::Reply;
 use crate::shared::Shared;
 use crate::statement::Parameters;
 use std::collections::VecDeque;
@@ -69,6 +70,8 @@ pub(super) struct Connection {
     /// What cursors were when the operation needed them first.
     pub(super) cursors: Box<[Option<i64>]>,
     pub(super) parameters: Box<[Parameters]>,
+    /// What has come of the reply so far, as it may come in several parts.
+    pub(super) reply: Reply,
     pub(super) operation: Operation,
 }
 
@@ -163,6 +166,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                     .next()
                     .map(|opened| opened.parameters)
                     .unwrap_or_default(),
+                reply: Reply::default(),
                 operation: Operation::default(),
             });
         }

@@ -8,6 +8,7 @@
 mod connections;
 mod endings;
 mod generator;
+mod retries;
 mod sending;
 #[path = "../postgres_session/server.rs"]
 #[allow(

@@ -311,6 +311,8 @@ mod tests {
         used.roles[1].complete(0, 1, Times::new(0, 500, 2_600), 7);
         used.roles[0].error(1, 0, *b"40001");
         used.roles[0].late_us_max = 3;
+        used.roles[0].lag.saturating_record(4);
+        used.roles[1].queue.saturating_record(5);
         assert_eq!(
             used.roles[1].operations[1].max_us, 3,
             "rounded to the nearest"
@@ -344,7 +346,12 @@ mod tests {
                         part.roles[role].error(0, 0, *b"40001");
                     } else {
                         part.roles[role].complete(0, 0, Times::new(0, time_ns / 2, time_ns), rows);
+                        part.roles[role].operations[0].retries += rows % 2;
                     }
+                    part.roles[role].lag.saturating_record(time_ns / 3000);
+                    part.roles[role].queue.saturating_record(time_ns / 5000);
+                    let late_us_max = &mut part.roles[role].late_us_max;
+                    *late_us_max = (*late_us_max).max(time_ns / 1000);
                 }
             }
             let [first, second] = &mut parts;

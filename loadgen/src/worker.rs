@@ -44,6 +44,9 @@ pub struct Channels {
 /// Records that a worker begins with: one that it fills, and those on their way to the writer and back.
 pub const RECORDS_PER_WORKER: usize = 3;
 
+/// How long an operation that is due may wait while replies are taken.
+const PATIENCE_NS: u64 = 50_000;
+
 /// What a worker does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -74,6 +77,8 @@ pub struct Worker<S: Sessions> {
     groups: Vec<Group>,
     /// Groups whose pace has a schedule, so that time alone can start something.
     timed: Vec<usize>,
+    /// When schedules are looked at even while replies are taken: a while after the next operation is due.
+    impatient_ns: u64,
     lines: Vec<Line>,
     waiting: Vec<Waiting>,
     probes: Vec<Probe>,
@@ -127,6 +132,7 @@ impl<S: Sessions> Worker<S> {
             timed: (0..parts.groups.len())
                 .filter(|group| !parts.groups[*group].closed)
                 .collect(),
+            impatient_ns: u64::MAX,
             groups: parts.groups,
             lines: parts.lines,
             waiting: parts.waiting,
@@ -155,6 +161,7 @@ impl<S: Sessions> Worker<S> {
         let mut ready = Vec::with_capacity(self.connections.len() + self.probes.len());
         while !self.finished() {
             let until_ns = self.wake_ns();
+            self.impatient_ns = until_ns.saturating_add(PATIENCE_NS);
             if let Err(error) = self.sessions.wait(until_ns, &mut ready) {
                 self.shared.end(self.now_ns, End::Failed(error.to_string()));
                 break;
@@ -182,14 +189,17 @@ impl<S: Sessions> Worker<S> {
             Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
             Mode::Pausing => self.timeline.wake_ns(),
             Mode::Running => {
-                let lines = self
-                    .timed
-                    .iter()
-                    .filter_map(|group| self.group_wake_ns(&self.groups[*group]));
                 let until_ns = self.timeline.wake_ns().min(self.cpu.wake_ns());
-                lines.fold(until_ns, u64::min)
+                until_ns.min(self.due_ns())
             }
         }
+    }
+
+    /// When a schedule lets something start next, on a connection that is free now.
+    fn due_ns(&self) -> u64 {
+        let groups = self.timed.iter().map(|group| &self.groups[*group]);
+        let lines = groups.filter_map(|group| self.group_wake_ns(group));
+        lines.fold(u64::MAX, u64::min)
     }
 
     #[inline]
@@ -200,7 +210,7 @@ impl<S: Sessions> Worker<S> {
         self.lines[group.line].wake_ns()
     }
 
-    /// Takes what a session has.
+    /// Takes what a session has, and does not let what becomes due meanwhile wait for all others.
     #[inline]
     fn take(&mut self, ready: Ready) {
         match ready {
@@ -209,6 +219,11 @@ impl<S: Sessions> Worker<S> {
             Ready::Reconnected(session, outcome) => self.reconnected(session, outcome),
         }
         self.start_due();
+        if self.now_ns >= self.impatient_ns && self.mode == Mode::Running {
+            self.admit();
+            self.start_due();
+            self.impatient_ns = self.due_ns().saturating_add(PATIENCE_NS);
+        }
     }
 
     /// Does what time and commands ask for.

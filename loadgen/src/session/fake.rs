@@ -46,8 +46,12 @@ pub struct FakeSessions {
     next_pid: u32,
     opened: Box<[Parameters]>,
     waker: Waker,
+    /// When the last wait ended.
+    waited_ns: u64,
     /// Where requests are kept, for tests.
     pub log: Option<RequestLog>,
+    /// How long a worker takes over a reply, for tests; else none.
+    pub handling_ns: u64,
 }
 
 #[derive(Debug)]
@@ -150,7 +154,9 @@ impl FakeSessions {
             opened: parameters(job, code),
             fake,
             waker,
+            waited_ns: now_ns,
             log: None,
+            handling_ns: 0,
         };
         let opened = (0..fake.sessions.len()).map(|_| fake.opened()).collect();
         (fake, opened)
@@ -313,6 +319,7 @@ impl Sessions for FakeSessions {
             return self.waker.wait().map_err(SessionError::Io);
         }
         self.now_ns = self.now_ns.max(target_ns);
+        self.waited_ns = self.now_ns;
         while let Some(Reverse((time_ns, _, session, what))) = self.events.peek().copied() {
             if time_ns > self.now_ns {
                 break;
@@ -339,8 +346,7 @@ impl Sessions for FakeSessions {
     }
 
     fn readable_ns(&self) -> u64 {
-        // Its clock stands still while replies are taken.
-        self.now_ns
+        self.waited_ns
     }
 
     fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError> {
@@ -353,6 +359,7 @@ impl Sessions for FakeSessions {
             return Ok(false);
         };
         self.replies += 1;
+        self.now_ns += self.handling_ns;
         self.answer(sent, reply);
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! What a worker sends, byte for byte: cursors, further tries, and that nothing depends on time or threads.
 
 use super::{Channels, Output, Worker};
-use crate::job::{Arrivals, Job, Pace, RoleStop, Segment};
+use crate::job::{Arrivals, Job, Pace, Per, Piece, RoleStop, Segment, Stop};
 use crate::layout::{WorkerLayout, layout};
 use crate::message::Message;
 use crate::program::Compiled;
@@ -30,6 +30,11 @@ pub(super) type Requests = BTreeMap<(String, u32), Vec<String>>;
 
 /// Runs a job on that many workers, each with a fake of its own, and gives what each connection sent.
 pub(super) fn requests(job: &Job, threads: usize) -> Requests {
+    run(job, threads, 0).0
+}
+
+/// The same with the workers' ticks, where each reply takes a worker so long.
+fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<Box<TickRecord>>) {
     let code = Arc::new(Compiled::new(job));
     let layouts = layout(job, threads);
     let wakers: Vec<_> = layouts.iter().map(|_| Waker::new().unwrap()).collect();
@@ -43,7 +48,7 @@ pub(super) fn requests(job: &Job, threads: usize) -> Requests {
         let (mut sessions, opened) =
             FakeSessions::open(job, &code, layout, 0, wakers[index].clone());
         let log = RequestLog::default();
-        sessions.log = Some(Arc::clone(&log));
+        (sessions.log, sessions.handling_ns) = (Some(Arc::clone(&log)), handling_ns);
         logs.push(log);
         let (_, spare) = channel();
         let channels = Channels {
@@ -74,11 +79,12 @@ pub(super) fn requests(job: &Job, threads: usize) -> Requests {
         thread.join().unwrap();
     }
     drop(output);
-    assert!(
-        outputs
-            .iter()
-            .any(|output| matches!(output, Output::Tick(..)))
-    );
+    let ticks = outputs.iter().filter_map(|output| match output {
+        Output::Tick(_, record) => Some(record),
+        Output::Event(_) | Output::End => None,
+    });
+    let ticks: Vec<_> = ticks.collect();
+    assert!(!ticks.is_empty());
     let mut requests = Requests::new();
     for (layout, log) in layouts.iter().zip(logs) {
         let names = names(job, layout);
@@ -90,7 +96,7 @@ pub(super) fn requests(job: &Job, threads: usize) -> Requests {
                 .push(text);
         }
     }
-    requests
+    (requests, ticks)
 }
 
 fn names(job: &Job, layout: &WorkerLayout) -> Vec<(String, u32)> {
@@ -266,4 +272,63 @@ fn what_is_sent_depends_neither_on_time_nor_on_threads_nor_on_segments() {
     job.segment = Segment::default();
     job.step = "l.i2".to_owned();
     assert_ne!(requests(&job, 1), whole, "another step draws other values");
+}
+
+/// A hundred closed clients whose replies come all at once, and a role of the step that is paced beside them.
+fn crowd() -> Job {
+    let mut job = example("l.i0", r#"{"default_us": 2000}"#);
+    job.statements[0].pieces = vec![Piece::Text("SELECT 1".to_owned())];
+    job.clients = 100;
+    job.roles[0].stop = None;
+    let mut paced = job.roles[0].clone();
+    (paced.name, paced.per, paced.connections) = ("paced".to_owned(), Per::Step, 20);
+    paced.pace = Pace::Rate {
+        arrivals: Arrivals::Even,
+        per_s: 1000.0,
+    };
+    job.roles.push(paced);
+    job.stop = Stop {
+        seconds: Some(1.0),
+        ..Stop::default()
+    };
+    job.check().unwrap();
+    job
+}
+
+#[test]
+fn the_generators_own_queue_and_delay_are_told_apart_from_the_servers() {
+    // A crowd of a hundred takes a worker 2 ms: the last reply lies unread so long.
+    let (_, ticks) = run(&crowd(), 1, 20_000);
+    let [closed, paced] = [&ticks[0].roles[0], &ticks[0].roles[1]];
+    assert_eq!((closed.lag.max(), closed.queue.min()), (0, 20));
+    assert!(
+        (1990..2500).contains(&closed.queue.max()),
+        "{}",
+        closed.queue.max()
+    );
+    assert!(closed.operations[0].service.max() >= 2000 + closed.queue.max() - 20);
+    assert_eq!(paced.lag.len(), 1000);
+    assert!(
+        (50..=90).contains(&paced.lag.max()),
+        "{}: what is due does not wait for a whole crowd's replies",
+        paced.lag.max()
+    );
+    let (_, ticks) = run(&crowd(), 1, 0);
+    for role in &ticks[0].roles {
+        assert_eq!((role.lag.max(), role.queue.max()), (0, 0));
+    }
+}
+
+#[test]
+fn what_waited_for_a_cursor_is_late_but_not_by_the_generator() {
+    let description = r#"{"default_us": 100, "service_us": {"tail": 5000}, "cursor": {"tail": 3}}"#;
+    let mut job = example("l.i1", description);
+    job.clients = 1;
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(50),
+    });
+    let (_, ticks) = run(&job, 1, 0);
+    let delete = &ticks[0].roles[1];
+    assert_eq!((delete.operations[0].count, delete.lag.len()), (50, 49));
+    assert_eq!((delete.late_us_max, delete.lag.max()), (5000, 0));
 }

@@ -125,7 +125,12 @@ impl Timeline {
 
     /// Ends the last tick, which may be shorter than a second; none where nothing of it has passed.
     pub fn close(&mut self, end_ns: u64) -> Option<Cut> {
-        (end_ns > self.began_ns).then(|| self.cut_at(end_ns))
+        // Before a pause has settled, the tick is as long as it was when all became quiet; what ended since is traced.
+        let counted_ns = end_ns.max(self.settled_ns);
+        (counted_ns > self.began_ns || end_ns < self.settled_ns).then(|| Cut {
+            end_ns,
+            ..self.cut_at(counted_ns)
+        })
     }
 
     fn cut_at(&mut self, end_ns: u64) -> Cut {
@@ -236,5 +241,23 @@ mod tests {
         let cut = timeline.cut();
         assert_eq!((cut.end_ns, cut.active_ns), (9_800_000_000, SECOND_NS));
         assert_eq!(timeline.close_ns(), Some(10_800_000_000));
+    }
+
+    #[test]
+    fn what_was_counted_before_a_pause_is_told_though_the_step_ends_before_it_has_settled() {
+        let mut timeline = Timeline::new(&stop(None, 0.0), 0);
+        timeline.cut();
+        timeline.resume(1_400_000_000, 9_000_000_000);
+        let cut = timeline.close(9_100_000_000).unwrap();
+        assert_eq!(
+            (cut.number, cut.end_ns, cut.active_ns),
+            (2, 9_100_000_000, 400_000_000)
+        );
+        assert_eq!(timeline.active_ns(), 1_400_000_000);
+        let mut timeline = Timeline::new(&stop(None, 0.0), 0);
+        timeline.cut();
+        timeline.resume(SECOND_NS, 9_000_000_000);
+        let active_ns = timeline.close(9_100_000_000).map(|cut| cut.active_ns);
+        assert_eq!(active_ns, Some(0), "only what is traced");
     }
 }

@@ -1,9 +1,11 @@
 //! A worker: the connections of some clients, what they do and when. One thread each.
 //!
 //! The worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
-//! `state` (what it keeps), `operation` (begin, send, reply, complete), `cursor`, `time` (ticks, pauses, the end).
+//! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
+//! `cursor`, `time` (ticks, pauses, the end).
 
 mod cursor;
+mod failure;
 mod operation;
 #[cfg(test)]
 mod properties;
@@ -25,7 +27,7 @@ use crate::timeline::Timeline;
 use cursor::Probe;
 use state::{ClientEnd, Connection, Group, Waiting};
 
-pub(crate) use operation::ERRORS_WRITTEN_MAX;
+pub(crate) use failure::ERRORS_WRITTEN_MAX;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};

@@ -69,10 +69,7 @@ def measure_rate(generator: Path, server: Json, per_s: float, seconds: float) ->
     Raises RuntimeError where the step did not end well.
     """
     job = json.dumps(job_of(server, per_s, seconds))
-    # The generator may end before it has read all where it refuses the job: run() copes with that.
-    ended = subprocess.run(
-        [generator], input=job, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    ended = subprocess.run([generator], input=job, capture_output=True, text=True, check=False)
     events = [json.loads(line) for line in ended.stdout.splitlines()]
     if ended.returncode != 0 or not events or events[-1].get("status") != "ok":
         reason = events[-1].get("reason") if events else None
@@ -137,7 +134,7 @@ def figures(events: list[Json], per_s: float, seconds: float) -> Json:
 
 def table(rows: list[Json]) -> Iterator[str]:
     """The figures as lines of at most 80 columns."""
-    yield f"{'rate/s':>8}{'achieved':>12}{'lag p50':>10}{'p99':>8}{'max':>9}{'queue p99':>11}{'busy':>7}"
+    yield "  rate/s    achieved   lag p50     p99      max  queue p99   busy"
     for row in rows:
         met = "" if row["achieved"] and row["prompt"] else "  missed"
         yield (

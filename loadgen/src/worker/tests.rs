@@ -34,7 +34,7 @@ pub(super) fn requests(job: &Job, threads: usize) -> Requests {
 }
 
 /// The same with the workers' ticks, where each reply takes a worker so long.
-fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<Box<TickRecord>>) {
+fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<TickRecord>) {
     let code = Arc::new(Compiled::new(job));
     let layouts = layout(job, threads);
     let wakers: Vec<_> = layouts.iter().map(|_| Waker::new().unwrap()).collect();
@@ -80,7 +80,7 @@ fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<Box<TickRe
     }
     drop(output);
     let ticks = outputs.iter().filter_map(|output| match output {
-        Output::Tick(_, record) => Some(record),
+        Output::Tick(_, record) => Some(*record),
         Output::Event(_) | Output::End => None,
     });
     let ticks: Vec<_> = ticks.collect();

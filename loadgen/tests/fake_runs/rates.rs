@@ -54,27 +54,19 @@ fn due(traced: &Traced) -> Vec<u64> {
 
 #[test]
 fn every_rate_is_achieved_to_the_operation() {
-    for (per_s, seconds) in [
-        (1.0, 10.0),
-        (10.0, 10.0),
-        (1e3, 10.0),
-        (1e4, 4.0),
-        (1e5, 2.0),
-    ] {
-        let mut job = paced(
-            timed(r#"{"default_us": 50}"#, seconds, 1.0),
-            Arrivals::Even,
-            per_s,
-        );
+    let rates: [(u32, u32); 5] = [(1, 10), (10, 10), (1_000, 10), (10_000, 4), (100_000, 2)];
+    for (per_s, seconds) in rates {
+        let job = timed(r#"{"default_us": 50}"#, f64::from(seconds), 1.0);
+        let mut job = paced(job, Arrivals::Even, f64::from(per_s));
         (job.roles[0].per, job.roles[0].connections) = (Per::Step, 16);
         let played = play(&job);
         let counts = played.counts("insert");
-        assert_eq!(counts.len() as f64, seconds);
+        assert_eq!(counts.len(), seconds as usize);
         // What arrives within the last 50 µs of a second completes in the next.
         let whole: u64 = counts.iter().sum();
         assert_eq!(
-            whole as f64,
-            per_s * seconds,
+            whole,
+            u64::from(per_s * seconds),
             "{per_s} a second: {counts:?}"
         );
         for tick in played.ticks("insert") {

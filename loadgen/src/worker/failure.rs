@@ -1,0 +1,192 @@
+//! What follows an error of the server or the loss of a connection: operations are tried again, or given up, and counted.
+
+use super::state::State;
+use super::{Mode, Worker};
+use crate::event::Event;
+use crate::job::{OnLost, Otherwise};
+use crate::record::Code;
+use crate::session::postgres::{ServerError, SessionError, encode};
+use crate::session::{Opened, Sent, Sessions};
+
+/// Errors of one role and code that are written; all are counted.
+pub(crate) const ERRORS_WRITTEN_MAX: u32 = 20;
+
+/// The code that the loss of a connection counts as: connection_failure.
+const LOST_CODE: Code = *b"08006";
+
+impl<S: Sessions> Worker<S> {
+    /// The server refused a statement: the operation is tried again, or given up.
+    #[cold]
+    pub(super) fn refused(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let Some(error) = connection.reply.error.take() else {
+            return;
+        };
+        let role = &self.code.roles[connection.role];
+        let again = role.retry.contains(&error.code)
+            && connection.operation.tries < role.tries
+            && !matches!(self.mode, Mode::Draining | Mode::Holding);
+        let fatal = !again && role.otherwise == Otherwise::FailStep;
+        let transaction = role.code(connection.operation.program).transaction;
+        self.count_error(index, &error, fatal);
+        if fatal {
+            let role = &self.code.roles[self.connections[index].role].name;
+            self.fail(format!("role `{role}`: the server answered: {error}"));
+        }
+        let connection = &mut self.connections[index];
+        connection.operation.failed = (!again).then_some(error.code);
+        if transaction {
+            // The server may be within a transaction that only a ROLLBACK ends.
+            connection.state = State::RollingBack;
+            connection.reply.clear();
+            let out = self.sessions.output(index);
+            out.clear();
+            let mark = encode::simple_begin(out);
+            out.extend_from_slice(b"ROLLBACK");
+            encode::simple_end(out, mark);
+            if let Err(error) = self.sessions.send(index, Sent::Rollback, self.now_ns) {
+                self.lost(index, &error);
+            }
+        } else {
+            self.rolled_back(index);
+        }
+    }
+
+    /// After an error nothing is left open: the operation begins anew, or has failed.
+    #[cold]
+    pub(super) fn rolled_back(&mut self, index: usize) {
+        if let Some(code) = self.connections[index].operation.failed {
+            if self.code.trace {
+                self.trace(index, Some(code));
+            }
+            self.finish(index);
+            return;
+        }
+        let connection = &mut self.connections[index];
+        let operation = &mut connection.operation;
+        operation.tries += 1;
+        (operation.step, operation.rows) = (0, 0);
+        operation.statement_due_ns = self.now_ns;
+        connection.draw.begin(operation.number);
+        for (cursor, was) in connection.draw.cursors.iter_mut().zip(&connection.cursors) {
+            *cursor = was.unwrap_or(*cursor);
+        }
+        let role = connection.role;
+        let program = self.code.roles[role].code(operation.program).operation;
+        self.totals[role].retries += 1;
+        if self.counts() {
+            self.record.roles[role].operations[program].retries += 1;
+        }
+        self.go_on(index);
+    }
+
+    /// Counts an error and writes it, if not too many of its kind have been.
+    fn count_error(&mut self, index: usize, error: &ServerError, fatal: bool) {
+        let connection = &self.connections[index];
+        let role = connection.role;
+        let program = self.code.roles[role]
+            .code(connection.operation.program)
+            .operation;
+        self.totals[role].errors += 1;
+        if self.counts() {
+            self.record.roles[role].error(connection.client, program, error.code);
+        }
+        let written = self.written.entry((role, error.code)).or_default();
+        *written += 1;
+        if *written <= ERRORS_WRITTEN_MAX || fatal {
+            self.write(Event::Error {
+                mono_ns: self.now_ns,
+                role: self.code.roles[role].name.clone(),
+                client: connection.client,
+                connection: connection.number,
+                operation: self.code.roles[role].operations[program].clone(),
+                code: String::from_utf8_lossy(&error.code).into_owned(),
+                message: error.message.clone(),
+                fatal,
+            });
+        }
+    }
+
+    /// A connection is gone, with its operation if it had one.
+    #[cold]
+    pub(super) fn lost(&mut self, index: usize, error: &SessionError) {
+        let state = self.connections[index].state;
+        let over = self.mode == Mode::Holding || state == State::Lost;
+        if over || (state == State::Done && self.mode != Mode::Waiting) {
+            self.connections[index].state = State::Done;
+            return;
+        }
+        let role = &self.code.roles[self.connections[index].role];
+        let (name, fatal) = (role.name.clone(), role.on_lost == OnLost::FailStep);
+        let server = self.connections[index].reply.error.take();
+        let code = server.map_or(LOST_CODE, |error| error.code);
+        let number = self.connections[index].number;
+        let busy = matches!(
+            state,
+            State::InFlight | State::RollingBack | State::AwaitsCursor
+        );
+        self.count_error(
+            index,
+            &ServerError {
+                code,
+                message: error.to_string(),
+            },
+            fatal,
+        );
+        if fatal {
+            self.fail(format!(
+                "role `{name}`: connection {number} was lost: {error}"
+            ));
+        }
+        if busy {
+            if self.code.trace {
+                self.trace(index, Some(code));
+            }
+            self.finish(index);
+        }
+        // What has just become idle has no session: it is out until it has one again.
+        let connection = &mut self.connections[index];
+        if connection.state == State::Idle {
+            connection.state = State::Lost;
+            self.groups[connection.group]
+                .idle
+                .retain(|idle| *idle != index);
+            if !fatal {
+                self.sessions.reconnect(index);
+            }
+        }
+    }
+
+    /// A lost connection has been made anew, or cannot be.
+    #[cold]
+    pub(super) fn reconnected(&mut self, index: usize, outcome: Result<Opened, SessionError>) {
+        let connection = &mut self.connections[index];
+        let name = self.code.roles[connection.role].name.clone();
+        let opened = match outcome {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.fail(format!(
+                    "role `{name}`: a lost connection could not be made anew: {error}"
+                ));
+                return;
+            }
+        };
+        connection.parameters = opened.parameters;
+        let (client, number, group) = (connection.client, connection.number, connection.group);
+        self.now_ns = self.sessions.now_ns();
+        self.write(Event::Connected {
+            mono_ns: self.now_ns,
+            role: name,
+            client,
+            connection: number,
+            server_pid: opened.server_pid,
+        });
+        let connection = &mut self.connections[index];
+        connection.free_ns = self.now_ns;
+        if connection.state == State::Lost {
+            connection.state = State::Idle;
+            self.groups[group].idle.push_back(index);
+            self.due_groups.push(group);
+        }
+    }
+}

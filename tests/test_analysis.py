@@ -83,6 +83,19 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
     assert run.warnings == ()
 
 
+def test_results_of_older_generators_have_no_lag_and_no_queue(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100")
+
+    def as_older(events: list[Json]) -> list[Json]:
+        new = {"lag", "queue"}
+        return [{key: event[key] for key in event.keys() - new} for event in events]
+
+    change_lines(folder.path / "events.jsonl", as_older)
+    metrics = derive.step_run(folder).metrics
+    assert (metrics["lag_us_p99"], metrics["queue_us_p99"]) == (None, None)
+    assert metrics["late_ms_max"] == 1.5
+
+
 def test_a_write_step_counts_rows_and_divides_by_rows(tmp_path: Path) -> None:
     """40,000 rows/s at 20 us; the host is busy 857,600 us/s."""
     metrics = derived(tmp_path, "l.i0").metrics

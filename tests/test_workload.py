@@ -215,6 +215,13 @@ def test_a_burst_that_is_rounded_up_shortens_the_nominal_time(tmp_path: Path) ->
     assert step.nominal_s == 10 / 2
 
 
+def test_random_arrivals_are_a_rate_of_their_own(tmp_path: Path) -> None:
+    text = SMALL.replace("stop =", 'pace = { per_s = 2.5, arrivals = "poisson" }, stop =')
+    (step,) = steps(text, tmp_path)
+    assert role(step, "insert")["pace"] == {"kind": "rate", "arrivals": "poisson", "per_s": 2.5}
+    assert step.nominal_s == 10 / 2.5
+
+
 def test_a_transaction_draws_once_what_is_once_per_transaction(tmp_path: Path) -> None:
     text = SMALL.replace('"put"', '"both"').replace("rows = 100", "operations = 5")
     text = text.replace(

@@ -432,3 +432,15 @@ fn roles_that_wait_in_a_circle_are_refused() {
     let error = Job::parse(&job.to_string()).unwrap_err();
     assert_eq!(error.key, "roles[0].after");
 }
+
+#[test]
+fn segments_share_every_schedule_but_bursts() {
+    let mut job = changed("l.i0", "/roles/0/per", json!("step"));
+    job["roles"][0]["connections"] = json!(2);
+    job["segment"] = json!({"index": 1, "of": 2});
+    for (arrivals, fits) in [("even", true), ("poisson", true), ("burst", false)] {
+        job["roles"][0]["pace"] = json!({"kind": "rate", "arrivals": arrivals, "per_s": 10.0});
+        let checked = Job::parse(&job.to_string());
+        assert_eq!(checked.is_ok(), fits, "{arrivals}: {checked:?}");
+    }
+}

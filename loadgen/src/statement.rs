@@ -67,7 +67,7 @@ impl ParameterKind {
 }
 
 /// The kinds of a statement's parameters on one connection.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
     kinds: Box<[ParameterKind]>,
     binary: Box<[bool]>,

@@ -44,7 +44,7 @@ pub struct FakeSessions {
     sequence: u64,
     replies: u64,
     next_pid: u32,
-    opened: Box<[Parameters]>,
+    opened: Arc<[Parameters]>,
     waker: Waker,
     /// When the last wait ended.
     waited_ns: u64,
@@ -166,7 +166,7 @@ impl FakeSessions {
         self.next_pid += 1;
         Opened {
             server_pid: self.next_pid - 1,
-            parameters: self.opened.clone(),
+            parameters: Arc::clone(&self.opened),
         }
     }
 
@@ -226,7 +226,7 @@ impl FakeSessions {
 }
 
 /// The parameters of each statement: integers in eight bytes, the rest as text.
-fn parameters(job: &Job, code: &Compiled) -> Box<[Parameters]> {
+fn parameters(job: &Job, code: &Compiled) -> Arc<[Parameters]> {
     let kind = |source: Option<usize>| match source.map(|index| job.values[index].format) {
         None | Some(crate::job::Format::Integer) => ParameterKind::Int8,
         Some(_) => ParameterKind::Text,

@@ -29,6 +29,9 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a worker with one connection stays in a receive; by then it looks at ticks and commands.
 const BLOCKED_RECEIVE_MAX: Duration = Duration::from_millis(20);
 
+/// Room for a request from the start; it grows with the longest.
+const REQUEST_BYTES: usize = 1 << 10;
+
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
 
@@ -59,6 +62,8 @@ pub struct LiveSessions {
     slots: Vec<Slot>,
     epoll: OwnedFd,
     waker: Waker,
+    /// The request that is being encoded, of whichever session.
+    request: Vec<u8>,
     buffer: ReadBuffer,
     events: Vec<Event>,
     /// One session that is always busy: its receive waits, which is cheaper than epoll and a receive.
@@ -113,6 +118,7 @@ impl LiveSessions {
             slots: Vec::new(),
             epoll,
             waker,
+            request: Vec::with_capacity(REQUEST_BYTES),
             buffer: ReadBuffer::new(),
             events: Vec::with_capacity(EVENTS_MAX),
             blocking: blocking && layout.connections() == 1,
@@ -305,12 +311,8 @@ impl Sessions for LiveSessions {
     }
 
     #[inline]
-    fn output(&mut self, session: usize) -> &mut Vec<u8> {
-        let slot = &mut self.slots[session];
-        match &mut slot.session {
-            Some(session) => session.output(),
-            None => unreachable!("the worker writes to sessions that it has"),
-        }
+    fn output(&mut self, _session: usize) -> &mut Vec<u8> {
+        &mut self.request
     }
 
     #[inline]
@@ -320,7 +322,7 @@ impl Sessions for LiveSessions {
             return Err(SessionError::Lost("the connection is lost".to_owned()));
         };
         slot.in_flight = true;
-        if !open.flush()? {
+        if !open.send(&self.request)? {
             self.watch_writing(session, true)?;
         }
         Ok(())

@@ -10,6 +10,7 @@ pub mod postgres;
 
 use crate::statement::Parameters;
 use postgres::{Captured, Reply, SessionError};
+use std::sync::Arc;
 
 /// What a request is, for the fake and for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct Opened {
     /// The server's process.
     pub server_pid: u32,
     /// By the statement's index; empty where the statement has none or is not sent here.
-    pub parameters: Box<[Parameters]>,
+    pub parameters: Arc<[Parameters]>,
 }
 
 /// A caller's command that a worker takes its time from.

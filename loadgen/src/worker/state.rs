@@ -9,6 +9,7 @@ use crate::session::postgres::Reply;
 use crate::shared::Shared;
 use crate::statement::Parameters;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a connection does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +70,8 @@ pub(super) struct Connection {
     pub(super) draw: Draw,
     /// What cursors were when the operation needed them first.
     pub(super) cursors: Box<[Option<i64>]>,
-    pub(super) parameters: Box<[Parameters]>,
+    /// One for all connections that have the same.
+    pub(super) parameters: Arc<[Parameters]>,
     /// What has come of the reply so far, as it may come in several parts.
     pub(super) reply: Reply,
     pub(super) operation: Operation,
@@ -162,10 +164,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 free_ns: 0,
                 draw: Draw::new(job, &job.roles[group.role], number),
                 cursors: vec![None; job.cursors.len()].into(),
-                parameters: opened
-                    .next()
-                    .map(|opened| opened.parameters)
-                    .unwrap_or_default(),
+                parameters: shared(opened.next(), parts.connections.last()),
                 reply: Reply::default(),
                 operation: Operation::default(),
             });
@@ -178,6 +177,16 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
     }
     add_lines(job, layout, &mut parts);
     parts
+}
+
+/// A connection's parameters: the previous connection's own where they are the same, so that all are
+/// read from the same place in the processor's cache.
+fn shared(opened: Option<Opened>, previous: Option<&Connection>) -> Arc<[Parameters]> {
+    let own = opened.map(|opened| opened.parameters).unwrap_or_default();
+    match previous {
+        Some(previous) if previous.parameters == own => Arc::clone(&previous.parameters),
+        _ => own,
+    }
 }
 
 fn new_group(job: &Job, layout: &GroupLayout, connections: Vec<usize>) -> Group {

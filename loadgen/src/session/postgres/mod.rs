@@ -134,17 +134,43 @@ impl PostgresSession {
         &mut self.output
     }
 
+    /// Sends a request that the caller has encoded elsewhere, so that sessions of a worker can share
+    /// one buffer, which stays in the processor's cache. True when all of it is sent; else the rest
+    /// is kept here, for [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    #[inline]
+    pub fn send(&mut self, request: &[u8]) -> Result<bool, SessionError> {
+        let mut sent = 0;
+        let whole = self.send_from(request, &mut sent)?;
+        if !whole {
+            self.sent = 0;
+            self.output.clear();
+            self.output.extend_from_slice(&request[sent..]);
+        }
+        Ok(whole)
+    }
+
     /// Sends what is in the output. True when all of it is sent (once more does nothing then);
     /// false when the stream is full (or, if blocking, a signal came): call again when it is
     /// writable.
     ///
     /// # Errors
     /// `Lost` where the server has closed the connection, with its reason if it gave one.
-    #[inline]
     pub fn flush(&mut self) -> Result<bool, SessionError> {
-        while self.sent < self.output.len() {
-            match self.stream.send(&self.output[self.sent..])? {
-                Ok(sent) => self.sent += sent,
+        let (output, mut sent) = (std::mem::take(&mut self.output), self.sent);
+        let outcome = self.send_from(&output, &mut sent);
+        (self.output, self.sent) = (output, sent);
+        outcome
+    }
+
+    /// Sends bytes from `sent` on, which it moves; true when all are sent.
+    #[inline]
+    fn send_from(&mut self, bytes: &[u8], sent: &mut usize) -> Result<bool, SessionError> {
+        while *sent < bytes.len() {
+            match self.stream.send(&bytes[*sent..])? {
+                Ok(count) => *sent += count,
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
                 Err(Errno::PIPE | Errno::CONNRESET) => return Err(self.lost_at_send()),
                 Err(error) => return Err(error.into()),

@@ -232,7 +232,7 @@ impl Statement {
 fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Vec<u8>) {
     for part in parts {
         match part {
-            Part::Bytes(bytes) => out.extend_from_slice(bytes),
+            Part::Bytes(bytes) => write_bytes(out, bytes),
             Part::Value(index) => write_literal(values, *index, draw.drawn(*index), out),
             Part::Cursor(index) => write_integer(out, draw.cursors[*index]),
             Part::Repeat {
@@ -252,6 +252,15 @@ fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Ve
                 }
             }
         }
+    }
+}
+
+/// Appends bytes; a comma or a bracket is most of them, which needs no call to copy.
+#[inline]
+fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    match bytes {
+        [byte] => out.push(*byte),
+        bytes => out.extend_from_slice(bytes),
     }
 }
 

@@ -1,29 +1,11 @@
 //! Numbers, times and texts as bytes, appended to a buffer without a formatter.
 
-/// The longest decimal form of an i64, with its sign.
-const DIGITS_MAX: usize = 20;
-
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Appends an integer in decimal digits.
 #[inline]
 pub fn write_integer(out: &mut Vec<u8>, number: i64) {
-    let mut digits = [0_u8; DIGITS_MAX];
-    let mut at = DIGITS_MAX;
-    let mut rest = number.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        at -= 1;
-        digits[at] = b'-';
-    }
-    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Appends `YYYY-MM-DD HH:MM:SS` of a time that counts seconds since 1970-01-01 00:00:00.
@@ -31,30 +13,29 @@ pub fn write_integer(out: &mut Vec<u8>, number: i64) {
 pub fn write_timestamp(out: &mut Vec<u8>, seconds: i64) {
     let (year, month, day) = civil(seconds.div_euclid(SECONDS_PER_DAY));
     let second = seconds.rem_euclid(SECONDS_PER_DAY);
-    if (0..10_000).contains(&year) {
-        write_padded(out, year, 4);
+    let mut text = *b"0000-00-00 00:00:00";
+    let four_digits = (0..10_000).contains(&year);
+    let begin = if four_digits {
+        write_two(&mut text, 0, year / 100);
+        write_two(&mut text, 2, year % 100);
+        0
     } else {
         write_integer(out, year);
+        4
+    };
+    let parts = [month, day, second / 3600, second / 60 % 60, second % 60];
+    for (part, at) in parts.into_iter().zip([5, 8, 11, 14, 17]) {
+        write_two(&mut text, at, part);
     }
-    out.push(b'-');
-    write_padded(out, month, 2);
-    out.push(b'-');
-    write_padded(out, day, 2);
-    out.push(b' ');
-    write_padded(out, second / 3600, 2);
-    out.push(b':');
-    write_padded(out, second / 60 % 60, 2);
-    out.push(b':');
-    write_padded(out, second % 60, 2);
+    out.extend_from_slice(&text[begin..]);
 }
 
-/// Appends a non-negative number below 10^width with leading zeros.
+/// Writes a number below 100 as two digits.
 #[inline]
-fn write_padded(out: &mut Vec<u8>, number: i64, width: u32) {
-    for place in (0..width).rev() {
-        let digit = (number / 10_i64.pow(place)).unsigned_abs() % 10;
-        out.push(b'0' + digit as u8);
-    }
+fn write_two(text: &mut [u8; 19], at: usize, number: i64) {
+    let number = (number % 100).unsigned_abs() as u8;
+    text[at] = b'0' + number / 10;
+    text[at + 1] = b'0' + number % 10;
 }
 
 /// Year, month and day of a day counted from 1970-01-01.
@@ -120,6 +101,7 @@ mod tests {
         assert_eq!(timestamp(951_782_400), "2000-02-29 00:00:00");
         assert_eq!(timestamp(4_107_542_400), "2100-03-01 00:00:00");
         assert_eq!(timestamp(-1), "1969-12-31 23:59:59");
+        assert_eq!(timestamp(253_402_300_800), "10000-01-01 00:00:00");
     }
 
     #[test]

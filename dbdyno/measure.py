@@ -22,6 +22,8 @@ from dbdyno.server.fake import PLANTED_BY_NAME
 
 STATISTICS_DELAY_S = 1.5
 """PostgreSQL's backends flush their statistics late; after this long they are complete."""
+DEFAULT_THREADS = 0
+"""A job's word for as many threads as the generator takes by itself."""
 LOG_LINES_MAX = 60
 """Of the server's log in failed.json: a crash is followed by some lines of each connection."""
 SERVER_GONE_S = 1.0
@@ -55,6 +57,7 @@ class Bench:
     arm: str
     block: int
     seed: int
+    threads: int | None  # of the generator; None: its own default
     switch: Json | None  # what was waited for before this arm's server started
 
 
@@ -118,6 +121,7 @@ def job(step: Step, bench: Bench) -> Json:
         }
     return step.job | {
         "seed": bench.seed,
+        "threads": bench.threads or DEFAULT_THREADS,
         "engine": bench.server.engine,
         "server": server,
         "fake": planted(bench.server.job_fake, step.job),

@@ -64,6 +64,7 @@ class Plan:
     wal_dir: Path | None = None
     server_user: str | None = None
     label: str | None = None  # shown with the title, such as "demo: steps far too short to decide"
+    threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from dbdyno.workload.document import Form, read, suggestion
 from dbdyno.workload.file import NAME
 
 BLOCKS_MAX = 1000
+THREADS_MAX = 64
 SEED_MAX = 2**53 - 1
 """The largest whole number that every reader of JSON keeps exactly."""
 
@@ -98,6 +99,12 @@ class ServerForm(Form):
     user: str | None = None
 
 
+class GeneratorForm(Form):
+    """How the load generator runs, as it is written."""
+
+    threads: int | None = None
+
+
 class PlanForm(Form):
     """The whole plan as it is written."""
 
@@ -109,6 +116,7 @@ class PlanForm(Form):
     workloads: list[WorkloadForm] = Field(min_length=1)
     schedule: ScheduleForm = Field(default_factory=ScheduleForm)
     server: ServerForm = Field(default_factory=ServerForm)
+    generator: GeneratorForm = Field(default_factory=GeneratorForm)
 
 
 def load(path: Path) -> Plan:
@@ -162,6 +170,7 @@ def parse(text: str, path: Path | None) -> Plan:
         wal_dir=_path(form.server.wal_dir, path, "server.wal_dir", source),
         server_user=form.server.user,
         label=form.label,
+        threads=_threads(form.generator, source),
     )
     _check_workloads(plan, source)
     return plan
@@ -254,6 +263,13 @@ def _schedule(form: ScheduleForm, source: str) -> Schedule:
         remedy = suggestion(form.interleave, ("run", *LATER_INTERLEAVES))
         raise _error(source, "schedule.interleave", f"no interleave `{form.interleave}`; {remedy}")
     return Schedule(blocks=form.blocks, interleave=form.interleave)
+
+
+def _threads(form: GeneratorForm, source: str) -> int | None:
+    if form.threads is not None and not 1 <= form.threads <= THREADS_MAX:
+        sentence = f"must be from 1 to {THREADS_MAX}, not {form.threads}"
+        raise _error(source, "generator.threads", sentence)
+    return form.threads
 
 
 def _path(written: str | None, plan: Path | None, key: str, source: str) -> Path | None:

@@ -213,6 +213,7 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "arms": [arm_json(arm, prepared.builds.get(arm.name)) for arm in plan.arms],
         "workloads": [workload_json(plan, use) for use in plan.workloads],
         "schedule": asdict(plan.schedule),
+        "generator": {"threads": plan.threads},
         "sizing": asdict(prepared.sizing),
         "text": plan.text,
         "dyno": __version__,

@@ -214,6 +214,7 @@ class Run:
             arm=self.arm.name,
             block=self.block.number,
             seed=self.block.seed,
+            threads=self.lab.plan.threads,
             switch=switch,
         )
         failed = 0

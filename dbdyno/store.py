@@ -17,18 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno import change
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Json, Plan, Step
 
 FORMAT = 1
 
 BlockState = Literal["missing", "done", "broken"]
-
-# What may differ between the plan that a folder was begun with and the one that goes on in it, as
-# it does not change the meaning of what was measured. `arms` and `blocks` have rules of their own.
-PLAN_KEYS_FREE = frozenset({"text", "dyno", "created_unix_ns", "label", "base"})
-PLAN_KEYS_GROWING = frozenset({"arms", "blocks"})
-
 
 # --- Writing files ---------------------------------------------------------------------------
 
@@ -312,13 +307,14 @@ class Results:
         if not (folder / "plan.json").exists():
             return _create(folder, wanted)
         results = cls.open(folder)
-        key = _refused_change(results, wanted)
+        highest = max((block.number for block in results.blocks()), default=0)
+        key = change.refused(results.plan, wanted, highest)
         if key is not None:
             raise ResultError(
                 f"{folder}: key {key}; what was measured there belongs to that plan: "
                 f"undo the change, rename the plan or choose another --out"
             )
-        if not _grown(results.plan, wanted):
+        if not change.grown(results.plan, wanted):
             return results
         _write_atomically(_free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
@@ -335,6 +331,22 @@ class Results:
     def host(self) -> Json | None:
         """host.json; None where it was not written yet."""
         return _read_json_if_there(self.folder / "host.json")
+
+    def keep_generator(self, found: Json) -> None:
+        """Add a line to generator.jsonl: what the load generator can do on this host."""
+        lines = [json.dumps(line, allow_nan=False) for line in [*self._generator(), found]]
+        _write_atomically(self._generator_path, "".join(f"{line}\n" for line in lines).encode())
+
+    def generator(self) -> Json | None:
+        """The last line of generator.jsonl; None where the generator was never measured."""
+        return next(reversed(self._generator()), None)
+
+    def _generator(self) -> list[Json]:
+        return list(read_lines(self._generator_path))
+
+    @property
+    def _generator_path(self) -> Path:
+        return self.folder / "generator.jsonl"
 
     def numbers(self, plan: Plan) -> tuple[int, ...]:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.
@@ -451,48 +463,3 @@ def _boot_id() -> str | None:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
-
-
-# --- Changed plans ---------------------------------------------------------------------------
-
-
-def _grown(old: Json, new: Json) -> bool:
-    """Whether `new`, an accepted change, says anything that `old` does not."""
-    keys = {*old, *new} - {"text", "dyno", "created_unix_ns"}
-    return any(old.get(key) != new.get(key) for key in keys)
-
-
-def _refused_change(results: Results, new: Json) -> str | None:
-    """The first difference that changes the meaning of what was measured, in words."""
-    old = results.plan
-    highest = max((block.number for block in results.blocks()), default=0)
-    if new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
-        return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
-    old_arms = {arm["name"]: arm for arm in old.get("arms", [])}
-    new_arms = {arm["name"]: arm for arm in new.get("arms", [])}
-    for name, arm in old_arms.items():
-        if name not in new_arms:
-            return f"`arms.{name}` is gone from the plan"
-        difference = _difference(arm, new_arms[name], f"arms.{name}")
-        if difference is not None:
-            return difference
-    for key in sorted((set(old) | set(new)) - PLAN_KEYS_FREE - PLAN_KEYS_GROWING):
-        difference = _difference(old.get(key), new.get(key), key)
-        if difference is not None:
-            return difference
-    return None
-
-
-def _difference(old: Any, new: Any, key: str) -> str | None:
-    """The first place where two JSON values differ, as "`key` is NEW now and was OLD"."""
-    if key == "schedule.blocks":
-        return None
-    if isinstance(old, dict) and isinstance(new, dict):
-        pairs = [(f"{key}.{name}", old.get(name), new.get(name)) for name in sorted({*old, *new})]
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        pairs = [(f"{key}[{i}]", *pair) for i, pair in enumerate(zip(old, new, strict=True))]
-    else:
-        same = old == new
-        return None if same else f"`{key}` is {json.dumps(new)} now and was {json.dumps(old)}"
-    found = (_difference(before, now, name) for name, before, now in pairs)
-    return next((difference for difference in found if difference is not None), None)

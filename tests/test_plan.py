@@ -88,6 +88,9 @@ interleave = "run"
 data_dir = "/data"
 wal_dir = "wal"
 user = "bench"
+
+[generator]
+threads = 2
 """)
     assert (made.name, made.label, made.seed, made.base) == ("n", "L", 7, "b")
     first, second = made.arms
@@ -107,6 +110,7 @@ user = "bench"
         "bench",
     )
     assert made.schedule.blocks == 3
+    assert made.threads == 2
 
 
 def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs() -> None:
@@ -279,6 +283,14 @@ def test_a_wrong_schedule_server_or_use_gets_one_line(more: str, line: str) -> N
         ('name = "a b"\n' + SMALL, None),
         ("seed = -1\n" + SMALL, "key `seed`: must be from 0 to 9007199254740991, not -1"),
         (
+            SMALL + "[generator]\nthreads = 0",
+            "key `generator.threads`: must be from 1 to 64, not 0",
+        ),
+        (
+            SMALL + "[generator]\nthread = 2",
+            "key `generator.thread`: unknown key; did you mean `threads`?",
+        ),
+        (
             FAKE.replace('engine = "fake"', 'engine = "fake"\nversion = "17"'),
             'key `arms.a.version`: engine "fake" has no server; remove it',
         ),
@@ -339,7 +351,7 @@ def test_the_demo_is_short_and_says_so() -> None:
 def test_the_reference_of_plans_names_every_key() -> None:
     reference = (ROOT / "docs" / "plan.md").read_text()
     forms = (plan.PlanForm, plan.ArmForm, plan.WorkloadForm, plan.ScheduleForm, plan.ServerForm)
-    for form in (*forms, plan.FakeForm):
+    for form in (*forms, plan.GeneratorForm, plan.FakeForm):
         for key in form.model_fields:
             assert f"`{key}`" in reference or f"{key}`" in reference, f"{form.__name__}.{key}"
 

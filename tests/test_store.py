@@ -174,6 +174,7 @@ def test_the_same_plan_goes_on_without_a_trace(tmp_path: Path) -> None:
             "schedule.interleave",
         ),
         ({"workloads": []}, "`workloads`"),
+        ({"generator": {"threads": 2}}, r"`generator\.threads` is 2 now and was null"),
         ({"arms": []}, r"`arms\.pg17` is gone"),
     ],
 )
@@ -183,6 +184,13 @@ def test_a_changed_plan_is_refused_with_the_key(tmp_path: Path, change: Json, ke
     with pytest.raises(ResultError, match=key) as error:
         Results.open_or_create(tmp_path, plan, {**plan_json, **change})
     assert "another --out" in str(error.value)
+
+
+def test_a_folder_whose_plan_lacks_a_newer_table_goes_on_with_its_defaults(tmp_path: Path) -> None:
+    begun(tmp_path)
+    plan, plan_json = a_plan()
+    generator = {"generator": {"threads": None}}
+    assert Results.open_or_create(tmp_path, plan, {**plan_json, **generator}).plan["generator"]
 
 
 def test_a_changed_arm_and_a_changed_parameter_are_refused(tmp_path: Path) -> None:

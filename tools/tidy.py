@@ -47,6 +47,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "error": frozenset(),
     "metric": frozenset(),
     "stats": frozenset(),
+    "change": BASE,
     "binary": frozenset({"error"}),
     "cutoff": frozenset(),
     "workload": BASE,
@@ -56,7 +57,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "probe": BASE | {"cutoff"},
     "server": BASE | {"binary", "cutoff"},
     "loadgen": BASE | {"binary"},
-    "store": BASE,
+    "store": BASE | {"change"},
     "progress": BASE,
     "preflight": MEASURING | {"progress"},
     "measure": MEASURING | {"progress"},
@@ -68,7 +69,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
 }
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
 PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
-PURE |= {"report", "host.procfs", "server.config"}
+PURE |= {"report", "change", "host.procfs", "server.config"}
 IMPURE_IMPORTS = frozenset(
     {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}
 )

@@ -1,0 +1,64 @@
+"""What may change in a plan that goes on in a result folder, and what may not.
+
+Judged on plan.json as it was written there and as it would be now (docs/results.md).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dbdyno.model import Json
+
+# What may differ as it does not change the meaning of what was measured. `arms` and `blocks` have
+# rules of their own.
+KEYS_FREE = frozenset({"text", "dyno", "created_unix_ns", "label", "base"})
+KEYS_GROWING = frozenset({"arms", "blocks"})
+
+
+def grown(old: Json, new: Json) -> bool:
+    """Whether `new`, an accepted change, says anything that `old` does not."""
+    keys = {*old, *new} - {"text", "dyno", "created_unix_ns"}
+    return any(old.get(key) != new.get(key) for key in keys)
+
+
+def refused(old: Json, new: Json, highest: int) -> str | None:
+    """The first difference that changes the meaning of what was measured, in words.
+
+    `highest`: the number of the last block that was begun.
+    """
+    if new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
+        return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
+    old_arms = {arm["name"]: arm for arm in old.get("arms", [])}
+    new_arms = {arm["name"]: arm for arm in new.get("arms", [])}
+    for name, arm in old_arms.items():
+        if name not in new_arms:
+            return f"`arms.{name}` is gone from the plan"
+        difference = _difference(arm, new_arms[name], f"arms.{name}")
+        if difference is not None:
+            return difference
+    for key in sorted((set(old) | set(new)) - KEYS_FREE - KEYS_GROWING):
+        difference = _difference(old.get(key), new.get(key), key)
+        if difference is not None:
+            return difference
+    return None
+
+
+def _difference(old: Any, new: Any, key: str) -> str | None:
+    """The first place where two JSON values differ, as "`key` is NEW now and was OLD".
+
+    A table that is missing is one without keys: an older version's plan.json lacks newer tables.
+    """
+    if key == "schedule.blocks":
+        return None
+    if isinstance(old, dict) or isinstance(new, dict):
+        old, new = ({} if one is None else one for one in (old, new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        pairs = [(f"{key}.{name}", old.get(name), new.get(name)) for name in sorted({*old, *new})]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = [(f"{key}[{i}]", *pair) for i, pair in enumerate(zip(old, new, strict=True))]
+    else:
+        same = old == new
+        return None if same else f"`{key}` is {json.dumps(new)} now and was {json.dumps(old)}"
+    found = (_difference(before, now, name) for name, before, now in pairs)
+    return next((difference for difference in found if difference is not None), None)

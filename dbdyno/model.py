@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 Json = dict[str, Any]
 
@@ -195,6 +195,7 @@ class StepRun:
     owners: Mapping[str, OwnerCost]
     spans: tuple[Span, ...]
     end_spread: float | None  # (last − first client's end) / window
+    limited: tuple[str, ...]  # what limited the generator, so that the rate is "at least"
     warnings: tuple[str, ...]
 
 
@@ -208,6 +209,10 @@ class Ratio:
     blocks: int
 
 
+Bound = Literal["exact", "at least", "at most", "unknown"]
+"""What a number is to the true one where the load generator was at its limit; unknown: on both."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One arm in one step, over all blocks that are judged."""
@@ -215,7 +220,9 @@ class Cell:
     arm: str
     runs: tuple[StepRun, ...]  # by block
     value: float | None  # geometric mean of the headline metric over the runs that have it
+    value_bound: Bound  # of `value`
     ratio: Ratio | None  # to the base, over the blocks that have both
+    ratio_bound: Bound  # of `ratio`
     sla_met: int | None  # in how many runs; None where the step has no target
     metrics: Mapping[str, float | None]  # arithmetic mean over blocks
     ratios: Mapping[str, Ratio]  # of each metric that both arms have
@@ -252,6 +259,7 @@ class Comparison:
     blocks: int  # judged
     void_blocks: tuple[str, ...]  # with reasons
     host: Json
+    generator: Json | None  # generator.jsonl's last line: the load generator's ceiling on this host
     servers: Mapping[str, Json]  # arm -> server.json of its last run
     plan: Json
     steps: tuple[StepComparison, ...]

@@ -76,6 +76,7 @@ def comparison(
         blocks=blocks,
         void_blocks=("block 4, void 1: 812 MB were swapped out",) if troubles else (),
         host=_host(),
+        generator=_generator(),
         servers={arm: _server(arm) for arm in arms},
         plan=_plan(arms, blocks),
         steps=steps,
@@ -141,6 +142,7 @@ def _run(ordinal: int, made: Made, arm: str, block: int, *, lift: float, trouble
         owners={} if failed else _owners(made, rate * seconds, draw),
         spans=_spans(seconds, stall, draw),
         end_spread=draw.uniform(0, 0.02),
+        limited=(),
         warnings=("no operation ended for 12 s, from second 300 on",) if stall else (),
     )
 
@@ -157,7 +159,9 @@ def _cell(made: Made, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> C
         arm=runs[0].arm,
         runs=runs,
         value=_geometric_mean(values),
+        value_bound="exact",
         ratio=ratios.get(made.headline),
+        ratio_bound="exact",
         sla_met=sum(met) if made.target is not None else None,
         metrics=means,
         ratios=ratios,
@@ -404,6 +408,27 @@ def _host() -> Json:
             "mount_options": "rw,noatime",
             "unsure": None,
         },
+    }
+
+
+def _generator() -> Json:
+    loads = ((1, 38_417.2, 19.84), (8, 181_640.7, 3.104))
+    return {
+        "mono_ns": 1,
+        "unix_ns": 1,
+        "version": "0.1.0",
+        "commit": None,
+        "loads": [
+            {
+                "connections": connections,
+                "threads": [{"busy_share": 0.97}],
+                "seconds": 0.5,
+                "operations": round(per_s / 2),
+                "per_s": per_s,
+                "cpu_us_per_operation": cpu_us,
+            }
+            for connections, per_s, cpu_us in loads
+        ],
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from dbdyno import metric, stats
-from dbdyno.analysis import derive, explain
+from dbdyno.analysis import derive, explain, limit
 from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison, Json, Ratio, StepComparison, StepRun
 from dbdyno.store import BlockFolder, Results
@@ -42,6 +42,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             f"{block.name}: {block.reason}" for block in results.blocks() if block.state == "void"
         ),
         host=results.host() or {},
+        generator=results.generator(),
         servers=last,
         plan=plan,
         steps=_steps(plan, arms, runs),
@@ -114,6 +115,7 @@ def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
         owners={},
         spans=(),
         end_spread=None,
+        limited=(),
         warnings=(),
     )
 
@@ -186,7 +188,9 @@ def _cell(arm: str, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cel
         arm=arm,
         runs=runs,
         value=stats.geometric_mean(values) if values else None,
+        value_bound=limit.value_bound(runs),
         ratio=known.get(headline) if headline is not None else None,
+        ratio_bound=limit.ratio_bound(base, runs),
         sla_met=sum(run.sla_met is True for run in runs) if targets else None,
         metrics={name: _mean(by_block(runs, name)) for name in _names(runs)},
         ratios=known,

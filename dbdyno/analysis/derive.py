@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis import compute, evidence, warning
+from dbdyno.analysis import compute, evidence, limit, warning
 from dbdyno.analysis.evidence import KINDS, Evidence
 from dbdyno.analysis.raw import NS_PER_S
 from dbdyno.analysis.response import merged
@@ -59,6 +59,7 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         owners={},
         spans=spans(found),
         end_spread=None,
+        limited=(),
         warnings=(),
     )
 
@@ -77,6 +78,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
     metrics = compute.metrics(found, run.spans)
     spread = end_spread(found)
     achieved, target = warning.sla(found)
+    limited = limit.limits(found, metrics)
     held = achieved is not None and target is not None and warning.sla_met(achieved, target)
     return replace(
         run,
@@ -88,7 +90,8 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         operations=_by_operation(found),
         owners=found.owners,
         end_spread=spread,
-        warnings=warning.warnings(found, metrics, spread),
+        limited=limited,
+        warnings=warning.warnings(found, metrics, spread, limited),
     )
 
 

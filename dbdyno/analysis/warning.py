@@ -9,19 +9,23 @@ from dbdyno.analysis.evidence import Evidence
 
 GENERATOR_SHARE_MAX = 10.0
 """CPU of the load generator as percent of the server's in a step that only writes."""
-GENERATOR_BUSY_MAX = 0.7
 LATE_MS_MAX = 1_000.0
 STEAL_SHARE_MAX = 2.0
 LAB_SHARE_MAX = 5.0
 END_SPREAD_MAX = 0.02
+AT_LIMIT = "load generator at its limit, give it more `generator.threads`"
 READING_DELAY_MS_MAX = 50.0
 
 
 def warnings(
-    evidence: Evidence, metrics: Mapping[str, float | None], end_spread: float | None
+    evidence: Evidence,
+    metrics: Mapping[str, float | None],
+    end_spread: float | None,
+    limited: Iterable[str],
 ) -> tuple[str, ...]:
-    """All warnings of a step that ended well."""
+    """All warnings of a step that ended well; `limited`: what limited the load generator."""
     return (
+        *(f"{AT_LIMIT}: {reason}" for reason in limited),
         *_generator(evidence, metrics),
         *_schedule(evidence, metrics),
         *_disturbed(evidence, metrics),
@@ -33,15 +37,11 @@ def warnings(
 
 
 def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
-    """The load generator as the bottleneck; beside queries its share of a cheap one says little."""
+    """What the load generator takes from the server; beside a cheap query its share says little."""
     headline = evidence.step.get("headline") or {}
     share = metrics.get("generator_share")
     if headline.get("metric") == "ips" and share is not None and share > GENERATOR_SHARE_MAX:
         yield f"load generator: its CPU is {share:.1f} % of the server's"
-    threads = evidence.load.done.get("threads") or []
-    busy = max((thread["busy_share"] for thread in threads), default=0.0)
-    if busy > GENERATOR_BUSY_MAX:
-        yield f"load generator near its limit: its busiest thread was busy {busy:.0%} of the time"
 
 
 def _schedule(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.model import Json, Series, Span
+from dbdyno.model import Bound, Json, Series, Span
 from dbdyno.report.view import Line, RatioChart, RatioPoint, SecondsChart
 
 if TYPE_CHECKING:
@@ -270,7 +270,12 @@ def ratio_spec(chart: RatioChart, arms: Sequence[str]) -> Json:
         .mark_rule(strokeWidth=2, opacity=0.55, clip=True)
         .encode(x=alt.X("low:Q", title=None), x2="high:Q")
     )
-    dots = points.mark_point(filled=True, size=36, opacity=1).encode(x=x)
+    shape = alt.Shape(
+        "bound:N",
+        scale=alt.Scale(domain=list(_BOUND_SHAPES), range=list(_BOUND_SHAPES.values())),
+        legend=None,
+    )
+    dots = points.mark_point(filled=True, size=36, opacity=1).encode(x=x, shape=shape)
     height = len(chart.steps) * (ROW_HEIGHT + ARM_HEIGHT * (len(shown) - 1))
     spec = alt.layer(one, intervals, dots, data=alt.NamedData(name="values")).properties(
         width=PANEL_WIDTH, height=height
@@ -286,10 +291,19 @@ def _ratio_datum(point: RatioPoint) -> Json:
         "ratio": _short(ratio.value),
         "low": None if ratio.low is None else _short(ratio.low),
         "high": None if ratio.high is None else _short(ratio.high),
+        "bound": point.bound,
     }
 
 
-_RATIO_FIELDS = (("arm", "N"), ("step", "N"), ("ratio", "Q"), ("low", "Q"), ("high", "Q"))
+_RATIO_FIELDS = (
+    ("arm", "N"), ("step", "N"), ("ratio", "Q"), ("low", "Q"), ("high", "Q"), ("bound", "N")
+)  # fmt: skip
+_BOUND_SHAPES: Mapping[Bound, str] = {  # a triangle points to where the true ratio lies
+    "exact": "circle",
+    "at least": "triangle-right",
+    "at most": "triangle-left",
+    "unknown": "cross",
+}
 RATIO_REACH_MAX = 4.0  # an interval that reaches farther is cut off at the chart's edge
 
 

@@ -26,8 +26,27 @@ def machine(comparison: Comparison) -> list[tuple[str, str]]:
             _join([host.get("os"), _prefixed("kernel", host.get("kernel")), _virtual(host)]),
         ),
         ("Pages and clock", _pages(host)),
+        ("Load generator", _ceiling(comparison.generator)),
     ]
     return [(name, text or UNKNOWN) for name, text in pairs]
+
+
+def _ceiling(generator: Json | None) -> str:
+    """What the load generator can do at most on this host, against a server that costs nothing."""
+    if generator is None:
+        return "not measured on this host"
+    best = max(generator["loads"], key=lambda load: load["per_s"])
+    words = f"ceiling {_load(best)} of CPU each"
+    others = [load for load in generator["loads"] if load is not best]
+    return "; ".join([words, *(_load(load) for load in others)])
+
+
+def _load(load: Json) -> str:
+    connections = load["connections"]
+    plural = "" if connections == 1 else "s"
+    cost = number.time_us(load["cpu_us_per_operation"])
+    rate = number.number(load["per_s"])
+    return f"{rate} statements/s with {connections} connection{plural}, {cost}"
 
 
 def _part(facts: Json, key: str) -> Json:

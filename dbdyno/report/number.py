@@ -119,5 +119,7 @@ def share(value: float | None) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Words in which no line ends between a number and its percent sign."""
-    return text.replace(" %", f"{NO_BREAK}%")
+    """Words in which no line ends between a number and what belongs to it: `≥`, `≤` and `%`."""
+    for before, after in ((" %", f"{NO_BREAK}%"), ("≥ ", f"≥{NO_BREAK}"), ("≤ ", f"≤{NO_BREAK}")):
+        text = text.replace(before, after)
+    return text

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dbdyno import metric
 from dbdyno.model import Cell as Result
 from dbdyno.model import ResponseTimes, StepComparison, StepRun
-from dbdyno.report import number, summary
+from dbdyno.report import bound, number, summary
 from dbdyno.report.cost import cost_tables
 from dbdyno.report.view import Bar, Cell, Column, Line, Row, SecondsChart, Section, Table, Tone
 
@@ -136,8 +136,8 @@ def _block_values(result: Result) -> list[float]:
 def _bar_detail(result: Result, base: str) -> str:
     if result.arm == base or result.ratio is None:
         return ""
-    spread = number.interval(result.ratio.low, result.ratio.high, 3)
-    text = f"{number.TIMES} {number.ratio(result.ratio.value, 3)}"
+    spread = summary.ratio_detail(result, 3)
+    text = bound.signed(f"{number.TIMES} {number.ratio(result.ratio.value, 3)}", result.ratio_bound)
     return f"{text} ({spread})" if spread else text
 
 
@@ -192,7 +192,8 @@ def _value_cell(step: StepComparison, result: Result, one: metric.Metric) -> Cel
     """A metric's value, with the digits that it has for every arm."""
     values = [other.metrics.get(one.name) for other in step.cells]
     digits = number.digits_alike(values, one.digits)
-    return Cell(text=number.number(result.metrics.get(one.name), digits))
+    text = number.number(result.metrics.get(one.name), digits)
+    return Cell(text=bound.signed(text, result.value_bound) if one.name == step.headline else text)
 
 
 def _hover(one: metric.Metric) -> str:
@@ -204,7 +205,9 @@ def _ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
     """A metric divided by the base's: paired by block where that is known."""
     paired = result.ratios.get(name)
     if paired is not None:
-        return Cell(text=number.ratio(paired.value), title=summary.ratio_words(paired))
+        of = result.ratio_bound if name == step.headline else "exact"
+        text = bound.signed(number.ratio(paired.value), of)
+        return Cell(text=text, title=summary.ratio_words(paired))
     own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
     return Cell(text=number.ratio(published_ratio(own, base)))
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from dbdyno.model import Bound, Comparison, Ratio, StepComparison
 from dbdyno.model import Cell as Result
-from dbdyno.model import Comparison, Ratio, StepComparison
-from dbdyno.report import number
+from dbdyno.report import bound, number
 from dbdyno.report.view import (
     ARROWS,
     Cell,
@@ -27,6 +27,7 @@ from dbdyno.report.view import (
 MISSED = "†"
 INCOMPLETE = "‡"
 UNDECIDED = "Interval includes no change"
+LIMITED = "Cannot be told, as the load generator was at its limit"
 MEASURED = "Measured"
 
 
@@ -148,12 +149,16 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         rows=rows,
         colors="Green: in the fastest quarter of the way from slowest to fastest; red: in the "
         f"slowest, where that is under 0.8 of the fastest{gray}.",
-        note=f"{mean} {legend}".strip(),
+        note=_words(mean, legend, bound.note(cell.value_bound for cell in _cells(steps))),
     )
 
 
 def _cells(steps: Sequence[StepComparison]) -> Iterable[Result]:
     return (result for step in steps for result in step.cells)
+
+
+def _words(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _legend(rows: Sequence[Row], meanings: Mapping[str, str]) -> str:
@@ -173,11 +178,11 @@ def absolute_cell(result: Result, tone: Tone) -> Cell:
     trouble = failure(result)
     if result.value is None:
         return Cell(text=words_for_nothing(result), tone="failed", title=trouble)
-    titles = [_held(result), trouble]
+    titles = [_held(result), trouble, bound.reasons(result)]
     return Cell(
-        text=number.number(result.value),
+        text=bound.signed(number.number(result.value), result.value_bound),
         mark=MISSED if missed_target(result) else INCOMPLETE if trouble else "",
-        tone=tone,
+        tone=bound.justified(tone, result.value_bound),
         title=". ".join(text for text in titles if text),
     )
 
@@ -215,7 +220,11 @@ def _relative(steps: Sequence[StepComparison], base: str, blocks: int, prefix: s
         columns=_columns(steps),
         rows=rows,
         colors=colors,
-        note=f"Throughput divided by that of {base}{under}. {legend}".strip(),
+        note=_words(
+            f"Throughput divided by that of {base}{under}.",
+            legend,
+            bound.note(cell.ratio_bound for cell in _cells(steps)),
+        ),
     )
 
 
@@ -227,12 +236,21 @@ def _relative_cell(step: StepComparison, result: Result, base: str) -> Cell:
         text = words_for_nothing(result) if result.value is None else number.MISSING
         return Cell(text=text, tone="failed", title=failure(result))
     return Cell(
-        text=number.ratio(result.ratio.value),
+        text=bound.signed(number.ratio(result.ratio.value), result.ratio_bound),
         mark=MISSED if missed else "",
-        detail=number.interval(result.ratio.low, result.ratio.high),
-        tone=relative_tone(result.ratio.value),
+        detail=ratio_detail(result),
+        tone=bound.justified(relative_tone(result.ratio.value), result.ratio_bound),
         title=ratio_words(result.ratio),
     )
+
+
+def ratio_detail(result: Result, digits: int = 2) -> str:
+    """What stands after a ratio of throughputs: its interval, or that it cannot be told."""
+    if result.ratio is None:
+        return ""
+    if result.ratio_bound == "unknown":
+        return bound.BOTH
+    return number.interval(result.ratio.low, result.ratio.high, digits)
 
 
 def ratio_words(ratio: Ratio) -> str:
@@ -295,17 +313,19 @@ def ratio_chart(steps: Sequence[StepComparison], base: str, prefix: str) -> Rati
     """Every arm's ratio to the base in every step; None where there is nothing to draw."""
     shown = [step for step in steps if step.headline is not None]
     points = tuple(
-        RatioPoint(arm=result.arm, step=step.step, ratio=result.ratio)
+        RatioPoint(arm=result.arm, step=step.step, ratio=result.ratio, bound=result.ratio_bound)
         for step in shown
         for result in step.cells
         if result.arm != base and result.ratio is not None and result.ratio.value > 0
     )
     if not points:
         return None
+    bounded = any(point.bound in bound.SIGNS for point in points)
     return RatioChart(
         name=f"{prefix}-ratios",
         title=f"Throughput relative to {base}, log scale"
-        + ("; lines: 95 % intervals" if any(point.ratio.low for point in points) else ""),
+        + ("; lines: 95 % intervals" if any(point.ratio.low for point in points) else "")
+        + ("; a triangle points to where the true ratio lies" if bounded else ""),
         describe="The ratios and intervals of the table above, drawn to scale.",
         steps=tuple(step.step for step in shown),
         points=points,
@@ -340,15 +360,17 @@ def _sureness(comparison: Comparison) -> list[Finding]:
 
 def _against_base(comparison: Comparison, arm: str) -> Finding:
     """An arm against the base: the steps in which it did more, less, or as much as can be told."""
-    sorted_steps: dict[str, list[str]] = {"More": [], "Less": [], UNDECIDED: [], MEASURED: []}
+    verdicts = ("More", "Less", UNDECIDED, LIMITED, MEASURED)
+    sorted_steps: dict[str, list[str]] = {verdict: [] for verdict in verdicts}
     for step in comparison.steps:
         result = next((cell for cell in step.cells if cell.arm == arm), None)
         if step.headline is None or result is None or result.ratio is None:
             continue
-        ratio = result.ratio
         mark = MISSED if any(missed_target(cell) for cell in step.cells) else ""
         name = step_name(comparison, step)
-        sorted_steps[_direction(ratio)].append(f"{name}{mark} {_change_words(ratio)}")
+        verdict = _verdict(result.ratio, result.ratio_bound)
+        change = _change_words(result.ratio, result.ratio_bound)
+        sorted_steps[verdict].append(f"{name}{mark} {change}")
     items = [f"{name}: {', '.join(steps)}" for name, steps in sorted_steps.items() if steps]
     how = (
         f"mean change of throughput over {comparison.blocks} blocks, with its 95 % t interval"
@@ -364,14 +386,21 @@ def step_name(comparison: Comparison, step: StepComparison) -> str:
     return f"{step.workload} {step.step}" if several else step.step
 
 
-def _direction(ratio: Ratio) -> str:
+def _verdict(ratio: Ratio, of: Bound) -> str:
+    """What an interval decides; one that is a bound decides only in the bound's own direction."""
     if ratio.low is None or ratio.high is None:
         return MEASURED
-    return "More" if ratio.low > 1 else "Less" if ratio.high < 1 else UNDECIDED
+    if ratio.low > 1 and of in ("exact", "at least"):
+        return "More"
+    if ratio.high < 1 and of in ("exact", "at most"):
+        return "Less"
+    return UNDECIDED if of == "exact" else LIMITED
 
 
-def _change_words(ratio: Ratio) -> str:
-    text = number.change(ratio.value)
+def _change_words(ratio: Ratio, of: Bound) -> str:
+    text = bound.signed(number.change(ratio.value), of)
+    if of == "unknown":
+        return f"{text} ({bound.BOTH})"
     if ratio.low is None or ratio.high is None:
         return text
     return f"{text} ({number.change(ratio.low)[:-2]} to {number.change(ratio.high)[:-2]})"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.model import Ratio, Series, Span
+from dbdyno.model import Bound, Ratio, Series, Span
 
 Tone = Literal[
     "",
@@ -114,6 +114,7 @@ class RatioPoint:
     arm: str
     step: str
     ratio: Ratio
+    bound: Bound  # what the ratio is to the true one
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,269 @@
+"""Where the load generator was at its limit: marked "at least" with the reason, never dropped."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dbdyno.analysis import compare, evidence, limit
+from dbdyno.model import Bound, Cell, Comparison, StepComparison
+from dbdyno.report import bound, chart, html, markdown, page, terminal
+from dbdyno.report.view import Page, Tone
+from dbdyno.store import Results
+from result_builder import build, plant
+from result_planted import Planted
+
+BUSY = 0.84
+FASTER = 1.2
+
+
+def planted_by(
+    limited: Iterable[str], step: str = "qr100", lift: float = FASTER
+) -> Callable[[str, str, int], Planted]:
+    """pg18 faster by `lift`; the generator busy in block 2 of `step`, for the `limited` arms."""
+    arms = frozenset(limited)
+
+    def planted(arm: str, name: str, block: int) -> Planted:
+        busy = BUSY if arm in arms and name == step and block == 2 else 0.2
+        faster = lift if arm == "pg18" else 1.0
+        return plant(name, faster=faster, generator_busy_share=busy)
+
+    return planted
+
+
+def compared(
+    folder: Path, limited: Iterable[str], *, lift: float = FASTER, blocks: int = 3
+) -> Comparison:
+    planted = planted_by(limited, lift=lift)
+    return compare.load(build(folder, steps=("l.i0", "qr100"), blocks=blocks, planted=planted))
+
+
+def step(comparison: Comparison, name: str = "qr100") -> StepComparison:
+    return next(one for one in comparison.steps if one.step == name)
+
+
+def cell(comparison: Comparison, arm: str, name: str = "qr100") -> Cell:
+    return next(one for one in step(comparison, name).cells if one.arm == arm)
+
+
+def printed(shown: Page, *, full: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    terminal.print_page(shown, console, full=full)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+# --- Analysis --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("share", "reasons"),
+    [
+        (limit.BUSY_SHARE_MAX, ()),
+        (0.71, ("its busiest thread was busy 71 % of the time",)),
+        (1.0, ("its busiest thread was busy 100 % of the time",)),
+    ],
+)
+def test_a_busy_thread_makes_the_rate_a_lower_bound(
+    tmp_path: Path, share: float, reasons: tuple[str, ...]
+) -> None:
+    def planted(arm: str, name: str, block: int) -> Planted:
+        return plant(name, generator_busy_share=share)
+
+    folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",), planted=planted)
+    (run,) = cell(compare.load(folder), "pg17").runs
+    assert run.limited == reasons
+    assert run.metrics["qps"] == pytest.approx(5_000.0), "the number stays"
+    said = [text for text in run.warnings if "`generator.threads`" in text]
+    assert [text.partition(": ")[2] for text in said] == list(reasons)
+
+
+@pytest.mark.parametrize(
+    ("lag_us", "reasons"),
+    [
+        (None, ()),  # older results
+        (1_000.0 * limit.LAG_MS_P99_MAX, ()),
+        (2_340.0, ("it sent operations late by itself, 1 % of them by over 2.3 ms",)),
+    ],
+)
+def test_a_generator_that_sends_late_makes_the_rate_a_lower_bound(
+    tmp_path: Path, lag_us: float | None, reasons: tuple[str, ...]
+) -> None:
+    results = Results.open(build(tmp_path, steps=("qr100",), blocks=1))
+    found = evidence.read(results.blocks()[0].runs()[0].steps()[0])
+    assert limit.limits(found, {"lag_us_p99": lag_us}) == reasons
+
+
+def test_any_busy_thread_counts_not_their_mean(tmp_path: Path) -> None:
+    folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
+    (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[-1]["threads"] = [{"cpu_us": 1, "busy_share": share} for share in (0.1, 0.9, 0.1)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (run,) = cell(compare.load(folder), "pg17").runs
+    assert run.limited == ("its busiest thread was busy 90 % of the time",)
+
+
+@pytest.mark.parametrize(
+    ("limited", "value", "ratio"),
+    [
+        ((), "exact", "exact"),
+        (("pg18",), "at least", "at least"),
+        (("pg17",), "exact", "at most"),
+        (("pg17", "pg18"), "at least", "unknown"),
+    ],
+)
+def test_a_ratio_is_a_bound_by_which_side_was_limited(
+    tmp_path: Path, limited: tuple[str, ...], value: Bound, ratio: Bound
+) -> None:
+    """One block of three is enough: its number is in the mean."""
+    comparison = compared(tmp_path, limited)
+    found = cell(comparison, "pg18")
+    assert (found.value_bound, found.ratio_bound) == (value, ratio)
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(FASTER), "the number stays"
+    assert found.ratio.blocks == 3
+    base = cell(comparison, "pg17")
+    assert base.value_bound == ("at least" if "pg17" in limited else "exact")
+    assert base.ratio_bound == "exact"
+    other = cell(comparison, "pg18", "l.i0")
+    assert (other.value_bound, other.ratio_bound) == ("exact", "exact")
+
+
+def test_the_comparison_as_json_has_the_mark_and_the_reason(tmp_path: Path) -> None:
+    written = json.loads(compare.to_json(compared(tmp_path, ["pg18"])))
+    (found,) = [one for one in written["steps"] if one["step"] == "qr100"]
+    base, other = found["cells"]
+    assert (base["value_bound"], other["value_bound"]) == ("exact", "at least")
+    assert other["ratio_bound"] == "at least"
+    reasons = [run["limited"] for run in other["runs"]]
+    assert reasons == [[], ["its busiest thread was busy 84 % of the time"], []]
+
+
+# --- The page and its formats ----------------------------------------------------------------
+
+
+def test_every_format_shows_the_mark_at_the_rate_and_the_reason(tmp_path: Path) -> None:
+    shown = page.make(compared(tmp_path, ["pg18"]))
+    reason = "its busiest thread was busy 84 % of the time"
+    for text in (printed(shown, full=True), markdown.render(shown), html.render(shown)):
+        words = " ".join(text.replace("\u00a0", " ").split())
+        assert "≥ 6,000" in words
+        assert "≥ 1.20" in words
+        assert reason in words
+        assert "≥: the load generator was at its limit" in words
+        assert "≥ 5,000" not in words, "the base was not limited"
+    assert max(map(len, printed(shown).splitlines())) <= 80
+
+
+def test_without_a_limit_there_is_no_mark(tmp_path: Path) -> None:
+    shown = page.make(compared(tmp_path, []))
+    for text in (printed(shown, full=True), markdown.render(shown)):
+        assert not {"≥", "≤"} & set(text)
+        assert "at its limit" not in text
+
+
+def test_a_limited_base_makes_the_ratio_at_most(tmp_path: Path) -> None:
+    words = " ".join(printed(page.make(compared(tmp_path, ["pg17"]))).split())
+    assert "≥ 5,000" in words
+    assert "≤ 1.20" in words
+    assert "≤: the load generator was at its limit with the base" in words
+
+
+def test_limited_on_both_says_that_it_cannot_be_told(tmp_path: Path) -> None:
+    shown = page.make(compared(tmp_path, ["pg17", "pg18"]))
+    words = " ".join(printed(shown).split())
+    assert "1.20 limited on both" in words
+    assert "qr100 +20.0 % (limited on both)" in words
+    assert "≥ 1.20" not in words and "≤ 1.20" not in words
+    assert "Cannot be told, as the load generator was at its limit: qr100" in words
+
+
+@pytest.mark.parametrize(
+    ("limited", "lift", "verdict"),
+    [
+        ([], 1.2, "More: l.i0 +20.0 % (+20.0 to +20.0), qr100 +20.0 %"),
+        (["pg18"], 1.2, "More: l.i0 +20.0 % (+20.0 to +20.0), qr100 ≥ +20.0 %"),
+        (["pg17"], 1.2, "Cannot be told, as the load generator was at its limit: qr100 ≤ +20.0 %"),
+        (["pg18"], 0.8, "Cannot be told, as the load generator was at its limit: qr100 ≥ −20.0 %"),
+        (["pg17"], 0.8, "Less: l.i0 −20.0 % (−20.0 to −20.0), qr100 ≤ −20.0 %"),
+    ],
+)
+def test_a_bound_decides_only_in_its_own_direction(
+    tmp_path: Path, limited: list[str], lift: float, verdict: str
+) -> None:
+    items = page.make(compared(tmp_path, limited, lift=lift)).headline[0].items
+    assert any(item.startswith(verdict) for item in items), items
+
+
+def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
+    folder = build(
+        tmp_path,
+        steps=("qr100",),
+        blocks=1,
+        planted=lambda arm, name, block: plant(
+            name, generator_busy_share=BUSY if arm == "pg18" else 0.2
+        ),
+    )
+    (against,) = [
+        one for one in page.make(compare.load(folder)).headline if one.text.startswith("pg18")
+    ]
+    assert against.items == ("Measured: qr100 ≥ +0.0 %",)
+
+
+@pytest.mark.parametrize(
+    ("tone", "of", "left"),
+    [
+        ("blue", "at least", "blue"),
+        ("yellow", "at least", ""),
+        ("blue", "at most", ""),
+        ("yellow", "at most", "yellow"),
+        ("red", "at least", ""),
+        ("green", "at least", "green"),
+        ("gray", "at least", "gray"),
+        ("blue", "unknown", ""),
+        ("red", "exact", "red"),
+    ],
+)
+def test_a_colour_stays_only_where_it_holds_for_the_true_number(
+    tone: Tone, of: Bound, left: Tone
+) -> None:
+    assert bound.justified(tone, of) == left
+
+
+def test_the_chart_of_ratios_points_to_where_the_true_one_lies(tmp_path: Path) -> None:
+    shown = page.make(compared(tmp_path, ["pg18"]))
+    ratios = shown.workloads[0].ratios
+    assert ratios is not None
+    assert "a triangle points to where the true ratio lies" in ratios.title
+    values = chart.ratio_spec(ratios, shown.arms)["data"]["values"]
+    assert [one["bound"] for one in values] == ["exact", "at least"]
+
+
+# --- The ceiling -----------------------------------------------------------------------------
+
+
+def test_the_ceiling_stands_among_the_facts_of_the_host_in_one_line(tmp_path: Path) -> None:
+    loads = [
+        {"connections": 1, "per_s": 38_417.2, "cpu_us_per_operation": 19.84},
+        {"connections": 8, "per_s": 181_640.7, "cpu_us_per_operation": 3.104},
+    ]
+    shown = page.make(replace(compared(tmp_path, [], blocks=1), generator={"loads": loads}))
+    facts = dict(shown.facts)
+    assert facts["Load generator"] == (
+        "ceiling 181,641 statements/s with 8 connections, 3.10 µs of CPU each; "
+        "38,417 statements/s with 1 connection, 19.8 µs"
+    )
+    for text in (printed(shown, full=True), markdown.render(shown), html.render(shown)):
+        assert "ceiling 181,641 statements/s" in " ".join(text.split())
+
+
+def test_a_result_without_a_ceiling_says_so(tmp_path: Path) -> None:
+    shown = page.make(compared(tmp_path, [], blocks=1))
+    assert dict(shown.facts)["Load generator"] == "not measured on this host"

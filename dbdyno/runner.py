@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from dbdyno import measure, preflight, schedule, store
+from dbdyno import ceiling, measure, preflight, schedule, store
 from dbdyno.error import ResultError, ServerError
 from dbdyno.host import facts
 from dbdyno.host.fake import FakeSampler
@@ -29,6 +29,8 @@ DATABASE = "ib"
 """The database that the workloads' tables live in; the Insert Benchmark's own name for it."""
 VOIDS_MAX = 2
 """How often one command does a block again that the lab spoiled, before it gives up."""
+CEILING = Leg("", "", ceiling.EXPECTED_S)
+"""The part of the way on which the load generator itself is measured."""
 SESSION_KEYS = ("kernel", "cpu", "memory_bytes")
 """Facts of the host that have to be the same in all blocks of a result folder."""
 
@@ -65,10 +67,12 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
         results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
         keep_host(results, prepared)
         blocks = missing_blocks(plan, results)
-        with Watch(legs_of(plan, prepared, blocks)) as watch:
-            return run_blocks(
-                Lab(plan=plan, prepared=prepared, results=results, watch=watch), blocks
-            )
+        first = [CEILING] if blocks and has_servers(plan) else []
+        with Watch([*first, *legs_of(plan, prepared, blocks)]) as watch:
+            lab = Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+            if first:
+                keep_ceiling(lab)
+            return run_blocks(lab, blocks)
 
 
 def earlier(folder: Path) -> Json | None:
@@ -91,6 +95,24 @@ def keep_host(results: Results, prepared: Prepared) -> None:
                 f"{now.get(key)!r}): such blocks are not pooled, choose another --out"
             )
     results.write_host(now)
+
+
+def has_servers(plan: Plan) -> bool:
+    """Whether any arm is a server in truth; the fake's clock says nothing of this host."""
+    return any(arm.engine != "fake" for arm in plan.arms)
+
+
+def keep_ceiling(lab: Lab) -> None:
+    """Measures what the load generator can do on this host and keeps it with the results.
+
+    Raises GeneratorError where it cannot be measured.
+    """
+    plan, prepared = lab.plan, lab.prepared
+    lab.watch.begin("load generator", CEILING)
+    connections = max(preflight.connections(plan, arm, prepared) for arm in plan.arms)
+    found = ceiling.measure(connections, plan.threads)
+    lab.results.keep_generator(found)
+    lab.watch.end(f"ceiling {ceiling.summary(found)}")
 
 
 def missing_blocks(plan: Plan, results: Results) -> list[Block]:

@@ -180,6 +180,19 @@ def test_a_changed_plan_is_refused_naming_the_key(tmp_path: Path) -> None:
         runner.run(planted(new="default_us = 7", blocks=1), tmp_path, wait=True)
 
 
+def test_the_generators_threads_reach_every_job_and_are_not_changed_later(tmp_path: Path) -> None:
+    def with_threads(line: str) -> Plan:
+        return plan.parse(f"{planted(blocks=1).text}\n{line}", None)
+
+    folder = runner.run(with_threads("[generator]\nthreads = 3"), tmp_path, wait=True).folder
+    jobs = [json.loads(path.read_text()) for path in folder.glob("blocks/001/*/*/*/job.json")]
+    assert len(jobs) == 6
+    assert {job["threads"] for job in jobs} == {3}
+    for line in ("", "[generator]\nthreads = 2"):
+        with pytest.raises(ResultError, match=r"`generator\.threads` is .* now and was 3"):
+            runner.run(with_threads(line), tmp_path, wait=True)
+
+
 def test_another_machine_is_refused(tmp_path: Path) -> None:
     of = planted(blocks=1)
     folder = runner.run(of, tmp_path, wait=True).folder
@@ -197,6 +210,7 @@ def test_a_statement_that_no_step_has_cannot_be_planted(tmp_path: Path) -> None:
 
 def test_every_file_of_the_result_folder_is_there(tmp_path: Path) -> None:
     folder = runner.run(planted(blocks=1), tmp_path, wait=True).folder
+    assert not (folder / "generator.jsonl").exists(), "a fake's clock says nothing of the host"
     run = Results.open(folder).blocks()[0].runs()[0]
     assert run.server()["engine"] == "fake"
     step = run.steps()[0]

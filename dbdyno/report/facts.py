@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dbdyno.model import Comparison, Difference, Json
-from dbdyno.report import number
+from dbdyno.report import bound, number
 from dbdyno.report.view import Cell, Column, Repeat, Row, Table
 
 UNKNOWN = "not known"
+CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
 SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
 
 
@@ -36,16 +37,19 @@ def _ceiling(generator: Json | None) -> str:
     if generator is None:
         return "not measured on this host"
     best = max(generator["loads"], key=lambda load: load["per_s"])
-    words = f"ceiling {_load(best)} of CPU each"
     others = [load for load in generator["loads"] if load is not best]
-    return "; ".join([words, *(_load(load) for load in others)])
+    return "; ".join([f"ceiling {_load(best)} of CPU each", *(_load(load) for load in others)])
 
 
 def _load(load: Json) -> str:
+    """A load in words; its rate is "at least" where the generator's threads still had time."""
     connections = load["connections"]
+    busy = max(thread["busy_share"] for thread in load["threads"])
+    rate = bound.signed(
+        number.number(load["per_s"]), "exact" if busy >= CEILING_BUSY_SHARE_MIN else "at least"
+    )
     plural = "" if connections == 1 else "s"
     cost = number.time_us(load["cpu_us_per_operation"])
-    rate = number.number(load["per_s"])
     return f"{rate} statements/s with {connections} connection{plural}, {cost}"
 
 

@@ -1,0 +1,199 @@
+"""What the load generator can do on this host at most, and what it costs, by itself.
+
+Measured against the null server, dyno-loadgen's own (contract/README.md), which answers at once: a
+rate near this ceiling measures the generator in place of a server.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from dbdyno import binary
+from dbdyno.error import GeneratorError
+from dbdyno.loadgen import Generator
+from dbdyno.model import Json
+
+CONNECTIONS = (1, 8)
+"""What is always measured: a receive that blocks, and an event loop at work."""
+SECONDS = 0.5
+WARMUP_S = 0.1
+EXPECTED_S = 2.0
+"""What all loads take together; a guess for progress."""
+NULL_SERVER_S_MAX = 30.0
+"""The null server's life: one that hangs is ended, so that the generator does not wait for it."""
+
+
+def measure(connections: int, threads: int | None) -> Json:
+    """Point queries with 1, 8 and `connections` connections, on the plan's `threads`.
+
+    Returns a line of generator.jsonl (docs/results.md). Raises GeneratorError in one line where the
+    null server or the generator fails.
+    """
+    loads = []
+    with NullServer() as server:
+        for count in sorted({*CONNECTIONS, connections}):
+            events = list(run(job(server.address, count, threads or 0)))
+            loads.append(load(count, events))
+    hello = events[0]
+    return {
+        "mono_ns": time.monotonic_ns(),
+        "unix_ns": time.time_ns(),
+        "version": hello["version"],
+        "commit": hello["commit"],
+        "loads": loads,
+    }
+
+
+def summary(found: Json) -> str:
+    """The ceiling in words, for the person who watches."""
+    return f"{max(one['per_s'] for one in found['loads']):,.0f} statements/s"
+
+
+def load(connections: int, events: Iterable[Json]) -> Json:
+    """What the events of one load come to, in exactly the window.
+
+    Raises GeneratorError where the load did not end well.
+    """
+    operations = cpu_us = active_ns = 0
+    done: Json = {}
+    for event in events:
+        if event["event"] == "tick" and event["measured"]:
+            operations += sum(client[0] for client in event["per_client"])
+            cpu_us += event["cpu_us"]
+            active_ns += event["active_ns"]
+        elif event["event"] == "done":
+            done = event
+    if done["status"] != "ok" or not operations:
+        reason = done["reason"] or "no statement was answered"
+        raise GeneratorError(f"the load generator's ceiling cannot be measured: {reason}")
+    return {
+        "connections": connections,
+        "threads": done["threads"],
+        "seconds": active_ns / 1e9,
+        "operations": operations,
+        "per_s": operations * 1e9 / active_ns,
+        "cpu_us_per_operation": cpu_us / operations,
+    }
+
+
+def run(job: Json) -> Iterable[Json]:
+    """The events of a job from its first to its last."""
+    with Generator(job, keep=lambda line: None) as generator:
+        for event in generator.events():
+            if event["event"] == "ready":
+                generator.go()
+            elif event["event"] == "window_close":
+                generator.stop()
+            yield event
+
+
+def job(server: Json, connections: int, threads: int) -> Json:
+    """A closed loop of prepared SELECTs of one row by its key, on every connection."""
+    return {
+        "protocol": 1,
+        "autostart": False,
+        "seed": 1,
+        "step": "ceiling",
+        "engine": "postgres",
+        "server": server,
+        "clients": 1,
+        "threads": threads,
+        "values": [
+            {"name": "id", "per": "statement", "format": "integer", "uniform": [1, 1_000_000]}
+        ],
+        "statements": [
+            {
+                "name": "point",
+                "protocol": "prepared",
+                "pieces": ["SELECT c FROM sbtest1 WHERE id = ", {"value": 0}],
+                "types": [],
+                "rows": 1,
+            }
+        ],
+        "programs": [{"name": "point", "code": [["send", 0]]}],
+        "roles": [
+            {
+                "name": "query",
+                "per": "step",
+                "connections": connections,
+                "choose": [{"program": 0, "weight": 1}],
+                "table": None,
+                "pace": {"kind": "closed"},
+                "stop": None,
+                "on_error": {"retry": [], "tries": 1, "otherwise": "fail_step"},
+                "on_lost": "fail_step",
+            }
+        ],
+        "stop": {"roles": [], "seconds": SECONDS, "warmup_s": WARMUP_S, "seconds_max": None},
+    }
+
+
+class NullServer:
+    """A running null server. Use it as a context manager: it is gone afterwards."""
+
+    address: Json
+    """Where it listens, as a job's `server`."""
+
+    def __init__(self) -> None:
+        """Starts the server and waits until it listens. Raises GeneratorError where it does not."""
+        program = binary.find("dyno-loadgen")
+        try:
+            self._process = subprocess.Popen(
+                [program, "null", "--postgres"],
+                stdin=subprocess.PIPE,  # its end ends the server, also where dyno is killed
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # a Ctrl-C at the terminal is for dyno
+            )
+        except OSError as error:
+            raise GeneratorError(f"`{program}` cannot be started: {error}") from error
+        self._killer = threading.Timer(NULL_SERVER_S_MAX, self._process.kill)
+        self._killer.daemon = True
+        self._killer.start()
+        assert self._process.stdout is not None
+        said = self._process.stdout.readline()
+        try:
+            listening = json.loads(said)
+            self.address = {
+                "host": listening["host"],
+                "port": listening["port"],
+                "user": "dyno",
+                "database": "null",
+                "password": None,
+            }
+        except (ValueError, KeyError, TypeError):
+            raise GeneratorError(self._end_unheard(said)) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends the server by the end of its input, after NULL_SERVER_S_MAX by force."""
+        self._end()
+
+    def _end(self) -> str:
+        """Ends the server; returns what it said on standard error."""
+        _, said = self._process.communicate()
+        self._killer.cancel()
+        return " ".join(said.split())
+
+    def _end_unheard(self, said: str) -> str:
+        """Why the server did not say where it listens."""
+        complaint = self._end() or (f"it said {said.strip()!r}" if said else "it said nothing")
+        status = self._process.returncode
+        return (
+            "the load generator's ceiling cannot be measured: `dyno-loadgen null --postgres` ended "
+            f"with status {status} before it listened: {complaint}"
+        )

@@ -109,6 +109,21 @@ def test_one_block_decides_nothing_and_the_report_says_so(tmp_path: Path) -> Non
     assert "One block decides nothing" in " ".join(dyno("compare", outcome.folder).stdout.split())
 
 
+def test_a_server_too_fast_for_the_generator_has_at_least_its_rate(tmp_path: Path) -> None:
+    """A reply costs the generator 5 µs of the fake's clock: 6 µs of service keep it 83 % busy."""
+    slow, fast = (f"market = {us}, register = {us}, pdc = {us}" for us in (105, 6))
+    text = planted(blocks=1).text.replace("seconds = 30", "seconds = 2")
+    comparison = measured(plan.parse(text.replace(slow, fast), None), tmp_path)
+    found = cell(comparison, "qr1000", "new")
+    assert (found.value_bound, found.ratio_bound) == ("at least", "at least")
+    (reason,) = found.runs[0].limited
+    assert reason.startswith("its busiest thread was busy 8")
+    words = dyno("compare", tmp_path / "planted").stdout
+    assert f"≥ {found.value:,.0f}" in words
+    assert cell(comparison, "qr1000", "old").value_bound == "exact"
+    assert cell(comparison, "l.i1", "new").value_bound == "exact"
+
+
 def test_a_stall_shows_in_the_response_time_of_paced_roles(tmp_path: Path) -> None:
     stalled = planted(new="stalls = [{ at_s = 10.0, for_s = 3.0 }]", blocks=1)
     comparison = measured(stalled, tmp_path)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, runner
+from dbdyno import binary, plan, runner
 from dbdyno.analysis import compare
+from dbdyno.report import page
 from dbdyno.server import fetch, place, process
 from dbdyno.store import BlockFolder, Results, StepFolder
 
@@ -181,6 +182,56 @@ def test_tables_are_explained_as_custom_and_generic_plan(logged: Results) -> Non
     plans = steps_of(logged, "new")["qr100"].before()["explain"]
     assert {"insert", "delete", "market", "register", "pdc"} <= set(plans)
     assert "pi1_marketsegment" in plans["market"]["custom"]
+
+
+FAKE_ARM = """
+[arms.fake]
+engine = "fake"
+fake = { default_us = 100 }
+"""
+
+
+def test_the_generators_ceiling_is_kept_by_each_command_that_measures(
+    tmp_path: Path, data: Path
+) -> None:
+    """Two blocks by two commands, of a server and the fake; a third command has nothing to do."""
+    written = text(data, arms=1, steps='steps = ["l.i0"]') + FAKE_ARM
+    folders = [
+        runner.run(plan.parse(f"{written}[schedule]\nblocks = {n}", None), tmp_path, wait=True)
+        for n in (1, 2, 2)
+    ]
+    results = Results.open(folders[0].folder)
+    lines = [json.loads(line) for line in (results.folder / "generator.jsonl").open()]
+    assert len(lines) == 2
+    assert lines[0]["mono_ns"] < lines[1]["mono_ns"]
+    begun_ns = [block.order()["started_unix_ns"] for block in results.blocks()]
+    assert lines[0]["unix_ns"] < begun_ns[0] < lines[1]["unix_ns"] < begun_ns[1]
+    for line in lines:
+        # two clients with one connection each are fewer than 8
+        assert [load["connections"] for load in line["loads"]] == [1, 2, 8]
+        assert all(load["operations"] > 500 for load in line["loads"])
+    assert results.generator() == lines[-1]
+    facts = dict(page.make(compare.load(results)).facts)
+    assert re.match(r"ceiling (≥ )?\d", facts["Load generator"])
+
+
+def test_a_null_server_that_fails_ends_the_command_in_one_line_before_any_block(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "dyno-loadgen"
+    script.write_text(
+        f"#!/bin/sh\n[ \"$1\" != null ] || {{ echo 'no room' >&2; exit 3; }}\n"
+        f'exec {binary.find("dyno-loadgen")} "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("DYNO_LOADGEN", str(script))
+    lab = Lab(tmp_path, text(data, arms=1, steps=SHORT))
+    running = lab.start()
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 2
+    assert [line for line in said.splitlines() if "ceiling" in line] == said.splitlines()[-1:]
+    assert "status 3 before it listened: no room" in said
+    assert not (lab.out / "live/blocks").exists()
 
 
 class Lab:

@@ -15,7 +15,7 @@ BOTH = "limited on both"
 _NOTES: Mapping[Bound, str] = {
     "at least": "≥: the load generator was at its limit; the true number is at least this.",
     "at most": "≤: the load generator was at its limit with the base; it is at most this.",
-    "unknown": f"“{BOTH}”: the load generator was so with both arms; the ratio cannot be told.",
+    "unknown": f"“{BOTH}”: it was at its limit with both arms; the ratio cannot be told.",
 }
 
 

@@ -275,7 +275,7 @@ def ratio_spec(chart: RatioChart, arms: Sequence[str]) -> Json:
         scale=alt.Scale(domain=list(_BOUND_SHAPES), range=list(_BOUND_SHAPES.values())),
         legend=None,
     )
-    dots = points.mark_point(filled=True, size=36, opacity=1).encode(x=x, shape=shape)
+    dots = points.mark_point(filled=True, size=48, opacity=1).encode(x=x, shape=shape)
     height = len(chart.steps) * (ROW_HEIGHT + ARM_HEIGHT * (len(shown) - 1))
     spec = alt.layer(one, intervals, dots, data=alt.NamedData(name="values")).properties(
         width=PANEL_WIDTH, height=height

@@ -320,12 +320,14 @@ def ratio_chart(steps: Sequence[StepComparison], base: str, prefix: str) -> Rati
     )
     if not points:
         return None
-    bounded = any(point.bound in bound.SIGNS for point in points)
+    bounds = {point.bound for point in points}
+    bounded = bounds & bound.SIGNS.keys()
     return RatioChart(
         name=f"{prefix}-ratios",
         title=f"Throughput relative to {base}, log scale"
         + ("; lines: 95 % intervals" if any(point.ratio.low for point in points) else "")
-        + ("; a triangle points to where the true ratio lies" if bounded else ""),
+        + ("; a triangle points to where the true ratio lies" if bounded else "")
+        + ("; a cross: it cannot be told" if "unknown" in bounds else ""),
         describe="The ratios and intervals of the table above, drawn to scale.",
         steps=tuple(step.step for step in shown),
         points=points,

@@ -20,6 +20,7 @@ pub use server::{Password, Place, Server, Tls, TlsMode};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The version of the contract that this generator speaks.
 pub const PROTOCOL: u32 = 1;
@@ -251,6 +252,20 @@ pub struct Stop {
     /// A hard limit on a step that is bound by work; null: none.
     #[serde(default)]
     pub seconds_max: Option<f64>,
+    /// How long operations in flight may take after the step's end; null: [`DRAIN_MAX`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_s_max: Option<f64>,
+}
+
+/// How long operations in flight may take after a step's end, where the job does not say.
+pub const DRAIN_MAX: Duration = Duration::from_mins(10);
+
+impl Stop {
+    /// How long operations in flight may take after the step's end.
+    #[must_use]
+    pub fn drain_max(&self) -> Duration {
+        self.drain_s_max.map_or(DRAIN_MAX, Duration::from_secs_f64)
+    }
 }
 
 /// What is kept of what statements return.

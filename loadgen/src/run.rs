@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use workers::Workers;
 
 /// How long operations in flight may take after a signal, or when the caller has gone.
-const DRAIN_MAX: Duration = Duration::from_mins(1);
+const HASTE_MAX: Duration = Duration::from_mins(1);
 
 /// A worker's descriptors beside its connections: for epoll, and to be woken.
 const DESCRIPTORS_PER_THREAD: usize = 2;
@@ -223,7 +223,7 @@ impl Step<'_> {
         self.caller.stop = true;
         self.caller
             .deadline
-            .get_or_insert_with(|| Instant::now() + DRAIN_MAX);
+            .get_or_insert_with(|| Instant::now() + HASTE_MAX);
         Turn::Caller(Some(Do::Stop))
     }
 
@@ -304,14 +304,14 @@ impl Step<'_> {
     /// From the start to the last connection's close.
     fn measure(&mut self, code: &Compiled, workers: &mut Workers) -> Ending {
         let Some(closed) = self.wait_for_close(workers) else {
-            return Self::aborted(workers);
+            return Self::aborted(workers, given_up());
         };
         let ends = closed.iter().map(|closed| closed.end_ns);
         let end_ns = ends.max().unwrap_or_default();
         let event = close::window_close(self.job, &workers.shared, &closed, end_ns);
         self.write(event);
-        if !self.hold(workers) {
-            return Self::aborted(workers);
+        if let Err(end) = self.hold(workers) {
+            return Self::aborted(workers, end);
         }
         workers.shared.command(Phase::Closing, monotonic_ns());
         let totals = workers.join(code);
@@ -335,13 +335,12 @@ impl Step<'_> {
         self.job.engine == Engine::Fake
     }
 
-    fn aborted(workers: &Workers) -> Ending {
+    /// Gives up what is in flight; a step that had failed before keeps that reason.
+    fn aborted(workers: &Workers, end: End) -> Ending {
         workers.shared.command(Phase::Aborting, monotonic_ns());
-        let reason =
-            "stopped by a signal or by the caller's end; operations in flight were given up";
         Ending::before_start(match workers.shared.ended() {
             Some(End::Failed(reason)) => End::Failed(reason),
-            _ => End::Stopped(reason.to_owned()),
+            _ => end,
         })
     }
 
@@ -394,17 +393,38 @@ impl Step<'_> {
         Some(closed.into_iter().flatten().collect())
     }
 
-    /// Keeps the connections until the caller has read its counters and nothing is in flight; false to give up.
-    fn hold(&mut self, workers: &mut Workers) -> bool {
+    /// Keeps the connections until the caller has read its counters and nothing is in flight.
+    fn hold(&mut self, workers: &mut Workers) -> Result<(), End> {
+        let drained_until = Instant::now() + self.job.stop.drain_max();
         while workers.drained < workers.count || !(self.caller.stop || self.job.autostart) {
-            match self.turn(None) {
+            let until = (workers.drained < workers.count).then_some(drained_until);
+            match self.turn(until) {
                 Turn::Note(_, Note::Drained) => workers.drained += 1,
-                Turn::Abort | Turn::Note(_, Note::Failed(_)) => return false,
+                Turn::Note(_, Note::Failed(reason)) => return Err(End::Failed(reason)),
+                Turn::Abort => return Err(given_up()),
+                Turn::Timeout if until.is_some_and(|until| until <= Instant::now()) => {
+                    return Err(self.never_drained());
+                }
                 _ => {}
             }
         }
-        true
+        Ok(())
     }
+
+    /// The end of a step whose last operations, or whose fill, did not end after it.
+    pub(crate) fn never_drained(&self) -> End {
+        let seconds = self.job.stop.drain_max().as_secs_f64();
+        End::Failed(format!(
+            "the server had not answered {seconds} s after the step's end, see its log; what was in flight was given up \
+             (`stop.drain_s_max`)"
+        ))
+    }
+}
+
+/// The end of a step that nobody waits for any more.
+fn given_up() -> End {
+    let reason = "stopped by a signal or by the caller's end; operations in flight were given up";
+    End::Stopped(reason.to_owned())
 }
 
 /// Lets the process have as many connections as it may; its limit of descriptors, where there is one.

@@ -87,6 +87,9 @@ fn ensure_positive(number: f64, key: &str) -> Check {
     )
 }
 
+/// A day in seconds, the longest that a step may be waited for after its end.
+const DAY_S: f64 = 86_400.0;
+
 impl Job {
     /// Reads one JSON object, leaves what follows it, and checks all of it.
     ///
@@ -213,6 +216,10 @@ impl Stop {
         }
         if let Some(seconds) = self.seconds_max {
             ensure_positive(seconds, "stop.seconds_max")?;
+        }
+        if let Some(seconds) = self.drain_s_max {
+            ensure_positive(seconds, "stop.drain_s_max")?;
+            ensure(seconds <= DAY_S, "stop.drain_s_max", "is more than a day")?;
         }
         ensure(
             job.fills.is_empty() || (self.roles.is_empty() && self.seconds.is_none()),

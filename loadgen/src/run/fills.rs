@@ -120,9 +120,11 @@ impl Step<'_> {
         if let Err(error) = thread.spawn(move || fill_all(&job, &targets, &stopped, &messages)) {
             return End::Failed(error.to_string());
         }
+        let mut drained_until = None;
         loop {
             let left_ns = account.timeline.wake_ns().saturating_sub(monotonic_ns());
-            match self.turn(Some(Instant::now() + Duration::from_nanos(left_ns))) {
+            let tick = Instant::now() + Duration::from_nanos(left_ns);
+            match self.turn(Some(drained_until.unwrap_or(tick).min(tick))) {
                 Turn::Fill(FillNote::Progress(fill, progress)) => {
                     self.progress(account, fill, progress);
                 }
@@ -145,6 +147,11 @@ impl Step<'_> {
                 .is_some_and(|limit_ns| limit_ns <= now_ns);
             if self.caller.stop || limit {
                 stop.store(true, Ordering::Relaxed);
+                let until = *drained_until
+                    .get_or_insert_with(|| Instant::now() + self.job.stop.drain_max());
+                if until <= Instant::now() {
+                    return self.never_drained();
+                }
             }
         }
     }

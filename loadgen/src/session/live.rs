@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to let a session in.
+/// How long a server may take to let a session in and prepare its statements.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a lost session is tried to be made anew.
@@ -26,8 +26,8 @@ const RECONNECT_SECONDS_MAX: Duration = Duration::from_mins(1);
 /// The distance of two tries.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a worker with one connection stays in a receive; by then it looks at ticks and commands.
-const BLOCKED_RECEIVE_MAX: Duration = Duration::from_millis(20);
+/// How long a worker with one connection stays in a receive or send; by then it looks at ticks and commands.
+const BLOCKED_MAX: Duration = Duration::from_millis(20);
 
 /// Room for a request from the start; it grows with the longest.
 const REQUEST_BYTES: usize = 1 << 10;
@@ -155,7 +155,8 @@ impl LiveSessions {
     /// Takes a session into a slot.
     fn place(&mut self, index: usize, mut session: PostgresSession) -> Result<(), SessionError> {
         if self.blocking {
-            set_socket_timeout(&session, Timeout::Recv, Some(BLOCKED_RECEIVE_MAX))?;
+            set_socket_timeout(&session, Timeout::Recv, Some(BLOCKED_MAX))?;
+            set_socket_timeout(&session, Timeout::Send, Some(BLOCKED_MAX))?;
             session.set_blocking()?;
         } else {
             session.set_nonblocking()?;
@@ -247,6 +248,10 @@ fn open_one(
     let name = purpose.role.map_or("probe", |role| &code.roles[role].name);
     let mut session = PostgresSession::connect_any(targets, timeout)
         .map_err(|error| format!("role `{name}`: {error}"))?;
+    session
+        .set_nonblocking()
+        .map_err(|error| format!("role `{name}`: {error}"))?;
+    session.limit(Some(deadline));
     let mut parameters = vec![Parameters::default(); code.needs.len()];
     for index in purpose
         .role
@@ -258,6 +263,7 @@ fn open_one(
                 format!("role `{name}`, statement {}: {error}", statement.wire_name)
             })?;
     }
+    session.limit(None);
     session.capture(!code.capture.is_empty() || purpose.role.is_none());
     let server_pid = session.server_pid();
     Ok((

@@ -369,6 +369,13 @@ const CASES: &[Case] = &[
         "stop.seconds_max",
         "not above 0",
     ),
+    (
+        "qr100",
+        "/stop/drain_s_max",
+        "0",
+        "stop.drain_s_max",
+        "not above 0",
+    ),
     ("qr100", "/roles", "[]", "roles", "neither"),
     (
         "fill",

@@ -10,7 +10,7 @@ use super::encode;
 use super::error::{ServerError, SessionError};
 
 /// The exchange from the startup message to the first `ReadyForQuery`.
-pub(super) struct Handshake<'a> {
+pub struct Handshake<'a> {
     user: &'a str,
     password: Option<&'a str>,
     /// What a proof by SCRAM can be bound to; none without TLS.
@@ -20,11 +20,13 @@ pub(super) struct Handshake<'a> {
     server_proved: bool,
     let_in: bool,
     /// The process number of the server's backend.
-    pub(super) server_pid: u32,
+    pub server_pid: u32,
 }
 
 impl<'a> Handshake<'a> {
-    pub(super) fn new(user: &'a str, password: Option<&'a str>) -> Self {
+    /// The exchange of a user whose startup message has been sent.
+    #[must_use]
+    pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
         Self {
             user,
             password,
@@ -40,14 +42,9 @@ impl<'a> Handshake<'a> {
     ///
     /// # Errors
     /// The server's refusal, a method that is not supported, or what is no such exchange.
-    pub(super) fn take(
-        &mut self,
-        tag: u8,
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<bool, SessionError> {
+    pub fn take(&mut self, tag: u8, body: &[u8], out: &mut Vec<u8>) -> Result<bool, SessionError> {
         match tag {
-            b'R' => self.authenticate(body, out)?,
+            b'R' if !self.let_in => self.authenticate(body, out)?,
             b'E' => return Err(self.refused(ServerError::parse(body)?)),
             b'K' if self.let_in => self.server_pid = Fields(body).u32()?,
             b'Z' if self.let_in => return Ok(true),

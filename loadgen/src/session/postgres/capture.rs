@@ -4,6 +4,8 @@ use super::error::{ServerError, SessionError};
 
 /// The most rows and the most notices that are kept of one answer.
 const CAPTURED_MAX: usize = 1_000;
+/// Once the kept rows and notices have taken so many bytes, as they came, those that follow are passed over.
+const CAPTURED_BYTES_MAX: usize = 16 << 20;
 
 /// An answer in full, as text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -11,7 +13,7 @@ pub struct Captured {
     /// The columns' names, of the last result; empty where the protocol does not tell them
     /// (extended and prepared statements).
     pub columns: Vec<String>,
-    /// The first 1,000 rows; a value in binary form is written as `\x` and hexadecimal digits.
+    /// The first 1,000 rows, fewer where they and the notices reach 16 MiB; a value in binary form is written as `\x` and hexadecimal digits.
     pub rows: Vec<Vec<Option<String>>>,
     /// The first 1,000 notices.
     pub notices: Vec<String>,
@@ -42,6 +44,8 @@ pub(super) struct Capture {
     pub(super) parameter_types: Vec<u32>,
     /// Whether each column of the result is in text form.
     text: Vec<bool>,
+    /// What rows and notices have taken so far.
+    kept_bytes: usize,
 }
 
 impl Capture {
@@ -49,8 +53,10 @@ impl Capture {
     pub(super) fn take(&mut self, tag: u8, body: &[u8]) -> Result<(), SessionError> {
         match tag {
             b'T' => self.take_columns(body),
-            b'D' if self.captured.rows.len() < CAPTURED_MAX => self.take_row(body),
-            b'N' if self.captured.notices.len() < CAPTURED_MAX => {
+            b'D' if self.captured.rows.len() < CAPTURED_MAX && self.has_room(body) => {
+                self.take_row(body)
+            }
+            b'N' if self.captured.notices.len() < CAPTURED_MAX && self.has_room(body) => {
                 self.captured
                     .notices
                     .push(ServerError::parse(body)?.message);
@@ -59,6 +65,13 @@ impl Capture {
             b't' => self.take_parameter_types(body),
             _ => Ok(()),
         }
+    }
+
+    /// Whether there is room for a row or notice, which is counted then.
+    fn has_room(&mut self, body: &[u8]) -> bool {
+        let room = self.kept_bytes < CAPTURED_BYTES_MAX;
+        self.kept_bytes += if room { body.len() } else { 0 };
+        room
     }
 
     fn take_columns(&mut self, body: &[u8]) -> Result<(), SessionError> {
@@ -173,6 +186,20 @@ mod tests {
         assert_eq!(of(vec![vec![None]]).expect("NULL"), 0);
         assert_eq!(of(vec![]).expect("no row"), 0);
         assert!(of(value("1.5")).is_err());
+    }
+
+    #[test]
+    fn rows_and_notices_are_kept_up_to_their_bytes() {
+        let value = vec![b'x'; CAPTURED_BYTES_MAX / 2];
+        let length = u32::try_from(value.len()).expect("short").to_be_bytes();
+        let row = [&[0, 1], &length[..], &value].concat();
+        let mut capture = Capture::default();
+        for _ in 0..5 {
+            capture.take(b'D', &row).expect("a row");
+            capture.take(b'N', b"Mtake note\0\0").expect("a notice");
+        }
+        let kept = capture.captured;
+        assert_eq!((kept.rows.len(), kept.notices.len()), (2, 1));
     }
 
     proptest! {

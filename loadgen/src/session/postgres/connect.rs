@@ -10,7 +10,7 @@ use super::auth::Handshake;
 use super::certificate;
 use super::error::SessionError;
 use super::framing::Framing;
-use super::reader::Reader;
+use super::reader::{Reader, Reply};
 use super::transport::Transport;
 use super::{
     PostgresSession, ReadBuffer, SMALL_BUFFER_BYTES, Target, encode, refuse_nul, socket, tls,
@@ -37,7 +37,8 @@ impl PostgresSession {
             server_pid: 0,
             output: Vec::with_capacity(1024),
             sent: 0,
-            reader: Reader::new(),
+            reader: Reader::new(Framing::new()),
+            deadline: None,
         };
         session
             .handshake(target, deadline)
@@ -93,17 +94,19 @@ impl PostgresSession {
         let mut handshake = Handshake::new(&target.user, target.password.as_deref());
         handshake.binding = self.binding();
         let (mut framing, mut buffer) = (Framing::new(), ReadBuffer::of(SMALL_BUFFER_BYTES));
-        let mut ready = false;
-        while !ready {
+        loop {
             self.send_before(target, deadline)?;
             let count = self.read_before(&mut buffer, target, deadline)?;
             let mut input = &buffer.0[..count];
             while let Some(message) = framing.next(&mut input, |_| true)? {
-                ready |= handshake.take(message.tag, message.body, &mut self.output)?;
+                if handshake.take(message.tag, message.body, &mut self.output)? {
+                    self.server_pid = handshake.server_pid;
+                    // What came after it is no answer; the read may have ended within a message.
+                    self.reader = Reader::new(framing);
+                    return self.reader.feed(input, &mut Reply::default()).map(drop);
+                }
             }
         }
-        self.server_pid = handshake.server_pid;
-        Ok(())
     }
 
     /// What the proof of a password can be bound to: the certificate that the server showed.
@@ -131,17 +134,17 @@ impl PostgresSession {
         target: &Target,
         deadline: Instant,
     ) -> Result<usize, SessionError> {
-        loop {
+        // Who sends without end is too slow as well.
+        while Instant::now() < deadline {
             match self.stream.receive(&mut buffer.0, RecvFlags::empty())? {
                 Ok(0) | Err(Errno::CONNRESET) => return Err(socket::closed_early(target)),
                 Ok(count) => return Ok(count),
                 Err(Errno::AGAIN | Errno::INTR) => (),
                 Err(error) => return Err(error.into()),
             }
-            if !socket::wait(&self.stream, PollFlags::IN, Some(deadline))? {
-                return Err(socket::too_slow(target));
-            }
+            socket::wait(&self.stream, PollFlags::IN, Some(deadline))?;
         }
+        Err(socket::too_slow(target))
     }
 }
 

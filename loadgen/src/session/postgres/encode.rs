@@ -256,24 +256,4 @@ mod tests {
         }
         assert_eq!(out.as_ptr(), place);
     }
-
-    /// Prints what a request costs: run it with `--release -- --ignored --nocapture`.
-    #[test]
-    #[ignore = "a measurement"]
-    fn measure_the_time_of_a_request() {
-        const ROUNDS: u32 = 2_000_000;
-        let mut out = Vec::with_capacity(4096);
-        let start = std::time::Instant::now();
-        for number in 0..ROUNDS {
-            out.clear();
-            let mark = bind_begin(&mut out, b"s1", &[true, true]);
-            parameter(&mut out, |out| out.extend_from_slice(&number.to_be_bytes()));
-            parameter(&mut out, |out| out.extend_from_slice(&7_i64.to_be_bytes()));
-            bind_end(&mut out, mark);
-            execute_sync(&mut out);
-            std::hint::black_box(&out);
-        }
-        let ns = start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS);
-        eprintln!("bind of two parameters, execute, sync: {ns:.1} ns a request");
-    }
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The most characters that are kept of a text of the server.
+const TEXT_CHARACTERS_MAX: usize = 4_000;
+
 /// An error of a session. Its text is one line that says what to do, where something can be done.
 #[derive(Debug)]
 pub enum SessionError {
@@ -44,7 +47,7 @@ impl ServerError {
     ///
     /// # Errors
     /// Where a field does not end.
-    pub(super) fn parse(body: &[u8]) -> Result<Self, SessionError> {
+    pub fn parse(body: &[u8]) -> Result<Self, SessionError> {
         let mut error = Self {
             code: *b"XX000",
             message: String::new(),
@@ -83,12 +86,24 @@ fn plain_code(value: &[u8]) -> [u8; 5] {
     }
 }
 
-/// The server's text with every run of white space as one space.
+/// The server's text with every run of white space and control characters as one space; a long one is cut.
 pub(super) fn one_line(text: &[u8]) -> String {
-    String::from_utf8_lossy(text)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    let text = String::from_utf8_lossy(text);
+    let gap = |character: char| character.is_whitespace() || character.is_control();
+    let (mut line, mut left) = (String::new(), TEXT_CHARACTERS_MAX);
+    for word in text.split(gap).filter(|word| !word.is_empty()) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        let before = line.len();
+        line.extend(word.chars().take(left));
+        if line.len() - before < word.len() {
+            line.push('…');
+            break;
+        }
+        left = left.saturating_sub(word.chars().count() + 1);
+    }
+    line
 }
 
 impl fmt::Display for ServerError {
@@ -142,6 +157,20 @@ mod tests {
         assert_eq!(error.message, "duplicate key value: Key (id)=(1) exists.");
         let text = "duplicate key value: Key (id)=(1) exists. (SQLSTATE 23505)";
         assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn a_text_of_the_server_is_one_line_of_bounded_length() {
+        assert_eq!(one_line(b" a\x1b[2J\r\n\0b\t "), "a [2J b");
+        let long = one_line(&b"x".repeat(1 << 20));
+        assert_eq!(long.chars().count(), TEXT_CHARACTERS_MAX + 1);
+        assert!(long.ends_with('…'));
+        let words = one_line(&b"a b ".repeat(TEXT_CHARACTERS_MAX));
+        assert_eq!(words.chars().count(), TEXT_CHARACTERS_MAX + 1);
+        assert_eq!(
+            one_line(&b"y".repeat(TEXT_CHARACTERS_MAX)).len(),
+            TEXT_CHARACTERS_MAX
+        );
     }
 
     #[test]

@@ -12,16 +12,16 @@ const HEADER_BYTES: usize = 5;
 
 /// A complete message.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Message<'a> {
+pub struct Message<'a> {
     /// The message's type.
-    pub(crate) tag: u8,
+    pub tag: u8,
     /// What follows the length. Empty for a message that came in pieces and was not wanted.
-    pub(crate) body: &'a [u8],
+    pub body: &'a [u8],
 }
 
 /// Where the reader stands within the stream of messages.
 #[derive(Debug)]
-pub(crate) struct Framing {
+pub struct Framing {
     header: [u8; HEADER_BYTES],
     /// How much of the header is there, while it is incomplete.
     header_bytes: usize,
@@ -32,9 +32,16 @@ pub(crate) struct Framing {
     collected: Vec<u8>,
 }
 
+impl Default for Framing {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Framing {
     /// A reader at the beginning of the stream.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             header: [0; HEADER_BYTES],
             header_bytes: 0,
@@ -47,7 +54,7 @@ impl Framing {
 
     /// Whether the bytes so far end between two messages.
     #[cfg(test)]
-    pub(crate) fn at_boundary(&self) -> bool {
+    fn at_boundary(&self) -> bool {
         !self.in_body && self.header_bytes == 0
     }
 
@@ -57,7 +64,7 @@ impl Framing {
     /// # Errors
     /// A length that cannot be.
     #[inline]
-    pub(crate) fn next<'a, 'b: 'a>(
+    pub fn next<'a, 'b: 'a>(
         &'a mut self,
         input: &mut &'b [u8],
         wanted: impl Fn(u8) -> bool,

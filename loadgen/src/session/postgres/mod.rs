@@ -19,26 +19,31 @@ mod tls;
 mod transport;
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::RecvFlags;
 
+pub use auth::Handshake;
 pub use capture::Captured;
 pub use error::{ServerError, SessionError};
+pub use framing::{Framing, Message};
 pub use password::resolve;
-pub use reader::Reply;
+pub use reader::{Reader, Reply};
 pub use target::Target;
 pub use tls::Tls;
 
 use capture::Capture;
-use reader::{Copy, Reader};
+use reader::Copy;
 use transport::Transport;
 
 /// The size of the buffer that a worker reads into.
 const READ_BUFFER_BYTES: usize = 64 << 10;
 /// The size of the buffer for requests that are made before or beside the hot path.
 const SMALL_BUFFER_BYTES: usize = 8 << 10;
+/// The most reads of one [`PostgresSession::receive`]: whoever sends without end does not keep a worker from its clock.
+const READS_AT_ONCE_MAX: u32 = 16;
 
 /// A buffer to read into, one for all sessions of a worker.
 pub struct ReadBuffer(Box<[u8]>);
@@ -71,6 +76,8 @@ pub struct PostgresSession {
     /// How much of the output has been sent.
     sent: usize,
     reader: Reader,
+    /// When answers that are waited for outside the hot path must be there.
+    deadline: Option<Instant>,
 }
 
 impl PostgresSession {
@@ -131,6 +138,7 @@ impl PostgresSession {
     #[inline]
     pub fn output(&mut self) -> &mut Vec<u8> {
         self.sent = 0;
+        self.reader.ask();
         &mut self.output
     }
 
@@ -142,6 +150,7 @@ impl PostgresSession {
     /// As [`flush`](Self::flush).
     #[inline]
     pub fn send(&mut self, request: &[u8]) -> Result<bool, SessionError> {
+        self.reader.ask();
         let mut sent = 0;
         let whole = self.send_from(request, &mut sent)?;
         if !whole {
@@ -181,7 +190,7 @@ impl PostgresSession {
 
     /// Reads what is there and takes it into account. True when the server is ready for the next
     /// request and `reply` is complete; false when the rest is still to come (if blocking: when a
-    /// signal came).
+    /// signal came, or it is a long one: call again).
     ///
     /// # Errors
     /// `Lost` where the server has closed the connection: if it gave a reason, that is in the text
@@ -192,7 +201,7 @@ impl PostgresSession {
         buffer: &mut ReadBuffer,
         reply: &mut Reply,
     ) -> Result<bool, SessionError> {
-        loop {
+        for _ in 0..READS_AT_ONCE_MAX {
             let Some((ready, count)) = self.receive_once(buffer, reply, RecvFlags::empty())? else {
                 return Ok(false);
             };
@@ -201,25 +210,27 @@ impl PostgresSession {
             }
             // A stream that gave less than there was room for is empty: no need to ask again.
             if !self.blocking && count < buffer.0.len() {
-                return Ok(false);
+                break;
             }
         }
+        Ok(false)
     }
 
     /// While on, [`receive`](Self::receive) keeps columns, rows and notices of the answers.
     /// Switching it on or off forgets what was kept.
     pub fn capture(&mut self, on: bool) {
-        self.reader.capture = on.then(Box::default);
+        self.reader.capture(on);
     }
 
     /// What has been kept since the capture was switched on or last taken.
     pub fn take_captured(&mut self) -> Captured {
-        self.reader
-            .capture
-            .as_deref_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
-            .captured
+        self.reader.take_captured()
+    }
+
+    /// Until when [`prepare`](Self::prepare) and [`query`](Self::query) wait, on a session that is not
+    /// blocking; `None`: without end. They fail with `Lost` then.
+    pub fn limit(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
     }
 
     /// Says goodbye and closes. A server that is gone already does not mind.
@@ -251,7 +262,10 @@ impl PostgresSession {
                     .map_or(SessionError::Protocol(text), SessionError::Server));
             }
         }
-        Ok(())
+        // It may have come right behind the request for data.
+        reply
+            .error
+            .map_or(Ok(()), |error| Err(SessionError::Server(error)))
     }
 
     /// Sends the output during a COPY. An error that the server reports meanwhile comes back.
@@ -261,10 +275,14 @@ impl PostgresSession {
     pub(crate) fn copy_send(&mut self, buffer: &mut ReadBuffer) -> Result<(), SessionError> {
         let mut reply = Reply::default();
         self.send_all()?;
-        self.receive_once(buffer, &mut reply, RecvFlags::DONTWAIT)?;
-        reply
-            .error
-            .map_or(Ok(()), |error| Err(SessionError::Server(error)))
+        let received = self.receive_once(buffer, &mut reply, RecvFlags::DONTWAIT)?;
+        match reply.error {
+            Some(error) => Err(SessionError::Server(error)),
+            None if matches!(received, Some((true, _))) => Err(SessionError::Protocol(
+                "the server ended the COPY before its data".to_owned(),
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Sends the output, which ends a COPY, and waits for the answer; returns the rows copied.
@@ -299,8 +317,8 @@ impl PostgresSession {
         self.send_all()?;
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
         while !self.receive(&mut buffer, &mut reply)? {
-            if !self.blocking {
-                socket::wait(&self.stream, PollFlags::IN, None)?;
+            if !self.blocking && !socket::wait(&self.stream, PollFlags::IN, self.deadline)? {
+                return Err(no_answer());
             }
         }
         Ok(reply)
@@ -325,16 +343,20 @@ impl PostgresSession {
 
     fn send_all(&mut self) -> Result<(), SessionError> {
         while !self.flush()? {
-            socket::wait(&self.stream, PollFlags::OUT, None)?;
+            if !socket::wait(&self.stream, PollFlags::OUT, self.deadline)? {
+                return Err(no_answer());
+            }
         }
         Ok(())
     }
 
     /// The error of a connection that has ended, with the server's reason.
     #[cold]
-    fn lost(&mut self, reply: &Reply) -> SessionError {
-        let reason = self.reader.parting.take().or_else(|| reply.error.clone());
-        SessionError::Lost(match reason {
+    fn lost(&mut self, reply: &mut Reply) -> SessionError {
+        if let Some(parting) = self.reader.parting.take() {
+            reply.error = Some(parting);
+        }
+        SessionError::Lost(match &reply.error {
             Some(reason) => format!("the server closed the connection: {reason}"),
             None => "the server closed the connection without a reason: see its log".to_owned(),
         })
@@ -349,7 +371,7 @@ impl PostgresSession {
                 break;
             }
         }
-        self.lost(&reply)
+        self.lost(&mut reply)
     }
 }
 
@@ -357,6 +379,10 @@ impl AsFd for PostgresSession {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
+}
+
+fn no_answer() -> SessionError {
+    SessionError::Lost("the server did not answer in time".to_owned())
 }
 
 /// A text of the protocol ends at its first NUL: one inside would be read as two messages.

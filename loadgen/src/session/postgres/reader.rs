@@ -1,6 +1,6 @@
 //! Understands the server's answers to requests, as far as the hot path needs them.
 
-use super::capture::Capture;
+use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
 use super::framing::Framing;
 
@@ -21,10 +21,15 @@ impl Reply {
     }
 }
 
+/// More rows than one command can have touched: what says so counts wrongly.
+const ROWS_MAX: u64 = 1 << 48;
+
 /// The state of a session's incoming side between two reads.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub struct Reader {
     framing: Framing,
+    /// Whether a request has been made whose answer is not complete.
+    asked: bool,
     /// What is kept of the answers, while somebody wants it.
     pub(super) capture: Option<Box<Capture>>,
     /// The error that the server sent unasked, as it does before it ends a session.
@@ -45,50 +50,78 @@ pub(super) enum Copy {
 }
 
 impl Reader {
-    pub(super) fn new() -> Self {
+    /// The incoming side of a session whose bytes so far `framing` has read.
+    #[must_use]
+    pub fn new(framing: Framing) -> Self {
         Self {
-            framing: Framing::new(),
+            framing,
+            asked: false,
             capture: None,
             parting: None,
             copy: Copy::Unexpected,
         }
     }
 
+    /// A request is made: an answer may come.
+    #[inline]
+    pub fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    /// While on, columns, rows and notices of answers are kept. Switching it on or off forgets what was kept.
+    pub fn capture(&mut self, on: bool) {
+        self.capture = on.then(Box::default);
+    }
+
+    /// What has been kept since the capture was switched on or last taken.
+    pub fn take_captured(&mut self) -> Captured {
+        self.capture
+            .as_deref_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+            .captured
+    }
+
     /// Takes what was read, all of it. True when the answer to a request is complete.
     ///
     /// # Errors
     /// What the protocol does not allow; the session cannot be used any further.
-    pub(super) fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
+    pub fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
         let mut input = bytes;
         let mut ready = false;
         let capturing = self.capture.is_some();
         let wanted = |tag| capturing || matches!(tag, b'C' | b'E' | b'Z');
         while let Some(message) = self.framing.next(&mut input, wanted)? {
             match message.tag {
-                b'C' => {
+                b'C' if self.asked => {
                     let rows = rows_of_tag(message.body)?;
-                    reply.rows += rows;
+                    reply.rows = reply.rows.saturating_add(rows);
                     if let Some(capture) = &mut self.capture {
-                        capture.captured.affected += rows;
+                        let affected = &mut capture.captured.affected;
+                        *affected = affected.saturating_add(rows);
                     }
                 }
-                b'Z' => ready = true,
+                b'Z' if self.asked => (self.asked, ready) = (false, true),
                 b'E' => {
                     let error = ServerError::parse(message.body)?;
-                    if ready {
-                        self.parting = Some(error);
-                    } else {
+                    if self.asked {
                         reply.error.get_or_insert(error);
+                    } else {
+                        self.parting = Some(error);
                     }
                 }
+                b'D' | b'T' | b't' if !self.asked => return Err(unasked(message.tag)),
                 b'D' | b'T' | b'N' | b't' => {
                     if let Some(capture) = &mut self.capture {
                         capture.take(message.tag, message.body)?;
                     }
                 }
                 b'G' if self.copy == Copy::Asked => self.copy = Copy::Granted,
-                // Completions of the extended protocol, parameters and notifications, COPY to us.
-                b'1' | b'2' | b'3' | b'A' | b'H' | b'I' | b'S' | b'c' | b'd' | b'n' | b's' => (),
+                // Parameters and notifications may come at any time.
+                b'A' | b'S' => (),
+                other if !self.asked => return Err(unasked(other)),
+                // Completions of the extended protocol, COPY to us.
+                b'1' | b'2' | b'3' | b'H' | b'I' | b'c' | b'd' | b'n' | b's' => (),
                 other => return Err(unexpected(other)),
             }
         }
@@ -109,14 +142,28 @@ fn rows_of_tag(body: &[u8]) -> Result<u64, SessionError> {
     for &byte in tag.iter().rev() {
         match byte {
             b'0'..=b'9' => {
-                rows = rows.wrapping_add(place.wrapping_mul(u64::from(byte - b'0')));
-                place = place.wrapping_mul(10);
+                rows = rows.saturating_add(place.saturating_mul(u64::from(byte - b'0')));
+                place = place.saturating_mul(10);
             }
+            b' ' if rows > ROWS_MAX => return Err(miscounted()),
             b' ' => return Ok(rows),
             _ => break,
         }
     }
     Ok(0)
+}
+
+#[cold]
+fn miscounted() -> SessionError {
+    SessionError::Protocol("a command tag of the server counts more rows than can be".to_owned())
+}
+
+#[cold]
+fn unasked(tag: u8) -> SessionError {
+    SessionError::Protocol(format!(
+        "the server sent a message `{}` that nobody had asked for: an answer too many",
+        tag.escape_ascii()
+    ))
 }
 
 #[cold]
@@ -141,6 +188,13 @@ mod tests {
         [&[tag], &length[..], body].concat()
     }
 
+    /// A reader that a request's answer may come to.
+    fn asked() -> Reader {
+        let mut reader = Reader::new(Framing::new());
+        reader.ask();
+        reader
+    }
+
     /// An answer with two rows of one text column, a notice and a tag.
     fn answer() -> Vec<u8> {
         let column = b"\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
@@ -161,7 +215,7 @@ mod tests {
     fn an_answer_cut_at_any_byte_is_understood_the_same() {
         let stream = answer();
         for cut in 0..=stream.len() {
-            let (mut reader, mut reply) = (Reader::new(), Reply::default());
+            let (mut reader, mut reply) = (asked(), Reply::default());
             let first = reader.feed(&stream[..cut], &mut reply).expect("valid");
             let second = reader.feed(&stream[cut..], &mut reply).expect("valid");
             assert_eq!(
@@ -178,11 +232,11 @@ mod tests {
     fn a_captured_answer_cut_at_any_byte_is_kept_the_same() {
         let stream = answer();
         for cut in 0..=stream.len() {
-            let (mut reader, mut reply) = (Reader::new(), Reply::default());
-            reader.capture = Some(Box::default());
+            let (mut reader, mut reply) = (asked(), Reply::default());
+            reader.capture(true);
             reader.feed(&stream[..cut], &mut reply).expect("valid");
             reader.feed(&stream[cut..], &mut reply).expect("valid");
-            let captured = reader.capture.take().expect("capturing").captured;
+            let captured = reader.take_captured();
             assert_eq!(captured.columns, ["c"]);
             assert_eq!(captured.rows, [[Some("ab".to_owned())], [None]]);
             assert_eq!(captured.notices, ["take note"]);
@@ -193,7 +247,7 @@ mod tests {
     #[test]
     fn an_error_within_an_answer_is_its_own_and_one_after_it_is_a_parting() {
         let error = message(b'E', b"SFATAL\0C57P01\0Mterminating connection\0\0");
-        let (mut reader, mut reply) = (Reader::new(), Reply::default());
+        let (mut reader, mut reply) = (asked(), Reply::default());
         let stream = [error.clone(), message(b'Z', b"I"), error].concat();
         assert!(reader.feed(&stream, &mut reply).expect("valid"));
         assert_eq!(reply.error.expect("an error").code_text(), "57P01");
@@ -212,20 +266,44 @@ mod tests {
             ("CREATE TABLE", 0),
             ("VACUUM", 0),
             ("", 0),
-            ("SELECT 18446744073709551615", u64::MAX),
+            ("SELECT 281474976710656", ROWS_MAX),
+            ("SELECT 000000000000000000000000000000001", 1),
         ] {
             assert_eq!(rows_of_tag(format!("{tag}\0").as_bytes()).expect(tag), rows);
         }
         assert!(rows_of_tag(b"").is_err());
         assert!(rows_of_tag(b"INSERT 0 5").is_err());
+        for rows in ["281474976710657", "18446744073709551616", &"9".repeat(40)] {
+            assert!(rows_of_tag(format!("SELECT {rows}\0").as_bytes()).is_err());
+        }
     }
 
     #[test]
     fn what_does_not_belong_into_an_answer_is_an_error() {
         for tag in [b'R', b'G', b'W', b'?', 0, 255] {
-            let refused = Reader::new().feed(&message(tag, b""), &mut Reply::default());
+            let refused = asked().feed(&message(tag, b""), &mut Reply::default());
             assert!(matches!(refused, Err(SessionError::Protocol(_))), "{tag}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_nobody_asked_for_is_an_error_and_news_are_not() {
+        let whole = answer();
+        let mut reader = asked();
+        assert!(reader.feed(&whole, &mut Reply::default()).expect("valid"));
+        for tag in *b"123CDITZnst" {
+            let refused = reader.feed(&message(tag, b""), &mut Reply::default());
+            assert!(matches!(refused, Err(SessionError::Protocol(_))), "{tag}");
+        }
+        let twice = [&whole[..], &whole].concat();
+        assert!(asked().feed(&twice, &mut Reply::default()).is_err());
+        let news = [
+            message(b'N', b"Mnote\0\0"),
+            message(b'S', b"a\0b\0"),
+            message(b'A', b"\0\0\0\x01a\0b\0"),
+        ];
+        let fed = reader.feed(&news.concat(), &mut Reply::default());
+        assert!(!fed.expect("news"));
     }
 
     /// Feeds a stream in pieces and stops at an error, as a session does.
@@ -250,8 +328,8 @@ mod tests {
                 let length = stream.len();
                 stream[place.index(length)] = byte;
             }
-            let mut reader = Reader::new();
-            reader.capture = capturing.then(Box::default);
+            let mut reader = asked();
+            reader.capture(capturing);
             feed_pieces(&mut reader, &stream, piece_bytes);
         }
 
@@ -261,40 +339,9 @@ mod tests {
             piece_bytes in 1usize..64,
             capturing in any::<bool>(),
         ) {
-            let mut reader = Reader::new();
-            reader.capture = capturing.then(Box::default);
+            let mut reader = asked();
+            reader.capture(capturing);
             feed_pieces(&mut reader, &stream, piece_bytes);
-        }
-    }
-
-    /// Prints what an answer costs: run it with `--release -- --ignored --nocapture`.
-    #[test]
-    #[ignore = "a measurement"]
-    fn measure_the_time_of_an_answer() {
-        let row = message(
-            b'D',
-            &[[0, 1, 0, 0, 0, 100].as_slice(), &[b'x'; 100]].concat(),
-        );
-        let insert = [message(b'C', b"INSERT 0 50\0"), message(b'Z', b"I")].concat();
-        let bound = [
-            message(b'2', b""),
-            row.repeat(10),
-            message(b'C', b"SELECT 10\0"),
-        ]
-        .concat();
-        let prepared = [bound, message(b'Z', b"I")].concat();
-        for (name, stream) in [("insert, simple", insert), ("10 rows, prepared", prepared)] {
-            const ROUNDS: u32 = 2_000_000;
-            let (mut reader, mut reply) = (Reader::new(), Reply::default());
-            let start = std::time::Instant::now();
-            for _ in 0..ROUNDS {
-                reply.clear();
-                let stream = std::hint::black_box(&stream[..]);
-                assert!(reader.feed(stream, &mut reply).expect("valid"));
-                std::hint::black_box(reply.rows);
-            }
-            let ns = start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS);
-            eprintln!("{name}: {ns:.1} ns an answer");
         }
     }
 }

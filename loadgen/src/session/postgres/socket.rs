@@ -46,7 +46,8 @@ pub(super) fn place(target: &Target) -> String {
     }
 }
 
-/// Waits until a stream is ready; false when the time is over.
+/// Waits until a stream is ready; false when the time is over, even where the stream is ready then: who sends without end
+/// cannot hold us.
 ///
 /// # Errors
 /// Where the operating system cannot wait.
@@ -57,6 +58,9 @@ pub(super) fn wait(
 ) -> Result<bool, SessionError> {
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Ok(false);
+        }
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut [PollFd::new(&stream, flags)], timeout.as_ref()) {
             Ok(0) => return Ok(false),

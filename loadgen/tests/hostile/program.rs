@@ -1,0 +1,163 @@
+//! The generator's program against such servers: every step ends in time, and says why.
+
+use crate::generator::{Ended, run};
+use crate::script::{
+    Act, SOON, answer, assert_line, authentication, error, let_in, message, serve,
+};
+use dyno_loadgen::event::{Event, Status};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Connections of a job: one, whose receive waits, and several, which are waited for together.
+const CONNECTIONS: [u32; 2] = [1, 3];
+
+/// A step of half a second on a server that plays the script; what is in flight then has half a second more.
+fn job(script: Vec<Act>, connections: u32) -> Value {
+    let path = format!("{}/contract/job-l.i0.json", env!("CARGO_MANIFEST_DIR"));
+    let mut job: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let address = serve(script);
+    job["server"] =
+        json!({"host": "127.0.0.1", "port": address.port(), "user": "dyno", "database": "ib"});
+    job["autostart"] = true.into();
+    (job["clients"], job["tables"]["pi"]) = (connections.into(), 1.into());
+    job["statements"][0]["pieces"] = json!(["SELECT 1"]);
+    (job["roles"][0]["name"], job["roles"][0]["stop"]) = ("select".into(), Value::Null);
+    job["stop"] = json!({"seconds": 0.5, "drain_s_max": 0.5});
+    job
+}
+
+/// Runs a job to its end, which comes in time.
+fn ended(job: &Value) -> Ended {
+    let start = Instant::now();
+    let ended = run(job);
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    ended
+}
+
+/// Runs a job that must fail; the reason.
+fn failed(job: &Value) -> String {
+    let ended = ended(job);
+    let (status, reason, _) = ended.done();
+    assert_eq!((status, ended.exit.code()), (Status::Failed, Some(1)));
+    assert_eq!(ended.stderr, "");
+    let reason = reason.unwrap();
+    assert_line(&reason);
+    reason
+}
+
+#[test]
+fn a_server_that_does_not_let_in_fails_the_step_before_its_start() {
+    for (bytes, words) in [
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+            "no PostgreSQL server",
+        ),
+        (authentication(9, b""), "method 9"),
+        (error(b'E', "53300", "too many clients"), "53300"),
+        (Vec::new(), "closed the connection"),
+    ] {
+        let reason = failed(&job(vec![Act::Startup, Act::Send(bytes)], 2));
+        assert!(
+            reason.contains("role `select`") && reason.contains(words),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_hangs_within_the_window_fails_the_step_after_it() {
+    let notices = error(b'N', "00000", "note");
+    for connections in CONNECTIONS {
+        for act in [Act::Listen, Act::Freeze, Act::Endless(notices.clone())] {
+            let script = let_in(&[Act::Answer(20), Act::Request, act]);
+            let ended = ended(&job(script, connections));
+            let (status, reason, _) = ended.done();
+            assert_eq!((status, ended.closed()), (Status::Failed, true));
+            let reason = reason.unwrap();
+            assert!(reason.contains("0.5 s after the step's end"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_not_read_fails_the_step_after_it() {
+    for connections in CONNECTIONS {
+        let mut job = job(let_in(&[Act::Freeze]), connections);
+        // 16 MiB, more than a socket takes.
+        let long = json!({"repeat": 4096, "separator": ",", "pieces": ["x".repeat(4096)]});
+        job["statements"][0]["pieces"] = json!(["SELECT '", long, "'"]);
+        let reason = failed(&job);
+        assert!(reason.contains("0.5 s after the step's end"), "{reason}");
+    }
+}
+
+#[test]
+fn a_wrong_answer_fails_the_step_with_what_was_wrong() {
+    let twice = [answer(), answer()].concat();
+    for connections in CONNECTIONS {
+        for (bytes, words) in [
+            (twice.clone(), "nobody had asked for"),
+            (message(b'G', b"\0\0\0"), "`fills`"),
+            (b"C\x7f\xff\xff\xff".to_vec(), "2147483643 bytes"),
+            (message(b'C', b"SELECT 1"), "does not end"),
+        ] {
+            let script = let_in(&[Act::Answer(20), Act::AnswerAllWith(bytes)]);
+            let reason = failed(&job(script, connections));
+            assert!(reason.contains(words), "{reason}");
+        }
+        let reason = failed(&job(let_in(&[Act::Answer(20)]), connections));
+        assert!(reason.contains("closed the connection"), "{reason}");
+    }
+}
+
+#[test]
+fn a_server_that_closes_again_and_again_is_reconnected_until_the_window_ends() {
+    for connections in CONNECTIONS {
+        let mut job = job(let_in(&[Act::Answer(1), Act::Request]), connections);
+        job["roles"][0]["on_lost"] = "reconnect".into();
+        let ended = ended(&job);
+        let (status, reason, totals) = ended.done();
+        assert_eq!(status, Status::Ok, "{reason:?}");
+        let select = &totals["select"];
+        assert!(select.count > 0 && select.errors > 0, "{select:?}");
+        let lost = ended.events.iter().any(
+            |event| matches!(event, Event::Error { code, fatal: false, .. } if code == "08006"),
+        );
+        assert!(lost);
+    }
+}
+
+#[test]
+fn a_fill_that_the_server_holds_up_ends_after_its_time() {
+    let path = format!("{}/contract/job-fill.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let grant = message(b'G', b"\x01\0\0");
+    let granted = |act| vec![Act::Request, Act::Send(grant.clone()), act, Act::Listen];
+    for (acts, words) in [
+        (vec![Act::Listen], "0.2 s after the step's end"),
+        (vec![Act::Freeze], "0.2 s after the step's end"),
+        (granted(Act::Freeze), "0.2 s after the step's end"),
+        (granted(Act::Listen), "0.2 s after the step's end"),
+        (
+            vec![Act::Request, Act::Endless(error(b'N', "00000", "note"))],
+            "0.2 s after the step's end",
+        ),
+        (granted(Act::Send(message(b'Z', b"I"))), "COPY"),
+        (granted(Act::Send(grant.clone())), "COPY"),
+        (
+            granted(Act::Send(error(b'E', "53100", "disk full"))),
+            "disk full",
+        ),
+        (vec![Act::AnswerAll], "did not ask for data"),
+        (vec![Act::Request], "closed the connection"),
+    ] {
+        let mut job: Value = serde_json::from_str(&text).unwrap();
+        let address = serve(let_in(&acts));
+        job["server"] =
+            json!({"host": "127.0.0.1", "port": address.port(), "user": "dyno", "database": "ib"});
+        job["autostart"] = true.into();
+        job["stop"] = json!({"seconds_max": 0.3, "drain_s_max": 0.2});
+        let reason = failed(&job);
+        assert!(reason.contains(words), "{acts:?}: {reason}");
+    }
+}

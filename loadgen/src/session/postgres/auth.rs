@@ -7,7 +7,7 @@ use postgres_protocol::authentication::sasl::{
 
 use super::capture::Fields;
 use super::encode;
-use super::error::{ServerError, SessionError};
+use super::error::{ServerError, SessionError, one_line};
 
 /// The exchange from the startup message to the first `ReadyForQuery`.
 pub struct Handshake<'a> {
@@ -162,8 +162,10 @@ impl<'a> Handshake<'a> {
 
     fn auth(&self, text: &str) -> SessionError {
         SessionError::Auth(format!(
-            "the server does not let in user `{}`: {text}",
-            self.user
+            "the server does not let in user `{}`: {}",
+            self.user,
+            // It may quote what the server sent.
+            one_line(text.as_bytes())
         ))
     }
 }

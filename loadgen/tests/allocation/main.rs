@@ -1,0 +1,16 @@
+//! The engine allocates nothing for an operation in steady state: neither on the fake nor over sockets.
+//!
+//! A worker runs on the test's own thread, whose allocations are counted from one request to the next. What may
+//! allocate is a tick, once a second, and an error reply, for its text.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it stands"
+)]
+
+mod counted;
+mod counting;
+#[path = "../harness/mod.rs"]
+mod harness;
+mod server;
+mod steady;

@@ -1,0 +1,115 @@
+//! Jobs whose operations must not allocate, in every protocol and pace.
+
+use crate::counted::{Tally, on_fake, on_server};
+use crate::harness::{example, fake};
+use crate::server::serve;
+use dyno_loadgen::job::{Job, Pace, Protocol, Stop};
+use serde_json::json;
+
+/// Allocations that an error reply may make: its message, its detail, both together, its place in a tick's list.
+const PER_ERROR_MAX: u64 = 16;
+
+/// Nothing is allocated but by ticks: at most in the request after each, and one for what is due at the window's end.
+fn assert_steady(tally: &Tally) {
+    assert!(tally.sent > 2_000, "{tally:?}");
+    assert!(tally.with_allocations <= tally.ticks + 1, "{tally:?}");
+}
+
+/// Plays a job on the fake for a second.
+fn a_second_on_fake(mut job: Job) -> Tally {
+    job.stop = Stop {
+        seconds: Some(1.0),
+        ..Stop::default()
+    };
+    on_fake(&job)
+}
+
+#[test]
+fn values_of_every_maker_on_the_fake_allocate_nothing() {
+    let mut job = fake("values", r#"{"default_us": 100}"#);
+    job.roles[0].stop = None;
+    let tally = a_second_on_fake(job);
+    assert!(tally.sent > 59_000);
+    assert_steady(&tally);
+}
+
+#[test]
+fn inserts_tied_deletes_and_queries_on_the_fake_allocate_nothing() {
+    let mut job = fake("qr100", r#"{"default_us": 100}"#);
+    job.roles[0].pace = Pace::Closed {};
+    job.roles[0].stop = None;
+    job.cursors[0].resync_every = None;
+    for (statement, protocol) in [(3, Protocol::Prepared), (4, Protocol::Extended)] {
+        job.statements[statement].protocol = protocol;
+        job.statements[statement].types.clear();
+    }
+    let tally = a_second_on_fake(job);
+    assert!(tally.sent > 59_000);
+    assert_steady(&tally);
+}
+
+/// Point queries by a key that is drawn, in a protocol and pace, for a second or two.
+fn points(protocol: &str, pace: &serde_json::Value, clients: u32) -> Job {
+    // The first second of bursts has one operation.
+    let seconds = if pace["arrivals"] == "burst" {
+        2.0
+    } else {
+        1.0
+    };
+    let mut job = serde_json::to_value(example("l.i0")).unwrap();
+    job["values"] =
+        json!([{"name": "id", "format": "integer", "uniform": [1, 1000], "per": "statement"}]);
+    job["statements"][0]["protocol"] = protocol.into();
+    job["statements"][0]["pieces"] = json!(["SELECT c FROM t WHERE id = ", {"value": 0}]);
+    job["statements"][0]["types"] = if protocol == "execute" {
+        json!(["int4"])
+    } else {
+        json!([])
+    };
+    (job["clients"], job["tables"]) = (clients.into(), json!({"pi": 1}));
+    job["roles"][0]["pace"] = pace.clone();
+    job["roles"][0]["stop"] = serde_json::Value::Null;
+    job["roles"][0]["on_error"] = json!({"retry": ["40001"], "tries": 3, "otherwise": "count"});
+    job["stop"] = json!({"seconds": seconds});
+    serde_json::from_value(job).unwrap()
+}
+
+#[test]
+fn statements_over_sockets_allocate_nothing() {
+    let server = serve(0);
+    let closed = json!({"kind": "closed"});
+    let even = json!({"kind": "rate", "arrivals": "even", "per_s": 2000.0});
+    let burst = json!({"kind": "rate", "arrivals": "burst", "per_s": 3000.0});
+    for protocol in ["prepared", "simple", "extended", "execute"] {
+        for (pace, clients, blocking) in [
+            (&closed, 1, true),
+            (&closed, 4, false),
+            (&even, 4, false),
+            (&burst, 4, false),
+        ] {
+            let job = points(protocol, pace, clients);
+            let tally = on_server(&job, &server, blocking);
+            assert_steady(&tally);
+        }
+    }
+}
+
+#[test]
+fn an_error_allocates_its_text_and_no_more() {
+    const EVERY: u32 = 50;
+    let server = serve(EVERY);
+    for (clients, blocking) in [(1, true), (4, false)] {
+        let job = points("prepared", &json!({"kind": "closed"}), clients);
+        let tally = on_server(&job, &server, blocking);
+        let errors = tally.sent / u64::from(EVERY);
+        assert!(
+            tally.with_allocations >= errors / 2,
+            "errors there were: {tally:?}"
+        );
+        assert!(
+            tally.with_allocations <= errors + tally.ticks + u64::from(clients),
+            "{tally:?}"
+        );
+        assert!(tally.most <= PER_ERROR_MAX, "{tally:?}");
+    }
+}

@@ -204,12 +204,12 @@ pub(crate) fn on_fake(job: &Job) -> Tally {
 }
 
 /// Plays a job on a server.
-pub(crate) fn on_server(job: &Job, target: &Target, blocking: bool) -> Tally {
+pub(crate) fn on_server(job: &Job, targets: &Arc<[Target]>, blocking: bool) -> Tally {
     let (stage, mut opened) = (Stage::new(job), Vec::new());
     let sessions = LiveSessions::open(
         &stage.code,
         &stage.layout,
-        target,
+        targets,
         blocking,
         stage.waker.clone(),
         |_, one| opened.push(one),

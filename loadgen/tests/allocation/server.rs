@@ -3,6 +3,7 @@
 use dyno_loadgen::session::postgres::Target;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 
 /// A message of the server.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -11,7 +12,7 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// Starts a server; each connection's request of a number that `error_every` divides gets an error (0: none does).
-pub(crate) fn serve(error_every: u32) -> Target {
+pub(crate) fn serve(error_every: u32) -> Arc<[Target]> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -20,14 +21,17 @@ pub(crate) fn serve(error_every: u32) -> Target {
             std::thread::spawn(move || serve_one(&stream, error_every));
         }
     });
-    Target {
+    let target = Target {
         host: "127.0.0.1".to_owned(),
         port,
         user: "dyno".to_owned(),
         database: "ib".to_owned(),
         password: None,
         application_name: "dyno-test".to_owned(),
-    }
+        tls: None,
+        timeout: None,
+    };
+    [target].into()
 }
 
 fn serve_one(mut stream: &TcpStream, error_every: u32) -> io::Result<()> {

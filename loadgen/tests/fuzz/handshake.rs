@@ -63,7 +63,10 @@ impl Turn {
             Self::Challenge { nonce, salt } => {
                 let sent = String::from_utf8_lossy(sent);
                 let begun = sent.rsplit("r=").next().unwrap_or_default();
-                let more: String = nonce.iter().map(|byte| format!("{byte:x}")).collect();
+                let more: String = nonce
+                    .iter()
+                    .map(|byte| char::from(b'!' + byte % 11))
+                    .collect();
                 let text = format!("r={begun}{more},s={:08},i={ITERATIONS}", salt % 100_000_000);
                 authentication(11, text.as_bytes())
             }

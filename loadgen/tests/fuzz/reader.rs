@@ -39,25 +39,25 @@ fn messages_are_the_same_wherever_they_are_cut() {
 /// All that a session knows after an answer.
 #[derive(Debug, PartialEq)]
 struct Seen {
-    ready: u32,
+    completed: u32,
     rows: u64,
     error: Option<String>,
     captured: Captured,
     broken: Option<String>,
 }
 
-/// Feeds reads to a reader, which is asked so many times, each when the answer before is complete.
-fn read(reads: &[&[u8]], capturing: bool, asked: u8) -> Seen {
+/// Feeds reads to a reader, to which an answer may come if it was `asked`.
+fn read(reads: &[&[u8]], capturing: bool, asked: bool) -> Seen {
     let (mut reader, mut reply) = (Reader::new(Framing::new()), Reply::default());
     reader.capture(capturing);
-    if asked > 0 {
+    if asked {
         reader.ask();
     }
-    let mut ready = 0;
+    let mut completed = 0;
     let mut broken = None;
     for bytes in reads {
         match reader.feed(bytes, &mut reply) {
-            Ok(complete) => ready += u32::from(complete),
+            Ok(complete) => completed += u32::from(complete),
             Err(error) => {
                 broken = Some(error.to_string());
                 break;
@@ -65,7 +65,7 @@ fn read(reads: &[&[u8]], capturing: bool, asked: u8) -> Seen {
         }
     }
     Seen {
-        ready,
+        completed,
         rows: reply.rows,
         error: reply.error.map(|error| error.to_string()),
         captured: reader.take_captured(),
@@ -81,9 +81,8 @@ fn answers_are_the_same_wherever_they_are_cut() {
         .for_each(|(stream, capturing, asked)| {
             let bytes = stream.bytes();
             let reads = stream.reads(&bytes);
-            let asked = u8::from(*asked);
-            let cut = bounded(bytes.len(), || read(&reads, *capturing, asked));
-            let whole = bounded(bytes.len(), || read(&[&bytes], *capturing, asked));
+            let cut = bounded(bytes.len(), || read(&reads, *capturing, *asked));
+            let whole = bounded(bytes.len(), || read(&[&bytes], *capturing, *asked));
             // An error is told in place of what the same read had completed.
             if whole.broken.is_none() {
                 assert_eq!(cut, whole);
@@ -103,10 +102,10 @@ fn what_a_real_server_answers_is_understood() {
         assert!(broken.is_none() && !read_messages.is_empty());
         let of_a_session = read_messages.iter().all(|(tag, _)| !b"RKG".contains(tag));
         for capturing in [false, true] {
-            let seen = read(&[bytes], capturing, 1);
+            let seen = read(&[bytes], capturing, true);
             let complete = bytes.ends_with(b"Z\0\0\0\x05I");
             if of_a_session {
-                assert_eq!((seen.ready, seen.broken), (u32::from(complete), None));
+                assert_eq!((seen.completed, seen.broken), (u32::from(complete), None));
             }
         }
     }

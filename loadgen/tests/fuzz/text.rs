@@ -1,9 +1,17 @@
-//! Texts: the server's errors, and passfiles.
+//! Texts: the server's errors; passfiles and DSNs, which are the user's.
 
 use crate::EXPLORED;
 use crate::memory::bounded;
-use bolero::check;
-use dyno_loadgen::session::postgres::ServerError;
+use bolero::{TypeGenerator, check};
+use dyno_loadgen::job::{Password, Server};
+use dyno_loadgen::session::postgres::{ServerError, SessionError, Target, resolve};
+use serde_json::json;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// A password that appears in nothing else.
+const PASSWORD: &str = "pä55word-of-the-test";
 
 /// The most characters of a message and its detail.
 const LINE_CHARACTERS_MAX: usize = 9_000;
@@ -28,5 +36,166 @@ fn any_error_of_a_server_is_one_plain_line() {
             let line = error.to_string();
             assert!(!line.chars().any(char::is_control), "{line:?}");
             assert!(line.chars().count() < LINE_CHARACTERS_MAX);
+        });
+}
+
+/// A file of a test's own, which goes with it.
+struct Passfile(PathBuf);
+
+impl Passfile {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("dyno-fuzz-{}", std::process::id()));
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        Self(path)
+    }
+
+    /// The password that a file of this content has for the target.
+    fn find(&self, content: &[u8], target: &Target) -> Result<Option<String>, SessionError> {
+        fs::write(&self.0, content).unwrap();
+        resolve(Some(&Password::Passfile(self.0.clone())), target)
+    }
+}
+
+impl Drop for Passfile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A text as a field of a passfile, each character protected.
+fn protected(text: &str) -> String {
+    text.chars()
+        .flat_map(|character| ['\\', character])
+        .collect()
+}
+
+/// A text that fits into one line.
+fn of_one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+#[test]
+fn any_passfile_has_its_passwords_found_or_is_refused_in_one_line() {
+    let file = Passfile::new();
+    check!()
+        .with_type::<([String; 4], u16, Vec<u8>)>()
+        .with_test_time(EXPLORED)
+        .for_each(|([host, user, database, password], port, junk)| {
+            let target = Target {
+                host: of_one_line(host),
+                port: *port,
+                user: of_one_line(user),
+                database: of_one_line(database),
+                password: None,
+                application_name: String::new(),
+                tls: None,
+                timeout: None,
+            };
+            if let Err(error) = file.find(junk, &target) {
+                assert!(!error.to_string().contains('\n'));
+            }
+            let password = of_one_line(password);
+            let fields = [
+                &target.host,
+                &port.to_string(),
+                &target.database,
+                &target.user,
+            ];
+            let line = fields.map(|field| protected(field) + ":").concat() + &protected(&password);
+            let content = [line.as_bytes(), b"\n", junk].concat();
+            if std::str::from_utf8(&content).is_ok() {
+                let found = file.find(&content, &target).expect("a line that fits");
+                assert_eq!(found.as_deref(), Some(&password[..]));
+            }
+        });
+}
+
+/// A part of a DSN.
+#[derive(Debug, Clone, TypeGenerator)]
+enum Piece {
+    Known(u8),
+    Any(String),
+}
+
+/// What DSNs are made of.
+const PIECES: &[&str] = &[
+    "postgresql://",
+    "postgres://",
+    "dyno",
+    "@",
+    "localhost",
+    ":",
+    "5432",
+    "/",
+    "ib",
+    "?",
+    "&",
+    "=",
+    "sslmode=",
+    "require",
+    "verify-full",
+    "disable",
+    "sslrootcert=",
+    "host=",
+    "port=",
+    "user=",
+    "dbname=",
+    "connect_timeout=",
+    "%",
+    "%2F",
+    "%00",
+    "[::1]",
+    "[",
+    "]",
+    ",",
+    "'",
+    "\\",
+    " ",
+];
+
+impl Piece {
+    fn text(&self) -> &str {
+        match self {
+            Self::Known(index) => PIECES[usize::from(*index) % PIECES.len()],
+            Self::Any(text) => text,
+        }
+    }
+}
+
+fn joined(pieces: &[Piece]) -> String {
+    pieces.iter().map(Piece::text).collect()
+}
+
+/// Reads a DSN as a job's server.
+fn server(dsn: &str) -> Result<Server, String> {
+    let server: Result<Server, _> = serde_json::from_value(json!({"dsn": dsn}));
+    server.map_err(|error| error.to_string())
+}
+
+#[test]
+fn any_dsn_is_understood_or_refused_in_one_line_without_its_password() {
+    check!()
+        .with_type::<(Vec<Piece>, Vec<Piece>)>()
+        .with_test_time(EXPLORED)
+        .for_each(|(before, after)| {
+            let (before, after) = (joined(before), joined(after));
+            if let Ok(server) = server(&before) {
+                server.place().expect("a place, or it were refused");
+                assert_eq!(serde_json::to_value(&server).unwrap()["dsn"], before);
+            }
+            for dsn in [
+                format!("postgresql://dyno:{PASSWORD}@{after}"),
+                format!("postgresql://{before}?password={PASSWORD}&{after}"),
+                format!("host=localhost password={PASSWORD} {after}"),
+                format!("{before} password='{PASSWORD}' {after}"),
+            ] {
+                if let Err(line) = server(&dsn) {
+                    assert!(
+                        !line.contains(PASSWORD) && !line.contains('\n'),
+                        "{dsn}: {line}"
+                    );
+                }
+            }
         });
 }

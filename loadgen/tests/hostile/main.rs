@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod encryption;
 #[path = "../live/generator.rs"]
 #[allow(
     dead_code,

@@ -185,6 +185,8 @@ pub(crate) fn target(address: SocketAddr) -> Target {
         database: "ib".to_owned(),
         password: Some("secret".to_owned()),
         application_name: "dyno-test".to_owned(),
+        tls: None,
+        timeout: None,
     }
 }
 

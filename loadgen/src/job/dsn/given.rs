@@ -36,8 +36,11 @@ impl Given {
         }
         let known = KEYS.iter().position(|&known| known == key);
         let Some(index) = known else {
+            // What is no key in form may be a part of a password whose quotes do not close.
+            let plain = |character: char| character.is_ascii_lowercase() || character == '_';
+            let name = if key.chars().all(plain) { key } else { "…" };
             return Err(format!(
-                "`{key}` is not understood; there are {}",
+                "`{name}` is not understood; there are {}",
                 KEYS.join(", ")
             ));
         };

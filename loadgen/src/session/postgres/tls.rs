@@ -22,7 +22,7 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::error::SessionError;
+use super::error::{SessionError, one_line};
 use super::transport::{TlsStream, Transport};
 use super::{Target, encode, socket};
 use crate::job::{self, TlsMode};
@@ -299,13 +299,15 @@ fn wait(
 
 fn not_accepted(error: &rustls::Error, target: &Target) -> SessionError {
     let place = socket::place(target);
-    SessionError::Tls(match error {
+    let text = match error {
         rustls::Error::InvalidCertificate(error) => format!(
             "the certificate of the server at `{place}` is not accepted: {}",
             problem(error, &target.host)
         ),
         other => format!("TLS with the server at `{place}` does not come about: {other}"),
-    })
+    };
+    // It quotes the certificate, whatever that says.
+    SessionError::Tls(one_line(text.as_bytes()))
 }
 
 /// What is wrong with a certificate and what would be right.

@@ -42,13 +42,12 @@ fn point_query() -> Job {
 }
 
 fn draw_of(job: &Job) -> Draw {
-    let (values, cursors) = (job.values.len(), job.cursors.len());
-    Draw::new(job.seed, &job.step, "role", 0, values, cursors)
+    Draw::new(job, &job.roles[0], 0)
 }
 
 /// Encodes a statement again and again, each time with new values.
 fn encode(bencher: Bencher, job: &Job, table: &str, parameters: &Parameters) {
-    let values = Values::new(&job.values, job.utc_offset_s);
+    let values = Values::new(job);
     let statement = Statement::compile(job, 0, table);
     let (mut draw, mut out, mut number) = (draw_of(job), Vec::with_capacity(1 << 16), 0);
     bencher.bench_local(|| {
@@ -76,7 +75,7 @@ fn encode_insert_of_50_rows_prepared(bencher: Bencher) {
     let mut job = example("l.i1");
     job.statements[0].protocol = Protocol::Prepared;
     job.statements[0].types.clear();
-    let values = Values::new(&job.values, job.utc_offset_s);
+    let values = Values::new(&job);
     let sources = Statement::compile(&job, 0, "pi1").sources();
     let kinds = sources.iter().map(|source| {
         let format = source.map(|index| values.list[index].format);
@@ -92,7 +91,7 @@ fn encode_insert_of_50_rows_prepared(bencher: Bencher) {
 /// Draws a value of the point query's job, and writes it.
 fn draw(bencher: Bencher, index: usize) {
     let job = point_query();
-    let values = Values::new(&job.values, job.utc_offset_s);
+    let values = Values::new(&job);
     let (mut draw, mut out) = (draw_of(&job), Vec::with_capacity(1 << 10));
     bencher.bench_local(|| {
         out.clear();

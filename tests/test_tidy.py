@@ -209,7 +209,10 @@ def test_a_file_that_nothing_reaches_is_found(tmp_path: Path) -> None:
             "loadgen/src/lib.rs": "//! One.\npub mod session;\nmod pace;\n// mod lost;\n",
             "loadgen/src/pace.rs": "//! One.\n",
             "loadgen/src/session/mod.rs": "//! One.\nmod fake;\n",
-            "loadgen/src/session/fake.rs": "//! One.\nmod deep;\n",
+            "loadgen/src/session/fake.rs": (
+                '//! One.\nmod deep;\n#[path = "../shared/mod.rs"]\nmod shared;\n'
+            ),
+            "loadgen/src/shared/mod.rs": "//! One.\n",
             "loadgen/src/session/fake/deep.rs": "//! One.\n",
             "loadgen/src/lost.rs": "//! One.\n",
         },

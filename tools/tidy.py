@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+import posixpath
 import re
 import sys
 import tomllib
@@ -187,6 +188,7 @@ RUST_NOT_CODE = re.compile(
 )
 RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
 RUST_MODULE = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;", re.MULTILINE)
+RUST_PATH = re.compile(r'^\s*#\[path = "([^"]+)"\]', re.MULTILINE)
 
 
 def imported(source: Source) -> Iterator[tuple[str, int]]:
@@ -400,7 +402,7 @@ def unreached(tree: Tree) -> Iterator[Violation]:
 
 
 def rust_files(tree: Tree) -> set[str]:
-    """The Rust files that the targets of Cargo.toml reach through `mod name;`."""
+    """The Rust files that the targets of Cargo.toml reach through `mod name;`, or by a `path`."""
     manifest = tree.sources.get("Cargo.toml")
     if manifest is None:
         return set()
@@ -420,6 +422,8 @@ def rust_files(tree: Tree) -> set[str]:
         folder = path.parent if is_root or path.name == "mod.rs" else path.with_suffix("")
         for match in RUST_MODULE.finditer(source.code):
             waiting += [f"{folder / match[1]}.rs", f"{folder / match[1] / 'mod.rs'}"]
+        for match in RUST_PATH.finditer(source.text):
+            waiting.append(posixpath.normpath(path.parent / match[1]))
     return alive
 
 

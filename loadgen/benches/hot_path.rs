@@ -96,7 +96,7 @@ fn draw(bencher: Bencher, index: usize) {
     bencher.bench_local(|| {
         out.clear();
         draw.draw(&values, index);
-        values.write(&mut out, index, draw.drawn(index));
+        values.write(&mut out, index, &draw);
         black_box(&out).len()
     });
 }

@@ -10,6 +10,9 @@ use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_p
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
 const CHOICE: u64 = u64::MAX;
 
+/// The longest text of a time: a year of any length, and 15 characters.
+const TIME_BYTES_MAX: usize = 35;
+
 /// The job's values and what they share; the same for all connections.
 #[derive(Debug)]
 pub struct Values {
@@ -69,12 +72,14 @@ impl Values {
         }
     }
 
-    /// Appends what a value is, without quotes.
+    /// Appends what a value was drawn as last, without quotes.
     #[inline]
-    pub fn write(&self, out: &mut Vec<u8>, index: usize, drawn: i64) {
+    pub fn write(&self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         let value = &self.list[index];
+        let drawn = draw.drawn(index);
         let random = drawn.cast_unsigned();
         match &value.maker {
+            Maker::Clock if drawn == draw.time_s => out.extend_from_slice(&draw.time),
             Maker::Text(shape) => shape.write(out, random),
             Maker::Pattern(pattern) => write_pattern(out, pattern.as_bytes(), random),
             _ => write_number(out, value.format, drawn),
@@ -110,6 +115,9 @@ pub struct Draw {
     pub cursors: Box<[i64]>,
     /// Wall-clock time in seconds since 1970, UTC, for values of `clock`.
     pub unix_s: i64,
+    /// The local time that was drawn last, and its text: a statement writes it with every row.
+    time_s: i64,
+    time: Vec<u8>,
 }
 
 impl Draw {
@@ -127,6 +135,8 @@ impl Draw {
             drawn: vec![0; job.values.len()].into_boxed_slice(),
             cursors: vec![0; job.cursors.len()].into_boxed_slice(),
             unix_s: 0,
+            time_s: i64::MIN,
+            time: Vec::with_capacity(TIME_BYTES_MAX),
         }
     }
 
@@ -160,7 +170,7 @@ impl Draw {
             Source::Permuted(value, permutation) => permutation.number(self.drawn[*value]),
             Source::Sequence(first) => first.wrapping_add_unsigned(self.sequence),
             Source::Random => self.random().cast_signed(),
-            Source::Clock => self.unix_s + values.utc_offset_s,
+            Source::Clock => self.read_clock(values.utc_offset_s),
             Source::Constant(number) => *number,
         };
     }
@@ -170,6 +180,17 @@ impl Draw {
     #[must_use]
     pub fn drawn(&self, index: usize) -> i64 {
         self.drawn[index]
+    }
+
+    #[inline]
+    fn read_clock(&mut self, utc_offset_s: i64) -> i64 {
+        let now_s = self.unix_s + utc_offset_s;
+        if now_s != self.time_s {
+            self.time_s = now_s;
+            self.time.clear();
+            write_timestamp(&mut self.time, now_s);
+        }
+        now_s
     }
 
     #[inline]

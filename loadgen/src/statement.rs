@@ -233,7 +233,7 @@ fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Ve
     for part in parts {
         match part {
             Part::Bytes(bytes) => write_bytes(out, bytes),
-            Part::Value(index) => write_literal(values, *index, draw.drawn(*index), out),
+            Part::Value(index) => write_literal(values, *index, draw, out),
             Part::Cursor(index) => write_integer(out, draw.cursors[*index]),
             Part::Repeat {
                 count,
@@ -265,11 +265,11 @@ fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 #[inline]
-fn write_literal(values: &Values, index: usize, drawn: i64, out: &mut Vec<u8>) {
+fn write_literal(values: &Values, index: usize, draw: &Draw, out: &mut Vec<u8>) {
     match values.list[index].format {
-        Format::Integer | Format::Decimal2 => values.write(out, index, drawn),
+        Format::Integer | Format::Decimal2 => values.write(out, index, draw),
         Format::Text | Format::Timestamp => {
-            write_quoted(out, |out| values.write(out, index, drawn));
+            write_quoted(out, |out| values.write(out, index, draw));
         }
     }
 }
@@ -322,7 +322,7 @@ fn bind(
                 encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
             }
             ParameterKind::Text => encode::parameter(out, |out| match value {
-                Some(index) => values.write(out, index, number),
+                Some(index) => values.write(out, index, draw),
                 None => write_integer(out, number),
             }),
         }

@@ -1,6 +1,7 @@
 //! Numbers, times and texts as bytes, appended to a buffer without a formatter.
 
 const SECONDS_PER_DAY: i64 = 86_400;
+const DIGITS: &[u8; 10] = b"0123456789";
 
 /// Appends an integer in decimal digits.
 #[inline]
@@ -33,9 +34,9 @@ pub fn write_timestamp(out: &mut Vec<u8>, seconds: i64) {
 /// Writes a number below 100 as two digits.
 #[inline]
 fn write_two(text: &mut [u8; 19], at: usize, number: i64) {
-    let number = (number % 100).unsigned_abs() as u8;
-    text[at] = b'0' + number / 10;
-    text[at + 1] = b'0' + number % 10;
+    let number = usize::try_from(number).unwrap_or_default();
+    text[at] = DIGITS[number / 10 % 10];
+    text[at + 1] = DIGITS[number % 10];
 }
 
 /// Year, month and day of a day counted from 1970-01-01.

@@ -285,10 +285,13 @@ impl<'a> Words<'a> {
         Self { sql, at: 0 }
     }
 
-    /// The next word in upper case; empty where there is none.
+    /// The next word as tags have it: in upper case, and what is no ASCII as `?`; empty where there is none.
     fn upper(&mut self) -> Name {
         let mut name = Name::new(self.next().unwrap_or_default());
         name.bytes.make_ascii_uppercase();
+        for byte in &mut name.bytes {
+            *byte = if byte.is_ascii() { *byte } else { b'?' };
+        }
         name
     }
 

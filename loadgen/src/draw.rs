@@ -4,7 +4,7 @@
 //! depend on time, and an operation that is tried again draws the same.
 
 use crate::job::{Bound, Format, Job, Maker, Role, Value};
-use crate::text::{write_integer, write_timestamp};
+use crate::text::{write_integer, write_quoted, write_timestamp};
 use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
@@ -20,6 +20,8 @@ pub struct Values {
     pub list: Vec<Value>,
     /// What each is drawn from, with all that can be computed beforehand.
     sources: Box<[Source]>,
+    /// Whether what is written can have a quote in it, which has to be doubled then.
+    quotes: Box<[bool]>,
     utc_offset_s: i64,
 }
 
@@ -68,7 +70,24 @@ impl Values {
             sources: sources
                 .map(|value| Source::new(&value.maker, job.seed))
                 .collect(),
+            quotes: job
+                .values
+                .iter()
+                .map(|value| can_quote(&value.maker))
+                .collect(),
             utc_offset_s: i64::from(job.utc_offset_s),
+        }
+    }
+
+    /// Appends what a value was drawn as last, in quotes.
+    #[inline]
+    pub fn write_quoted(&self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
+        if self.quotes[index] {
+            write_quoted(out, |out| self.write(out, index, draw));
+        } else {
+            out.push(b'\'');
+            self.write(out, index, draw);
+            out.push(b'\'');
         }
     }
 
@@ -84,6 +103,15 @@ impl Values {
             Maker::Pattern(pattern) => write_pattern(out, pattern.as_bytes(), random),
             _ => write_number(out, value.format, drawn),
         }
+    }
+}
+
+/// Whether a text of this maker can have a quote in it: numbers, times and base64 have none.
+fn can_quote(maker: &Maker) -> bool {
+    match maker {
+        Maker::Text(shape) => shape.fill.contains('\''),
+        Maker::Pattern(pattern) => pattern.contains('\''),
+        _ => false,
     }
 }
 

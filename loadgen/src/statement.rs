@@ -6,7 +6,7 @@ mod compile;
 use crate::draw::{Draw, Values};
 use crate::job::{Format, Job, Protocol};
 use crate::session::postgres::encode;
-use crate::text::{write_integer, write_quoted};
+use crate::text::write_integer;
 use compile::{execute_parts, parts, statement_draws, wire_name, write_sql};
 use std::fmt;
 
@@ -268,9 +268,7 @@ fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 fn write_literal(values: &Values, index: usize, draw: &Draw, out: &mut Vec<u8>) {
     match values.list[index].format {
         Format::Integer | Format::Decimal2 => values.write(out, index, draw),
-        Format::Text | Format::Timestamp => {
-            write_quoted(out, |out| values.write(out, index, draw));
-        }
+        Format::Text | Format::Timestamp => values.write_quoted(out, index, draw),
     }
 }
 

@@ -380,9 +380,23 @@ const CASES: &[Case] = &[
     (
         "fill",
         "/fills/0/streams",
-        "0",
+        "65",
         "fills[0].streams",
+        "at most 64",
+    ),
+    (
+        "fill",
+        "/fills/0/columns/1/each",
+        "0",
+        "fills[0].columns[1].each",
         "at least 1",
+    ),
+    (
+        "fill",
+        "/fills/0/after/0",
+        r#"" ""#,
+        "fills[0].after[0]",
+        "one statement",
     ),
     (
         "fill",

@@ -241,6 +241,7 @@ fn in_context(error: SessionError, place: &str) -> SessionError {
     match error {
         SessionError::Connect(text) => SessionError::Connect(with(text)),
         SessionError::Auth(text) => SessionError::Auth(with(text)),
+        SessionError::Tls(text) => SessionError::Tls(with(text)),
         SessionError::Protocol(text) => SessionError::Protocol(with(text)),
         SessionError::Lost(text) => SessionError::Lost(with(text)),
         SessionError::Server(ServerError { code, message }) => SessionError::Server(ServerError {

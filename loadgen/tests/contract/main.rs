@@ -378,6 +378,13 @@ const CASES: &[Case] = &[
     ),
     ("qr100", "/roles", "[]", "roles", "neither"),
     (
+        "qr100",
+        "/roles/1/table/by",
+        r#""in_turn""#,
+        "roles[1].table.by",
+        "in turn",
+    ),
+    (
         "fill",
         "/fills/0/streams",
         "65",

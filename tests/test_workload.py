@@ -271,6 +271,12 @@ create = "CREATE TABLE {t} (id int primary key, k int, c text, pad text)"
 [tables.sbtest.fill]
 rows = "{rows}"
 streams = 2
+after = [
+    "ALTER TABLE {t} ADD PRIMARY KEY (id)",
+    "CREATE INDEX k_{number} ON {t} (k)",
+    "SELECT setval('{t}_id_seq', {rows})",
+    "VACUUM (ANALYZE) {t}",
+]
 
 [tables.sbtest.fill.columns]
 id = ":row"

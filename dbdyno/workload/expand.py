@@ -12,7 +12,7 @@ from dbdyno.workload import form, job, parameter
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import NAME, Workload
-from dbdyno.workload.scope import TABLE_MARK, Scope
+from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
 STEPS_MAX = 1000
 
@@ -24,13 +24,15 @@ def expand(
     *,
     version: int | None = None,
     steps: Sequence[str] | None = None,
+    fill: str | None = None,
 ) -> tuple[Step, ...]:
     """The workload's steps for an engine, in its order.
 
     `version` is the server's major version (9, 17), for SQL that older ones do not know; None
     takes the newest form. `steps` keeps only the steps of these names; they keep their ordinals.
-    The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
+    `fill` is how the tables are loaded, "fast" or "published"; None takes what the file says. The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
     """
+    load = _load(workload, fill)
     values = parameter.values(workload.file.parameters, parameters, workload.source)
     scope = Scope(
         source=workload.source,
@@ -40,10 +42,10 @@ def expand(
     )
     if scope.engine not in form.ENGINES:
         raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
-    drafts = list(itertools.islice(_drafts(workload.file, scope), STEPS_MAX + 1))
+    drafts = list(itertools.islice(_drafts(workload.file, load, scope), STEPS_MAX + 1))
     if len(drafts) > STEPS_MAX:
         raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
-    chosen = _chosen([draft[0] for draft in drafts], steps, workload)
+    chosen = _chosen([draft[0] for draft in drafts], steps, load, workload)
     created: dict[str, str] = {}
     made = []
     for ordinal, (name, step, place) in enumerate(drafts, start=1):
@@ -59,11 +61,26 @@ Draft = tuple[str, form.Step | None, Scope]
 """A step's name, its form (None: the fill), and its place with its own parameters."""
 
 
-def _drafts(file: form.WorkloadFile, scope: Scope) -> Iterator[Draft]:
+def _load(workload: Workload, asked: str | None) -> str:
+    """How the tables are loaded: as asked, as the file says, or the fast way where there is one."""
+    there = {step.fill for step in workload.file.steps if step.fill} - {"fast"}
+    if any(table.fill for table in workload.file.tables.values()):
+        there.add("fast")
+    chosen = asked or workload.file.fill
+    if chosen is not None and chosen not in there:
+        ways = " or ".join(f'"{one}"' for one in sorted(there))
+        remedy = f"write {ways}" if ways else "remove `fill`"
+        raise WorkloadError(f'{workload.source}: has no fill = "{chosen}"; {remedy}')
+    return chosen or ("fast" if "fast" in there else "published")
+
+
+def _drafts(file: form.WorkloadFile, load: str, scope: Scope) -> Iterator[Draft]:
     """Every step, those with `for` once for each combination, the first key slowest."""
-    if any(table.fill for table in file.tables.values()):
+    if load == "fast" and any(table.fill for table in file.tables.values()):
         yield "fill", None, scope.root("tables")
     for number, step in enumerate(file.steps, start=1):
+        if step.fill not in (None, load):
+            continue
         place = scope.root("steps", number)
         lists = [_items(key, value, place.at("for", key)) for key, value in step.each.items()]
         for items in itertools.product(*lists):
@@ -93,11 +110,21 @@ def _items(key: str, written: str | list[form.Number], scope: Scope) -> list[Val
     return list(items)
 
 
-def _chosen(there: Sequence[str], wanted: Sequence[str] | None, workload: Workload) -> set[int]:
+def _chosen(
+    there: Sequence[str], wanted: Sequence[str] | None, load: str, workload: Workload
+) -> set[int]:
     """The ordinals of the wanted steps."""
     if wanted is None:
         return set(range(1, len(there) + 1))
+    others = {step.name: step.fill for step in workload.file.steps if step.fill not in (None, load)}
+    if load != "fast":
+        others["fill"] = "fast"
     for name in wanted:
+        if name not in there and name in others:
+            raise WorkloadError(
+                f'{workload.source}: step `{name}` is part of fill = "{others[name]}" only, and '
+                f'this is fill = "{load}"; change `fill`, or leave the step out'
+            )
         if name not in there:
             raise WorkloadError(
                 f"{workload.source}: no step `{name}` with these parameters; "
@@ -118,7 +145,7 @@ def _step(
     expected_s = _optional(written.expected_s, scope.at("expected_s"))
     setup = [
         *_creation(_creates(step, file), file, tables, scope),
-        *_setup(written, tables, scope),
+        *(_setup(written, tables, scope) if step else _before(file, tables, scope)),
     ]
     return Step(
         ordinal=ordinal,
@@ -159,19 +186,31 @@ def _creation(
         create = scope.root("tables", kind, "create").sql(file.tables[kind].create)
         for table in tables[kind]:
             yield f"DROP TABLE IF EXISTS {table}"
-            yield from (sql.replace(TABLE_MARK, table) for sql in create)
+            yield from (for_table(sql, table, table.removeprefix(kind)) for sql in create)
+
+
+def _before(
+    file: form.WorkloadFile, tables: Mapping[str, Sequence[str]], scope: Scope
+) -> Iterator[str]:
+    """The SQL that makes empty tables ready for their rows, such as without keys."""
+    for kind, written in file.tables.items():
+        if written.fill and written.fill.before:
+            before = scope.root("tables", kind, "fill", "before").sql(written.fill.before)
+            for table in tables[kind]:
+                yield from (for_table(sql, table, table.removeprefix(kind)) for sql in before)
 
 
 def _setup(step: form.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> Iterator[str]:
     """The step's own SQL before the job; a statement with {t} is sent for every table."""
     place = scope.at("setup")
     for sql in place.sql(step.setup) if step.setup else ():
-        if TABLE_MARK not in sql:
+        if TABLE_MARK not in sql and NUMBER_MARK not in sql:
             yield sql
             continue
         if len(tables) != 1:
             raise place.error("`{t}` needs exactly one kind of table under [tables]")
-        yield from (sql.replace(TABLE_MARK, table) for table in next(iter(tables.values())))
+        ((kind, names),) = tables.items()
+        yield from (for_table(sql, table, table.removeprefix(kind)) for table in names)
 
 
 def _check_tables(

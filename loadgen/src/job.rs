@@ -291,7 +291,7 @@ pub struct Fill {
     pub rows: u64,
     /// The columns in order.
     pub columns: Vec<FillColumn>,
-    /// SQL that is run for each table when its rows are there; `{t}` is the table, `{n}` its number.
+    /// SQL that is run for each table when its rows are there; `{t}` is the table, `{number}` its number.
     #[serde(default)]
     pub after: Vec<String>,
 }

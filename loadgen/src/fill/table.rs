@@ -65,7 +65,7 @@ impl<'a> TableLoad<'a> {
             after: fill
                 .after
                 .iter()
-                .map(|sql| sql.replace("{t}", name).replace("{n}", &number))
+                .map(|sql| sql.replace("{t}", name).replace("{number}", &number))
                 .collect(),
             rows,
             row_count: fill.rows,

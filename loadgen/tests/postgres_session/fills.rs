@@ -283,7 +283,7 @@ fn what_comes_after_the_rows_is_run_for_each_table() {
     let mut fill = every_kind(2, 3_000);
     fill.after = vec![
         "ALTER TABLE {t} ADD PRIMARY KEY (id)".to_owned(),
-        "CREATE INDEX k_{n} ON {t} (k)".to_owned(),
+        "CREATE INDEX k_{number} ON {t} (k)".to_owned(),
         "VACUUM (ANALYZE) {t}".to_owned(),
     ];
     let stop = AtomicBool::new(false);

@@ -292,7 +292,7 @@ def _check_workloads(plan: Plan, source: str) -> None:
     for number, use in enumerate(plan.workloads, start=1):
         key = f"workloads[{number}]"
         try:
-            loaded = workload.load(use.name, plan.path)
+            loaded = workload.load(use.name, plan.path, fill=use.fill)
             for engine, version in dict.fromkeys((a.engine, major_version(a)) for a in plan.arms):
                 _expand(loaded, use, engine, version)
         except WorkloadError as reason:
@@ -310,7 +310,7 @@ def _check_workloads(plan: Plan, source: str) -> None:
 def _expand(
     loaded: workload.Workload, use: WorkloadUse, engine: str, version: int | None
 ) -> Mapping[str, Any]:
-    steps = workload.expand(loaded, use.parameters, engine, version=version, steps=use.steps, fill=use.fill)
+    steps = workload.expand(loaded, use.parameters, engine, version=version, steps=use.steps)
     if not steps:
         raise WorkloadError(f"{loaded.source}: no step is left; name at least one under `steps`")
     return {step.name: step for step in steps}

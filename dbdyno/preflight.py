@@ -110,9 +110,9 @@ def build(arm: Arm, pinned: Json | None) -> Build:
 
 def expand(plan: Plan, use: WorkloadUse, arm: Arm, of: Build | None) -> tuple[Step, ...]:
     """The steps of a workload for the arm's engine and version."""
-    loaded = workload.load(use.name, plan.path)
+    loaded = workload.load(use.name, plan.path, fill=use.fill)
     version = of.major if of else None
-    return workload.expand(loaded, use.parameters, arm.engine, version=version, steps=use.steps, fill=use.fill)
+    return workload.expand(loaded, use.parameters, arm.engine, version=version, steps=use.steps)
 
 
 def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> int:
@@ -161,7 +161,7 @@ def refuse_full_disk(arm: Arm, root: Path, needed: int) -> None:
 
 def estimate(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> workload.Estimate:
     """Rows, bytes and seconds of one run."""
-    loaded = workload.load(use.name, plan.path)
+    loaded = workload.load(use.name, plan.path, fill=use.fill)
     return workload.estimate(loaded, use.parameters, prepared.steps[use.name, arm.name])
 
 
@@ -235,7 +235,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
 
 def workload_json(plan: Plan, use: WorkloadUse) -> Json:
     """A workload's use, with a hash of its text."""
-    loaded = workload.load(use.name, plan.path)
+    loaded = workload.load(use.name, plan.path, fill=use.fill)
     return asdict(use) | {"folder": loaded.name, "sha256": workload.sha256(use.name, plan.path)}
 
 

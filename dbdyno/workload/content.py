@@ -286,7 +286,9 @@ def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item
 
 def _types(form: Statement, pieces: tuple[sql.Piece, ...], scope: Scope) -> list[str]:
     """One SQL type for each value; a single name stands for all of them."""
-    count = sum(not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces))
+    count = sum(
+        not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
+    )
     if form.protocol != "execute":
         if form.types is not None:
             raise scope.at("types").error('only protocol = "execute" has types')

@@ -24,15 +24,13 @@ def expand(
     *,
     version: int | None = None,
     steps: Sequence[str] | None = None,
-    fill: str | None = None,
 ) -> tuple[Step, ...]:
     """The workload's steps for an engine, in its order.
 
     `version` is the server's major version (9, 17), for SQL that older ones do not know; None
     takes the newest form. `steps` keeps only the steps of these names; they keep their ordinals.
-    `fill` is how the tables are loaded, "fast" or "published"; None takes what the file says. The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
+    The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
     """
-    load = _load(workload, fill)
     values = parameter.values(workload.file.parameters, parameters, workload.source)
     scope = Scope(
         source=workload.source,
@@ -42,10 +40,10 @@ def expand(
     )
     if scope.engine not in form.ENGINES:
         raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
-    drafts = list(itertools.islice(_drafts(workload.file, load, scope), STEPS_MAX + 1))
+    drafts = list(itertools.islice(_drafts(workload, scope), STEPS_MAX + 1))
     if len(drafts) > STEPS_MAX:
         raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
-    chosen = _chosen([draft[0] for draft in drafts], steps, load, workload)
+    chosen = _chosen([draft[0] for draft in drafts], steps, workload)
     created: dict[str, str] = {}
     made = []
     for ordinal, (name, step, place) in enumerate(drafts, start=1):
@@ -61,25 +59,13 @@ Draft = tuple[str, form.Step | None, Scope]
 """A step's name, its form (None: the fill), and its place with its own parameters."""
 
 
-def _load(workload: Workload, asked: str | None) -> str:
-    """How the tables are loaded: as asked, as the file says, or the fast way where there is one."""
-    there = {step.fill for step in workload.file.steps if step.fill} - {"fast"}
-    if any(table.fill for table in workload.file.tables.values()):
-        there.add("fast")
-    chosen = asked or workload.file.fill
-    if chosen is not None and chosen not in there:
-        ways = " or ".join(f'"{one}"' for one in sorted(there))
-        remedy = f"write {ways}" if ways else "remove `fill`"
-        raise WorkloadError(f'{workload.source}: has no fill = "{chosen}"; {remedy}')
-    return chosen or ("fast" if "fast" in there else "published")
-
-
-def _drafts(file: form.WorkloadFile, load: str, scope: Scope) -> Iterator[Draft]:
+def _drafts(workload: Workload, scope: Scope) -> Iterator[Draft]:
     """Every step, those with `for` once for each combination, the first key slowest."""
-    if load == "fast" and any(table.fill for table in file.tables.values()):
+    file = workload.file
+    if workload.fill == "fast" and any(table.fill for table in file.tables.values()):
         yield "fill", None, scope.root("tables")
     for number, step in enumerate(file.steps, start=1):
-        if step.fill not in (None, load):
+        if step.fill not in (None, workload.fill):
             continue
         place = scope.root("steps", number)
         lists = [_items(key, value, place.at("for", key)) for key, value in step.each.items()]
@@ -110,20 +96,16 @@ def _items(key: str, written: str | list[form.Number], scope: Scope) -> list[Val
     return list(items)
 
 
-def _chosen(
-    there: Sequence[str], wanted: Sequence[str] | None, load: str, workload: Workload
-) -> set[int]:
+def _chosen(there: Sequence[str], wanted: Sequence[str] | None, workload: Workload) -> set[int]:
     """The ordinals of the wanted steps."""
     if wanted is None:
         return set(range(1, len(there) + 1))
-    others = {step.name: step.fill for step in workload.file.steps if step.fill not in (None, load)}
-    if load != "fast":
-        others["fill"] = "fast"
     for name in wanted:
-        if name not in there and name in others:
+        other = _other_form(name, workload)
+        if name not in there and other is not None:
             raise WorkloadError(
-                f'{workload.source}: step `{name}` is part of fill = "{others[name]}" only, and '
-                f'this is fill = "{load}"; change `fill`, or leave the step out'
+                f'{workload.source}: step `{name}` is part of fill = "{other}" only, and this is '
+                f'fill = "{workload.fill}"; change `fill`, or leave the step out'
             )
         if name not in there:
             raise WorkloadError(
@@ -131,6 +113,14 @@ def _chosen(
                 f"{suggestion(name, there)}"
             )
     return {ordinal for ordinal, name in enumerate(there, start=1) if name in wanted}
+
+
+def _other_form(name: str, workload: Workload) -> str | None:
+    """The form of load that a step is part of, where it is not the one that is taken."""
+    if name == "fill":
+        return "fast"
+    forms = {step.name: step.fill for step in workload.file.steps}
+    return forms.get(name)
 
 
 def _step(

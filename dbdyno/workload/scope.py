@@ -99,7 +99,7 @@ class Scope:
             raise self.error(str(reason)) from None
 
     def sql(self, written: PerEngine) -> list[str]:
-        """This engine's SQL: braces filled in, `{t}` as TABLE_MARK and `{number}` as NUMBER_MARK."""
+        """This engine's SQL: braces filled in, `{t}` and `{number}` as marks."""
         chosen = _older(written, self.engine, self.version)
         if chosen is None:
             chosen = getattr(written, self.engine)

@@ -334,6 +334,14 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_has_its_tables_name_and_number_in_it() {
+        let code = example("prepare");
+        assert_eq!(code.statement(2, 2).sql, "CREATE INDEX k_3 ON sbtest3(k)");
+        assert!(code.roles[0].code(0).commits_each);
+        assert!(!example("qr100").roles[0].code(0).commits_each);
+    }
+
+    #[test]
     fn cursors_are_found_through_the_bounds_of_values() {
         let code = example("qp100");
         assert_eq!(*code.needs[2], [0, 1], "the points between tail and head");

@@ -439,7 +439,8 @@ def test_the_reference_of_workload_files_names_every_key() -> None:
     reference = (ROOT / "docs" / "workload.md").read_text()
     forms = (form.WorkloadFile, form.Table, form.Fill, form.Column, form.Maker, form.Text,
              form.Cursor, form.Statement, form.Transaction, form.Repetition, form.Step,
-             form.Role, form.Pace, form.Stop, form.OnError, form.Part, form.Headline, form.Sla)  # fmt: skip
+             form.Role, form.Pace, form.Stop, form.OnError, form.Part, form.Headline,
+             form.Sla)  # fmt: skip
     for one in forms:
         for name, field in one.model_fields.items():
             key = field.alias or name

@@ -3,9 +3,9 @@
     python tools/bench/fill.py [ROWS [PAIRS]]      default: a million rows, three pairs
 
 Both load the same table on the same server in turn: the generator by its fill as the workload
-`sysbench` has it, sysbench over one connection, as its prepare does for one table. The table is gone
-and everything is written out before each load. The vacuum that the workload has after it is timed by
-itself, after either load.
+`sysbench` has it, sysbench over one connection, as its prepare does for one table. The table is
+gone and everything is written out before each load. The vacuum that the workload has after it is
+timed by itself, after either load.
 """
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ def main() -> int:
     found = measure(binary.find("dyno-loadgen"), rows, pairs)
     for one in found:
         print(
-            f"{one['rows']:,} rows: fill {one['fill_s']:.2f} s, vacuum {one['fill_vacuum_s']:.2f} s; "
+            f"{one['rows']:,} rows: fill {one['fill_s']:.2f} s, vacuum "
+            f"{one['fill_vacuum_s']:.2f} s; "
             f"sysbench {one['sysbench_s']:.2f} s, vacuum {one['sysbench_vacuum_s']:.2f} s; "
             f"{one['faster']:.2f} times as fast, {one['faster_with_vacuum']:.2f} with the vacuum"
         )

@@ -360,6 +360,7 @@ def test_a_file_says_how_its_tables_are_loaded_fast_and_as_published(tmp_path: P
     assert fill.setup[-1] == "ALTER TABLE t3 DROP CONSTRAINT t3_pkey"
     (made,) = fill.job["fills"]
     assert (made["streams"], made["after"], made["columns"][2]["each"]) == (0, [], 25)
+    assert fill.expected_s == 3 * 250 / 250_000
     load, again = steps(LOADS, tmp_path, fill="published")
     assert [(one.ordinal, one.name) for one in (load, again)] == [(1, "load"), (2, "read")]
     assert load.measured

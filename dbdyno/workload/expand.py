@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dbdyno.error import WorkloadError
-from dbdyno.model import Headline, Sla, Step
+from dbdyno.model import Headline, Json, Sla, Step
 from dbdyno.workload import form, job, parameter
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.expression import Value
@@ -15,6 +15,8 @@ from dbdyno.workload.file import NAME, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
 STEPS_MAX = 1000
+FILL_ROWS_PER_S = 250_000
+"""A guess for the progress bar and `dyno check`; of sysbench's rows, on two cores."""
 
 
 def expand(
@@ -130,7 +132,7 @@ def _step(
     file = workload.file
     tables = job.table_names(file, scope)
     made = job.make(name, step, file, scope) if step else job.fill(file, scope)
-    written = step or form.Step(name=name, measured=False)
+    written = step or form.Step(name=name, measured=False, expected_s=_fill_s(made.job))
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
     expected_s = _optional(written.expected_s, scope.at("expected_s"))
     setup = [
@@ -155,6 +157,13 @@ def _step(
         expected_s=_longest(expected_s or made.nominal_s, pad_to_s),
         nominal_s=made.nominal_s,
     ), made.uses
+
+
+def _fill_s(made: Json) -> float:
+    """About how long the job of a fill takes, keys and indexes included."""
+    return (
+        sum(one["rows"] * made["tables"][one["table"]] for one in made["fills"]) / FILL_ROWS_PER_S
+    )
 
 
 def _creates(step: form.Step | None, file: form.WorkloadFile) -> list[str]:

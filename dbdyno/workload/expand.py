@@ -161,9 +161,8 @@ def _step(
 
 def _fill_s(made: Json) -> float:
     """About how long the job of a fill takes, keys and indexes included."""
-    return (
-        sum(one["rows"] * made["tables"][one["table"]] for one in made["fills"]) / FILL_ROWS_PER_S
-    )
+    rows = sum(one["rows"] * made["tables"][one["table"]] for one in made["fills"])
+    return float(rows / FILL_ROWS_PER_S)
 
 
 def _creates(step: form.Step | None, file: form.WorkloadFile) -> list[str]:

@@ -4,6 +4,7 @@
 //! holds depends on seed, table, row and column only (`fill/row.rs`), so any number of connections
 //! gives the same content.
 
+mod number;
 mod row;
 mod table;
 

@@ -1,9 +1,8 @@
 //! Writes one row in COPY's binary form (PostgreSQL documentation, COPY, "Binary Format").
 
+use super::number::{Number, NumberKind};
 use crate::job::{Bound, ColumnType, Fill, Format, Maker, Value};
-use crate::value::{
-    Bounds, Permutation, Skewed, TextShape, mix, mix_in, name_part, uniform, write_pattern,
-};
+use crate::value::{Permutation, Skewed, TextShape, mix, mix_in, name_part, write_pattern};
 
 /// Seconds from 1970 to 2000, where PostgreSQL's timestamps begin.
 const EPOCH_2000_S: i64 = 946_684_800;
@@ -33,56 +32,6 @@ enum ColumnKind<'a> {
     Digits(Number, bool),
     Text(u64, &'a TextShape),
     Pattern(u64, &'a [u8]),
-}
-
-/// A number as a function of the row.
-#[derive(Debug, Clone)]
-struct Number {
-    kind: NumberKind,
-    plus: i64,
-}
-
-#[derive(Debug, Clone)]
-enum NumberKind {
-    /// Random state of the column, low, high.
-    Uniform(u64, i64, i64),
-    /// Random state of the column, and what is drawn from.
-    Skewed(u64, Box<Skewed>),
-    /// Another number, permuted.
-    Permuted(Box<(Number, Permutation)>),
-    Constant(i64),
-    /// The number of row 0, and how many numbers there are.
-    Row(i64, u64),
-}
-
-impl Number {
-    #[inline]
-    fn of(&self, row: u64) -> i64 {
-        let number = match &self.kind {
-            NumberKind::Uniform(state, low, high) => uniform(mix_in(*state, row), *low, *high),
-            NumberKind::Skewed(state, skewed) => skewed.number(mix_in(*state, row)),
-            NumberKind::Permuted(permuted) => permuted.1.number(permuted.0.of(row)),
-            NumberKind::Constant(number) => *number,
-            NumberKind::Row(first, _) => first.wrapping_add_unsigned(row),
-        };
-        number.wrapping_add(self.plus)
-    }
-
-    /// The least and the greatest number that can come; without the limits of an `i64`.
-    fn range(&self) -> (i128, i128) {
-        let both = |range: Bounds| (range.low.into(), range.high.into());
-        let (low, high): (i128, i128) = match &self.kind {
-            NumberKind::Uniform(_, low, high) => ((*low).into(), (*high.max(low)).into()),
-            NumberKind::Skewed(_, skewed) => both(skewed.range()),
-            NumberKind::Permuted(permuted) => both(permuted.1.range()),
-            NumberKind::Constant(number) => ((*number).into(), (*number).into()),
-            NumberKind::Row(first, rows) => {
-                let first = i128::from(*first);
-                (first, first + i128::from(*rows) - 1)
-            }
-        };
-        (low + i128::from(self.plus), high + i128::from(self.plus))
-    }
 }
 
 impl<'a> RowWriter<'a> {

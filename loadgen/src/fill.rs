@@ -164,7 +164,7 @@ impl<'a> Work<'a> {
             }
         };
         let mut watch = Watch {
-            told: vec![false; self.loads.len()],
+            told: vec![0; self.loads.len()],
             canceller: None,
         };
         std::thread::scope(|scope| {
@@ -204,8 +204,8 @@ impl<'a> Work<'a> {
 
 /// What the watching thread keeps.
 struct Watch {
-    /// By the table's index: whether it was told as it is while nothing runs.
-    told: Vec<bool>,
+    /// By the table's index: how many of its parts had ended when it was told.
+    told: Vec<u32>,
     canceller: Option<PostgresSession>,
 }
 
@@ -213,12 +213,12 @@ impl Watch {
     /// Tells how far the tables are that are at work or have just ended.
     fn tell(&mut self, loads: &[TableLoad], progress: &mut impl FnMut(FillProgress)) {
         for (load, told) in loads.iter().zip(&mut self.told) {
-            // Asked first: what is told after it is then the last.
-            let idle = load.is_idle();
-            if !(idle && *told) {
+            // Asked first: where a part ends meanwhile, the next round tells of it.
+            let ended = load.ended();
+            if load.is_busy() || ended != *told {
                 load.tell(&mut *progress);
             }
-            *told = idle;
+            *told = ended;
         }
     }
 

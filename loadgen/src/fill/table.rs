@@ -39,6 +39,8 @@ pub(super) struct TableLoad<'a> {
     streams: Vec<Stream>,
     /// Whether something of it runs.
     busy: AtomicBool,
+    /// How many of its parts have ended.
+    ended: AtomicU32,
     /// Whether all that was asked for has been done.
     done: AtomicBool,
     /// The connection that runs the statements after the rows, and whether it runs them now.
@@ -74,6 +76,7 @@ impl<'a> TableLoad<'a> {
                 .map(|_| Stream::default())
                 .collect(),
             busy: AtomicBool::new(false),
+            ended: AtomicU32::new(0),
             done: AtomicBool::new(false),
             finisher: Stream::default(),
             finishing: AtomicBool::new(false),
@@ -95,7 +98,8 @@ impl<'a> TableLoad<'a> {
         });
         let done = self.after.is_empty() && self.kept() == self.row_count;
         self.done.store(done, Ordering::Relaxed);
-        self.busy.store(false, Ordering::Release);
+        self.busy.store(false, Ordering::Relaxed);
+        self.ended.fetch_add(1, Ordering::Release);
     }
 
     /// Runs what comes after the rows; failures go to `halt`.
@@ -106,7 +110,8 @@ impl<'a> TableLoad<'a> {
             Err(error) => halt.fail(error, &format!("after filling `{}`", self.table.1)),
         }
         self.finishing.store(false, Ordering::Relaxed);
-        self.busy.store(false, Ordering::Release);
+        self.busy.store(false, Ordering::Relaxed);
+        self.ended.fetch_add(1, Ordering::Release);
     }
 
     /// Sends rows until none is left. One that is halted gives its rows up.
@@ -184,9 +189,14 @@ impl<'a> TableLoad<'a> {
         Ok(true)
     }
 
-    /// Whether nothing of it runs.
-    pub(super) fn is_idle(&self) -> bool {
-        !self.busy.load(Ordering::Acquire)
+    /// Whether something of it runs.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    /// How many of its parts have ended: its rows, and what comes after them.
+    pub(super) fn ended(&self) -> u32 {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Whether all that was asked for has been done.

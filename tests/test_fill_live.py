@@ -101,7 +101,7 @@ def run(server: Server, step: Step) -> Json:
     """Runs a step's SQL and its job; its last event."""
     server.execute(*step.setup, database=DATABASE)
     bench = measure.Bench(
-        server=server, sampler=no_sampler, arm="filled", block=1, seed=7, switch=None
+        server=server, sampler=no_sampler, arm="filled", block=1, seed=7, switch=None, threads=1
     )
     last: Json = {}
     with Generator(measure.job(step, bench), lambda _: None) as generator:

@@ -38,6 +38,7 @@ class WorkloadUse:
     name: str  # a shipped workload's name, or a path to a TOML file
     parameters: Mapping[str, Any] = field(default_factory=dict)
     steps: tuple[str, ...] | None = None  # only these steps, in the workload's order; None: all
+    fill: str | None = None  # "fast" or "published"; None: what the workload's file says
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from dbdyno.error import PlanError, WorkloadError
 from dbdyno.model import Arm, Plan, Schedule, WorkloadUse
 from dbdyno.workload.document import Form, read, suggestion
 from dbdyno.workload.file import NAME
+from dbdyno.workload.form import Load
 
 BLOCKS_MAX = 1000
 THREADS_MAX = 64
@@ -82,6 +83,7 @@ class WorkloadForm(Form):
     name: str
     parameters: dict[str, Any] = Field(default_factory=dict)
     steps: list[str] | None = None
+    fill: Load | None = None
 
 
 class ScheduleForm(Form):
@@ -162,6 +164,7 @@ def parse(text: str, path: Path | None) -> Plan:
                 name=use.name,
                 parameters=use.parameters,
                 steps=None if use.steps is None else tuple(use.steps),
+                fill=use.fill,
             )
             for use in form.workloads
         ),
@@ -289,7 +292,7 @@ def _check_workloads(plan: Plan, source: str) -> None:
     for number, use in enumerate(plan.workloads, start=1):
         key = f"workloads[{number}]"
         try:
-            loaded = workload.load(use.name, plan.path)
+            loaded = workload.load(use.name, plan.path, fill=use.fill)
             for engine, version in dict.fromkeys((a.engine, major_version(a)) for a in plan.arms):
                 _expand(loaded, use, engine, version)
         except WorkloadError as reason:

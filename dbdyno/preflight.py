@@ -22,6 +22,8 @@ from dbdyno.server.fake import PLANTED_BY_NAME
 
 DISK_SPARE_BYTES = 1 << 30
 """What has to stay free beside tables and write-ahead log: results, sorts of index builds."""
+FILL_STREAMS_MAX = 4
+"""The connections of a fill that names no number: min(4, cores) (contract/README.md, "fills")."""
 NO_LOG = Path("/nonexistent")
 """The log folder of a server that is only asked, never started."""
 WAL_BYTES_DEFAULT = 1 << 30
@@ -108,7 +110,7 @@ def build(arm: Arm, pinned: Json | None) -> Build:
 
 def expand(plan: Plan, use: WorkloadUse, arm: Arm, of: Build | None) -> tuple[Step, ...]:
     """The steps of a workload for the arm's engine and version."""
-    loaded = workload.load(use.name, plan.path)
+    loaded = workload.load(use.name, plan.path, fill=use.fill)
     version = of.major if of else None
     return workload.expand(loaded, use.parameters, arm.engine, version=version, steps=use.steps)
 
@@ -159,7 +161,7 @@ def refuse_full_disk(arm: Arm, root: Path, needed: int) -> None:
 
 def estimate(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> workload.Estimate:
     """Rows, bytes and seconds of one run."""
-    loaded = workload.load(use.name, plan.path)
+    loaded = workload.load(use.name, plan.path, fill=use.fill)
     return workload.estimate(loaded, use.parameters, prepared.steps[use.name, arm.name])
 
 
@@ -197,7 +199,7 @@ def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
                 role["connections"] * (clients if role["per"] == "client" else 1)
                 for role in step.job["roles"]
             )
-            busy += sum(fill["streams"] for fill in step.job["fills"])
+            busy += sum(fill["streams"] or FILL_STREAMS_MAX for fill in step.job["fills"])
             largest = max(largest, busy + (clients if step.job["cursors"] else 0))
     return largest
 
@@ -233,7 +235,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
 
 def workload_json(plan: Plan, use: WorkloadUse) -> Json:
     """A workload's use, with a hash of its text."""
-    loaded = workload.load(use.name, plan.path)
+    loaded = workload.load(use.name, plan.path, fill=use.fill)
     return asdict(use) | {"folder": loaded.name, "sha256": workload.sha256(use.name, plan.path)}
 
 

@@ -256,6 +256,23 @@ def test_selected_steps_keep_their_ordinals() -> None:
     ]
 
 
+def test_a_fast_fill_takes_the_place_of_the_load_and_is_not_shown_as_it() -> None:
+    loaded = workload.load("insert-benchmark", fill="fast")
+    fill, *others = workload.expand(loaded, {"clients": 2, "rows": 1050}, "postgres")
+    assert (fill.name, fill.measured, fill.headline) == ("fill", False, None)
+    assert [step.name for step in others][:2] == ["l.x", "l.i1"]
+    assert fill.setup[-1] == "ALTER TABLE pi2 DROP CONSTRAINT pi2_pkey"
+    (made,) = fill.job["fills"]
+    assert made["rows"] == 1100, "whole statements, as in l.i0"
+    assert made["after"][1] == "SELECT setval('{t}_transactionid_seq', 2000)"
+    types = {column["name"]: column["type"] for column in made["columns"]}
+    assert (types["transactionid"], types["dateandtime"], types["data"]) == (
+        "int8",
+        "timestamp",
+        "text",
+    )
+
+
 def test_the_fake_engine_takes_the_sql_of_postgres() -> None:
     real, fake = insert_benchmark()["qr100"].job, insert_benchmark(engine="fake")["qr100"].job
     assert (real["engine"], fake["engine"]) == ("postgres", "fake")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -135,7 +136,7 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         (":a)", ":b)", "key `values`: no value `b`; there are `a`"),
         (":a)", ":cursor.c)", "key `cursors`: no cursor `c`; there are none"),
         ('"INSERT', '"{m} INSERT', "key `statements.put`: `{m}`: no parameter `m`; there are "
-         "`clients`, `n`, `t`"),
+         "`clients`, `n`, `number`, `t`"),
         ("{ uniform", "{ constant = 1, uniform", "key `values.a`: needs exactly one of uniform, "
          "zipf, pareto, special, bates, gaussian, exponential, add, permutation, sequence, text, "
          "pattern, clock, constant, not 2"),
@@ -271,6 +272,12 @@ create = "CREATE TABLE {t} (id int primary key, k int, c text, pad text)"
 [tables.sbtest.fill]
 rows = "{rows}"
 streams = 2
+after = [
+    "ALTER TABLE {t} ADD PRIMARY KEY (id)",
+    "CREATE INDEX k_{number} ON {t} (k)",
+    "SELECT setval('{t}_id_seq', {rows})",
+    "VACUUM (ANALYZE) {t}",
+]
 
 [tables.sbtest.fill.columns]
 id = ":row"
@@ -308,6 +315,88 @@ roles.query = { run = "point" }
     assert (guess.rows, guess.disk_bytes) == (2_000_000, 460_000_000)
     with pytest.raises(WorkloadError, match="step `fill` creates"):
         workload.expand(loaded, {}, "postgres", steps=["point"])
+
+
+LOADS = """
+[parameters]
+rows = 250
+threads = 2
+
+[tables.t]
+count = 3
+create = "CREATE TABLE {t} (id serial PRIMARY KEY, k int, at timestamp)"
+
+[tables.t.fill]
+rows = "{rows}"
+before = "ALTER TABLE {t} DROP CONSTRAINT {t}_pkey"
+columns = { id = ":row", k = ":k", at = { row = 5, each = "{rows/10}", type = "timestamp" } }
+
+[values]
+k = { uniform = [1, 9] }
+
+[statements]
+put = "INSERT INTO {t} (k) VALUES [[100: (:k)]]"
+rest = "INSERT INTO {t} (k) VALUES [[{max(1, rows%100)}: (:k)]]"
+index = "CREATE INDEX k_{number} ON {t} (k)"
+
+[transactions]
+all = { do = [{ repeat = "{rows//100}", do = ["put"] }, { repeat = "{min(1, rows%100)}", do = ["rest"] }, "index"] }
+
+[[steps]]
+name = "load"
+fill = "published"
+creates = ["t"]
+roles.insert = { per = "step", connections = "{threads}", run = "all", table = "in_turn", stop = { operations = 3 } }
+
+[[steps]]
+name = "read"
+seconds = 1
+roles.query = { run = "put" }
+"""  # noqa: E501
+
+
+def test_a_file_says_how_its_tables_are_loaded_fast_and_as_published(tmp_path: Path) -> None:
+    fill, read = steps(LOADS, tmp_path)
+    assert [(one.ordinal, one.name) for one in (fill, read)] == [(1, "fill"), (2, "read")]
+    assert fill.setup[-1] == "ALTER TABLE t3 DROP CONSTRAINT t3_pkey"
+    (made,) = fill.job["fills"]
+    assert (made["streams"], made["after"], made["columns"][2]["each"]) == (0, [], 25)
+    assert fill.expected_s == 3 * 250 / 250_000
+    load, again = steps(LOADS, tmp_path, fill="published")
+    assert [(one.ordinal, one.name) for one in (load, again)] == [(1, "load"), (2, "read")]
+    assert load.measured
+    assert not any("DROP CONSTRAINT" in sql for sql in load.setup)
+    names = [one["name"] for one in load.job["statements"]]
+    sent = [names[number] for _, number in load.job["programs"][0]["code"]]
+    assert sent == ["put", "put", "rest", "index"]
+    assert sql(load, "index") == "CREATE INDEX k_<number of t> ON <t> (k)"
+    assert role(load, "insert")["table"] == {"of": "t", "by": "in_turn"}
+    assert again.job == read.job
+    even = steps(LOADS, tmp_path, fill="published", parameters={"rows": 300})[0]
+    assert [one["name"] for one in even.job["statements"]] == ["put", "index"]
+
+
+def test_the_file_names_the_load_of_a_plan_that_names_none(tmp_path: Path) -> None:
+    text = 'fill = "published"\n' + LOADS
+    assert [step.name for step in steps(text, tmp_path)] == ["load", "read"]
+    assert [step.name for step in steps(text, tmp_path, fill="fast")] == ["fill", "read"]
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "words"),
+    [
+        (("", ""), {"steps": ["load"]}, 'step `load` is part of fill = "published" only'),
+        (("", ""), {"steps": ["fill"], "fill": "published"}, 'is part of fill = "fast" only'),
+        (('fill = "published"\n', ""), {"fill": "published"}, 'no load that is "published"; write'),
+        (("{rows//100}", "-1"), {"fill": "published"}, "key `transactions.all.do[1].repeat`"),
+        (("{rows//100}", "{4000*rows+1}"), {"fill": "published"}, "at most 1000000 statements"),
+        (('"{rows/10}"', "0"), {}, "key `tables.t.fill.columns.at.each`: must be at least 1"),
+    ],
+)
+def test_what_is_wrong_with_a_load_gets_one_line(
+    tmp_path: Path, change: tuple[str, str], more: dict[str, Any], words: str
+) -> None:
+    assert words in complaint(LOADS.replace(*change, 1), tmp_path, **more)
 
 
 def point_create(table: str) -> str:
@@ -351,8 +440,9 @@ def test_another_text_has_another_hash(tmp_path: Path) -> None:
 def test_the_reference_of_workload_files_names_every_key() -> None:
     reference = (ROOT / "docs" / "workload.md").read_text()
     forms = (form.WorkloadFile, form.Table, form.Fill, form.Column, form.Maker, form.Text,
-             form.Cursor, form.Statement, form.Transaction, form.Step, form.Role, form.Pace,
-             form.Stop, form.OnError, form.Part, form.Headline, form.Sla)  # fmt: skip
+             form.Cursor, form.Statement, form.Transaction, form.Repetition, form.Step,
+             form.Role, form.Pace, form.Stop, form.OnError, form.Part, form.Headline,
+             form.Sla)  # fmt: skip
     for one in forms:
         for name, field in one.model_fields.items():
             key = field.alias or name

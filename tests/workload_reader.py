@@ -35,7 +35,8 @@ roles.insert = { run = "put", stop = { rows = 100 } }
 def steps(text: str, tmp_path: Path, engine: str = "postgres", **more: Any) -> tuple[Step, ...]:
     path = tmp_path / "w.toml"
     path.write_text(text)
-    return workload.expand(workload.load(str(path)), more.pop("parameters", {}), engine, **more)
+    loaded = workload.load(str(path), fill=more.pop("fill", None))
+    return workload.expand(loaded, more.pop("parameters", {}), engine, **more)
 
 
 def complaint(text: str, tmp_path: Path, **more: Any) -> str:
@@ -61,6 +62,8 @@ def sql(step: Step, name: str) -> str:
                     out += f"<cursor {step.job['cursors'][number]['name']}>"
                 case {"table": kind}:
                     out += f"<{kind}>"
+                case {"number": kind}:
+                    out += f"<number of {kind}>"
                 case {"repeat": count, "separator": ",", "pieces": inner}:
                     out += f"[{count}× {text(inner)}]"
         return out

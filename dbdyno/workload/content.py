@@ -28,6 +28,8 @@ Item = TypeVar("Item")
 
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
+SENDS_MAX = 1_000_000
+"""A transaction is written out in its job, a few bytes for each statement."""
 
 
 class Content:
@@ -123,7 +125,7 @@ class Content:
                 used |= self._with_bases(self.value(piece.name))
             elif isinstance(piece, sql.CursorHere):
                 self.cursor(piece.name)
-            elif isinstance(piece, sql.TableHere):
+            elif isinstance(piece, (sql.TableHere, sql.NumberHere)):
                 tables.add(self.table(scope))
         self._check_repeated(pieces, scope)
         self._used[name] = used
@@ -152,6 +154,8 @@ class Content:
                 return {"cursor": self.cursor(name)}
             case sql.TableHere():
                 return {"table": self.table(scope)}
+            case sql.NumberHere():
+                return {"number": self.table(scope)}
             case sql.Repeat(count=count, pieces=pieces):
                 inner = [self._piece(one, scope) for one in pieces]
                 return {"repeat": count, "separator": ",", "pieces": inner}
@@ -188,7 +192,7 @@ class Content:
         """Enters a program: what is drawn once for all of it, then its statements."""
         names, draws = [name], set()
         if isinstance(form, Transaction):
-            names = form.do
+            names = _flat(form, self.scope.root("transactions", name))
             scope = self.scope.root("transactions", name, "draw")
             for value in form.draw:
                 number = self.value(value)
@@ -257,6 +261,23 @@ class Content:
         return self._numbers[kind, name]
 
 
+def _flat(transaction: Transaction, scope: Scope) -> list[str]:
+    """The statements of a transaction as they are sent: repetitions repeated."""
+    names: list[str] = []
+    for number, one in enumerate(transaction.do, start=1):
+        if isinstance(one, str):
+            names.append(one)
+            continue
+        place = scope.at("do", number, "repeat")
+        count = place.integer(one.repeat, low=0)
+        if len(names) + count * len(one.do) > SENDS_MAX:
+            raise place.error(f"at most {SENDS_MAX} statements in all, not {count} times")
+        names += one.do * count
+    if not names:
+        raise scope.at("do").error("sends nothing")
+    return names
+
+
 def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item:
     if name not in there:
         raise scope.error(f"no {what} `{name}`; {suggestion(name, there)}")
@@ -265,7 +286,9 @@ def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item
 
 def _types(form: Statement, pieces: tuple[sql.Piece, ...], scope: Scope) -> list[str]:
     """One SQL type for each value; a single name stands for all of them."""
-    count = sum(not isinstance(p, (str, sql.TableHere)) for p in sql.written(pieces))
+    count = sum(
+        not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
+    )
     if form.protocol != "execute":
         if form.types is not None:
             raise scope.at("types").error('only protocol = "execute" has types')

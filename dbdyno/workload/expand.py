@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dbdyno.error import WorkloadError
-from dbdyno.model import Headline, Sla, Step
+from dbdyno.model import Headline, Json, Sla, Step
 from dbdyno.workload import form, job, parameter
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import NAME, Workload
-from dbdyno.workload.scope import TABLE_MARK, Scope
+from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
 STEPS_MAX = 1000
+FILL_ROWS_PER_S = 250_000
+"""A guess for the progress bar and `dyno check`; of sysbench's rows, on two cores."""
 
 
 def expand(
@@ -40,7 +42,7 @@ def expand(
     )
     if scope.engine not in form.ENGINES:
         raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
-    drafts = list(itertools.islice(_drafts(workload.file, scope), STEPS_MAX + 1))
+    drafts = list(itertools.islice(_drafts(workload, scope), STEPS_MAX + 1))
     if len(drafts) > STEPS_MAX:
         raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
     chosen = _chosen([draft[0] for draft in drafts], steps, workload)
@@ -59,11 +61,14 @@ Draft = tuple[str, form.Step | None, Scope]
 """A step's name, its form (None: the fill), and its place with its own parameters."""
 
 
-def _drafts(file: form.WorkloadFile, scope: Scope) -> Iterator[Draft]:
+def _drafts(workload: Workload, scope: Scope) -> Iterator[Draft]:
     """Every step, those with `for` once for each combination, the first key slowest."""
-    if any(table.fill for table in file.tables.values()):
+    file = workload.file
+    if workload.fill == "fast" and any(table.fill for table in file.tables.values()):
         yield "fill", None, scope.root("tables")
     for number, step in enumerate(file.steps, start=1):
+        if step.fill not in (None, workload.fill):
+            continue
         place = scope.root("steps", number)
         lists = [_items(key, value, place.at("for", key)) for key, value in step.each.items()]
         for items in itertools.product(*lists):
@@ -98,12 +103,26 @@ def _chosen(there: Sequence[str], wanted: Sequence[str] | None, workload: Worklo
     if wanted is None:
         return set(range(1, len(there) + 1))
     for name in wanted:
+        other = _other_form(name, workload)
+        if name not in there and other is not None:
+            raise WorkloadError(
+                f'{workload.source}: step `{name}` is part of fill = "{other}" only, and this is '
+                f'fill = "{workload.fill}"; change `fill`, or leave the step out'
+            )
         if name not in there:
             raise WorkloadError(
                 f"{workload.source}: no step `{name}` with these parameters; "
                 f"{suggestion(name, there)}"
             )
     return {ordinal for ordinal, name in enumerate(there, start=1) if name in wanted}
+
+
+def _other_form(name: str, workload: Workload) -> str | None:
+    """The form of load that a step is part of, where it is not the one that is taken."""
+    if name == "fill":
+        return "fast"
+    forms = {step.name: step.fill for step in workload.file.steps}
+    return forms.get(name)
 
 
 def _step(
@@ -113,12 +132,12 @@ def _step(
     file = workload.file
     tables = job.table_names(file, scope)
     made = job.make(name, step, file, scope) if step else job.fill(file, scope)
-    written = step or form.Step(name=name, measured=False)
+    written = step or form.Step(name=name, measured=False, expected_s=_fill_s(made.job))
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
     expected_s = _optional(written.expected_s, scope.at("expected_s"))
     setup = [
         *_creation(_creates(step, file), file, tables, scope),
-        *_setup(written, tables, scope),
+        *(_setup(written, tables, scope) if step else _before(file, tables, scope)),
     ]
     return Step(
         ordinal=ordinal,
@@ -140,6 +159,12 @@ def _step(
     ), made.uses
 
 
+def _fill_s(made: Json) -> float:
+    """About how long the job of a fill takes, keys and indexes included."""
+    rows = sum(one["rows"] * made["tables"][one["table"]] for one in made["fills"])
+    return float(rows / FILL_ROWS_PER_S)
+
+
 def _creates(step: form.Step | None, file: form.WorkloadFile) -> list[str]:
     if step is None:
         return [kind for kind, table in file.tables.items() if table.fill]
@@ -159,19 +184,31 @@ def _creation(
         create = scope.root("tables", kind, "create").sql(file.tables[kind].create)
         for table in tables[kind]:
             yield f"DROP TABLE IF EXISTS {table}"
-            yield from (sql.replace(TABLE_MARK, table) for sql in create)
+            yield from (for_table(sql, table, table.removeprefix(kind)) for sql in create)
+
+
+def _before(
+    file: form.WorkloadFile, tables: Mapping[str, Sequence[str]], scope: Scope
+) -> Iterator[str]:
+    """The SQL that makes empty tables ready for their rows, such as without keys."""
+    for kind, written in file.tables.items():
+        if written.fill and written.fill.before:
+            before = scope.root("tables", kind, "fill", "before").sql(written.fill.before)
+            for table in tables[kind]:
+                yield from (for_table(sql, table, table.removeprefix(kind)) for sql in before)
 
 
 def _setup(step: form.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> Iterator[str]:
     """The step's own SQL before the job; a statement with {t} is sent for every table."""
     place = scope.at("setup")
     for sql in place.sql(step.setup) if step.setup else ():
-        if TABLE_MARK not in sql:
+        if TABLE_MARK not in sql and NUMBER_MARK not in sql:
             yield sql
             continue
         if len(tables) != 1:
             raise place.error("`{t}` needs exactly one kind of table under [tables]")
-        yield from (sql.replace(TABLE_MARK, table) for table in next(iter(tables.values())))
+        ((kind, names),) = tables.items()
+        yield from (for_table(sql, table, table.removeprefix(kind)) for table in names)
 
 
 def _check_tables(

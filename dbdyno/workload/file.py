@@ -19,12 +19,16 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A workload file that has been read; `source` is how messages call it."""
+    """A workload file that has been read; `source` is how messages call it.
+
+    `fill` is how its tables are loaded: "fast" or "published".
+    """
 
     name: str
     source: str
     description: str
     file: WorkloadFile
+    fill: str
 
 
 def names() -> list[str]:
@@ -57,8 +61,13 @@ def text(name_or_path: str, relative_to: Path | None = None) -> str:
         raise WorkloadError(f"{path}: cannot be read as a workload file: {sentence}") from None
 
 
-def load(name_or_path: str, relative_to: Path | None = None) -> Workload:
-    """Reads a workload. Raises WorkloadError with one line where it is none."""
+def load(
+    name_or_path: str, relative_to: Path | None = None, *, fill: str | None = None
+) -> Workload:
+    """Reads a workload, to be loaded as `fill` says; None: as the file says, or else the fast way.
+
+    Raises WorkloadError with one line where it is none, or cannot be loaded so.
+    """
     source = name_or_path
     name = name_or_path
     if _is_path(name_or_path):
@@ -72,7 +81,21 @@ def load(name_or_path: str, relative_to: Path | None = None) -> Workload:
     else:
         source = f"{name_or_path}{SUFFIX}"
     file = read(WorkloadFile, text(name_or_path, relative_to), source, WorkloadError)
-    return Workload(name=name, source=source, description=file.description, file=file)
+    form = _fill(file, fill, source)
+    return Workload(name=name, source=source, description=file.description, file=file, fill=form)
+
+
+def _fill(file: WorkloadFile, asked: str | None, source: str) -> str:
+    """How the tables are loaded: as asked, as the file says, or the fast way where there is one."""
+    there = {str(step.fill) for step in file.steps if step.fill == "published"}
+    if any(table.fill for table in file.tables.values()):
+        there.add("fast")
+    chosen = asked or file.fill
+    if chosen is not None and chosen not in there:
+        ways = " or ".join(f'"{one}"' for one in sorted(there))
+        remedy = f"write {ways}" if ways else "remove `fill`"
+        raise WorkloadError(f'{source}: key `fill`: there is no load that is "{chosen}"; {remedy}')
+    return chosen or ("fast" if "fast" in there else "published")
 
 
 def sha256(name_or_path: str, relative_to: Path | None = None) -> str:

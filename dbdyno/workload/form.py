@@ -125,6 +125,7 @@ class Column(Numbers):
     value: str | None = None
     row: int | None = None
     pattern: str | None = None
+    each: Number = 1
     type: Literal["int4", "int8", "text", "timestamp"] | None = None
 
 
@@ -135,11 +136,13 @@ def _column(data: Any) -> Any:
 
 
 class Fill(Form):
-    """Rows that are loaded in bulk before the first step."""
+    """Rows that are loaded in bulk before the first step, and what stands around them."""
 
     rows: Number
-    streams: Number = 1
+    streams: Number = 0
+    before: Sql | None = None
     columns: dict[str, Annotated[Column, BeforeValidator(_column)]] = Field(min_length=1)
+    after: Sql | None = None
 
 
 class Table(Form):
@@ -190,11 +193,18 @@ class Statement(PerEngine):
     rows: Number | None = None
 
 
+class Repetition(Form):
+    """Statements that are sent several times, or not at all."""
+
+    repeat: Number
+    do: list[str] = Field(min_length=1)
+
+
 class Transaction(Form):
     """Statements that are sent one after the other and timed as a whole."""
 
     draw: list[str] = Field(default_factory=list)
-    do: list[str] = Field(min_length=1)
+    do: list[str | Repetition] = Field(min_length=1)
 
 
 class Pace(Form):
@@ -229,13 +239,17 @@ class Role(Form):
     connections: Number = 1
     run: str | None = None
     choose: str | dict[str, Number] | None = None
-    table: Literal["own", "by_connection"] | None = None
+    table: Literal["own", "by_connection", "in_turn"] | None = None
     pace: Literal["closed"] | Pace = "closed"
     stop: Stop | None = None
     kind: Literal["insert", "delete", "query", "other"] | None = None
     after: list[str] = Field(default_factory=list)
     on_error: OnError = Field(default_factory=OnError)
     on_lost: Literal["fail_step", "reconnect"] = "fail_step"
+
+
+Load = Literal["fast", "published"]
+"""How the tables are loaded: in bulk, or by steps as the original does it."""
 
 
 class Part(Form):
@@ -266,6 +280,7 @@ class Step(Form):
     """One interval of the workload, or several where it has `for`."""
 
     name: str
+    fill: Load | None = None
     each: dict[str, str | list[Number]] = Field(default_factory=dict, alias="for")
     parameters: dict[str, Number] = Field(default_factory=dict)
     creates: list[str] = Field(default_factory=list)
@@ -290,6 +305,7 @@ class WorkloadFile(Form):
     """The whole file."""
 
     description: str = ""
+    fill: Load | None = None
     parameters: dict[str, Number | list[Number]] = Field(default_factory=dict)
     tables: dict[str, Table] = Field(default_factory=dict)
     values: dict[str, Maker] = Field(default_factory=dict)

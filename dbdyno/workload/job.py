@@ -11,7 +11,7 @@ from dbdyno.workload import form, role
 from dbdyno.workload.content import Content
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.maker import MAKERS
-from dbdyno.workload.scope import Scope
+from dbdyno.workload.scope import Scope, for_table
 
 PROTOCOL = 1
 STREAMS_MAX = 64
@@ -169,10 +169,11 @@ def _nominal_s(job: Json) -> float | None:
 
 
 def _fill(kind: str, written: form.Fill, content: Content, scope: Scope) -> Json:
-    streams = scope.at("streams").integer(written.streams, low=1)
+    streams = scope.at("streams").integer(written.streams, low=0)
     if streams > STREAMS_MAX:
         raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
     rows = scope.at("rows").integer(written.rows, low=1)
+    after = scope.at("after").sql(written.after) if written.after else ()
     return {
         "table": kind,
         "streams": streams,
@@ -181,6 +182,7 @@ def _fill(kind: str, written: form.Fill, content: Content, scope: Scope) -> Json
             _column(name, column, content, scope.at("columns", name), rows)
             for name, column in written.columns.items()
         ],
+        "after": [for_table(sql, "{t}", "{number}") for sql in after],
     }
 
 
@@ -189,12 +191,14 @@ def _column(name: str, column: form.Column, content: Content, scope: Scope, rows
     given = [key for key in (*MAKERS, "row", "value") if getattr(column, key, None) is not None]
     if len(given) != 1:
         raise scope.error(f"needs exactly one value or maker, not {len(given)}")
+    each = scope.at("each").integer(column.each, low=1)
     if column.value is not None:
         number = content.value(column.value)
     elif column.row is not None:
         number = content.add_row(name, column.row)
     else:
         maker = form.Maker.model_validate({given[0]: getattr(column, given[0])})
-        number = content.add_value(name, maker, scope, rows)
+        number = content.add_value(name, maker, scope, math.ceil(rows / each))
     default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
-    return {"name": name, "type": column.type or default, "value": number}
+    made = {"name": name, "type": column.type or default, "value": number}
+    return made if each == 1 else {**made, "each": each}

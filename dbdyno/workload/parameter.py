@@ -8,7 +8,7 @@ from dbdyno.error import WorkloadError
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.expression import ExpressionError, Value, names_of, resolve
 
-RESERVED = ("t", "max", "min", "round", "ceil", "floor")
+RESERVED = ("t", "number", "max", "min", "round", "ceil", "floor")
 
 
 def values(

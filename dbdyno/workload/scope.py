@@ -16,6 +16,8 @@ from dbdyno.workload.form import BEFORE, PerEngine
 
 TABLE_MARK = "\x00"
 """Stands for `{t}` in SQL whose other braces are filled in; no SQL text can hold it."""
+NUMBER_MARK = "\x01"
+"""Stands for `{number}`, the table's number, in the same way; SQL has no use for it."""
 
 INTEGER_MAX = 2**63 - 1
 
@@ -97,7 +99,7 @@ class Scope:
             raise self.error(str(reason)) from None
 
     def sql(self, written: PerEngine) -> list[str]:
-        """This engine's SQL: braces filled in, `{t}` as TABLE_MARK."""
+        """This engine's SQL: braces filled in, `{t}` and `{number}` as marks."""
         chosen = _older(written, self.engine, self.version)
         if chosen is None:
             chosen = getattr(written, self.engine)
@@ -105,11 +107,11 @@ class Scope:
             chosen = written.any
         if chosen is None:
             raise self.error(f"no SQL for engine {self.engine}; add the key `{self.engine}`")
-        inner = self.knowing({"t": TABLE_MARK})
+        inner = self.knowing({"t": TABLE_MARK, "number": NUMBER_MARK})
         texts = [chosen] if isinstance(chosen, str) else chosen
         for text in texts:
-            if TABLE_MARK in text or not text.strip():
-                raise self.error("SQL that is empty or has a NUL character")
+            if TABLE_MARK in text or NUMBER_MARK in text or not text.strip():
+                raise self.error("SQL that is empty or has a NUL or SOH character")
         return [inner.text(text) for text in texts]
 
     def statement(self, written: PerEngine) -> str:
@@ -118,6 +120,11 @@ class Scope:
         if len(texts) != 1:
             raise self.error(f"must be one statement, not {len(texts)}")
         return texts[0]
+
+
+def for_table(sql: str, table: str, number: str) -> str:
+    """SQL with a table's name and number where their marks are."""
+    return sql.replace(TABLE_MARK, table).replace(NUMBER_MARK, number)
 
 
 def _older(written: PerEngine, engine: str, version: int | None) -> str | list[str] | None:

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dbdyno.workload.scope import TABLE_MARK, Scope
+from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
 
 REPEAT_MAX = 100_000
 REPEAT = re.compile(r"\[\[([^\[\]:]*):(.*?)\]\]", re.DOTALL)
 TOKEN = re.compile(
     rf"(?P<quote>')|(?P<cast>::)|(?<![\w\]]):cursor\.(?P<cursor>\w+)"
-    rf"|(?<![\w\]]):(?P<value>[A-Za-z_]\w*)|(?P<table>{TABLE_MARK})"
+    rf"|(?<![\w\]]):(?P<value>[A-Za-z_]\w*)|(?P<table>{TABLE_MARK})|(?P<number>{NUMBER_MARK})"
 )
 EXPLAINABLE = ("select", "insert", "update", "delete", "with", "merge")
 
@@ -41,6 +41,11 @@ class TableHere:
 
 
 @dataclass(frozen=True)
+class NumberHere:
+    """The place of the table's number in a statement."""
+
+
+@dataclass(frozen=True)
 class Repeat:
     """Pieces that are written `count` times, joined by commas; values are drawn anew each time."""
 
@@ -48,7 +53,7 @@ class Repeat:
     pieces: tuple[Piece, ...]
 
 
-Piece = str | ValueHere | CursorHere | TableHere | Repeat
+Piece = str | ValueHere | CursorHere | TableHere | NumberHere | Repeat
 
 
 def cut(sql: str, scope: Scope) -> tuple[Piece, ...]:
@@ -90,6 +95,8 @@ def _cut_plain(sql: str) -> list[Piece]:
 def _piece(match: re.Match[str], quoted: bool) -> Piece:
     if match["table"]:
         return TableHere()
+    if match["number"]:
+        return NumberHere()
     if quoted or match["quote"] or match["cast"]:
         return match[0]
     return CursorHere(match["cursor"]) if match["cursor"] else ValueHere(match["value"])
@@ -121,7 +128,7 @@ def explainable(sql: str) -> bool:
 
 
 def numbered(pieces: tuple[Piece, ...], table: str) -> str:
-    """The statement with $1, $2 … in the place of values and cursors."""
+    """The statement for the first table, with $1, $2 … in the place of values and cursors."""
     number = 0
     text = ""
     for piece in written(pieces):
@@ -129,6 +136,8 @@ def numbered(pieces: tuple[Piece, ...], table: str) -> str:
             text += piece
         elif isinstance(piece, TableHere):
             text += table
+        elif isinstance(piece, NumberHere):
+            text += "1"
         else:
             number += 1
             text += f"${number}"

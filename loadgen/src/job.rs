@@ -284,12 +284,16 @@ pub enum Capture {
 pub struct Fill {
     /// The tables' name without its number.
     pub table: String,
-    /// Connections for each table.
+    /// Connections in all, shared out to the tables; 0 = min(4, cores).
+    #[serde(default)]
     pub streams: u32,
     /// Rows of each table.
     pub rows: u64,
     /// The columns in order.
     pub columns: Vec<FillColumn>,
+    /// SQL that is run for each table when its rows are there; `{t}` is the table, `{number}` its number.
+    #[serde(default)]
+    pub after: Vec<String>,
 }
 
 /// One column of a fill.
@@ -303,6 +307,18 @@ pub struct FillColumn {
     pub type_: ColumnType,
     /// The index of its value.
     pub value: usize,
+    /// It changes with every so many rows.
+    #[serde(default = "each_row", skip_serializing_if = "is_each_row")]
+    pub each: u64,
+}
+
+fn each_row() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_each_row(each: &u64) -> bool {
+    *each == 1
 }
 
 /// The types that a fill writes.

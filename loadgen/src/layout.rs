@@ -10,8 +10,10 @@ use crate::pace::{self, Burst, Even, Line, Poisson, Schedule, Share};
 pub struct ConnectionLayout {
     /// Its number within the role, over all clients and segments.
     pub number: u32,
-    /// Its client's table, as an index from 0.
+    /// Its table, as an index from 0; where it goes from table to table, the first.
     pub table: u32,
+    /// What it adds to its table's index with each operation, and how many tables there are.
+    pub turn: Option<(u32, u32)>,
     /// Operations that it does; none: until the step ends.
     pub quota: Option<u64>,
 }
@@ -153,17 +155,27 @@ fn connection(
     place: u32,
     count: u32,
 ) -> ConnectionLayout {
-    let table = job.roles[role].table.as_ref().map_or(0, |table| {
+    let source = &job.roles[role];
+    let table = source.table.as_ref().map_or(0, |table| {
         let chosen = match table.by {
             TableBy::Own => client,
-            TableBy::ByConnection => number,
+            TableBy::ByConnection | TableBy::InTurn => number,
         };
         chosen % job.tables[&table.of]
+    });
+    let turn = source.table.as_ref().and_then(|table| {
+        let clients = match source.per {
+            Per::Client => job.clients,
+            Per::Step => 1,
+        };
+        let tables = job.tables[&table.of];
+        (table.by == TableBy::InTurn).then(|| ((source.connections * clients) % tables, tables))
     });
     let quota = job.quota_of(role).map(|all| share(all, place, count));
     ConnectionLayout {
         number,
         table,
+        turn,
         quota,
     }
 }
@@ -284,6 +296,31 @@ mod tests {
             (0, 1)
         );
         assert!(vacuums.iter().all(|group| group.quota() == Some(1)));
+    }
+
+    #[test]
+    fn connections_share_the_tables_out_in_turn() {
+        let mut job = example("l.i0");
+        job.tables.insert("pi".to_owned(), 5);
+        job.roles[0].per = Per::Step;
+        job.roles[0].connections = 2;
+        job.roles[0].stop = Some(RoleStop {
+            operations: Some(5),
+        });
+        job.roles[0].table.as_mut().unwrap().by = TableBy::InTurn;
+        let workers = layout(&job, 1);
+        let connections = &workers[0].groups[0].connections;
+        let turns: Vec<_> = connections
+            .iter()
+            .map(|one| (one.table, one.turn, one.quota))
+            .collect();
+        // Tables 0, 2, 4 and 1, 3.
+        assert_eq!(
+            turns,
+            [(0, Some((2, 5)), Some(3)), (1, Some((2, 5)), Some(2))]
+        );
+        job.roles[0].table.as_mut().unwrap().by = TableBy::ByConnection;
+        assert_eq!(layout(&job, 1)[0].groups[0].connections[1].turn, None);
     }
 
     #[test]

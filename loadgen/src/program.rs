@@ -1,7 +1,7 @@
 //! A job compiled: what every worker reads and none changes.
 
 use crate::draw::Values;
-use crate::job::{Capture, Instruction, Job, OnLost, Otherwise, Role};
+use crate::job::{Capture, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
 use crate::statement::Statement;
 
@@ -56,6 +56,8 @@ pub struct ProgramCode {
     pub operation: usize,
     /// Whether it sends more than one statement, which then are timed for themselves too.
     pub transaction: bool,
+    /// Whether each of several statements commits by itself, as none begins a transaction.
+    pub commits_each: bool,
 }
 
 /// One instruction.
@@ -270,7 +272,23 @@ fn program_code(job: &Job, program: usize, operations: &mut Vec<String>) -> Prog
         steps,
         operation: own.unwrap_or(last),
         transaction,
+        commits_each: transaction && !begins_transaction(job, program),
     }
+}
+
+/// Whether a statement of a program begins a transaction.
+fn begins_transaction(job: &Job, program: usize) -> bool {
+    job.programs[program].code.iter().any(|instruction| {
+        let Instruction::Send(statement) = instruction else {
+            return false;
+        };
+        let Some(Piece::Text(text)) = job.statements[*statement].pieces.first() else {
+            return false;
+        };
+        let word = text.split_whitespace().next().unwrap_or_default();
+        let word = word.trim_end_matches(';');
+        word.eq_ignore_ascii_case("BEGIN") || word.eq_ignore_ascii_case("START")
+    })
 }
 
 #[cfg(test)]
@@ -313,6 +331,14 @@ mod tests {
             code.statement(1, 1).sql,
             "CREATE INDEX pi2_marketsegment ON pi2 (productid,customerid,price)"
         );
+    }
+
+    #[test]
+    fn a_statement_has_its_tables_name_and_number_in_it() {
+        let code = example("prepare");
+        assert_eq!(code.statement(2, 2).sql, "CREATE INDEX k_3 ON sbtest3(k)");
+        assert!(code.roles[0].code(0).commits_each);
+        assert!(!example("qr100").roles[0].code(0).commits_each);
     }
 
     #[test]

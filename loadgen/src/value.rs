@@ -139,14 +139,13 @@ pub fn write_pattern(out: &mut Vec<u8>, pattern: &[u8], random: u64) {
     let mut bits = 0;
     let mut left = 0;
     let mut draws = 0;
-    for byte in pattern {
-        let (first, count) = match byte {
+    let start = out.len();
+    out.extend_from_slice(pattern);
+    for byte in &mut out[start..] {
+        let (first, count) = match *byte {
             b'#' => (b'0', 10_u64),
             b'@' => (b'a', 26),
-            _ => {
-                out.push(*byte);
-                continue;
-            }
+            _ => continue,
         };
         if left == 0 {
             bits = mix_in(random, draws);
@@ -160,7 +159,7 @@ pub fn write_pattern(out: &mut Vec<u8>, pattern: &[u8], random: u64) {
             reason = "the upper half is below 26; the lower half goes on as the random bits"
         )]
         {
-            out.push(first + (product >> 64) as u8);
+            *byte = first + (product >> 64) as u8;
             bits = product as u64;
         }
     }

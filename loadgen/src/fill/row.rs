@@ -1,9 +1,8 @@
 //! Writes one row in COPY's binary form (PostgreSQL documentation, COPY, "Binary Format").
 
+use super::number::{Number, NumberKind};
 use crate::job::{Bound, ColumnType, Fill, Format, Maker, Value};
-use crate::value::{
-    Bounds, Permutation, Skewed, TextShape, mix, mix_in, name_part, uniform, write_pattern,
-};
+use crate::value::{Permutation, Skewed, TextShape, mix, mix_in, name_part, write_pattern};
 
 /// Seconds from 1970 to 2000, where PostgreSQL's timestamps begin.
 const EPOCH_2000_S: i64 = 946_684_800;
@@ -18,7 +17,14 @@ pub(super) struct RowWriter<'a> {
 }
 
 #[derive(Debug)]
-enum Column<'a> {
+struct Column<'a> {
+    /// The row's number is divided by this first.
+    each: u64,
+    kind: ColumnKind<'a>,
+}
+
+#[derive(Debug)]
+enum ColumnKind<'a> {
     Int4(Number),
     Int8(Number),
     Timestamp(Number),
@@ -26,56 +32,6 @@ enum Column<'a> {
     Digits(Number, bool),
     Text(u64, &'a TextShape),
     Pattern(u64, &'a [u8]),
-}
-
-/// A number as a function of the row.
-#[derive(Debug, Clone)]
-struct Number {
-    kind: NumberKind,
-    plus: i64,
-}
-
-#[derive(Debug, Clone)]
-enum NumberKind {
-    /// Random state of the column, low, high.
-    Uniform(u64, i64, i64),
-    /// Random state of the column, and what is drawn from.
-    Skewed(u64, Box<Skewed>),
-    /// Another number, permuted.
-    Permuted(Box<(Number, Permutation)>),
-    Constant(i64),
-    /// The number of row 0, and how many rows there are.
-    Row(i64, u64),
-}
-
-impl Number {
-    #[inline]
-    fn of(&self, row: u64) -> i64 {
-        let number = match &self.kind {
-            NumberKind::Uniform(state, low, high) => uniform(mix_in(*state, row), *low, *high),
-            NumberKind::Skewed(state, skewed) => skewed.number(mix_in(*state, row)),
-            NumberKind::Permuted(permuted) => permuted.1.number(permuted.0.of(row)),
-            NumberKind::Constant(number) => *number,
-            NumberKind::Row(first, _) => first.wrapping_add_unsigned(row),
-        };
-        number.wrapping_add(self.plus)
-    }
-
-    /// The least and the greatest number that can come; without the limits of an `i64`.
-    fn range(&self) -> (i128, i128) {
-        let both = |range: Bounds| (range.low.into(), range.high.into());
-        let (low, high): (i128, i128) = match &self.kind {
-            NumberKind::Uniform(_, low, high) => ((*low).into(), (*high.max(low)).into()),
-            NumberKind::Skewed(_, skewed) => both(skewed.range()),
-            NumberKind::Permuted(permuted) => both(permuted.1.range()),
-            NumberKind::Constant(number) => ((*number).into(), (*number).into()),
-            NumberKind::Row(first, rows) => {
-                let first = i128::from(*first);
-                (first, first + i128::from(*rows) - 1)
-            }
-        };
-        (low + i128::from(self.plus), high + i128::from(self.plus))
-    }
 }
 
 impl<'a> RowWriter<'a> {
@@ -97,10 +53,16 @@ impl<'a> RowWriter<'a> {
             seed,
             state,
         };
-        let columns = (0..fill.columns.len()).map(|column| plan.column(column));
+        let columns = fill.columns.iter().enumerate().map(|(index, column)| {
+            let kind = plan.column(index)?;
+            Ok(Column {
+                each: column.each,
+                kind,
+            })
+        });
         Ok(Self {
             field_count: count.to_be_bytes(),
-            columns: columns.collect::<Result<_, _>>()?,
+            columns: columns.collect::<Result<_, String>>()?,
         })
     }
 
@@ -109,23 +71,28 @@ impl<'a> RowWriter<'a> {
     pub(super) fn write(&self, out: &mut Vec<u8>, row: u64) {
         out.extend_from_slice(&self.field_count);
         for column in &self.columns {
-            match column {
-                Column::Int4(number) => {
+            let row = if column.each == 1 {
+                row
+            } else {
+                row / column.each
+            };
+            match &column.kind {
+                ColumnKind::Int4(number) => {
                     out.extend_from_slice(&[0, 0, 0, 4]);
                     // The low half is the number itself: its range was checked.
                     out.extend_from_slice(&number.of(row).to_be_bytes()[4..]);
                 }
-                Column::Int8(number) => write_8(out, number.of(row)),
-                Column::Timestamp(number) => {
+                ColumnKind::Int8(number) => write_8(out, number.of(row)),
+                ColumnKind::Timestamp(number) => {
                     write_8(out, (number.of(row) - EPOCH_2000_S) * 1_000_000);
                 }
-                Column::Digits(number, decimals) => {
+                ColumnKind::Digits(number, decimals) => {
                     field(out, |out| write_digits(out, number.of(row), *decimals));
                 }
-                Column::Text(state, shape) => {
+                ColumnKind::Text(state, shape) => {
                     field(out, |out| shape.write(out, mix_in(*state, row)));
                 }
-                Column::Pattern(state, pattern) => {
+                ColumnKind::Pattern(state, pattern) => {
                     field(out, |out| write_pattern(out, pattern, mix_in(*state, row)));
                 }
             }
@@ -142,7 +109,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn column(&self, index: usize) -> Result<Column<'a>, String> {
+    fn column(&self, index: usize) -> Result<ColumnKind<'a>, String> {
         let column = &self.fill.columns[index];
         let values = self.values;
         let value = values.get(column.value).ok_or_else(|| {
@@ -159,15 +126,18 @@ impl<'a> Plan<'a> {
             ))
         };
         match (column.type_, &value.maker) {
-            (ColumnType::Text, Maker::Text(shape)) => Ok(Column::Text(self.random(index), shape)),
+            (ColumnType::Text, Maker::Text(shape)) => {
+                Ok(ColumnKind::Text(self.random(index), shape))
+            }
             (ColumnType::Text, Maker::Pattern(pattern)) => {
-                Ok(Column::Pattern(self.random(index), pattern.as_bytes()))
+                Ok(ColumnKind::Pattern(self.random(index), pattern.as_bytes()))
             }
             (_, Maker::Text(_) | Maker::Pattern(_)) => refuse("a text needs the type `text`"),
             (type_, _) => {
                 let Some(number) = number() else {
                     return refuse(
-                        "a fill has no cursor, clock or sequence, and sums of at most 64 bits",
+                        "a fill has no cursor, clock or sequence, and sums of at most 64 bits whose \
+                         columns change together",
                     );
                 };
                 let (low, high) = range(type_);
@@ -178,10 +148,12 @@ impl<'a> Plan<'a> {
                     ));
                 }
                 Ok(match type_ {
-                    ColumnType::Int4 => Column::Int4(number),
-                    ColumnType::Int8 => Column::Int8(number),
-                    ColumnType::Timestamp => Column::Timestamp(number),
-                    ColumnType::Text => Column::Digits(number, value.format == Format::Decimal2),
+                    ColumnType::Int4 => ColumnKind::Int4(number),
+                    ColumnType::Int8 => ColumnKind::Int8(number),
+                    ColumnType::Timestamp => ColumnKind::Timestamp(number),
+                    ColumnType::Text => {
+                        ColumnKind::Digits(number, value.format == Format::Decimal2)
+                    }
                 })
             }
         }
@@ -193,7 +165,11 @@ impl<'a> Plan<'a> {
         let base = |base: usize| {
             let mut columns = self.fill.columns.iter();
             let shown = columns.position(|column| column.value == base);
-            self.number(base, shown.unwrap_or(column), depth_max.checked_sub(1)?)
+            let shown = shown.unwrap_or(column);
+            if self.fill.columns[shown].each != self.fill.columns[column].each {
+                return None;
+            }
+            self.number(base, shown, depth_max.checked_sub(1)?)
         };
         let kind = match &self.values.get(value)?.maker {
             Maker::Uniform(Bound::Integer(low), Bound::Integer(high)) => {
@@ -208,7 +184,10 @@ impl<'a> Plan<'a> {
                 NumberKind::Permuted(Box::new((base(permuted.value)?, permutation)))
             }
             Maker::Constant(number) => NumberKind::Constant(*number),
-            Maker::Row(first) => NumberKind::Row(*first, self.fill.rows),
+            Maker::Row(first) => {
+                let each = self.fill.columns[column].each;
+                NumberKind::Row(*first, self.fill.rows.div_ceil(each))
+            }
             Maker::Add { value, plus } => {
                 let mut number = base(*value)?;
                 number.plus = number.plus.checked_add(*plus)?;
@@ -303,6 +282,7 @@ mod tests {
             name: format!("c{index}"),
             type_,
             value,
+            each: 1,
         };
         let columns = columns.iter().enumerate().map(column).collect();
         Fill {
@@ -310,6 +290,7 @@ mod tests {
             streams: 1,
             rows: 1000,
             columns,
+            after: Vec::new(),
         }
     }
 
@@ -416,6 +397,25 @@ mod tests {
         assert_eq!(keys, (1..=1000).collect(), "each key once");
         // 1 / H(1000) = 13.4 % of the rows, with a standard deviation of 11.
         assert!((100..170).contains(&firsts), "{firsts}");
+    }
+
+    #[test]
+    fn a_column_that_changes_every_so_many_rows_holds_its_value_between() {
+        let mut fill = fill(&[(ColumnType::Int4, 0), (ColumnType::Int4, 1)]);
+        for column in &mut fill.columns {
+            column.each = 300;
+        }
+        let uniform = Maker::Uniform(Bound::Integer(0), Bound::Integer(1 << 30));
+        // Of 1,000 rows there are 4 numbers: a fifth would not fit.
+        let first = i64::from(i32::MAX) - 3;
+        let values = [value("row", Maker::Row(first)), value("random", uniform)];
+        let rows = [0, 299, 300, 999].map(|row| fields(&fill, &values, row));
+        assert_eq!(rows[0], rows[1]);
+        assert_ne!(rows[0][1], rows[2][1]);
+        let number =
+            |row: &[Vec<u8>]| i32::from_be_bytes(row[0].as_slice().try_into().expect("four bytes"));
+        let numbers: Vec<_> = rows.iter().map(|row| i32::MAX - number(row)).collect();
+        assert_eq!(numbers, [3, 3, 2, 0]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub enum Piece {
     Value(usize),
     /// The name of the role's table, by the tables' name without a number.
     Table(String),
+    /// The number in that name, by the same.
+    Number(String),
     /// A cursor's value, by its index.
     Cursor(usize),
     /// Pieces that are repeated, with values of scope `item` drawn anew.
@@ -31,6 +33,7 @@ pub enum Piece {
 struct RawPiece {
     value: Option<usize>,
     table: Option<String>,
+    number: Option<String>,
     cursor: Option<usize>,
     repeat: Option<u32>,
     separator: Option<String>,
@@ -46,6 +49,7 @@ impl RawPiece {
                 pieces: Some(pieces),
                 value: None,
                 table: None,
+                number: None,
                 cursor: None,
             } => Ok(Piece::Repeat {
                 repeat,
@@ -55,15 +59,19 @@ impl RawPiece {
             Self {
                 value,
                 table,
+                number,
                 cursor,
                 repeat: None,
                 separator: None,
                 pieces: None,
-            } => match (value, table, cursor) {
-                (Some(index), None, None) => Ok(Piece::Value(index)),
-                (None, Some(name), None) => Ok(Piece::Table(name)),
-                (None, None, Some(index)) => Ok(Piece::Cursor(index)),
-                _ => Err("a piece needs exactly one of `value`, `table`, `cursor`, `repeat`"),
+            } => match (value, table, number, cursor) {
+                (Some(index), None, None, None) => Ok(Piece::Value(index)),
+                (None, Some(name), None, None) => Ok(Piece::Table(name)),
+                (None, None, Some(name), None) => Ok(Piece::Number(name)),
+                (None, None, None, Some(index)) => Ok(Piece::Cursor(index)),
+                _ => Err(
+                    "a piece needs exactly one of `value`, `table`, `number`, `cursor`, `repeat`",
+                ),
             },
             _ => Err("a piece with `repeat` has `separator` and `pieces` and nothing else"),
         }
@@ -78,8 +86,9 @@ impl<'de> Deserialize<'de> for Piece {
             type Value = Piece;
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-                formatter
-                    .write_str("a text or an object with `value`, `table`, `cursor` or `repeat`")
+                formatter.write_str(
+                    "a text or an object with `value`, `table`, `number`, `cursor` or `repeat`",
+                )
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Piece, E> {
@@ -104,6 +113,7 @@ impl Serialize for Piece {
             Self::Value(index) => entry(serializer, "value", index),
             Self::Cursor(index) => entry(serializer, "cursor", index),
             Self::Table(name) => entry(serializer, "table", name),
+            Self::Number(name) => entry(serializer, "number", name),
             Self::Repeat {
                 repeat,
                 separator,

@@ -90,6 +90,8 @@ pub enum TableBy {
     Own,
     /// The connection's number modulo the count.
     ByConnection,
+    /// From that table on the next with each operation, so that connections share the tables out.
+    InTurn,
 }
 
 /// When operations become due.

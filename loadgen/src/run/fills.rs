@@ -174,7 +174,7 @@ impl Step<'_> {
             server_pid,
         } = progress;
         account.rows.insert((fill, table, stream), rows);
-        if server_pid != 0 && account.connected.insert(server_pid) {
+        if account.connected.insert(server_pid) {
             let connection = u32::try_from(account.connected.len() - 1).unwrap_or(u32::MAX);
             self.write(Event::Connected {
                 mono_ns: monotonic_ns(),
@@ -227,7 +227,8 @@ impl Step<'_> {
         let (mut done, mut began_ns) = (0, start_ns);
         for fill in &self.job.fills {
             let rows = fill.rows * u64::from(self.job.tables[&fill.table]);
-            let all_ns = nanoseconds(rows as f64 * row_us / 1e6 / f64::from(fill.streams)).max(1);
+            let all_ns =
+                nanoseconds(rows as f64 * row_us / 1e6 / f64::from(fill.streams.max(1))).max(1);
             let end_ns = began_ns + all_ns;
             while account.timeline.boundary_ns() < end_ns {
                 let cut = account.timeline.cut();

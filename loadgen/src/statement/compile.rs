@@ -31,6 +31,7 @@ pub(super) fn write_sql(pieces: &[Piece], table: &str, sql: &mut String, places:
         match piece {
             Piece::Text(text) => sql.push_str(text),
             Piece::Table(_) => sql.push_str(table),
+            Piece::Number(of) => sql.push_str(table.strip_prefix(of.as_str()).unwrap_or_default()),
             Piece::Value(_) | Piece::Cursor(_) => {
                 *places += 1;
                 sql.push('$');
@@ -64,6 +65,11 @@ pub(super) fn parts(job: &Job, pieces: &[Piece], table: &str) -> Box<[Part]> {
             }
             Piece::Table(_) => {
                 bytes.extend_from_slice(table.as_bytes());
+                continue;
+            }
+            Piece::Number(of) => {
+                let number = table.strip_prefix(of.as_str()).unwrap_or_default();
+                bytes.extend_from_slice(number.as_bytes());
                 continue;
             }
             Piece::Value(index) => Part::Value(*index),
@@ -108,7 +114,7 @@ fn argument_parts(job: &Job, pieces: &[Piece]) -> Vec<Part> {
     let mut parts = Vec::new();
     for piece in pieces {
         let part = match piece {
-            Piece::Text(_) | Piece::Table(_) => continue,
+            Piece::Text(_) | Piece::Table(_) | Piece::Number(_) => continue,
             Piece::Value(index) => Part::Value(*index),
             Piece::Cursor(index) => Part::Cursor(*index),
             Piece::Repeat { repeat, pieces, .. } => {

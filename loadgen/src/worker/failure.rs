@@ -65,7 +65,7 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
         operation.tries += 1;
-        (operation.step, operation.rows) = (0, 0);
+        (operation.step, operation.rows, operation.rows_counted) = (0, 0, 0);
         operation.statement_due_ns = self.now_ns;
         connection.draw.begin(operation.number);
         for (cursor, was) in connection.draw.cursors.iter_mut().zip(&connection.cursors) {

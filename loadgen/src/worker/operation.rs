@@ -48,6 +48,9 @@ impl<S: Sessions> Worker<S> {
             statement_due_ns: due_ns,
             ..Operation::default()
         };
+        if let (Some((step, tables)), true) = (connection.turn, connection.begun > 0) {
+            connection.table = (connection.table + step) % tables;
+        }
         connection.begun += 1;
         connection.cursors.fill(None);
         connection.draw.begin(connection.operation.number);
@@ -208,8 +211,12 @@ impl<S: Sessions> Worker<S> {
                     operation.statement_sent_ns,
                     self.now_ns,
                 );
-                self.record.roles[connection.role].operations[statement]
-                    .complete(times, connection.reply.rows);
+                let role = &mut self.record.roles[connection.role];
+                role.operations[statement].complete(times, connection.reply.rows);
+                if program.commits_each {
+                    role.per_client[connection.client as usize].rows += connection.reply.rows;
+                    operation.rows_counted += connection.reply.rows;
+                }
             }
             operation.statement_due_ns = self.now_ns;
         }
@@ -229,12 +236,9 @@ impl<S: Sessions> Worker<S> {
         if counts {
             let program = self.code.roles[connection.role].code(operation.program);
             let times = Times::new(operation.due_ns, operation.sent_ns, self.now_ns);
-            self.record.roles[connection.role].complete(
-                connection.client,
-                program.operation,
-                times,
-                operation.rows,
-            );
+            let role = &mut self.record.roles[connection.role];
+            role.complete(connection.client, program.operation, times, operation.rows);
+            role.per_client[connection.client as usize].rows -= operation.rows_counted;
         }
         if self.code.trace {
             self.trace(index, None);

@@ -46,6 +46,8 @@ pub(super) struct Operation {
     pub(super) rows: u64,
     /// Whether it waited for the reading of a cursor before it was sent first.
     pub(super) awaited_cursor: bool,
+    /// Of these, what the client's tick has counted already.
+    pub(super) rows_counted: u64,
     /// The error that a ROLLBACK follows.
     pub(super) failed: Option<crate::record::Code>,
 }
@@ -57,6 +59,8 @@ pub(super) struct Connection {
     pub(super) client: u32,
     pub(super) number: u32,
     pub(super) table: u32,
+    /// What it adds to its table's number with each operation, and how many tables there are.
+    pub(super) turn: Option<(u32, u32)>,
     pub(super) group: usize,
     /// The place of its client's probe; none where its statements need no cursor.
     pub(super) probe: Option<usize>,
@@ -155,6 +159,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 client: group.client,
                 number: connection.number,
                 table: connection.table,
+                turn: connection.turn,
                 group: index,
                 probe: probe.filter(|_| uses_cursors),
                 state: State::Idle,

@@ -378,11 +378,32 @@ const CASES: &[Case] = &[
     ),
     ("qr100", "/roles", "[]", "roles", "neither"),
     (
+        "qr100",
+        "/roles/1/table/by",
+        r#""in_turn""#,
+        "roles[1].table.by",
+        "in turn",
+    ),
+    (
         "fill",
         "/fills/0/streams",
-        "0",
+        "65",
         "fills[0].streams",
+        "at most 64",
+    ),
+    (
+        "fill",
+        "/fills/0/columns/1/each",
+        "0",
+        "fills[0].columns[1].each",
         "at least 1",
+    ),
+    (
+        "fill",
+        "/fills/0/after/0",
+        r#"" ""#,
+        "fills[0].after[0]",
+        "one statement",
     ),
     (
         "fill",

@@ -4,7 +4,7 @@ use crate::harness;
 use crate::harness::{Played, fake, play};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::event::{Event, Status};
-use dyno_loadgen::job::{Maker, RoleStop, Segment};
+use dyno_loadgen::job::{Job, Maker, Piece, RoleStop, Segment};
 
 #[test]
 fn planted_service_times_give_exact_throughput() {
@@ -95,6 +95,22 @@ fn a_transaction_is_timed_as_a_whole_and_each_statement_too() {
         matches!(event, Event::Operation { operation, rows: 100, error: None, .. } if operation == "insert-and-index")
     });
     assert_eq!(traced.count(), 2);
+}
+
+#[test]
+fn rows_of_statements_that_commit_by_themselves_count_when_they_do() {
+    let description = r#"{"service_us": {"insert": 500000}, "default_us": 1000000}"#;
+    let rows = |job: &Job| -> Vec<[u64; 2]> {
+        let played = play(job);
+        assert_eq!(played.totals("index")[..2], [2, 200]);
+        let ticks = played.ticks("index");
+        let clients = ticks.iter().map(|tick| &tick.per_client[0]);
+        clients.map(|client| [client[0], client[1]]).collect()
+    };
+    let mut job = fake("l.x", description);
+    assert_eq!(rows(&job), [[0, 100], [0, 0], [0, 0], [1, 0]]);
+    job.statements[1].pieces = vec![Piece::Text("begin".to_owned())];
+    assert_eq!(rows(&job), [[0, 0], [0, 0], [0, 0], [1, 100]]);
 }
 
 #[test]

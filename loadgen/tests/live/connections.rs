@@ -73,7 +73,7 @@ fn a_fill_in_tls_is_the_same_as_one_without() {
             .query("DROP TABLE IF EXISTS sbtest1, sbtest2")
             .unwrap();
         for table in ["sbtest1", "sbtest2"] {
-            let sql = format!("CREATE TABLE {table} (id int, k int, c char(120), pad char(60))");
+            let sql = format!("CREATE TABLE {table} (id serial, k int, c char(120), pad char(60))");
             server.session().query(&sql).unwrap();
         }
         job["fills"][0]["rows"] = 20_000.into();

@@ -165,7 +165,7 @@ fn tables_are_filled() {
     let mut job = job(&server, "fill", "unused");
     for number in 1..=2 {
         let sql = format!(
-            "DROP TABLE IF EXISTS sbtest{number}; CREATE TABLE sbtest{number} (id int, k int, c char(120), pad char(60))"
+            "DROP TABLE IF EXISTS sbtest{number}; CREATE TABLE sbtest{number} (id serial, k int, c char(120), pad char(60))"
         );
         server.session().query(&sql).unwrap();
     }
@@ -179,6 +179,13 @@ fn tables_are_filled() {
             "SELECT count(DISTINCT id) FROM sbtest2 WHERE id BETWEEN 1 AND 20000"
         ),
         20_000
+    );
+    assert_eq!(
+        number(
+            &server,
+            "SELECT count(*) FROM pg_indexes WHERE indexname IN ('sbtest1_pkey', 'sbtest2_pkey', 'k_1', 'k_2')"
+        ),
+        4
     );
     let told: u64 = ended
         .events

@@ -88,13 +88,13 @@ fn count(session: &mut PostgresSession, table: &str) -> i64 {
 }
 
 #[test]
-fn any_number_of_streams_gives_the_same_table() {
+fn any_number_of_streams_gives_the_same_tables() {
     let Some(server) = server::shared() else {
         return;
     };
     let mut session = server.session();
     let mut digests = Vec::new();
-    for streams in [1, 3] {
+    for streams in [1, 2, 3, 7] {
         let tables = tables(&mut session, &["kinds1", "kinds2"], KINDS);
         let mut last = BTreeMap::new();
         let stop = AtomicBool::new(false);
@@ -110,7 +110,7 @@ fn any_number_of_streams_gives_the_same_table() {
         )
         .expect("filled");
         assert_eq!((totals.rows, totals.stopped), (20_014, false));
-        assert_eq!(last.len(), 2 * streams as usize);
+        assert_eq!(last.len(), if streams == 7 { 6 } else { 2 });
         assert_eq!(
             last.values().map(|progress| progress.rows).sum::<u64>(),
             20_014
@@ -121,7 +121,7 @@ fn any_number_of_streams_gives_the_same_table() {
             digest(&mut session, "kinds2"),
         ));
     }
-    assert_eq!(digests[0], digests[1]);
+    assert!(digests.iter().all(|digest| *digest == digests[0]));
     assert_ne!(digests[0].0, digests[0].1, "tables differ");
 }
 
@@ -181,7 +181,7 @@ fn a_failing_stream_stops_the_others_and_nothing_stays() {
     };
     assert_eq!(error.code_text(), "23505");
     assert!(
-        error.message.contains("`clash1`, stream 2"),
+        error.message.contains("filling `clash1`, stream "),
         "{}",
         error.message
     );
@@ -270,6 +270,80 @@ fn a_stream_whose_backend_is_killed_ends_the_fill_with_the_reason() {
         "{text}"
     );
     assert_eq!(count(&mut session, "killed1"), 0);
+}
+
+#[test]
+fn what_comes_after_the_rows_is_run_for_each_table() {
+    let Some(server) = server::shared() else {
+        return;
+    };
+    let mut session = server.session();
+    let shape = KINDS.replace(" PRIMARY KEY", "");
+    let tables = tables(&mut session, &["after1", "after2", "after3"], &shape);
+    let mut fill = every_kind(2, 3_000);
+    fill.after = vec![
+        "ALTER TABLE {t} ADD PRIMARY KEY (id)".to_owned(),
+        "CREATE INDEX k_{number} ON {t} (k)".to_owned(),
+        "VACUUM (ANALYZE) {t}".to_owned(),
+    ];
+    let stop = AtomicBool::new(false);
+    let totals = run(&server, &fill, &tables, &stop, |_| ()).expect("filled");
+    assert_eq!((totals.rows, totals.stopped), (9_000, false));
+    let made = session
+        .query(
+            "SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes \
+             WHERE tablename LIKE 'after_'",
+        )
+        .expect("an answer");
+    let names = "after1_pkey after2_pkey after3_pkey k_1 k_2 k_3";
+    assert_eq!(made.rows, [[Some(names.to_owned())]]);
+    let counted = session
+        .query("SELECT count(*) FROM pg_class WHERE relname LIKE 'after_' AND reltuples = 3000")
+        .expect("an answer");
+    assert_eq!(counted.first_integer().expect("a number"), 3);
+}
+
+#[test]
+fn a_statement_after_the_rows_that_fails_is_named_with_its_table() {
+    let Some(server) = server::shared() else {
+        return;
+    };
+    let mut session = server.session();
+    let tables = tables(&mut session, &["refused1"], KINDS);
+    let mut fill = every_kind(1, 10);
+    fill.after = vec!["CREATE INDEX ON {t} (no_such)".to_owned()];
+    let stop = AtomicBool::new(false);
+    let error = run(&server, &fill, &tables, &stop, |_| ()).expect_err("refused");
+    let text = error.to_string();
+    assert!(
+        text.contains("after filling `refused1`") && text.contains("no_such"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_stop_also_ends_a_statement_after_the_rows() {
+    let Some(server) = server::shared() else {
+        return;
+    };
+    let mut session = server.session();
+    let tables = tables(&mut session, &["slow1", "slow2"], KINDS);
+    let mut fill = every_kind(1, 10);
+    fill.after = vec!["SELECT pg_sleep(60)".to_owned()];
+    let (stop, start) = (AtomicBool::new(false), Instant::now());
+    let totals = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The second table comes after the first: its rows are the last ones.
+            while count(&mut session, "slow2") == 0 && start.elapsed() < Duration::from_secs(30) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        run(&server, &fill, &tables, &stop, |_| ())
+    })
+    .expect("stopped");
+    assert!(start.elapsed() < Duration::from_secs(30));
+    assert!(totals.stopped && totals.rows == 20, "{totals:?}");
 }
 
 /// Prints the rate of a fill of sysbench's table: run it with `--release -- --ignored --nocapture`.

@@ -4,7 +4,8 @@ use super::{
     Check, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_sqlstate, refuse,
 };
 use crate::job::{
-    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Role,
+    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Protocol, Role,
+    TableBy,
 };
 use std::collections::BTreeSet;
 
@@ -13,6 +14,9 @@ const LEAD_MAX: u64 = 65_536;
 
 /// The most connections of one role, over all clients.
 const CONNECTIONS_MAX: u64 = 100_000;
+
+/// The most connections of one fill: each is a thread.
+const STREAMS_MAX: u32 = 64;
 
 /// Names of roles that the generator's own events use.
 const RESERVED: [&str; 2] = ["probe", "fill"];
@@ -158,6 +162,10 @@ impl Job {
     }
 
     fn check_table(&self, role: &Role, key: &str) -> Check {
+        let in_turn = role
+            .table
+            .as_ref()
+            .is_some_and(|table| table.by == TableBy::InTurn);
         if let Some(table) = &role.table {
             ensure(
                 self.tables.contains_key(&table.of),
@@ -166,6 +174,16 @@ impl Job {
             )?;
         }
         for statement in self.statements_of(role) {
+            let bound = self.statements[statement].protocol != Protocol::Simple
+                || !self.cursors_of(statement).is_empty();
+            ensure(
+                !(in_turn && bound),
+                format!("{key}.table.by"),
+                format!(
+                    "statement `{}` is made for one table; only `simple` ones without cursors go in turn",
+                    self.statements[statement].name
+                ),
+            )?;
             for name in self.tables_of(statement) {
                 let fits = role.table.as_ref().is_some_and(|table| table.of == name);
                 ensure(
@@ -303,10 +321,17 @@ impl Job {
                 format!("`tables` has no `{}`; add its count", fill.table),
             )?;
             ensure(
-                fill.streams >= 1,
+                fill.streams <= STREAMS_MAX,
                 format!("{key}.streams"),
-                "is 0; give at least 1",
+                format!("{}; at most {STREAMS_MAX}", fill.streams),
             )?;
+            for (place, sql) in fill.after.iter().enumerate() {
+                ensure(
+                    !sql.trim().is_empty() && !sql.contains('\0'),
+                    format!("{key}.after[{place}]"),
+                    "give one statement, without NUL",
+                )?;
+            }
             ensure(
                 fill.rows >= 1,
                 format!("{key}.rows"),
@@ -325,7 +350,13 @@ impl Job {
                     format!("{key}.value"),
                     "values",
                 )?;
-                self.check_fill_value(column, fill.rows, &format!("{key}.value"))?;
+                ensure(
+                    column.each >= 1,
+                    format!("{key}.each"),
+                    "is 0; give at least 1",
+                )?;
+                let rows = fill.rows.div_ceil(column.each);
+                self.check_fill_value(column, rows, &format!("{key}.value"))?;
             }
         }
         Ok(())

@@ -85,7 +85,7 @@ impl Job {
                     ensure_index(*cursor, self.cursors.len(), key, "cursors")?;
                     parameters += 1;
                 }
-                Piece::Table(name) => ensure(
+                Piece::Table(name) | Piece::Number(name) => ensure(
                     self.tables.contains_key(name),
                     key,
                     format!("`tables` has no `{name}`; add its count"),
@@ -232,7 +232,7 @@ impl Job {
     pub fn tables_of(&self, statement: usize) -> BTreeSet<&str> {
         let mut tables = BTreeSet::new();
         walk(&self.statements[statement].pieces, &mut |piece| {
-            if let Piece::Table(name) = piece {
+            if let Piece::Table(name) | Piece::Number(name) = piece {
                 tables.insert(name.as_str());
             }
         });

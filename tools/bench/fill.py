@@ -1,0 +1,90 @@
+"""The bulk load of sysbench's table beside `sysbench prepare`: rows, key and index of one table.
+
+Both load the same table on the same server in turn: the generator by its fill as the workload
+`sysbench` has it, sysbench over one connection, as its prepare does for one table. The table is
+gone and everything is written out before each load. The vacuum that the workload has after it is
+timed by itself, after either load.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench import contenders, jobs, process, server
+from bench.process import ContenderFailed
+from dbdyno import workload
+from dbdyno.server import Server
+
+LOAD_S_MAX = 3600
+VACUUM = "VACUUM (ANALYZE) sbtest1"
+
+
+def measure(generator: Path, rows: int, pairs: int) -> list[dict[str, Any]]:
+    """The seconds of each load, in `pairs` alternating pairs after one of each that is thrown away.
+
+    Raises ContenderFailed where sysbench is missing or a load fails.
+    """
+    found = []
+    with server.running() as running:
+        loads = {
+            "fill": lambda: fill(running, generator, rows),
+            "sysbench": lambda: prepare(running, rows),
+        }
+        for number in range(pairs + 1):
+            names = sorted(loads, reverse=number % 2 == 1)
+            seconds = {name: timed(running, loads[name]) for name in names}
+            if number:
+                found.append(pair(rows, seconds))
+    return found
+
+
+def pair(rows: int, seconds: dict[str, tuple[float, float]]) -> dict[str, Any]:
+    """A pair as it is kept: seconds of load and vacuum, and how many times as fast the fill was."""
+    (fill_s, fill_vacuum_s), (sysbench_s, sysbench_vacuum_s) = seconds["fill"], seconds["sysbench"]
+    return {
+        "rows": rows,
+        "fill_s": fill_s,
+        "fill_vacuum_s": fill_vacuum_s,
+        "sysbench_s": sysbench_s,
+        "sysbench_vacuum_s": sysbench_vacuum_s,
+        "faster": sysbench_s / fill_s,
+        "faster_with_vacuum": (sysbench_s + sysbench_vacuum_s) / (fill_s + fill_vacuum_s),
+    }
+
+
+def timed(running: Server, load: Callable[[], None]) -> tuple[float, float]:
+    """The seconds of a load into a database without the table, and of its vacuum."""
+    running.execute("DROP TABLE IF EXISTS sbtest1", "CHECKPOINT")
+    start_s = time.monotonic()
+    load()
+    loaded_s = time.monotonic()
+    running.execute(VACUUM)
+    return loaded_s - start_s, time.monotonic() - loaded_s
+
+
+def fill(running: Server, generator: Path, rows: int) -> None:
+    """Loads the table as the workload does, but for its vacuum."""
+    loaded = workload.load("sysbench", fill="fast")
+    step, *_ = workload.expand(loaded, {"rows": rows}, running.engine)
+    (only,) = step.job["fills"]
+    only["after"] = [sql for sql in only["after"] if not sql.startswith("VACUUM")]
+    where = jobs.server_of(server.address_of(running))
+    job = step.job | {"autostart": True, "seed": jobs.SEED, "server": where}
+    running.execute(*step.setup)
+    ended = process.run([generator], limit_s=LOAD_S_MAX, text=json.dumps(job))
+    done = json.loads(ended.output.splitlines()[-1])
+    if done.get("status") != "ok":
+        raise ContenderFailed(f"the fill failed: {done.get('reason')}")
+
+
+def prepare(running: Server, rows: int) -> None:
+    """Loads the table as sysbench does."""
+    program = contenders.sysbench_program()
+    if program is None:
+        raise ContenderFailed(f"sysbench: {contenders.NO_SYSBENCH}")
+    command = contenders.sysbench_command(program, server.address_of(running), rows)
+    process.run([*command, "--threads=1", "prepare"], limit_s=LOAD_S_MAX)

@@ -6,6 +6,7 @@ mod check;
 mod dsn;
 mod maker;
 mod piece;
+mod place;
 mod role;
 mod server;
 
@@ -13,10 +14,11 @@ pub use check::JobError;
 pub use dsn::Dsn;
 pub use maker::{Bound, Maker, Permuted, Sequence, Value};
 pub use piece::Piece;
+pub use place::{Place, Tls, TlsMode};
 pub use role::{
     Arrivals, Choice, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy, TableUse,
 };
-pub use server::{Password, Place, Server, Tls, TlsMode};
+pub use server::{Password, Server};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;

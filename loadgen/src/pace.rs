@@ -4,9 +4,11 @@
 
 mod poisson;
 mod schedule;
+mod share;
 
 pub use poisson::{Poisson, seed};
-pub use schedule::{Burst, Even, Schedule, Share};
+pub use schedule::{Burst, Even, Schedule};
+pub use share::Share;
 
 /// The operations of one role of one client, or of a tied pair of roles, in the order of their numbers.
 #[derive(Debug)]

@@ -9,11 +9,13 @@ pub mod exponential;
 pub mod gaussian;
 pub mod pareto;
 pub mod permutation;
+pub mod range;
 pub mod special;
 pub mod zipf;
 
-pub use distribution::{Bounds, Distribution, Skewed};
+pub use distribution::{Distribution, Skewed};
 pub use permutation::Permutation;
+pub use range::Bounds;
 
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -6,7 +6,7 @@
 
 mod given;
 
-use super::server::Place;
+use super::place::Place;
 use given::Given;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};

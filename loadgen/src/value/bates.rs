@@ -3,8 +3,8 @@
 //! a + ⌊n · (u1 + … + um) / m⌋ (`sb_rand_gaussian` of sysbench 1.0, with m = `rand-spec-iter` = 12): a bell around the
 //! middle whose standard deviation is n / √(12 m). Here in whole numbers, so that it is exact for the widest range.
 
-use super::distribution::Bounds;
 use super::mix_in;
+use super::range::Bounds;
 use serde::{Deserialize, Serialize};
 
 /// The most uniform numbers of one draw; beyond it the bell is too narrow to be of use, and too dear.

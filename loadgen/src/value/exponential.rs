@@ -3,7 +3,7 @@
 //! a + ⌊n · −ln(c + (1 − c)(1 − u)) / p⌋ with c = e^−p (pgbench's documentation, "Built-in functions": the first 1 % of the
 //! range gets about p % of the draws).
 
-use super::distribution::{Bounds, filled, size, unit, whole};
+use super::range::{Bounds, filled, size, unit, whole};
 use serde::{Deserialize, Serialize};
 
 /// What a job says of it.

@@ -3,8 +3,8 @@
 //! a + ⌊n · (z + p) / 2p⌋ for a standard normal z, drawn anew until −p ≤ z < p (pgbench's documentation, "Built-in
 //! functions": the middle 1/p of the range gets about 67 % of the draws, the middle 2/p 95 %).
 
-use super::distribution::{Bounds, filled, size, unit, whole};
 use super::mix_in;
+use super::range::{Bounds, filled, size, unit, whole};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 

@@ -3,7 +3,7 @@
 //! The first x of the range gets x^(1/p) of the draws: with h = 0.2 its first fifth gets four fifths
 //! (`sb_rand_pareto` of sysbench 1.0).
 
-use super::distribution::{Bounds, filled, size, unit, whole};
+use super::range::{Bounds, filled, size, unit, whole};
 use serde::{Deserialize, Serialize};
 
 /// What a job says of it.

@@ -5,7 +5,7 @@
 //! of the range is sent through again until it is inside (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002,
 //! "generalized Feistel" and "cycle walking"). As a × b exceeds n by less than a, that is rare.
 
-use super::distribution::Bounds;
+use super::range::Bounds;
 use super::{mix, mix_in, name_part};
 use std::array::from_fn;
 

@@ -5,7 +5,7 @@
 //! is left out and the rest moved up, from 0.25 % below the middle to 0.5 % above it.
 
 use super::bates::{mean, share};
-use super::distribution::{Bounds, filled, unit, whole};
+use super::range::{Bounds, filled, unit, whole};
 use serde::{Deserialize, Serialize};
 
 /// What a job says of it.

@@ -3,8 +3,8 @@
 //! Rejection-inversion of Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
 //! distributions" (ACM TOMACS 6, 1996): no tables, so the range may be as wide as it likes, and e may be 0 (uniform) or 1.
 
-use super::distribution::{Bounds, filled, size, unit, whole};
 use super::mix_in;
+use super::range::{Bounds, filled, size, unit, whole};
 use serde::{Deserialize, Serialize};
 
 /// The largest exponent: pgbench's, and far beyond where all draws are the first integer.

@@ -1,6 +1,6 @@
 //! What the keys of a DSN mean, however they were written.
 
-use crate::job::{Place, Tls, TlsMode};
+use crate::job::place::{Place, Tls, TlsMode};
 use std::path::PathBuf;
 use std::time::Duration;
 

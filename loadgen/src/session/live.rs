@@ -1,6 +1,7 @@
 //! Sessions over sockets and the system's clock: epoll, level-triggered, with time limits in nanoseconds.
 
 use super::look::Look;
+use super::alarm::Alarm;
 use super::postgres::{Captured, PostgresSession, ReadBuffer, Reply, SessionError, Target};
 use super::{Command, Opened, Ready, Sent, Sessions};
 use crate::job::Protocol;
@@ -38,6 +39,9 @@ const EVENTS_MAX: usize = 256;
 /// What the waker's events are marked with.
 const WAKER_MARK: u64 = u64::MAX;
 
+/// What the alarm's events are marked with.
+const ALARM_MARK: u64 = u64::MAX - 1;
+
 /// What a session is made for.
 #[derive(Debug, Clone)]
 struct Purpose {
@@ -62,6 +66,7 @@ pub struct LiveSessions {
     slots: Vec<Slot>,
     epoll: OwnedFd,
     waker: Waker,
+    alarm: Alarm,
     /// The request that is being encoded, of whichever session.
     request: Vec<u8>,
     buffer: ReadBuffer,
@@ -114,7 +119,9 @@ impl LiveSessions {
     ) -> Result<Self, String> {
         let text = |error: SessionError| error.to_string();
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| text(error.into()))?;
+        let alarm = Alarm::new(&epoll, ALARM_MARK).map_err(text)?;
         let mut sessions = Self {
+            alarm,
             slots: Vec::new(),
             epoll,
             waker,
@@ -342,13 +349,7 @@ impl Sessions for LiveSessions {
             return Ok(());
         }
         let asked_ns = monotonic_ns();
-        let timeout = (until_ns != u64::MAX).then(|| {
-            let left_ns = until_ns.saturating_sub(asked_ns);
-            Timespec {
-                tv_sec: (left_ns / 1_000_000_000).cast_signed(),
-                tv_nsec: (left_ns % 1_000_000_000).cast_signed(),
-            }
-        });
+        let timeout = self.alarm.limit(until_ns, asked_ns)?;
         self.events.clear();
         match epoll::wait(
             &self.epoll,
@@ -366,6 +367,10 @@ impl Sessions for LiveSessions {
             let mark = data.u64();
             if mark == WAKER_MARK {
                 self.waker.forget();
+                continue;
+            }
+            if mark == ALARM_MARK {
+                self.alarm.forget()?;
                 continue;
             }
             let index = usize::try_from(mark).unwrap_or(usize::MAX);

@@ -3,6 +3,7 @@
 //! The worker is the same for all of them: [`live`] has sockets and the system's clock, [`fake`] an in-process server
 //! and a clock that jumps to the next event.
 
+mod alarm;
 pub mod fake;
 pub mod live;
 pub mod look;

@@ -388,7 +388,7 @@ def running() -> Iterator[Server]:
     """A server with pgbench's tables and that of l.i0."""
     with a_place() as place, server.running_at(place) as one:
         server.make_accounts(one, scale=1)
-        one.execute(*jobs.insert(server.address_of(one), seconds=1)[1])
+        one.execute(*jobs.insert(server.address_of(one), seconds=1, clients=2)[1])
         yield one
 
 
@@ -427,12 +427,14 @@ def test_a_transaction_that_is_counted_is_in_the_history(running: Server, name: 
 def test_a_row_that_is_counted_is_in_the_table(running: Server, name: str) -> None:
     address = server.address_of(running)
     both = [
-        generator_with(lambda s: jobs.insert(address, seconds=s)[0], rows=True),
-        contenders.python_client(address),
+        generator_with(lambda s: jobs.insert(address, seconds=s, clients=2)[0], rows=True),
+        contenders.python_client(address, 2),
     ]
     contender = next(one for one in both if one.name == name)
-    running.execute("TRUNCATE pi1")
-    assert contender.run(1).operations == count(running, "pi1") > 0
+    running.execute("TRUNCATE pi1, pi2")
+    counted = contender.run(1).operations
+    rows = [count(running, table) for table in ("pi1", "pi2")]
+    assert counted == sum(rows) and min(rows) > 0
 
 
 @pytest.mark.live

@@ -46,14 +46,21 @@ def main() -> int:
         bench = Bench(
             generator=generator, pairs=options.pairs, seconds=options.seconds, rows=options.rows
         )
-        figures = list(measurements(options.names, bench))
-        show(figures)
-        keep(options.out, bench, figures)
     except DynoError as error:
         print(f"make bench: {error}", file=sys.stderr)
         return 2
+    figures: list[Figure] = []
+    interrupted = False
+    try:
+        for one in measurements(options.names, bench):
+            figures.append(one)
     except KeyboardInterrupt:
-        print("make bench: interrupted, nothing is kept", file=sys.stderr)
+        progress("interrupted: what has been measured is kept")
+        interrupted = True
+    if figures:
+        show(figures)
+        keep(options.out, bench, figures)
+    if interrupted:
         return 130
     return 1 if any(one.what == FAILED for one in figures) else 0
 

@@ -206,8 +206,8 @@ def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> 
     return Contender(name="bare loop", run=run)
 
 
-def python_client(address: Address) -> Contender:
-    """The Insert Benchmark's client as a Python program; it reports its own CPU.
+def python_client(address: Address, clients: int = 1) -> Contender:
+    """The Insert Benchmark's clients as a Python program; it reports its own CPU.
 
     So that the start of the interpreter, which a long benchmark does not feel, is left out.
     """
@@ -216,7 +216,7 @@ def python_client(address: Address) -> Contender:
         conninfo = (
             f"host={address.host} port={address.port} user={address.user} dbname={address.database}"
         )
-        text = json.dumps({"conninfo": conninfo, "seconds": seconds})
+        text = json.dumps({"conninfo": conninfo, "seconds": seconds, "clients": clients})
         command: list[str | Path] = [sys.executable, PYTHON_CLIENT]
         ended = process.run(command, limit_s=seconds + OVERTIME_S_MAX, text=text)
         outcome = json.loads(ended.output)

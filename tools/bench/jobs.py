@@ -56,16 +56,17 @@ def tpcb(address: Address, *, scale: int, connections: int, seconds: float) -> J
     }
 
 
-def insert(address: Address, *, seconds: float) -> tuple[Json, tuple[str, ...]]:
-    """l.i0 of the Insert Benchmark by one client, as the shipped workload makes it, but timed.
+def insert(address: Address, *, seconds: float, clients: int = 1) -> tuple[Json, tuple[str, ...]]:
+    """l.i0 of the Insert Benchmark, as the shipped workload makes it, but timed.
 
-    Also the statements that make its table.
+    Each client has a table of its own: pi1, pi2 … Also the statements that make them.
     """
     (step,) = workload.expand(
-        workload.load("insert-benchmark"), {"clients": 1}, "postgres", steps=["l.i0"]
+        workload.load("insert-benchmark"), {"clients": clients}, "postgres", steps=["l.i0"]
     )
     roles = [one | {"stop": None} for one in step.job["roles"]]
-    return step.job | whole(address, step.name, seconds) | {"roles": roles}, step.setup
+    own = {"roles": roles, "clients": clients}
+    return step.job | whole(address, step.name, seconds) | own, step.setup
 
 
 def whole(address: Address, step: str, seconds: float) -> Json:

@@ -2,8 +2,9 @@
 
 A program of its own, built as the published client is: rows drawn and written as literals one by
 one, 100 to a statement, handed through a queue of 8 statements to a second process, which executes
-them in autocommit. Standard input: `{"conninfo", "seconds"}`. Standard output: rows, seconds, and
-the CPU of both processes, each from its first statement to its last.
+them in autocommit. Each client has two such processes and a table of its own. Standard input:
+`{"conninfo", "seconds", "clients"}`. Standard output: rows, seconds, and the CPU of all these
+processes, each from its first statement to its last.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ QUEUE_STATEMENTS_MAX = 8
 NOISE_BYTES = 4 << 20
 LENGTH_MIN, LENGTH_MAX = 10, 20
 RANDOM_SHARE = 0.375
-INSERT = "INSERT INTO pi1 (dateandtime,cashregisterid,customerid,productid,price,data) VALUES "
+INSERT = "INSERT INTO pi{} (dateandtime,cashregisterid,customerid,productid,price,data) VALUES "
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,14 @@ def row(when: str, noise: str) -> str:
     )
 
 
-def make(statements: Any, seconds: float) -> None:
+def make(statements: Any, table: int, seconds: float) -> None:
     """Makes statements until the time is over, then the mark of the end."""
     noise = base64.b64encode(os.urandom(NOISE_BYTES)).decode()
+    insert = INSERT.format(table)
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s:
         when = time.strftime("%Y-%m-%d %H:%M:%S")
-        statements.put(INSERT + ",".join([row(when, noise) for _ in range(ROWS_PER_STATEMENT)]))
+        statements.put(insert + ",".join([row(when, noise) for _ in range(ROWS_PER_STATEMENT)]))
     statements.put(None)
 
 
@@ -83,27 +85,46 @@ def execute(statements: Any, answer: Any, conninfo: str) -> None:
         answer.put((rows, time.monotonic() - begun_s, Cpu.now().since(begun)))
 
 
-def main() -> None:
-    """Runs both processes and prints what they did."""
-    task = json.load(sys.stdin)
-    # As the published client does; a later Python would start anew.
-    context = multiprocessing.get_context("fork")
+def client(context: Any, answers: Any, table: int, task: dict[str, Any]) -> None:
+    """One client: makes the statements of its table here, executes them in a second process."""
     statements = context.Queue(QUEUE_STATEMENTS_MAX)
     answer = context.Queue()
     executor = context.Process(target=execute, args=(statements, answer, task["conninfo"]))
     executor.start()
     begun = Cpu.now()
-    make(statements, task["seconds"])
+    make(statements, table, task["seconds"])
     rows, active_s, executing = answer.get()
     making = Cpu.now().since(begun)
     executor.join()
-    found = {
-        "rows": rows,
-        "active_s": active_s,
-        "user_s": making.user_s + executing.user_s,
-        "system_s": making.system_s + executing.system_s,
-    }
-    print(json.dumps(found))
+    answers.put((rows, active_s, making, executing))
+
+
+def main() -> None:
+    """Runs all clients and prints what they did."""
+    task = json.load(sys.stdin)
+    # As the published client does; a later Python would start anew.
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    numbers = range(1, task["clients"] + 1)
+    clients = [
+        context.Process(target=client, args=(context, answers, number, task)) for number in numbers
+    ]
+    for one in clients:
+        one.start()
+    found = [answers.get() for _ in clients]
+    for one in clients:
+        one.join()
+    used = [cpu for _, _, making, executing in found for cpu in (making, executing)]
+    print(
+        json.dumps(
+            {
+                "rows": sum(rows for rows, *_ in found),
+                "active_s": max(active_s for _, active_s, *_ in found),
+                "user_s": sum(cpu.user_s for cpu in used),
+                "system_s": sum(cpu.system_s for cpu in used),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

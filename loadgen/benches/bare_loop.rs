@@ -138,12 +138,7 @@ fn request(key: i32) -> (Vec<u8>, usize) {
 
 /// The loop. It counts on what holds on one machine: a request fits the socket's buffer, and an answer's last message
 /// comes in one piece.
-fn run(
-    clients: &mut [Client],
-    mut keys: Keys,
-    epoll: &OwnedFd,
-    seconds: f64,
-) -> Result<Outcome> {
+fn run(clients: &mut [Client], mut keys: Keys, epoll: &OwnedFd, seconds: f64) -> Result<Outcome> {
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
     let duration_ns = u64::try_from(Duration::try_from_secs_f64(seconds)?.as_nanos())?;

@@ -1,7 +1,7 @@
 //! Sessions over sockets and the system's clock: epoll, level-triggered, with time limits in nanoseconds.
 
-use super::look::Look;
 use super::alarm::Alarm;
+use super::look::Look;
 use super::postgres::{Captured, PostgresSession, ReadBuffer, Reply, SessionError, Target};
 use super::{Command, Opened, Ready, Sent, Sessions};
 use crate::job::Protocol;

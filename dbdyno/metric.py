@@ -168,7 +168,8 @@ METRICS: tuple[Metric, ...] = (
         "lag_us_p99", "µs", "lower", 0,
         """the generator's own delay p99 | from when an operation was due and its connection free to
         its first sending, all clients and seconds of the window merged, of the role where it is
-        largest; over 1,000 the step's figures are lower bounds""",
+        largest among those with at least 1,000 operations; over 1,000 the step's figures are
+        lower bounds""",
     ),
     _own(
         "queue_us_p99", "µs", "lower", 0,

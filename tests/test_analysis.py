@@ -66,7 +66,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "csps": 30_000.0, "cpups": 28.18, "cspq": 6.0, "cpupq": 112.72,
         "dbgb1": 2.0, "dbgb2": 5.0, "rss": 3.0, "maxop": 0.0002, "p50": 5_000.0, "p99": 5_000.0,
         "response_p99_us": 200.0, "late_ms_max": 1.5, "backlog_max": 3.0, "retries": 0.0,
-        "errors": 0.0, "lag_us_p99": 40.0, "queue_us_p99": 12.0,
+        "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,
         "server_cpu_per_op": 100.0, "insert_cpu_per_row": 20.0, "delete_cpu_per_row": 10.0,
         "background_cpu_per_op": 1.1, "generator_cpu_per_op": 8.0,
         "generator_share": 100 * 40_000 / 511_600, "cs_per_op": 2.0, "steal_share": 0.0,

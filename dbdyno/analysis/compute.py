@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from dbdyno import stats
@@ -12,6 +13,9 @@ from dbdyno.analysis.raw import per, scaled
 from dbdyno.analysis.response import Histogram
 from dbdyno.analysis.span import overlap_s
 from dbdyno.model import Json, Span
+
+LAG_OPERATIONS_MIN = 1_000
+"""Of a role: with fewer, the slowest 1 % are a handful, and one late waking of a thread decides."""
 
 Metrics = Mapping[str, float | None]
 
@@ -69,9 +73,13 @@ def trouble(evidence: Evidence) -> Metrics:
     ticks = evidence.load.ticks
     retries = sum(tick.retries for tick in ticks)
     errors = sum(tick.errors for tick in ticks)  # those that were tried again too
+    counts = Counter[str]()
+    for tick in ticks:
+        counts[tick.role] += tick.count
+    many = {role for role, count in counts.items() if count >= LAG_OPERATIONS_MIN}
     return {
         "late_ms_max": max((tick.late_us_max for tick in ticks), default=0) / 1e3,
-        "lag_us_p99": largest_p99_us((tick.role, tick.lag) for tick in ticks),
+        "lag_us_p99": largest_p99_us((tick.role, tick.lag) for tick in ticks if tick.role in many),
         "queue_us_p99": largest_p99_us((tick.role, tick.queue) for tick in ticks),
         "backlog_max": float(max((tick.backlog for tick in ticks), default=0)),
         "retries": float(retries),

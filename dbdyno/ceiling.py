@@ -10,14 +10,13 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from dbdyno import binary
 from dbdyno.error import GeneratorError
-from dbdyno.loadgen import Generator
-from dbdyno.model import Json
+from dbdyno.loadgen import DEFAULT_THREADS, Generator, server_json
+from dbdyno.model import Address, Json
 
 CONNECTIONS = (1, 8)
 """What is always measured: a receive that blocks, and an event loop at work."""
@@ -36,9 +35,9 @@ def measure(connections: int, threads: int | None) -> Json:
     null server or the generator fails.
     """
     loads = []
-    with NullServer() as server:
+    with null_server() as address:
         for count in sorted({*CONNECTIONS, connections}):
-            events = list(run(job(server.address, count, threads or 0)))
+            events = list(run(job(address, count, threads or DEFAULT_THREADS)))
             loads.append(load(count, events))
     hello = events[0]
     return {
@@ -93,7 +92,7 @@ def run(job: Json) -> Iterable[Json]:
             yield event
 
 
-def job(server: Json, connections: int, threads: int) -> Json:
+def job(address: Address, connections: int, threads: int) -> Json:
     """A closed loop of prepared SELECTs of one row by its key, on every connection."""
     return {
         "protocol": 1,
@@ -101,7 +100,7 @@ def job(server: Json, connections: int, threads: int) -> Json:
         "seed": 1,
         "step": "ceiling",
         "engine": "postgres",
-        "server": server,
+        "server": server_json(address),
         "clients": 1,
         "threads": threads,
         "values": [
@@ -134,66 +133,46 @@ def job(server: Json, connections: int, threads: int) -> Json:
     }
 
 
-class NullServer:
-    """A running null server. Use it as a context manager: it is gone afterwards."""
+@contextmanager
+def null_server(life_s: float = NULL_SERVER_S_MAX) -> Iterator[Address]:
+    """A null server while the context lasts, at most `life_s` seconds; where it listens.
 
-    address: Json
-    """Where it listens, as a job's `server`."""
-
-    def __init__(self) -> None:
-        """Starts the server and waits until it listens. Raises GeneratorError where it does not."""
-        program = binary.find("dyno-loadgen")
-        try:
-            self._process = subprocess.Popen(
-                [program, "null", "--postgres"],
-                stdin=subprocess.PIPE,  # its end ends the server, also where dyno is killed
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,  # a Ctrl-C at the terminal is for dyno
-            )
-        except OSError as error:
-            raise GeneratorError(f"`{program}` cannot be started: {error}") from error
-        self._killer = threading.Timer(NULL_SERVER_S_MAX, self._process.kill)
-        self._killer.daemon = True
-        self._killer.start()
-        assert self._process.stdout is not None
-        said = self._process.stdout.readline()
-        try:
-            listening = json.loads(said)
-            self.address = {
-                "host": listening["host"],
-                "port": listening["port"],
-                "user": "dyno",
-                "database": "null",
-                "password": None,
-            }
-        except (ValueError, KeyError, TypeError):
-            raise GeneratorError(self._end_unheard(said)) from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Ends the server by the end of its input, after NULL_SERVER_S_MAX by force."""
-        self._end()
-
-    def _end(self) -> str:
-        """Ends the server; returns what it said on standard error."""
-        _, said = self._process.communicate()
-        self._killer.cancel()
-        return " ".join(said.split())
-
-    def _end_unheard(self, said: str) -> str:
-        """Why the server did not say where it listens."""
-        complaint = self._end() or (f"it said {said.strip()!r}" if said else "it said nothing")
-        status = self._process.returncode
-        return (
-            "the load generator's ceiling cannot be measured: `dyno-loadgen null --postgres` ended "
-            f"with status {status} before it listened: {complaint}"
+    Raises GeneratorError in one line where it does not.
+    """
+    program = binary.find("dyno-loadgen")
+    try:
+        process = subprocess.Popen(
+            [program, "null", "--postgres"],
+            stdin=subprocess.PIPE,  # its end ends the server, also where dyno is killed
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # a Ctrl-C at the terminal is for dyno
         )
+    except OSError as error:
+        raise GeneratorError(f"`{program}` cannot be started: {error}") from error
+    killer = threading.Timer(life_s, process.kill)
+    killer.daemon = True
+    killer.start()
+    try:
+        with process:
+            yield _listening(process)
+    finally:
+        killer.cancel()
+
+
+def _listening(process: subprocess.Popen[str]) -> Address:
+    """Waits until the null server says where it listens."""
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    try:
+        place = json.loads(said)
+        return Address(host=place["host"], port=place["port"], user="dyno", database="null")
+    except (ValueError, KeyError, TypeError):
+        _, errors = process.communicate()
+        complaint = " ".join(errors.split())
+        complaint = complaint or (f"it said {said.strip()!r}" if said else "it said nothing")
+        raise GeneratorError(
+            "the load generator's ceiling cannot be measured: `dyno-loadgen null --postgres` ended "
+            f"with status {process.returncode} before it listened: {complaint}"
+        ) from None

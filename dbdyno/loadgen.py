@@ -13,9 +13,11 @@ from typing import Self
 
 from dbdyno import binary
 from dbdyno.error import GeneratorError
-from dbdyno.model import Json
+from dbdyno.model import Address, Json
 
 PROTOCOL = 1
+DEFAULT_THREADS = 0
+"""A job's word for as many threads as the generator takes by itself."""
 STDERR_LINES_MAX = 50
 END_TIMEOUT_S = 30.0
 
@@ -43,6 +45,17 @@ EVENT_KEYS: dict[str, frozenset[str]] = {
     "done": frozenset({"status", "reason", "totals", "peak_rss_bytes", "cpu_us", "threads"}),
 }
 """The keys of each event beside `event` and `mono_ns`."""
+
+
+def server_json(address: Address) -> Json:
+    """Where a server answers, as a job's `server`."""
+    return {
+        "host": address.host,
+        "port": address.port,
+        "user": address.user,
+        "database": address.database,
+        "password": {"env": address.password_env} if address.password_env else None,
+    }
 
 
 def parse_event(line: str) -> Json:

@@ -14,7 +14,7 @@ from typing import Protocol
 from dbdyno import binary, store
 from dbdyno.error import ServerError
 from dbdyno.host import canary
-from dbdyno.loadgen import Generator
+from dbdyno.loadgen import DEFAULT_THREADS, Generator, server_json
 from dbdyno.model import Headline, Json, Step
 from dbdyno.probe import postgres as probe
 from dbdyno.server import Server
@@ -22,8 +22,6 @@ from dbdyno.server.fake import PLANTED_BY_NAME
 
 STATISTICS_DELAY_S = 1.5
 """PostgreSQL's backends flush their statistics late; after this long they are complete."""
-DEFAULT_THREADS = 0
-"""A job's word for as many threads as the generator takes by itself."""
 LOG_LINES_MAX = 60
 """Of the server's log in failed.json: a crash is followed by some lines of each connection."""
 SERVER_GONE_S = 1.0
@@ -109,21 +107,11 @@ def write_description(step: Step, bench: Bench, folder: Path) -> None:
 def job(step: Step, bench: Bench) -> Json:
     """The step's job for this server and block, complete as dyno-loadgen takes it."""
     address = bench.server.address()
-    server: Json | None = None
-    if address is not None:
-        secret = {"env": address.password_env} if address.password_env else None
-        server = {
-            "host": address.host,
-            "port": address.port,
-            "user": address.user,
-            "database": address.database,
-            "password": secret,
-        }
     return step.job | {
         "seed": bench.seed,
         "threads": bench.threads or DEFAULT_THREADS,
         "engine": bench.server.engine,
-        "server": server,
+        "server": None if address is None else server_json(address),
         "fake": planted(bench.server.job_fake, step.job),
         "utc_offset_s": time.localtime().tm_gmtoff,
         "autostart": False,

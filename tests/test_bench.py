@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from bench import command, contenders, figure, jobs, others, point, process, scale, server
+from bench import command, contenders, figure, fill, jobs, pace, point, process, scale, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
 from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread, steady
@@ -314,10 +313,9 @@ def test_pacing_is_judged_by_what_it_is_off_and_by_its_lag(
         {"per_s": 1000, "connections": 32, "achieved_ratio": 0.9989, "lag_us_p99": 499.0},
         {"per_s": 10, "connections": 32, "achieved_ratio": 1.0, "lag_us_p99": 501.0},
     ]
-    measured = SimpleNamespace(measure=lambda generator, seconds: rows)
-    monkeypatch.setitem(sys.modules, "bench.pace", measured)
+    monkeypatch.setattr(pace, "measure_rates", lambda generator: rows)
     bench = a_bench(pairs=1)
-    figures = list(others.pace(bench))
+    figures = list(pace.measure(bench))
     assert [one.result for one in figures] == ["missed", "met", "met", "missed"]
     assert figures[0].values == pytest.approx((0.11,))
     assert figures[0].json()["detail"] == rows[0]
@@ -337,12 +335,12 @@ def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(
         asked.append((rows_wanted, pairs))
         return rows
 
-    monkeypatch.setitem(sys.modules, "bench.fill", SimpleNamespace(measure=measured))
+    monkeypatch.setattr(fill, "load_pairs", measured)
     monkeypatch.setattr(contenders, "sysbench_program", lambda: Path("/usr/bin/sysbench"))
-    speed, vacuum = others.fill(a_bench(pairs=3))
+    speed, vacuum = fill.measure(a_bench(pairs=3))
     assert (asked, speed.result, vacuum.result) == ([(1000, 3)], "met", "")
     monkeypatch.setattr(contenders, "sysbench_program", lambda: None)
-    assert [one.result for one in others.fill(a_bench(pairs=3))] == ["not installed"]
+    assert [one.result for one in fill.measure(a_bench(pairs=3))] == ["not installed"]
 
 
 def test_the_page_tells_how_each_measurement_is_taken() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench import contenders, figure, insert, others, point, scale, share, tpcb
+from bench import contenders, figure, fill, insert, pace, point, scale, share, tpcb
 from bench.compare import Bench, progress
 from bench.figure import Figure
 from dbdyno import binary
@@ -26,8 +26,8 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "tpcb": tpcb.measure,
     "insert": insert.measure,
     "scale": scale.measure,
-    **({"pace": others.pace} if others.is_here("pace") else {}),
-    **({"fill": others.fill} if others.is_here("fill") else {}),
+    "pace": pace.measure,
+    "fill": fill.measure,
     "share": share.measure,
 }
 """In the order in which they run."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import jobs, process
+from bench import process
 from bench.pairs import Contender, Sample
 from bench.process import ContenderFailed, Ended
 from dbdyno import loadgen
@@ -73,13 +73,8 @@ def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generate
 
     Raises ContenderFailed where it does not end well, GeneratorError for a debug build.
     """
-    limit_s = job["stop"]["seconds"] + OVERTIME_S_MAX
-    ended = process.run([generator], limit_s=limit_s, text=json.dumps(job))
-    events = [json.loads(line) for line in ended.output.splitlines()]
-    loadgen.refuse_foreign(events[0])
+    ended, events = generate(generator, job, job["stop"]["seconds"] + OVERTIME_S_MAX)
     done = events[-1]
-    if done["event"] != "done" or done["status"] != "ok":
-        raise ContenderFailed(f"dyno-loadgen ended badly: {done.get('reason')}")
     (totals,) = done["totals"].values()
     ticks = [event for event in events if event["event"] == "tick" and event["measured"]]
     counted = sum(client[1 if rows else 0] for tick in ticks for client in tick["per_client"])
@@ -90,6 +85,20 @@ def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generate
         per_s=counted / sum(tick["active_ns"] for tick in ticks) * 1e9,
     )
     return Generated(sample=sample, peak_bytes=done["peak_rss_bytes"])
+
+
+def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Json]]:
+    """Runs a job within `limit_s` seconds; how the program ended, and its events.
+
+    Raises ContenderFailed where it does not end well, GeneratorError for a debug build.
+    """
+    ended = process.run([generator], limit_s=limit_s, text=json.dumps(job))
+    events = [json.loads(line) for line in ended.output.splitlines()]
+    loadgen.refuse_foreign(events[0])
+    done = events[-1]
+    if done["event"] != "done" or done["status"] != "ok":
+        raise ContenderFailed(f"dyno-loadgen ended badly: {done.get('reason')}")
+    return ended, events
 
 
 # --- The others --------------------------------------------------------------------------------
@@ -187,7 +196,7 @@ def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> 
 
     def run(seconds: float) -> Sample:
         task = {
-            "server": jobs.server_of(address),
+            "server": loadgen.server_json(address),
             "sql": sql,
             "key_max": key_max,
             "connections": connections,

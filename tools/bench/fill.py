@@ -8,22 +8,47 @@ timed by itself, after either load.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bench import contenders, jobs, process, server
+from bench.compare import Bench
+from bench.figure import Figure, Target
 from bench.process import ContenderFailed
 from dbdyno import workload
+from dbdyno.loadgen import server_json
+from dbdyno.model import Json
 from dbdyno.server import Server
 
+SPEED_MIN = 5.0
 LOAD_S_MAX = 3600
 VACUUM = "VACUUM (ANALYZE) sbtest1"
 
 
-def measure(generator: Path, rows: int, pairs: int) -> list[dict[str, Any]]:
+def measure(bench: Bench) -> Iterator[Figure]:
+    """How many times as fast as `sysbench prepare` the generator's bulk load is."""
+    figure = Figure(
+        measurement="fill",
+        beside="sysbench",
+        what="speed",
+        target=Target(bound=SPEED_MIN, at_least=True),
+    )
+    if contenders.sysbench_program() is None:
+        yield replace(figure, missing=contenders.NO_SYSBENCH)
+        return
+    found = load_pairs(bench.generator, bench.rows, bench.pairs)
+    yield replace(figure, values=tuple(one["faster"] for one in found), detail={"pairs": found})
+    yield replace(
+        figure,
+        what="and vacuum",
+        values=tuple(one["faster_with_vacuum"] for one in found),
+        target=None,
+    )
+
+
+def load_pairs(generator: Path, rows: int, pairs: int) -> list[Json]:
     """The seconds of each load, in `pairs` alternating pairs after one of each that is thrown away.
 
     Raises ContenderFailed where sysbench is missing or a load fails.
@@ -42,7 +67,7 @@ def measure(generator: Path, rows: int, pairs: int) -> list[dict[str, Any]]:
     return found
 
 
-def pair(rows: int, seconds: dict[str, tuple[float, float]]) -> dict[str, Any]:
+def pair(rows: int, seconds: dict[str, tuple[float, float]]) -> Json:
     """A pair as it is kept: seconds of load and vacuum, and how many times as fast the fill was."""
     (fill_s, fill_vacuum_s), (sysbench_s, sysbench_vacuum_s) = seconds["fill"], seconds["sysbench"]
     return {
@@ -72,13 +97,10 @@ def fill(running: Server, generator: Path, rows: int) -> None:
     step, *_ = workload.expand(loaded, {"rows": rows}, running.engine)
     (only,) = step.job["fills"]
     only["after"] = [sql for sql in only["after"] if not sql.startswith("VACUUM")]
-    where = jobs.server_of(server.address_of(running))
+    where = server_json(server.address_of(running))
     job = step.job | {"autostart": True, "seed": jobs.SEED, "server": where}
     running.execute(*step.setup)
-    ended = process.run([generator], limit_s=LOAD_S_MAX, text=json.dumps(job))
-    done = json.loads(ended.output.splitlines()[-1])
-    if done.get("status") != "ok":
-        raise ContenderFailed(f"the fill failed: {done.get('reason')}")
+    contenders.generate(generator, job, LOAD_S_MAX)
 
 
 def prepare(running: Server, rows: int) -> None:

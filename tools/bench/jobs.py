@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno import workload
+from dbdyno.loadgen import server_json
 from dbdyno.model import Address, Json
 
 SEED = 42
@@ -77,20 +78,10 @@ def whole(address: Address, step: str, seconds: float) -> Json:
         "seed": SEED,
         "step": step,
         "engine": "postgres",
-        "server": server_of(address),
+        "server": server_json(address),
         "clients": 1,
         "threads": 1,
         "stop": {"roles": [], "seconds": seconds, "warmup_s": 0, "seconds_max": None},
-    }
-
-
-def server_of(address: Address) -> Json:
-    """A job's `server`."""
-    return {
-        "host": address.host,
-        "port": address.port,
-        "user": address.user,
-        "database": address.database,
     }
 
 

@@ -2,26 +2,58 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from bench import jobs, null, process
+from bench import contenders, jobs
+from bench.compare import Bench
+from bench.figure import Figure, Target
 from bench.process import ContenderFailed
+from dbdyno import ceiling
 from dbdyno.analysis.response import Histogram
 from dbdyno.model import Address, Json
 
 RATES_PER_S = (1, 10, 100, 1_000, 10_000, 100_000)
 CONNECTIONS = 32
+SECONDS = 10.0
+OFF_PERCENT_MAX = 0.1
+LAG_US_P99_MAX = 500.0
 WARMUP_S = 1.0
 LIMIT_S = 60.0
 """A run that lasts so much longer than asked for hangs."""
+NULL_SERVER_S_MAX = 3600.0
 ROLE = "select"
 
 
-def measure(generator: Path, seconds: float) -> list[Json]:
-    """Runs each rate against the null server of this generator; one dictionary each."""
-    with null.listening(generator) as address:
-        return [measure_rate(generator, address, rate, seconds) for rate in RATES_PER_S]
+def measure(bench: Bench) -> Iterator[Figure]:
+    """How well rates are held on the null server, and how late the generator is itself."""
+    for found in measure_rates(bench.generator):
+        figure = Figure(
+            measurement="pace",
+            connections=found["connections"],
+            beside=f"{found['per_s']:,}/s",
+            what="% off",
+            values=(abs(found["achieved_ratio"] - 1) * 100,),
+            digits=3,
+            target=Target(bound=OFF_PERCENT_MAX),
+            detail=found,
+        )
+        yield figure
+        yield replace(
+            figure,
+            what="lag p99 µs",
+            values=(found["lag_us_p99"],),
+            digits=0,
+            target=Target(bound=LAG_US_P99_MAX),
+            detail=None,
+        )
+
+
+def measure_rates(generator: Path) -> list[Json]:
+    """Runs each rate against the null server; one dictionary each."""
+    with ceiling.null_server(NULL_SERVER_S_MAX) as address:
+        return [measure_rate(generator, address, rate, SECONDS) for rate in RATES_PER_S]
 
 
 def measure_rate(generator: Path, address: Address, per_s: float, seconds: float) -> Json:
@@ -29,9 +61,8 @@ def measure_rate(generator: Path, address: Address, per_s: float, seconds: float
 
     Raises ContenderFailed where the step did not end well.
     """
-    text = json.dumps(job(address, per_s, seconds))
-    ended = process.run([generator], limit_s=seconds + WARMUP_S + LIMIT_S, text=text)
-    events = [json.loads(line) for line in ended.output.splitlines()]
+    limit_s = seconds + WARMUP_S + LIMIT_S
+    _, events = contenders.generate(generator, job(address, per_s, seconds), limit_s)
     return figures(events, per_s, seconds)
 
 

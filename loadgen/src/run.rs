@@ -23,8 +23,8 @@ use workers::Workers;
 /// How long operations in flight may take after a signal, or when the caller has gone.
 const HASTE_MAX: Duration = Duration::from_mins(1);
 
-/// A worker's descriptors beside its connections: for epoll, and to be woken.
-const DESCRIPTORS_PER_THREAD: usize = 2;
+/// A worker's descriptors beside its connections: for epoll, to be woken, and for its alarm.
+const DESCRIPTORS_PER_THREAD: usize = 3;
 
 /// Other descriptors: standard input and output, what was inherited, files of /proc.
 const DESCRIPTORS_BESIDE: usize = 16;

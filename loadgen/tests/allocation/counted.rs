@@ -1,6 +1,6 @@
 //! A worker on the test's own thread, and sessions that count what it allocates from one request to the next.
 
-use crate::counting::allocations;
+use crate::memory::allocations;
 use dyno_loadgen::job::Job;
 use dyno_loadgen::layout::{WorkerLayout, layout};
 use dyno_loadgen::message::{Message, Note, Output};

@@ -9,8 +9,11 @@
 )]
 
 mod counted;
-mod counting;
 #[path = "../harness/mod.rs"]
 mod harness;
+#[path = "../harness/memory.rs"]
+mod memory;
 mod server;
 mod steady;
+#[path = "../harness/wire.rs"]
+mod wire;

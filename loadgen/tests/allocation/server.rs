@@ -1,15 +1,10 @@
 //! A server over TCP that answers every request at once: one row, or every so often an error.
 
+use crate::wire::{local, message};
 use dyno_loadgen::session::postgres::Target;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-
-/// A message of the server.
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
-    [&[tag], &length[..], body].concat()
-}
 
 /// Starts a server; each connection's request of a number that `error_every` divides gets an error (0: none does).
 pub(crate) fn serve(error_every: u32) -> Arc<[Target]> {
@@ -21,17 +16,7 @@ pub(crate) fn serve(error_every: u32) -> Arc<[Target]> {
             std::thread::spawn(move || serve_one(&stream, error_every));
         }
     });
-    let target = Target {
-        host: "127.0.0.1".to_owned(),
-        port,
-        user: "dyno".to_owned(),
-        database: "ib".to_owned(),
-        password: None,
-        application_name: "dyno-test".to_owned(),
-        tls: None,
-        timeout: None,
-    };
-    [target].into()
+    [local(port)].into()
 }
 
 fn serve_one(mut stream: &TcpStream, error_every: u32) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! The first exchange of a session.
 
 use crate::EXPLORED;
-use crate::memory::bounded;
+use crate::bound::bounded;
 use crate::stream::{Part, message};
 use bolero::{TypeGenerator, check};
 use dyno_loadgen::session::postgres::{Framing, Handshake, SessionError};

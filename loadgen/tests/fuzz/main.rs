@@ -9,11 +9,15 @@
     reason = "a test that unwraps fails where it stands"
 )]
 
+mod bound;
 mod handshake;
+#[path = "../harness/memory.rs"]
 mod memory;
 mod reader;
 mod stream;
 mod text;
+#[path = "../harness/wire.rs"]
+mod wire;
 
 use std::time::Duration;
 

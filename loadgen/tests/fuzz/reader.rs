@@ -1,7 +1,7 @@
 //! Messages and answers.
 
 use crate::EXPLORED;
-use crate::memory::bounded;
+use crate::bound::bounded;
 use crate::stream::{ANSWERS, Stream};
 use bolero::check;
 use dyno_loadgen::session::postgres::{Captured, Framing, Reader, Reply};

@@ -1,5 +1,6 @@
 //! A server's bytes: messages that a real server sent (PostgreSQL 18.6, in `answers/`), whole or damaged, and made-up ones.
 
+pub(crate) use crate::wire::message;
 use bolero::TypeGenerator;
 
 /// What a real server sent, by what it was an answer to.
@@ -52,12 +53,6 @@ fn answer(index: u8) -> &'static [u8] {
 
 fn known(tag: u8) -> u8 {
     TAGS[usize::from(tag) % TAGS.len()]
-}
-
-/// A message on the wire.
-pub(crate) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
-    [&[tag], &length[..], body].concat()
 }
 
 impl Part {

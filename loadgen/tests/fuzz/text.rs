@@ -1,7 +1,7 @@
 //! Texts: the server's errors; passfiles and DSNs, which are the user's.
 
 use crate::EXPLORED;
-use crate::memory::bounded;
+use crate::bound::bounded;
 use bolero::{TypeGenerator, check};
 use dyno_loadgen::job::{Password, Server};
 use dyno_loadgen::session::postgres::{ServerError, SessionError, Target, resolve};

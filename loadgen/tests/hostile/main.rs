@@ -7,16 +7,11 @@
 
 mod answers;
 mod encryption;
-#[path = "../live/generator.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with the tests of real servers, which use more of it"
-)]
-mod generator;
 mod handshake;
+#[path = "../harness/process.rs"]
+mod process;
 mod program;
 mod scram;
 mod script;
-#[path = "../postgres_session/server.rs"]
-#[allow(dead_code, reason = "what `generator` asks for")]
-mod server;
+#[path = "../harness/wire.rs"]
+mod wire;

@@ -1,6 +1,6 @@
 //! The generator's program against such servers: every step ends in time, and says why.
 
-use crate::generator::{Ended, run};
+use crate::process::{Ended, run};
 use crate::script::{
     Act, SOON, answer, assert_line, authentication, error, let_in, message, serve,
 };

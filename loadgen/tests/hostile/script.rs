@@ -1,5 +1,6 @@
 //! A server that does what a script says, on every connection.
 
+pub(crate) use crate::wire::message;
 use dyno_loadgen::session::postgres::{PostgresSession, SessionError, Target};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -40,12 +41,6 @@ pub(crate) enum Act {
     Freeze,
     /// Challenges by SCRAM; the client's nonce stands in place of `{nonce}`.
     Challenge(&'static str),
-}
-
-/// A message of the server.
-pub(crate) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
-    [&[tag], &length[..], body].concat()
 }
 
 /// A request for authentication by that method.

@@ -1,6 +1,7 @@
 //! The same work over each kind of connection that a job can ask for.
 
-use crate::generator::{Ended, job, number, run, selects};
+use crate::generator::{job, number, selects};
+use crate::process::{Ended, run};
 use crate::server::{self, Server};
 use dyno_loadgen::event::{Event, Status};
 use serde_json::{Value, json};

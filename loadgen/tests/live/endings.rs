@@ -1,6 +1,7 @@
 //! Signals, pauses, killed backends: how a step goes on or ends.
 
-use crate::generator::{Generator, number, pids, run, selects, server};
+use crate::generator::{number, pids, selects, server};
+use crate::process::{Generator, run};
 use dyno_loadgen::event::{Event, Status};
 use rustix::process::{Signal, kill_process};
 use serde_json::json;

@@ -8,6 +8,8 @@
 mod connections;
 mod endings;
 mod generator;
+#[path = "../harness/process.rs"]
+mod process;
 mod retries;
 mod sending;
 #[path = "../postgres_session/server.rs"]

@@ -1,6 +1,7 @@
 //! Operations that a real server refuses for reasons of concurrency: tried again with the same values, and counted.
 
-use crate::generator::{number, run, selects, server};
+use crate::generator::{number, selects, server};
+use crate::process::run;
 use crate::server::Server;
 use dyno_loadgen::event::{Event, Status};
 use serde_json::{Value, json};

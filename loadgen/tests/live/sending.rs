@@ -1,6 +1,7 @@
 //! What reaches the server, and what is said of it.
 
-use crate::generator::{Generator, job, job_on, number, pids, run, selects, server};
+use crate::generator::{job, job_on, number, pids, selects, server};
+use crate::process::{Generator, run};
 use crate::server::Server;
 use dyno_loadgen::event::{Event, Status};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! All jobs of the contract come to their end against the null server.
 
-use crate::programs::{Done, NullServer, run};
+use crate::programs::{Done, NullServer, done, run};
 use serde_json::{Value, json};
 
 /// Operations of each role that has a quota.
@@ -36,7 +36,7 @@ fn loads_and_deletes_do_their_quotas() {
         ("l.i1", &["insert", "delete"]),
     ] {
         let ended = run(&shortened(&server, example));
-        let done = ended.done();
+        let done = done(&ended);
         for role in roles {
             let expected = if *role == "index" { 1 } else { OPERATIONS };
             let all = expected * 2;
@@ -50,7 +50,7 @@ fn queries_beside_inserts_go_on_until_these_end() {
     let server = NullServer::start(&[]);
     for example in ["qr100", "qp100"] {
         let ended = run(&shortened(&server, example));
-        let done = ended.done();
+        let done = done(&ended);
         assert_eq!(count(&done, "insert"), OPERATIONS * 2, "{example}");
         assert_eq!(count(&done, "delete"), OPERATIONS * 2, "{example}");
         let query = done.totals["query"];
@@ -63,7 +63,7 @@ fn queries_beside_inserts_go_on_until_these_end() {
 fn maintenance_is_done_and_captured() {
     let server = NullServer::start(&["--tcp"]);
     let ended = run(&shortened(&server, "cleanup"));
-    let done = ended.done();
+    let done = done(&ended);
     assert_eq!((count(&done, "vacuum"), count(&done, "checkpoint")), (2, 1));
 }
 
@@ -71,7 +71,7 @@ fn maintenance_is_done_and_captured() {
 fn a_fill_is_told_the_rows_that_it_sent() {
     let server = NullServer::start(&["--threads", "2"]);
     let ended = run(&shortened(&server, "fill"));
-    let fill = ended.done().totals["fill"];
+    let fill = done(&ended).totals["fill"];
     assert_eq!(fill.rows, 60_000, "two tables");
 }
 
@@ -92,7 +92,7 @@ fn every_protocol_gets_its_row() {
         job["programs"] = json!([{"name": "point", "code": [["send", 0]]}]);
         job["roles"][0]["stop"]["operations"] = OPERATIONS.into();
         let ended = run(&job);
-        let insert = ended.done().totals["insert"];
+        let insert = done(&ended).totals["insert"];
         assert_eq!(
             (insert.count, insert.rows),
             (OPERATIONS * 2, OPERATIONS * 2),

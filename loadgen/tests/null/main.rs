@@ -6,6 +6,10 @@
 )]
 
 mod jobs;
+#[path = "../harness/process.rs"]
+mod process;
 mod programs;
 mod scale;
 mod serving;
+#[path = "../harness/wire.rs"]
+mod wire;

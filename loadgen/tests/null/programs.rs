@@ -1,11 +1,13 @@
-//! Runs both programs: the null server until it is dropped, the generator on a job to its end.
+//! Runs the null server until it is dropped, and the generator on jobs against it.
 
+use crate::process::{self, Ended};
+use crate::wire::local;
 use dyno_loadgen::event::{Event, Status, ThreadUse, Totals};
 use dyno_loadgen::session::postgres::{PostgresSession, Target};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A running null server.
@@ -42,13 +44,8 @@ impl NullServer {
     pub(crate) fn session(&self) -> PostgresSession {
         let target = Target {
             host: self.host.clone(),
-            port: self.port,
             user: "anyone".to_owned(),
-            database: "any".to_owned(),
-            password: None,
-            application_name: "dyno-test".to_owned(),
-            tls: None,
-            timeout: None,
+            ..local(self.port)
         };
         PostgresSession::connect(&target, Duration::from_secs(10)).unwrap()
     }
@@ -72,82 +69,6 @@ impl Drop for NullServer {
     }
 }
 
-/// A running generator.
-pub(crate) struct Generator {
-    child: Child,
-    input: Option<ChildStdin>,
-    lines: Lines<BufReader<ChildStdout>>,
-    events: Vec<Event>,
-}
-
-impl Generator {
-    pub(crate) fn start(job: &Value) -> Self {
-        Self::spawn(&mut Command::new(env!("CARGO_BIN_EXE_dyno-loadgen")), job)
-    }
-
-    /// The same with so many descriptors at most.
-    pub(crate) fn limited(job: &Value, descriptors: u32) -> Self {
-        let limited = format!("ulimit -n {descriptors} && exec \"$0\"");
-        let program = env!("CARGO_BIN_EXE_dyno-loadgen");
-        Self::spawn(Command::new("sh").args(["-c", &limited, program]), job)
-    }
-
-    fn spawn(command: &mut Command, job: &Value) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut input = child.stdin.take().unwrap();
-        writeln!(input, "{job}").unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self {
-            child,
-            input: Some(input),
-            lines,
-            events: Vec::new(),
-        }
-    }
-
-    pub(crate) fn command(&mut self, command: &str) {
-        let input = self.input.as_mut().unwrap();
-        writeln!(input, "{{\"do\":\"{command}\"}}").unwrap();
-    }
-
-    /// Reads events up to one of this name.
-    pub(crate) fn until(&mut self, name: &str) {
-        let mark = format!("{{\"event\":\"{name}\"");
-        for line in self.lines.by_ref() {
-            let line = line.unwrap();
-            self.events.push(serde_json::from_str(&line).unwrap());
-            if line.starts_with(&mark) {
-                return;
-            }
-        }
-        panic!("no `{name}` in {:?}", self.events);
-    }
-
-    /// The threads that the generator has now.
-    pub(crate) fn threads(&self) -> usize {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
-        tasks.unwrap().count()
-    }
-
-    /// Reads the rest of the events.
-    pub(crate) fn end(mut self) -> Ended {
-        for line in self.lines.by_ref() {
-            self.events
-                .push(serde_json::from_str(&line.unwrap()).unwrap());
-        }
-        drop(self.input.take());
-        self.child.wait().unwrap();
-        Ended(self.events)
-    }
-}
-
-/// The events of a generator that has ended.
-pub(crate) struct Ended(pub(crate) Vec<Event>);
-
 /// What the generator said at its end.
 pub(crate) struct Done<'a> {
     pub(crate) status: Status,
@@ -157,49 +78,48 @@ pub(crate) struct Done<'a> {
     pub(crate) threads: &'a [ThreadUse],
 }
 
-impl Ended {
-    pub(crate) fn done(&self) -> Done<'_> {
-        match self.0.last() {
-            Some(Event::Done {
-                status,
-                reason,
-                totals,
-                peak_rss_bytes,
-                threads,
-                ..
-            }) => Done {
-                status: *status,
-                reason: reason.as_deref(),
-                totals,
-                peak_rss_bytes: *peak_rss_bytes,
-                threads,
-            },
-            other => panic!("the last event is {other:?}"),
-        }
+/// The last event of a generator that has ended.
+pub(crate) fn done(ended: &Ended) -> Done<'_> {
+    match ended.events.last() {
+        Some(Event::Done {
+            status,
+            reason,
+            totals,
+            peak_rss_bytes,
+            threads,
+            ..
+        }) => Done {
+            status: *status,
+            reason: reason.as_deref(),
+            totals,
+            peak_rss_bytes: *peak_rss_bytes,
+            threads,
+        },
+        other => panic!("the last event is {other:?}"),
     }
+}
 
-    /// Completed operations in the window by connection of a role, from a job with `trace`.
-    pub(crate) fn by_connection(&self, role: &str) -> BTreeMap<u32, u64> {
-        let mut counts = BTreeMap::new();
-        for event in &self.0 {
-            if let Event::Operation {
-                role: of,
-                connection,
-                ..
-            } = event
-                && of == role
-            {
-                *counts.entry(*connection).or_default() += 1;
-            }
+/// Completed operations in the window by connection of a role, from a job with `trace`.
+pub(crate) fn by_connection(ended: &Ended, role: &str) -> BTreeMap<u32, u64> {
+    let mut counts = BTreeMap::new();
+    for event in &ended.events {
+        if let Event::Operation {
+            role: of,
+            connection,
+            ..
+        } = event
+            && of == role
+        {
+            *counts.entry(*connection).or_default() += 1;
         }
-        counts
     }
+    counts
 }
 
 /// Runs a job that starts by itself, which has to go well.
 pub(crate) fn run(job: &Value) -> Ended {
-    let ended = Generator::start(job).end();
-    let done = ended.done();
+    let ended = process::run(job);
+    let done = done(&ended);
     assert_eq!((done.status, done.reason), (Status::Ok, None));
     ended
 }

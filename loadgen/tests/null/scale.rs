@@ -1,6 +1,7 @@
 //! Many connections in one generator: what each costs in memory, and how threads share them.
 
-use crate::programs::{Generator, NullServer, run};
+use crate::process::Generator;
+use crate::programs::{NullServer, by_connection, done, run};
 use dyno_loadgen::event::Status;
 use serde_json::{Value, json};
 
@@ -43,7 +44,7 @@ fn two_thousand_connections_need_little_memory_and_no_more_threads() {
         let threads = generator.threads();
         generator.command("stop");
         let ended = generator.end();
-        let done = ended.done();
+        let done = done(&ended);
         assert_eq!((done.status, done.reason), (Status::Ok, None));
         assert!(
             done.totals["point"].count >= connections,
@@ -60,7 +61,7 @@ fn two_thousand_connections_need_little_memory_and_no_more_threads() {
 fn more_connections_than_descriptors_are_refused_before_the_first() {
     let server = NullServer::start(&[]);
     let ended = Generator::limited(&points(&server, MANY, 1), 500).end();
-    let done = ended.done();
+    let done = done(&ended);
     assert_eq!(done.status, Status::Failed);
     let reason = done.reason.unwrap();
     assert!(
@@ -71,7 +72,7 @@ fn more_connections_than_descriptors_are_refused_before_the_first() {
         reason.contains("its limit of open files is 500"),
         "{reason}"
     );
-    assert_eq!(ended.0.len(), 2, "hello and done");
+    assert_eq!(ended.events.len(), 2, "hello and done");
 }
 
 #[test]
@@ -85,13 +86,13 @@ fn threads_have_the_same_connections_and_operations_each() {
         json!({"roles": ["point"], "seconds": null, "warmup_s": 0.0, "seconds_max": null});
     job["trace"] = true.into();
     let ended = run(&job);
-    let threads = ended.done().threads;
+    let threads = done(&ended).threads;
     assert_eq!(threads.len(), THREADS as usize);
     assert!(
         threads.iter().all(|thread| thread.cpu_us > 0),
         "{threads:?}"
     );
-    let counts = ended.by_connection("point");
+    let counts = by_connection(&ended, "point");
     assert_eq!(counts.len(), 300);
     assert!(
         counts.values().all(|count| *count == QUOTA / 300),

@@ -1,47 +1,10 @@
 //! The hot path allocates nothing once its buffers have grown.
 
-#![expect(
-    unsafe_code,
-    reason = "an allocator can only be given by an unsafe trait"
-)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use dyno_loadgen::session::postgres::{PostgresSession, ReadBuffer, Reply, encode};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::memory::allocations;
 use crate::server;
-
-/// The system's allocator, counting what each thread asks of it.
-struct Counting;
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as above.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as above.
-        unsafe { System.realloc(place, layout, bytes) }
-    }
-}
 
 /// One operation: a simple request, then a prepared one with an answer of 300 KB.
 fn operation(session: &mut PostgresSession, buffer: &mut ReadBuffer, reply: &mut Reply) {
@@ -88,9 +51,9 @@ fn requests_and_answers_allocate_nothing() {
     session.set_nonblocking().expect("set");
     let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
     operation(&mut session, &mut buffer, &mut reply);
-    let before = ALLOCATIONS.get();
+    let before = allocations();
     for _ in 0..200 {
         operation(&mut session, &mut buffer, &mut reply);
     }
-    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert_eq!(allocations() - before, 0);
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use dyno_loadgen::session::postgres::{PostgresSession, SessionError, Target};
 
 use crate::server;
+use crate::wire::local;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -22,20 +23,6 @@ fn refused_within(target: &Target, timeout: Duration) -> SessionError {
             assert!(!error.to_string().contains('\n'), "one line: {error}");
             error
         }
-    }
-}
-
-/// A target that nothing but the test's own listener answers at.
-fn local(port: u16) -> Target {
-    Target {
-        host: "127.0.0.1".to_owned(),
-        port,
-        user: "dyno".to_owned(),
-        database: "ib".to_owned(),
-        password: None,
-        application_name: "dyno-test".to_owned(),
-        tls: None,
-        timeout: None,
     }
 }
 

@@ -18,6 +18,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::server::{self, Server};
+use crate::wire::message;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// As long as a worker's receive on a single connection waits.
@@ -332,11 +333,6 @@ fn read(stream: &mut Stream) -> Vec<u8> {
     let count = stream.read(&mut bytes).unwrap_or(0);
     bytes.truncate(count);
     bytes
-}
-
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
-    [&[tag], &length[..], body].concat()
 }
 
 /// Lets the client in.

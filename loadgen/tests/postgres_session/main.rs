@@ -4,5 +4,9 @@ mod allocation;
 mod connecting;
 mod encrypted;
 mod fills;
+#[path = "../harness/memory.rs"]
+mod memory;
 mod requests;
 mod server;
+#[path = "../harness/wire.rs"]
+mod wire;

@@ -1,5 +1,6 @@
-//! The system's allocator, counting what each thread asks of it.
+//! What each thread asks of its allocator: the system's, counted.
 
+#![allow(dead_code, reason = "not every test program uses all of it")]
 #![expect(
     unsafe_code,
     reason = "an allocator can only be given by an unsafe trait"
@@ -15,6 +16,7 @@ static COUNTING: Counting = Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static ASKED_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// How often this thread has asked for memory.
@@ -22,10 +24,20 @@ pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
+/// How many bytes this thread has asked for.
+pub(crate) fn asked_bytes() -> usize {
+    ASKED_BYTES.get()
+}
+
+fn count(bytes: usize) {
+    ALLOCATIONS.with(|count| count.set(count.get() + 1));
+    ASKED_BYTES.with(|asked| asked.set(asked.get().saturating_add(bytes)));
+}
+
 // SAFETY: every call goes to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        count(layout.size());
         // SAFETY: as above.
         unsafe { System.alloc(layout) }
     }
@@ -36,7 +48,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        count(bytes);
         // SAFETY: as above.
         unsafe { System.realloc(place, layout, bytes) }
     }

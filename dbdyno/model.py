@@ -39,6 +39,9 @@ class WorkloadUse:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     steps: tuple[str, ...] | None = None  # only these steps, in the workload's order; None: all
     fill: str | None = None  # "fast" or "published"; None: what the workload's file says
+    set: str | None = None  # which of the file's sets of steps; None: the file's own choice
+    preset: str | None = None  # parameters by name, below those given one by one
+    save: str | None = None  # "post-l.i2": keep the data directory after this step; None: never
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,7 @@ class Schedule:
 
     blocks: int = 1
     interleave: str = "run"
+    checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +177,49 @@ class Span:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Target:
+    """How a role held the rate that the step asks of it, all clients together."""
+
+    role: str
+    kind: str  # "insert" or "delete"
+    rows_per_s: float  # asked for
+    achieved: float  # rows per second of the window
+    met: bool  # at least 95 % of what was asked for (spec insert-benchmark.md 6.3)
+    seconds: int  # whole seconds of the window
+    seconds_missed: int  # of these, with less than 95 % of the target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fairness:
+    """How evenly the clients of a role were served (seed 000; spec insert-benchmark.md 7)."""
+
+    role: str
+    kind: str  # insert, delete, query, other
+    unit: str  # "rows" or "operations": what is counted
+    counts: tuple[int, ...]  # by client, in the window
+    rates: tuple[float, ...]  # by client, per second until its own end
+    slices: tuple[tuple[float, ...], ...]  # by client: its rate in ten equal parts of the window
+    jain: float | None  # (sum x)^2 / (n sum x^2) of the rates: 1 where all are equal
+    finish_s: tuple[float, ...]  # by client, since the start; empty for a step bound by time
+    min_s: float | None  # the published columns: first and last client to finish,
+    max_s: float | None
+    diff_s: float | None  # max - min,
+    pct: float | None  # and that divided by min, in percent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stalls:
+    """The seconds in which a role all but stood still."""
+
+    role: str
+    kind: str
+    median: float  # rate of the median whole second, all clients
+    seconds: int  # whole seconds of the window
+    stalled: int  # of these, with less than 10 % of the median
+    longest_s: int  # the longest run of stalled seconds
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepRun:
     """One step of one run, derived from its raw files."""
 
@@ -198,6 +245,11 @@ class StepRun:
     end_spread: float | None  # (last − first client's end) / window
     limited: tuple[str, ...]  # what limited the generator, so that the rate is "at least"
     warnings: tuple[str, ...]
+    targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
+    fairness: tuple[Fairness, ...] = ()  # roles with several clients
+    stalls: tuple[Stalls, ...] = ()
+    state_before: Mapping[str, float | None] = field(default_factory=dict)  # analysis/state.py
+    state_after: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,6 +290,7 @@ class StepComparison:
     step: str
     headline: str | None
     cells: tuple[Cell, ...]
+    notices: tuple[str, ...] = ()  # what the arms did not have alike
 
 
 @dataclass(frozen=True, kw_only=True)

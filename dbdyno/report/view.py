@@ -93,6 +93,7 @@ class Line:
     block: int
     series: Series
     spans: tuple[Span, ...]
+    label: str = ""  # which of several lines of an arm in a block: "client 3"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +144,10 @@ class Section:
     charts: tuple[SecondsChart, ...]
     charts_note: str
     costs: tuple[Table, ...]
+    fairness: tuple[Table, ...] = ()  # finish times, Jain's index, rates of each client, stalls
+    clients: tuple[SecondsChart, ...] = ()  # the rate of each client over time
+    targets: tuple[Table, ...] = ()  # the rates asked for, and how they were held
+    state: tuple[Table, ...] = ()  # sizes and debt before and after
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ class Tick:
     lag: str | None  # a histogram, as are those of operations; None in older results
     queue: str | None
     operations: Mapping[str, Json]
+    clients: Sequence[Sequence[int]] = ()  # by client: count, rows, errors, longest response in µs
 
     @property
     def whole(self) -> bool:
@@ -102,6 +103,7 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             lag=tick.get("lag"),
             queue=tick.get("queue"),
             operations=tick["operations"],
+            clients=clients,
         )
 
 

@@ -139,14 +139,15 @@ METRICS: tuple[Metric, ...] = (
     ),
     _published(
         "p50", "1/s", "higher", 0,
-        """median second | the per-second rates of the headline's kind, all clients together, sorted
-        downwards: the element at round(0.5 × seconds), as published; whole seconds only, NA under
-        10 of them. Published: of client 1 only""",
+        """median second | the per-second rates of what the headline counts, all clients added
+        second by second, sorted downwards: the element at round(0.5 × seconds), as published; whole
+        seconds only, NA under 10 of them. Published: client 1 alone, so that a figure of n clients
+        is to be compared with n times the published one, if clients were served alike (jain)""",
     ),
     _published(
         "p99", "1/s", "higher", 0,
         """slow second | the element at round(0.99 × seconds) of the same list: 99 % of the seconds
-        were at least this fast. Published: of client 1 only""",
+        were at least this fast. Published: client 1 alone""",
     ),
     # --- Ours: throughput and response times ---
     _own(
@@ -159,6 +160,47 @@ METRICS: tuple[Metric, ...] = (
         """response time p99 | of the kind that the headline counts, all clients and seconds of the
         window merged, from when a statement was due to its completion""",
     ),
+    # --- Ours: how evenly clients and seconds were served, and targets ---
+    _own(
+        "jain", "of 1", "higher", 4,
+        """fairness between clients | Jain's index of the rates of the headline's role by client,
+        each until the client's own end: (sum of x)² / (n · sum of x²), 1 where all are equal, 1/n
+        where one has all; NA with one client""",
+    ),
+    _own(
+        "finish_diff_s", "s", "lower", 1,
+        """spread of finish times | from the first client's end to the last one's, in a step that
+        gives each client a share of work (diff in the published tables of fairness); NA with one
+        client and in a step bound by time""",
+    ),
+    _own(
+        "finish_pct", "%", "lower", 1,
+        """spread of finish times by the first | finish_diff_s as a share of the first client's time
+        from the window's start to its end (pct in the published tables of fairness)""",
+    ),
+    _own(
+        "stalled_s", "s", "lower", 0,
+        """stalled seconds | whole seconds of the window in which all clients together did less in
+        the headline's role than 10 % of what they did in its median second; NA where the median
+        second has under 10 operations and no schedule asks for any""",
+    ),
+    _own(
+        "stall_longest_s", "s", "lower", 0,
+        """longest stall | the most such seconds that follow each other""",
+    ),
+    _own(
+        "target_missed_s", "s", "lower", 0,
+        """seconds under the target | whole seconds of the window in which all clients together
+        inserted less than 95 % of the rows that the step asks for; NA without a target. Whether the
+        step held it is a question of its mean, as published""",
+    ),
+    _own(
+        "dps_share_of_target", "%", "higher", 1,
+        """deletes by their target | rows deleted in the window, by its length, as a share of the
+        rate that the step asks of the inserts to which they are tied; under 95 % the table grows.
+        Published: taken to be as many as were inserted""",
+    ),
+    # --- Ours: lateness and trouble ---
     _own(
         "late_ms_max", "ms", "lower", 1,
         """latest statement | the longest time in the window from when any role's statement was due

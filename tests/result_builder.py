@@ -142,7 +142,12 @@ def make_step(name: str, planted: Planted) -> Step:
 
 def make_job(name: str, planted: Planted) -> Json:
     """The job's parts that judging reads: statements with their nominal rows, roles, stop."""
-    pace = {"kind": "rate", "arrivals": "burst", "per_s": 2.0}
+    paces: Json = {
+        "insert": {"kind": "rate", "arrivals": "burst", "per_s": 2.0},
+        "delete": {"kind": "tied", "to": "insert", "lead": 8},
+    }
+    if not name.startswith("q"):
+        del paces["insert"]
     return {
         "protocol": 1,
         "step": name,
@@ -157,7 +162,7 @@ def make_job(name: str, planted: Planted) -> Json:
                 "name": role,
                 "per": "client",
                 "connections": 1,
-                "pace": pace if role == "insert" and name[0] == "q" else {"kind": "closed"},
+                "pace": paces.get(role, {"kind": "closed"}),
             }
             for role in planted.roles
         ],

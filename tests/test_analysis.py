@@ -71,6 +71,8 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "background_cpu_per_op": 1.1, "generator_cpu_per_op": 8.0,
         "generator_share": 100 * 40_000 / 511_600, "cs_per_op": 2.0, "steal_share": 0.0,
         "lab_cpu_share": 0.1,
+        "jain": 1.0, "finish_diff_s": 0.0, "finish_pct": 0.0, "stalled_s": 0.0,
+        "stall_longest_s": 0.0, "target_missed_s": 0.0, "dps_share_of_target": 100.0,
         "wal_bytes_per_op": 100.0, "fpi_per_op": 0.004, "checkpoints": 1.0,
         "checkpoint_overlap_s": 4.0, "autovacuum_runs": 1.0, "dead_rows_after": 1_234.0,
         "dirty_mb_open": 64.0, "dirty_mb_close": 96.0,
@@ -217,9 +219,12 @@ def test_series_are_of_all_clients_and_of_the_host(tmp_path: Path) -> None:
     series = derived(tmp_path, "qr100").series
     assert set(series) == {
         "insert.rate", "insert.max_us", "delete.rate", "delete.max_us", "query.rate",
-        "query.max_us", "host.cpu_pct", "disk.write_mbps",
+        "query.max_us", "host.cpu_pct", "disk.write_mbps", "insert.client.0.rate",
+        "insert.client.1.rate", "delete.client.0.rate", "delete.client.1.rate",
+        "query.client.0.rate", "query.client.1.rate",
     }  # fmt: skip
     assert series["query.rate"].y == (5_000.0,) * 20
+    assert series["query.client.1.rate"].y == (2_500.0,) * 20
     assert series["insert.rate"].y == (200.0,) * 20
     # readings at 0.4 s (too short a stretch), 1.4 s … 19.4 s, and the close at 20 s
     assert series["host.cpu_pct"].x_s == pytest.approx([*(1.4 + s for s in range(19)), 20.0])

@@ -12,7 +12,7 @@ from dbdyno.analysis.evidence import Evidence
 from dbdyno.analysis.raw import per, scaled
 from dbdyno.analysis.response import Histogram
 from dbdyno.analysis.span import overlap_s
-from dbdyno.model import Json, Span
+from dbdyno.model import Json, Span, StepRun
 
 LAG_OPERATIONS_MIN = 1_000
 """Of a role: with fewer, the slowest 1 % are a handful, and one late waking of a thread decides."""
@@ -22,16 +22,20 @@ Metrics = Mapping[str, float | None]
 KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 
 
-def metrics(evidence: Evidence, spans: tuple[Span, ...]) -> dict[str, float | None]:
-    """All metrics by name; None where a step, a machine or a version does not have one."""
+def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
+    """All metrics by name; None where a step, a machine or a version does not have one.
+
+    `run` has what was derived before: spans, fairness, stalls, targets.
+    """
     return {
         **throughput(evidence),
+        **steadiness(evidence, run),
         **trouble(evidence),
         **device(evidence),
         **machine(evidence),
         **costs(evidence),
         **sizes(evidence),
-        **writes(evidence, spans),
+        **writes(evidence, run.spans),
         **canary(evidence),
     }
 
@@ -66,6 +70,24 @@ def per_second(evidence: Evidence) -> list[float]:
     rows = headline["count"] == "rows"
     ticks = [tick for tick in evidence.load.of([headline["role"]]) if tick.whole]
     return [(tick.rows if rows else tick.count) / tick.seconds for tick in ticks]
+
+
+def steadiness(evidence: Evidence, run: StepRun) -> Metrics:
+    """How evenly the headline's clients and seconds were served, and what targets were missed."""
+    headline = evidence.step.get("headline") or {}
+    fair = next((one for one in run.fairness if one.role == headline.get("role")), None)
+    stall = next((one for one in run.stalls if one.role == headline.get("role")), None)
+    asked = {target.kind: target for target in reversed(run.targets)}  # the first of each kind
+    inserts, deletes = asked.get("insert"), asked.get("delete")
+    return {
+        "jain": fair.jain if fair else None,
+        "finish_diff_s": fair.diff_s if fair else None,
+        "finish_pct": fair.pct if fair else None,
+        "stalled_s": float(stall.stalled) if stall else None,
+        "stall_longest_s": float(stall.longest_s) if stall else None,
+        "target_missed_s": float(inserts.seconds_missed) if inserts else None,
+        "dps_share_of_target": 100.0 * deletes.achieved / deletes.rows_per_s if deletes else None,
+    }
 
 
 def trouble(evidence: Evidence) -> Metrics:

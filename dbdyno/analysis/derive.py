@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from dbdyno.analysis import compute, evidence, limit, warning
 from dbdyno.analysis.evidence import KINDS, Evidence
+from dbdyno.analysis.fairness import fairness
 from dbdyno.analysis.raw import NS_PER_S
 from dbdyno.analysis.response import merged
 from dbdyno.analysis.series import series
 from dbdyno.analysis.span import spans
+from dbdyno.analysis.stall import stalls
+from dbdyno.analysis.target import targets
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
 from dbdyno.store import StepFolder
@@ -75,8 +78,9 @@ def _status(folder: StepFolder, found: Evidence) -> tuple[str, str | None]:
 
 
 def _measured(run: StepRun, found: Evidence) -> StepRun:
-    metrics = compute.metrics(found, run.spans)
-    spread = end_spread(found)
+    run = replace(run, targets=targets(found), fairness=fairness(found), stalls=stalls(found))
+    run = replace(run, end_spread=end_spread(found))
+    metrics = compute.metrics(found, run)
     achieved, target = warning.sla(found)
     limited = limit.limits(found, metrics)
     held = achieved is not None and target is not None and warning.sla_met(achieved, target)
@@ -89,9 +93,8 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         response=_by_kind(found),
         operations=_by_operation(found),
         owners=found.owners,
-        end_spread=spread,
         limited=limited,
-        warnings=warning.warnings(found, metrics, spread, limited),
+        warnings=warning.warnings(found, metrics, run, limited),
     )
 
 

@@ -5,27 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from dbdyno.analysis import raw
+import numpy as np
+from numpy.typing import NDArray
+
+from dbdyno.analysis import client, raw
 from dbdyno.analysis.evidence import BUSY, CPU_PARTS, KINDS, Evidence
 from dbdyno.analysis.raw import Tick
 from dbdyno.model import Json, Series
 
 SHORT_S = 0.5
 """A shorter stretch at a window's end has no rate of its own: it would be mostly noise."""
+CLIENTS_MAX = 64
+"""With more, nobody could tell their lines apart."""
 MB = 1e6
 
 
 def series(evidence: Evidence) -> dict[str, Series]:
     """Values over the window by name; x is the end of the second (or reading) that y is of.
 
-    `KIND.rate` (rows a second of inserts and deletes, queries a second), `KIND.max_us` (the longest
-    response), `host.cpu_pct`, `disk.write_mbps` (10^6 bytes).
+    `KIND.rate` (rows a second of inserts and deletes, queries a second), `KIND.client.N.rate` (the
+    same of client N, from 0, where there are 2 to 64), `KIND.max_us` (the longest response),
+    `host.cpu_pct`, `disk.write_mbps` (10^6 bytes).
     """
     found: dict[str, Series] = {}
     for kind in KINDS:
         ticks = evidence.load.of(evidence.roles(kind))
         if ticks:
             found[f"{kind}.rate"] = _rates(ticks, rows=kind != "query")
+            found |= {f"{kind}.client.{n}.rate": one for n, one in _by_client(evidence, kind)}
             found[f"{kind}.max_us"] = _longest(ticks)
     if evidence.load.open_ns is not None:
         cpu = _of_host(evidence, _busy_share)
@@ -43,6 +50,20 @@ def _rates(ticks: Iterable[Tick], *, rows: bool) -> Series:
             rate = (tick.rows if rows else tick.count) / tick.seconds
             amounts[tick.end_s] = amounts.get(tick.end_s, 0.0) + rate
     return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
+
+
+def _by_client(evidence: Evidence, kind: str) -> Iterable[tuple[int, Series]]:
+    """What each client did in the roles of a kind that several clients have."""
+    shared = client.several(evidence)
+    rates: dict[float, NDArray[np.float64]] = {}
+    for role in evidence.roles(kind):
+        ticks = [tick for tick in shared.get(role, []) if tick.seconds >= SHORT_S]
+        if ticks and len(ticks[0].clients) <= CLIENTS_MAX:
+            for tick, own in zip(ticks, client.amounts(ticks, kind), strict=True):
+                rates[tick.end_s] = rates.get(tick.end_s, 0.0) + own / tick.seconds
+    x_s = tuple(rates)
+    for number, y in enumerate(zip(*(row.tolist() for row in rates.values()), strict=True)):
+        yield number, Series(x_s=x_s, y=y)
 
 
 def _longest(ticks: Iterable[Tick]) -> Series:

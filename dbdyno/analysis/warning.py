@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from dbdyno.analysis.evidence import Evidence
+from dbdyno.model import StepRun
 
 GENERATOR_SHARE_MAX = 10.0
 """CPU of the load generator as percent of the server's in a step that only writes."""
@@ -13,6 +14,8 @@ LATE_MS_MAX = 1_000.0
 STEAL_SHARE_MAX = 2.0
 LAB_SHARE_MAX = 5.0
 END_SPREAD_MAX = 0.02
+JAIN_MIN = 0.95
+"""Of the rates of the headline's clients; of two clients, one has 1.6 times the other's rate."""
 AT_LIMIT = "load generator at its limit, give it more `generator.threads`"
 READING_DELAY_MS_MAX = 50.0
 
@@ -20,17 +23,22 @@ READING_DELAY_MS_MAX = 50.0
 def warnings(
     evidence: Evidence,
     metrics: Mapping[str, float | None],
-    end_spread: float | None,
+    run: StepRun,
     limited: Iterable[str],
 ) -> tuple[str, ...]:
-    """All warnings of a step that ended well; `limited`: what limited the load generator."""
+    """All warnings of a step that ended well; `limited`: what limited the load generator.
+
+    `run` has what was derived before: targets, fairness, how far apart the clients ended.
+    """
     return (
         *(f"{AT_LIMIT}: {reason}" for reason in limited),
         *_generator(evidence, metrics),
-        *_schedule(evidence, metrics),
+        *_schedule(evidence),
+        *_deletes(run),
         *_disturbed(evidence, metrics),
         *_errors(evidence, metrics),
-        *_ends(evidence, end_spread),
+        *_ends(evidence, run.end_spread),
+        *_uneven(evidence, run),
         *_checks(evidence),
         *(str(text) for text in evidence.end.get("warnings") or ()),
     )
@@ -44,7 +52,7 @@ def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
         yield f"load generator: its CPU is {share:.1f} % of the server's"
 
 
-def _schedule(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+def _schedule(evidence: Evidence) -> Iterable[str]:
     """Paced roles that fell behind, and the target rate that was missed."""
     paced = {
         role["name"]
@@ -59,6 +67,16 @@ def _schedule(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterab
     achieved, target = sla(evidence)
     if achieved is not None and target is not None and not sla_met(achieved, target):
         yield f"target rate missed: {achieved:,.0f} of {target:,.0f} rows/s inserted"
+
+
+def _deletes(run: StepRun) -> Iterable[str]:
+    """Deletes behind inserts that held their rate: the table grows, which inserts do not show."""
+    for target in run.targets:
+        if target.kind == "delete" and not target.met and run.targets[0].met:
+            yield (
+                f"target rate missed by deletes: {target.achieved:,.0f} of"
+                f" {target.rows_per_s:,.0f} rows/s deleted, though inserts held it"
+            )
 
 
 def sla(evidence: Evidence) -> tuple[float | None, float | None]:
@@ -121,6 +139,19 @@ def _ends(evidence: Evidence, end_spread: float | None) -> Iterable[str]:
         rate, seconds = common
         text += f"; {whole:,.0f}/s over all of it, {rate:,.0f}/s in the {seconds} s common to all"
     yield text
+
+
+def _uneven(evidence: Evidence, run: StepRun) -> Iterable[str]:
+    """Clients of the headline's role that were served unevenly although they ended together."""
+    if run.end_spread is not None and run.end_spread > END_SPREAD_MAX:
+        return
+    headline = evidence.step.get("headline") or {}
+    for fair in run.fairness:
+        if fair.role == headline.get("role") and fair.jain is not None and fair.jain < JAIN_MIN:
+            yield (
+                f"clients served unevenly: {min(fair.rates):,.0f} to {max(fair.rates):,.0f}"
+                f" {fair.unit}/s, Jain index {fair.jain:.2f}"
+            )
 
 
 def common_rate(evidence: Evidence) -> tuple[float, int] | None:

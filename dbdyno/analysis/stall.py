@@ -1,0 +1,68 @@
+"""The stall census: seconds of a window in which a role all but stood still.
+
+The published reports show the longest response time only, which does not tell one long stall from
+many short ones, nor how much of a run they took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from statistics import median
+
+from dbdyno.analysis import client
+from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.raw import Tick
+from dbdyno.model import Json, Stalls
+
+STALL_SHARE = 0.10
+"""Of the median second's rate: below it, a second is stalled."""
+OPERATIONS_MIN = 10
+"""In the median second of a role without a regular schedule: with fewer, a second without any may
+be one statement that took twice as long as usual."""
+
+
+def stalls(evidence: Evidence) -> tuple[Stalls, ...]:
+    """Of each role whose seconds can tell a stall; none without a window."""
+    if not evidence.load.seconds:
+        return ()
+    by_role: dict[str, list[Tick]] = {}
+    for tick in evidence.load.ticks:
+        if tick.whole:
+            by_role.setdefault(tick.role, []).append(tick)
+    return tuple(
+        _of_role(ticks, evidence.kind(role))
+        for role, ticks in by_role.items()
+        if _tells(ticks, regular=is_regular(evidence.job, role))
+    )
+
+
+def _tells(ticks: Sequence[Tick], *, regular: bool) -> bool:
+    """Whether a second with next to nothing done is a stall and no chance."""
+    usual = median(tick.count for tick in ticks)
+    return usual > 0 if regular else usual >= OPERATIONS_MIN
+
+
+def is_regular(job: Json, role: str) -> bool:
+    """Whether a schedule gives a role, or the one that it is tied to, work in each second."""
+    paces = {one["name"]: one.get("pace") or {} for one in job.get("roles", [])}
+    pace = paces.get(role, {})
+    pace = paces.get(pace["to"], {}) if pace.get("kind") == "tied" else pace
+    arrivals = pace.get("arrivals")
+    return arrivals == "burst" or (arrivals == "even" and pace["per_s"] >= 1)
+
+
+def _of_role(ticks: Sequence[Tick], kind: str) -> Stalls:
+    rows = client.unit(kind) == "rows"
+    rates = [(tick.rows if rows else tick.count) / tick.seconds for tick in ticks]
+    usual = median(rates)
+    stalled = [rate < STALL_SHARE * usual for rate in rates]
+    runs = [len(list(run)) for still, run in groupby(stalled) if still]
+    return Stalls(
+        role=ticks[0].role,
+        kind=kind,
+        median=usual,
+        seconds=len(rates),
+        stalled=sum(stalled),
+        longest_s=max(runs, default=0),
+    )

@@ -117,6 +117,11 @@ def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
         end_spread=None,
         limited=(),
         warnings=(),
+        targets=(),
+        fairness=(),
+        stalls=(),
+        state_before={},
+        state_after={},
     )
 
 

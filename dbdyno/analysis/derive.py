@@ -10,6 +10,7 @@ from dbdyno.analysis.raw import NS_PER_S
 from dbdyno.analysis.response import merged
 from dbdyno.analysis.series import series
 from dbdyno.analysis.span import spans
+from dbdyno.analysis.state import state
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
 from dbdyno.store import StepFolder
@@ -61,6 +62,8 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         end_spread=None,
         limited=(),
         warnings=(),
+        state_before=state(found.before),
+        state_after=state(found.after),
     )
 
 

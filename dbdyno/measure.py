@@ -78,9 +78,9 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[str], None])
     try:
         found["canary"]["before"] = idle_reading(bench.server, sampler, "start")
         bench.server.execute(*step.setup)
-        write_probe(bench.server, step, folder / "before.json")
+        write_probe(probe.before, bench.server, step, folder / "before.json")
         found |= generate(step, bench, sampler, folder, show)
-        write_probe(bench.server, step, folder / "after.json")
+        write_probe(probe.after, bench.server, step, folder / "after.json")
         found["canary"]["after"] = idle_reading(bench.server, sampler, "end")
         found["waited_s"] = pad(step, bench.server, started_s)
     except (StepFailed, ServerError) as error:
@@ -241,12 +241,12 @@ def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
     return canary.run(server.data_dir, binary.find("dyno-loadgen"))
 
 
-def write_probe(server: Server, step: Step, path: Path) -> None:
+def write_probe(look: Callable[..., Json], server: Server, step: Step, path: Path) -> None:
     """Writes the database's counters and state to `path`; nothing for an arm without a database."""
     address = server.address()
     if address is None:
         return
-    state = probe.snapshot(address, step.tables, step.explain, server.data_dir, server.wal_dir)
+    state = look(address, step.tables, step.explain, server.data_dir, server.wal_dir)
     store.write_json(path, state)
 
 

@@ -1,17 +1,17 @@
 """The table of metrics and the page that is generated from it."""
 
-from pathlib import Path
-
 import pytest
 
+import metric_table
 from dbdyno import metric
+from dbdyno.analysis import state
+from dbdyno.analysis.state import STATES
 from dbdyno.metric import METRICS
 
 PUBLISHED = (
     "ips qps rps rmbps wps wmbps rpq rkbpq wpi wkbpi csps cpups cspq cpupq dbgb1 dbgb2 rss maxop"
     " p50 p99"
 )
-METRICS_PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 
 
 def test_the_published_columns_stand_first_under_their_names_and_in_their_order() -> None:
@@ -23,6 +23,16 @@ def test_the_published_columns_stand_first_under_their_names_and_in_their_order(
 
 def test_every_metric_has_a_name_of_its_own() -> None:
     assert len({row.name for row in METRICS}) == len(METRICS)
+
+
+def test_every_state_has_a_name_of_its_own_and_a_row_that_is_complete() -> None:
+    assert len({row.name for row in STATES}) == len(STATES)
+    for row in STATES:
+        assert state.by_name(row.name) is row
+        assert row.unit in ("bytes", "rows", "tables", "%")
+        assert row.title
+        assert len(row.how) > 10
+        assert "|" not in row.title + row.how, "it would break the table of docs/metrics.md"
 
 
 @pytest.mark.parametrize("row", METRICS, ids=lambda row: row.name)
@@ -43,4 +53,4 @@ def test_a_metric_is_found_by_its_name() -> None:
 
 def test_the_page_of_metrics_is_up_to_date() -> None:
     """Mend it with `python tools/metric_table.py`."""
-    assert METRICS_PAGE.read_text(encoding="utf-8") == metric.document()
+    assert metric_table.PATH.read_text(encoding="utf-8") == metric_table.page()

@@ -79,8 +79,13 @@ def address(server: Server) -> Address:
 
 
 def snapshot(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
-    """A snapshot as the runner takes it."""
-    return postgres.snapshot(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
+    """A snapshot as the runner takes it before a step."""
+    return postgres.before(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
+
+
+def snapshot_after(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
+    """A snapshot as the runner takes it after a step."""
+    return postgres.after(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
 
 
 def rows(server: Server, sql: str) -> list[tuple[object, ...]]:
@@ -96,17 +101,19 @@ def test_a_snapshot_is_json_and_has_every_documented_part(server: Server) -> Non
     assert found.keys() == {
         *("mono_ns", "unix_ns", "version_num", "wal", "checkpoints", "background_writer"),
         *("database", "io", "tables", "indexes", "sizes", "autovacuum_runs", "buffers"),
+        *("visibility", "bloat", "leaves", "vacuum", "running", "horizon"),
         *("explain", "unavailable", "took_us"),
     }
     assert found["wal"].keys() == {
-        *("position_bytes", "records", "full_page_images", "bytes", "buffers_full")
+        *("position_bytes", "since_checkpoint_bytes", "since_checkpoint_s"),
+        *("records", "full_page_images", "bytes", "buffers_full"),
     }
     assert {"timed", "requested", "write_ms", "sync_ms", "buffers"} <= found["checkpoints"].keys()
     version = server.facts()["version_num"]
     assert found["version_num"] == version
     assert (found["io"] is None) == (version < 160000)
     assert (found["wal"]["records"] is None) == (version < 140000)
-    assert (found["buffers"]["dirty"] is None) == (version < 160000)
+    assert None not in found["buffers"].values()
 
 
 def test_whatever_is_null_is_named_with_its_reason(server: Server) -> None:
@@ -114,8 +121,6 @@ def test_whatever_is_null_is_named_with_its_reason(server: Server) -> None:
     missing = {name for name, part in found.items() if part is None}
     for name in ("wal", "checkpoints", "background_writer", "sizes"):
         missing |= {f"{name}.{key}" for key, value in found[name].items() if value is None}
-    if found["buffers"]["dirty"] is None:
-        missing.add("buffers")
     assert missing <= found["unavailable"].keys()
     assert not missing & {"wal.position_bytes", "checkpoints", "database", "tables", "indexes"}
     assert all("\n" not in reason for reason in found["unavailable"].values())
@@ -130,7 +135,7 @@ def test_what_the_server_did_is_the_difference_of_two_snapshots(server: Server) 
         database="ib",
     )
     time.sleep(1.5)  # statistics are flushed late
-    after = snapshot(server)
+    after = snapshot_after(server)
     grown = {
         key: after["tables"]["pi3"][key] - before["tables"]["pi3"][key]
         for key in ("n_tup_ins", "n_tup_del", "n_dead_tup")
@@ -146,9 +151,12 @@ def test_looking_leaves_no_traces_in_the_tables_counters(server: Server) -> None
     time.sleep(1.5)
     before = snapshot(server)
     time.sleep(1.5)
-    after = snapshot(server)
+    after = snapshot_after(server)
     for name in ("n_tup_ins", "n_tup_upd", "n_tup_del", "seq_scan", "n_dead_tup"):
         assert after["tables"]["pi1"][name] == before["tables"]["pi1"][name]
+    assert before["bloat"]["pi4"]["scanned_percent"] == 100  # its pages were read, but not counted
+    for name in ("heap_blks_hit", "heap_blks_read"):
+        assert after["tables"]["pi4"][name] == before["tables"]["pi4"][name]
     assert after["wal"]["position_bytes"] - before["wal"]["position_bytes"] < 4096
 
 
@@ -170,7 +178,7 @@ def test_sizes_are_the_servers_own_and_those_of_the_files(server: Server) -> Non
 
 
 def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: Server) -> None:
-    found = postgres.snapshot(address(server), (), {})
+    found = postgres.before(address(server), (), {})
     assert found["sizes"]["data_dir_bytes"] is None
     assert "sizes.data_dir_bytes" in found["unavailable"]
     known = snapshot(server)["sizes"]["wal_files"]
@@ -209,7 +217,7 @@ def test_a_statement_without_a_plan_does_not_hinder_the_others(server: Server) -
         "gone": "SELECT * FROM nowhere WHERE a = $1",
         "query": EXPLAIN["query"],
     }
-    found = postgres.snapshot(address(server), TABLES, statements)
+    found = postgres.before(address(server), TABLES, statements)
     assert found["explain"]["vacuum"] == {"custom": None, "generic": None}
     assert found["explain"]["query"]["custom"] is not None
     assert "nowhere" in found["unavailable"]["explain.gone"]
@@ -252,5 +260,5 @@ def test_each_owner_of_a_real_server_is_told_apart(server: Server, tmp_path: Pat
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     nowhere = Address(host=str(tmp_path), port=5432, user="dyno", database="ib")
     with pytest.raises(ServerError, match=r"database `ib` at .*5432") as raised:
-        postgres.snapshot(nowhere, (), {})
+        postgres.before(nowhere, (), {})
     assert "\n" not in str(raised.value)

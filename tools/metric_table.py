@@ -1,17 +1,23 @@
-"""Writes docs/metrics.md from the table of metrics: `python tools/metric_table.py`."""
+"""Writes docs/metrics.md from the tables of metrics and state: `python tools/metric_table.py`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from dbdyno import metric
+from dbdyno.analysis import state
 
 PATH = Path(__file__).parent.parent / "docs" / "metrics.md"
 
 
+def page() -> str:
+    """The whole page."""
+    return f"{metric.document()}\n{state.document()}"
+
+
 def main() -> None:
     """Writes the file."""
-    PATH.write_text(metric.document(), encoding="utf-8")
+    PATH.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from dbdyno import metric, stats
-from dbdyno.analysis import derive, explain, limit
+from dbdyno.analysis import derive, explain, limit, uneven
 from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison, Json, Ratio, StepComparison, StepRun
 from dbdyno.store import BlockFolder, Results
@@ -117,6 +117,11 @@ def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
         end_spread=None,
         limited=(),
         warnings=(),
+        targets=(),
+        fairness=(),
+        stalls=(),
+        state_before={},
+        state_after={},
     )
 
 
@@ -169,12 +174,14 @@ def _steps(plan: Json, arms: Sequence[str], runs: Sequence[StepRun]) -> tuple[St
 def _step(key: Key, arms: Sequence[str], runs: Sequence[StepRun]) -> StepComparison:
     workload, ordinal, step = key
     by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms}
+    cells = tuple(_cell(arm, by_arm[arm], by_arm[arms[0]]) for arm in arms)
     return StepComparison(
         workload=workload,
         ordinal=ordinal,
         step=step,
         headline=runs[0].headline,
-        cells=tuple(_cell(arm, by_arm[arm], by_arm[arms[0]]) for arm in arms),
+        cells=cells,
+        notices=uneven.notices(cells),
     )
 
 

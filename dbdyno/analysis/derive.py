@@ -12,6 +12,7 @@ from dbdyno.analysis.response import merged
 from dbdyno.analysis.series import series
 from dbdyno.analysis.span import spans
 from dbdyno.analysis.stall import stalls
+from dbdyno.analysis.state import state
 from dbdyno.analysis.target import targets
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
@@ -64,6 +65,8 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         end_spread=None,
         limited=(),
         warnings=(),
+        state_before=state(found.before),
+        state_after=state(found.after),
     )
 
 

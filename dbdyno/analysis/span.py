@@ -1,20 +1,27 @@
-"""When checkpoints and autovacuum ran, from the server's log, on the window's clock."""
+"""When checkpoints and autovacuum ran, from the server's log, on the window's clock.
+
+A checkpoint's start and end are in the log; one that began before the step stands there with its
+start. Of an autovacuum there is only the end, with how long it took: one that still ran after the
+step is known from after.json.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dbdyno.analysis.evidence import Evidence
 from dbdyno.model import Json, Span
 
 AUTOVACUUM = {"automatic vacuum": "vacuum", "automatic analyze": "analyze"}
+SAME_S_MAX = 1.0
+"""A run's start by the log and by pg_stat_activity lie no further apart."""
 
 
 def spans(evidence: Evidence) -> tuple[Span, ...]:
     """Checkpoints and autovacuum runs that touch the window; empty where its clock is not known.
 
-    A checkpoint that was running at the step's end reaches to the window's end.
+    What was running at the step's end reaches to the window's end.
     """
     load = evidence.load
     if load.open_ns is None or load.unix_minus_mono_ns is None:
@@ -25,7 +32,12 @@ def spans(evidence: Evidence) -> tuple[Span, ...]:
         end_s = max((tick.end_s for tick in load.ticks), default=0.0)
     events = sorted(evidence.end.get("log_events") or [], key=lambda event: float(event["unix_ms"]))
     timed = [(event["unix_ms"] / 1e3 - open_unix_s, event) for event in events]
-    found = [*_checkpoints(timed, end_s), *_autovacuums(timed)]
+    logged = list(_autovacuums(timed))
+    running = [
+        (float(run["since_unix_ms"]) / 1e3 - open_unix_s, run)
+        for run in (evidence.after or {}).get("running") or []
+    ]
+    found = [*_checkpoints(timed, end_s), *logged, *_running(running, logged, end_s)]
     touching = [span for span in found if span.end_s >= 0 and span.start_s <= end_s]
     return tuple(sorted(touching, key=lambda span: span.start_s))
 
@@ -55,6 +67,17 @@ def _autovacuums(events: Iterable[tuple[float, Json]]) -> Iterable[Span]:
         label = f"{what} {table[1]}" if table else what
         start_s = at_s - (event.get("duration_s") or 0.0)
         yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=at_s)
+
+
+def _running(
+    runs: Iterable[tuple[float, Json]], logged: Sequence[Span], end_s: float
+) -> Iterable[Span]:
+    """Runs of autovacuum that the log did not know yet when it was read."""
+    for start_s, run in runs:
+        ended = any(abs(span.start_s - start_s) < SAME_S_MAX for span in logged)
+        if not ended and start_s <= end_s:
+            label = f"{AUTOVACUUM[run['kind']]} {run['table']} (still running)"
+            yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=end_s)
 
 
 def overlap_s(spans: Iterable[Span], kind: str, window_s: float) -> float:

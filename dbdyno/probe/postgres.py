@@ -12,39 +12,81 @@ from pathlib import Path
 from dbdyno.model import Address, Json
 
 
-def snapshot(
+def before(
     address: Address,
     tables: Sequence[str],
     explain: Mapping[str, str],
     data_dir: Path | None = None,
     wal_dir: Path | None = None,
 ) -> Json:
-    """The counters and the state of the database at `address`.
+    """The state and the counters of the database at `address`, as a step is about to begin.
 
     `explain`: SQL with `$1` … by statement name. `wal_dir`: where the write-ahead log is, if not
     in `data_dir`. Raises ServerError only where it cannot connect.
     """
     # psycopg takes a third of a second to import; commands that reach no server do without.
-    from dbdyno.probe import explain as planner
-    from dbdyno.probe import sizes, statistics
-    from dbdyno.probe.reader import connected
+    from dbdyno.probe import pages
 
     begun_ns = time.monotonic_ns()
+    seen, unavailable = pages.look(address, tables)
+    found = counted(address, tables, explain, data_dir, wal_dir)
+    return together(found, seen, unavailable, begun_ns)
+
+
+def after(
+    address: Address,
+    tables: Sequence[str],
+    explain: Mapping[str, str],
+    data_dir: Path | None = None,
+    wal_dir: Path | None = None,
+) -> Json:
+    """The same when a step has ended: the counters first, as a look into pages changes them."""
+    from dbdyno.probe import pages
+
+    begun_ns = time.monotonic_ns()
+    found = counted(address, tables, explain, data_dir, wal_dir)
+    seen, unavailable = pages.look(address, tables)
+    return together(found, seen, unavailable, begun_ns)
+
+
+def together(found: Json, seen: Json, unavailable: Mapping[str, str], begun_ns: int) -> Json:
+    """One snapshot of both parts, with the time that they took."""
+    took_us = (time.monotonic_ns() - begun_ns) // 1000
+    unavailable = {**unavailable, **found["unavailable"]}
+    return found | seen | {"unavailable": unavailable, "took_us": took_us}
+
+
+def counted(
+    address: Address,
+    tables: Sequence[str],
+    explain: Mapping[str, str],
+    data_dir: Path | None,
+    wal_dir: Path | None,
+) -> Json:
+    """What needs no look into the tables' pages."""
+    from dbdyno.probe import debt, sizes, statistics
+    from dbdyno.probe import explain as planner
+    from dbdyno.probe.reader import connected
+    from dbdyno.probe.relation import relations
+
     with connected(address) as reader:
         # First what leaves traces in the statistics and in the log, then the counters.
         plans = planner.plans(reader, explain)
-        buffers = reader.part("buffers", statistics.buffers) or {"dirty": None}
+        buffers = reader.part("buffers", statistics.buffers) or {"dirty": None, "dirty_bytes": None}
         reader.part("flush", statistics.flush)
-        found = {
+        names = reader.part("relations", lambda _: relations(reader, tables)) or []
+        return {
             "mono_ns": time.monotonic_ns(),
             "unix_ns": time.time_ns(),
             "version_num": reader.version_num,
             **statistics.counters(reader),
-            "tables": reader.part("tables", lambda _: statistics.tables(reader, tables)),
-            "indexes": reader.part("indexes", lambda _: statistics.indexes(reader, tables)),
+            "tables": reader.part("tables", lambda _: statistics.tables(reader, names)),
+            "indexes": reader.part("indexes", lambda _: statistics.indexes(reader, names)),
             "sizes": sizes.sizes(reader, data_dir, wal_dir),
             "buffers": buffers,
+            "vacuum": reader.part("vacuum", lambda _: debt.vacuum(reader, names)),
+            "running": reader.part("running", debt.running),
+            "horizon": reader.part("horizon", debt.horizon),
             "explain": plans,
             "unavailable": reader.unavailable,
         }
-    return found | {"took_us": (time.monotonic_ns() - begun_ns) // 1000}

@@ -73,6 +73,16 @@ class Reader:
         if self.version_num < version_num:
             raise Unavailable(f"{self.product} has no {what}")
 
+    def extend(self, extension: str) -> None:
+        """Makes the extension in the database; raises Unavailable where the build lacks it."""
+        known = self.rows(
+            "SELECT installed_version FROM pg_available_extensions WHERE name = %s", [extension]
+        )
+        if not known:
+            raise Unavailable(f"this server comes without the extension {extension}")
+        if known[0]["installed_version"] is None:
+            self.rows(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+
     def lack(self, part: str, keys: Sequence[str], reason: str) -> Json:
         """Keys of a part that this version does not have: all None, the reason kept for each."""
         self.unavailable |= {f"{part}.{key}": f"{self.product} {reason}" for key in keys}

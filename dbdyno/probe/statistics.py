@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.model import Json
+from dbdyno.probe import debt
 from dbdyno.probe.reader import Reader, Row, Unavailable
 
 IDENTITY = ("relid", "indexrelid", "schemaname", "relname", "indexrelname", "datid", "datname")
@@ -18,6 +19,21 @@ WAL_COLUMNS = {
 }
 IO_BYTES = {"read_bytes": "reads", "write_bytes": "writes", "extend_bytes": "extends"}
 """Columns of pg_stat_io from 18 on; in 16 and 17 they are a count times `op_bytes`."""
+
+BUFFERS_LISTED_MAX = 1 << 20
+"""8 GiB in pages of 8 KiB: to list them takes 0.3 s, and 64 MiB of the server's memory."""
+BUFFERS_SUMMARY = """
+SELECT buffers_used AS used, buffers_unused AS unused, buffers_dirty AS dirty,
+       buffers_pinned AS pinned, usagecount_avg AS usage_average
+FROM pg_buffercache_summary()
+"""
+BUFFERS_LIST = """
+SELECT count(relfilenode) AS used, count(*) - count(relfilenode) AS unused,
+       count(*) FILTER (WHERE isdirty) AS dirty,
+       count(*) FILTER (WHERE pinning_backends > 0) AS pinned,
+       avg(usagecount)::float8 AS usage_average
+FROM pg_buffercache
+"""
 
 
 def counters(reader: Reader) -> Json:
@@ -45,8 +61,15 @@ def position_bytes(reader: Reader) -> int:
 
 
 def wal(reader: Reader) -> Json:
-    """The write-ahead log: its position, and from 14 on what it is made of."""
-    found: Json = {"position_bytes": reader.part("wal.position_bytes", position_bytes)}
+    """The write-ahead log: its position, since the last checkpoint, from 14 on its contents."""
+    position = reader.part("wal.position_bytes", position_bytes)
+    last = reader.part("wal.since_checkpoint_bytes", debt.last_checkpoint) or {}
+    redo = last.get("redo_bytes")
+    found: Json = {
+        "position_bytes": position,
+        "since_checkpoint_bytes": None if position is None or redo is None else position - redo,
+        "since_checkpoint_s": last.get("seconds"),
+    }
     if reader.version_num < 140000:
         return found | reader.lack("wal", tuple(WAL_COLUMNS), "has no pg_stat_wal")
     row = reader.row("SELECT * FROM pg_stat_wal")
@@ -119,8 +142,7 @@ def happened(row: Row) -> bool:
 def tables(reader: Reader, names: Sequence[str]) -> Json:
     """Statistics, sizes and the planner's view of each table by its name.
 
-    `pages`, `tuples` and `all_visible_pages` are as of the last VACUUM or ANALYZE. A name that is
-    no table is left out and named in `unavailable`.
+    `pages`, `tuples` and `all_visible_pages` are as of the last VACUUM or ANALYZE.
     """
     rows = reader.rows(
         """
@@ -136,11 +158,7 @@ def tables(reader: Reader, names: Sequence[str]) -> Json:
         """,
         [list(names)],
     )
-    found = {row.pop("wanted"): without_identity(row) for row in rows}
-    for name in names:
-        if name not in found:
-            reader.unavailable[f"tables.{name}"] = "there is no such table"
-    return found
+    return {row.pop("wanted"): without_identity(row) for row in rows}
 
 
 def indexes(reader: Reader, names: Sequence[str]) -> Json:
@@ -165,26 +183,23 @@ def autovacuum_runs(reader: Reader) -> int:
 
 
 def buffers(reader: Reader) -> Json:
-    """What is in the buffer pool, by pg_buffercache's summary, which takes no locks.
+    """What is in the buffer pool, by pg_buffercache.
 
-    Before 16 there is only a list of all buffers: too heavy to read around each step.
+    From 16 on its summary, which takes no locks. Before there is only a list of all buffers: it is
+    asked for up to BUFFERS_LISTED_MAX of them.
     """
-    reader.need(160000, "pg_buffercache_summary, and a list of all buffers is too heavy")
-    known = reader.rows(
-        "SELECT installed_version FROM pg_available_extensions WHERE name = 'pg_buffercache'"
+    row = reader.row(
+        "SELECT setting::bigint AS buffers, current_setting('block_size')::bigint AS size_bytes "
+        "FROM pg_settings WHERE name = 'shared_buffers'"
     )
-    if not known:
-        raise Unavailable("this server comes without the extension pg_buffercache")
-    if known[0]["installed_version"] is None:
-        reader.rows("CREATE EXTENSION IF NOT EXISTS pg_buffercache")
-    row = reader.row("SELECT * FROM pg_buffercache_summary()")
-    return {
-        "used": row["buffers_used"],
-        "unused": row["buffers_unused"],
-        "dirty": row["buffers_dirty"],
-        "pinned": row["buffers_pinned"],
-        "usage_average": row["usagecount_avg"],
-    }
+    if reader.version_num < 160000 and row["buffers"] > BUFFERS_LISTED_MAX:
+        raise Unavailable(
+            f"{reader.product} has no pg_buffercache_summary, and a list of "
+            f"{row['buffers']:,} buffers is too long: more than {BUFFERS_LISTED_MAX:,}"
+        )
+    reader.extend("pg_buffercache")
+    found = reader.row(BUFFERS_SUMMARY if reader.version_num >= 160000 else BUFFERS_LIST)
+    return found | {"dirty_bytes": found["dirty"] * row["size_bytes"]}
 
 
 def flush(reader: Reader) -> None:

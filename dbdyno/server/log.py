@@ -19,6 +19,9 @@ TEXT_LENGTH_MAX = 2000
 ERRORS_MAX = 100
 """So many errors of one step are kept word for word; of the others the number."""
 TAIL_BYTES_MAX = 64 << 10
+LOOK_BACK_BYTES_MAX = 16 << 20
+"""So far back the start of a checkpoint is looked for that is still running as a step begins."""
+CHECKPOINT = "] LOG:  checkpoint "
 BAD_LEVELS = ("ERROR", "FATAL", "PANIC")
 DURATION = re.compile(r"(?:total=|elapsed:? )(\d+\.\d+)")
 KINDS = (
@@ -83,18 +86,31 @@ def records(lines: Iterator[str]) -> Iterator[Record]:
 
 def record(head: re.Match[str], texts: list[str]) -> Record:
     """A message of its first line and what was added to it."""
-    text = "\n".join(texts).strip()[:TEXT_LENGTH_MAX]
+    text = "\n".join(texts).strip()
     return Record(int(head[1]) * 1000 + int(head[2]), int(head[3]), head[4], text)
 
 
-def read(path: Path, since: int = 0) -> list[str]:
+def read(path: Path, since: int = 0, until: int | None = None) -> list[str]:
     """The whole lines of the log from the byte `since` on; empty where there is no log."""
     try:
         with path.open("rb") as file:
             file.seek(since)
-            return file.read().decode(errors="replace").splitlines()
+            length = -1 if until is None else max(0, until - since)
+            return file.read(length).decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []
+
+
+def step_events(path: Path, since: int) -> list[Json]:
+    """The events from the byte `since` on; before them the start of a checkpoint that ran then."""
+    return [*running_checkpoint(path, since), *events(read(path, since))]
+
+
+def running_checkpoint(path: Path, since: int) -> list[Json]:
+    """The start of the checkpoint that was running where the log was `since` bytes long, if any."""
+    lines = read(path, max(0, since - LOOK_BACK_BYTES_MAX), since)
+    last = events([line for line in lines if CHECKPOINT in line])[-1:]
+    return [event for event in last if event["kind"] == "checkpoint starting"]
 
 
 def events(lines: list[str]) -> list[Json]:
@@ -113,7 +129,7 @@ def events(lines: list[str]) -> list[Json]:
             {
                 "unix_ms": message.unix_ms,
                 "kind": kind,
-                "text": message.text,
+                "text": message.text[:TEXT_LENGTH_MAX],
                 "duration_s": float(duration[1]) if duration else None,
             }
         )

@@ -262,7 +262,7 @@ class PostgresServer:
 
     def log_events(self, since: int) -> list[Json]:
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
-        return log.events(log.read(self.log_path, since)) if self.log_path else []
+        return log.step_events(self.log_path, since) if self.log_path else []
 
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.execute(statement)

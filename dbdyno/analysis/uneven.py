@@ -1,0 +1,203 @@
+"""What the arms of a block did not have alike: the state in which a step began, and what the server
+did by itself in its window. Neither is the arms' fault or merit in this step, yet both move rates.
+
+Arms are compared within blocks, as their ratios are. All blocks make one line for each subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from dbdyno.analysis.span import overlap_s
+from dbdyno.model import Cell, StepRun
+
+LIVE_ROWS_MIN = 100_000
+"""Shares of a smaller database move by themselves, and all of it is in the caches anyway."""
+BLOCKS_NAMED_MAX = 3
+"""So many blocks of a line are told one by one, the others counted."""
+WINDOW_SHARE_MIN = 0.05
+"""Of its window that one arm must have had more of a checkpoint: a rate moves by a part of that."""
+FACTOR_MIN = 2.0
+"""By which it must be more than another's: all arms of a long step have some of each."""
+
+KINDS = {
+    "checkpoint": "checkpoints in the windows differ",
+    "autovacuum": "autovacuum in the windows differs",
+}
+"""Kinds of spans, and how a line of them begins."""
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rule:
+    """When a value of the state at the start differs enough to be told."""
+
+    name: str
+    words: str
+    least: float  # the difference that can matter
+    factor: float  # by which the larger must be more than the smaller
+    shown: Callable[[float], str]
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f} %"
+
+
+def _mebibytes(value: float) -> str:
+    return f"{value / MIB:,.0f} MiB"
+
+
+def _rows(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+RULES = (
+    # Each dead row costs whoever comes by its index entry: 1 % of them is 1 % of the reads or more.
+    _Rule(name="dead_share", words="dead rows", least=1.0, factor=1.5, shown=_percent),
+    # Work for a vacuum that then falls into one arm's window.
+    _Rule(
+        name="vacuum_backlog_rows",
+        words="rows due for vacuum",
+        least=10_000.0,
+        factor=1.5,
+        shown=_rows,
+    ),
+    # What a version stores a little more tightly is its own merit; more decides what is cached.
+    _Rule(name="bytes", words="tables and indexes", least=64.0 * MIB, factor=1.1, shown=_mebibytes),
+    # Writes that this arm still owes: a second of a slow device.
+    _Rule(
+        name="dirty_bytes",
+        words="unwritten buffers",
+        least=64.0 * MIB,
+        factor=1.5,
+        shown=_mebibytes,
+    ),
+    # A quarter of the default max_wal_size: by so much earlier the next checkpoint comes, and with
+    # it the full-page images.
+    _Rule(
+        name="wal_since_checkpoint_bytes",
+        words="WAL since the last checkpoint",
+        least=256.0 * MIB,
+        factor=1.5,
+        shown=_mebibytes,
+    ),
+    # Index-only scans fetch the rows of all other pages.
+    _Rule(
+        name="all_visible_share",
+        words="all-visible pages",
+        least=5.0,
+        factor=1.0,
+        shown=_percent,
+    ),
+)
+
+
+def notices(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """A line for each thing that the arms of one step did not have alike."""
+    blocks = _blocks(cells)
+    states = (line for rule in RULES if (line := _state(rule, blocks)) is not None)
+    windows = (line for kind in KINDS if (line := _window(kind, blocks)) is not None)
+    return (*states, *windows)
+
+
+Runs = Mapping[str, StepRun]  # of one block, by arm, in the cells' order
+
+
+def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
+    """The measured runs of each block that has several arms."""
+    found: dict[int, dict[str, StepRun]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            if run.measured and run.status == "ok":
+                found.setdefault(run.block, {})[cell.arm] = run
+    return {block: runs for block, runs in sorted(found.items()) if len(runs) > 1}
+
+
+# --- The state at the start ------------------------------------------------------------------
+
+
+def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
+    """`state at the start differs: dead rows 0.1 % (pg17) and 4.0 % (pg18), in 3 of 3 blocks`."""
+    known = [values for runs in blocks.values() if len(values := _values(rule.name, runs)) > 1]
+    unlike = [values for values in known if _differs(rule, list(values.values()))]
+    if not unlike:
+        return None
+    means = {
+        arm: fsum(its) / len(its)
+        for arm in dict.fromkeys(arm for values in unlike for arm in values)
+        if (its := [values[arm] for values in unlike if arm in values])
+    }
+    told = _and([f"{rule.shown(value)} ({arm})" for arm, value in means.items()])
+    count = len(known)
+    where = f"in {len(unlike)} of {count} blocks" if count > 1 else "in the only block"
+    return f"state at the start differs: {rule.words} {told}, {where}"
+
+
+def _values(name: str, runs: Runs) -> dict[str, float]:
+    """A value of each arm that has it, where its database is large enough to matter."""
+    found = {arm: value for arm, run in runs.items() if (value := _value(name, run)) is not None}
+    live = [run.state_before.get("live_rows") for run in runs.values()]
+    large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
+    return found if large else {}
+
+
+def _value(name: str, run: StepRun) -> float | None:
+    if name != "bytes":
+        return run.state_before.get(name)
+    parts = [run.state_before.get(part) for part in ("table_bytes", "index_bytes")]
+    known = [part for part in parts if part is not None]
+    return fsum(known) if len(known) == len(parts) else None
+
+
+def _differs(rule: _Rule, values: Sequence[float]) -> bool:
+    low, high = min(values), max(values)
+    return high - low >= rule.least and high >= low * rule.factor
+
+
+# --- What ran in the window ------------------------------------------------------------------
+
+
+def _window(kind: str, blocks: Mapping[int, Runs]) -> str | None:
+    """`checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's`."""
+    told = []
+    for block, runs in blocks.items():
+        known = {arm: s for arm, run in runs.items() if (s := _seconds(kind, run)) is not None}
+        shares = [seconds / (runs[arm].seconds or 1.0) for arm, seconds in known.items()]
+        if len(known) > 1 and _apart(shares):
+            parts = [_amount(seconds, arm) for arm, seconds in known.items()]
+            told.append(f"block {block}: {', '.join(parts)}")
+    if not told:
+        return None
+    more = len(told) - BLOCKS_NAMED_MAX
+    ending = f"; and so in {more} more" if more > 0 else ""
+    named = "; ".join(told[:BLOCKS_NAMED_MAX])
+    return f"{KINDS[kind]}: {named}{ending}"
+
+
+def _apart(shares: Sequence[float]) -> bool:
+    low, high = min(shares), max(shares)
+    return high - low >= WINDOW_SHARE_MIN and high >= low * FACTOR_MIN
+
+
+def _amount(seconds: float, arm: str) -> str:
+    return f"{seconds:.1f} s in {arm}'s" if seconds else f"none in {arm}'s"
+
+
+def _seconds(kind: str, run: StepRun) -> float | None:
+    """How long something ran in the window; None where the log does not tell."""
+    if run.seconds is None:
+        return None
+    if kind == "checkpoint":
+        return run.metrics.get("checkpoint_overlap_s")
+    logged = any(span.kind == kind for span in run.spans)
+    counted = run.metrics.get("autovacuum_runs")
+    if not logged and counted != 0:
+        return None
+    return overlap_s(run.spans, kind, run.seconds)
+
+
+def _and(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dbdyno.analysis import compute, evidence, limit, warning
 from dbdyno.analysis.evidence import KINDS, Evidence
+from dbdyno.analysis.extent import extent
 from dbdyno.analysis.raw import NS_PER_S
 from dbdyno.analysis.response import merged
 from dbdyno.analysis.series import series
@@ -61,6 +62,7 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         end_spread=None,
         limited=(),
         warnings=(),
+        extent=extent(found.job),
     )
 
 

@@ -31,11 +31,13 @@ BAR_WIDTH = 30
 def print_page(page: Page, console: Console, *, full: bool = False) -> None:
     """Prints the headline, the warnings and the summary tables; with `full` all the rest too."""
     _head(page, console)
-    if full and page.differences:
-        _words_table(page.differences, console)
+    if full:
+        _introduction(page, console)
     for workload in page.workloads:
         if len(page.workloads) > 1 or full:
             _line(console, f"\n{workload.title}", "bold underline")
+        if full and workload.steps:
+            _table(workload.steps, console)
         for table in workload.summary:
             _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
         if full:
@@ -73,6 +75,14 @@ def _head(page: Page, console: Console) -> None:
             _item(console, warning)
 
 
+def _introduction(page: Page, console: Console) -> None:
+    _line(console, "\nBuilds, configuration and hardware", "bold underline")
+    for paragraph in page.introduction:
+        _item(console, paragraph)
+    if page.differences:
+        _words_table(page.differences, console)
+
+
 def _tail(page: Page, console: Console) -> None:
     _line(console, "\nMeasured on", "bold underline")
     for name, text in page.facts:
@@ -80,6 +90,8 @@ def _tail(page: Page, console: Console) -> None:
     _words_table(page.servers, console)
     _line(console, "\nHow to repeat", "bold")
     _item(console, f"{page.repeat.command}   (dyno {page.repeat.dyno})")
+    for name, text in page.repeat.pinned:
+        _item(console, f"{name}: {text}")
 
 
 # --- Steps -----------------------------------------------------------------------------------
@@ -91,10 +103,12 @@ def _section(section: Section, console: Console) -> None:
     for notice in section.notices:
         _item(console, notice)
     _bars(section.bars, console)
-    for table in (*section.metrics, *section.response, *section.costs):
+    for table in (*section.targets, *section.metrics, *section.response):
         _table(table, console)
-    for chart in section.charts:
+    for chart in (*section.charts, *section.clients):
         _item(console, chart.describe)
+    for table in (*section.costs, *section.fairness, *section.state):
+        _table(table, console)
 
 
 def _bars(bars: Sequence[Bar], console: Console) -> None:

@@ -18,6 +18,10 @@ CLIENTS_SHOWN_MAX = 12
 CLIENTS_SHOWN_MIN = 3
 """The rates of two clients are the slowest and the fastest, and have their columns already."""
 TENTHS = 10
+EVEN_SHARE_MIN = 0.95
+"""Where the slowest client has this much of the fastest one's rate all count as served alike."""
+SAME_SHARE_MAX = 0.01
+"""Roles whose clients' rates lie as close as this to another role's are tied to it."""
 
 Of = Callable[[Fairness], float | None]
 
@@ -35,7 +39,7 @@ _RATES: tuple[tuple[str, Of], ...] = (
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """What there is to say of a step's clients; nothing of single ones that never stalled."""
-    roles = _roles(step)
+    roles = told(step)
     if roles:
         yield _whole(step, roles, prefix)
         yield from _by_client(step, roles, prefix)
@@ -64,9 +68,45 @@ def _runs(step: StepComparison) -> Iterable[StepRun]:
     return (run for result in step.cells for run in result.runs)
 
 
-def _roles(step: StepComparison) -> dict[str, str]:
-    """The roles with several clients, and the unit of what each counts."""
-    return {fair.role: fair.unit for run in _runs(step) for fair in run.fairness}
+def told(step: StepComparison) -> dict[str, str]:
+    """The roles of which there is something to say, and the unit of what each counts.
+
+    That is the headline's; of others those whose clients were not served alike, and that did not
+    merely follow another role, as deletes follow the inserts that they are tied to.
+    """
+    units = {fair.role: fair.unit for run in _runs(step) for fair in run.fairness}
+    first = next((fair.role for run in _runs(step) if (fair := of_headline(run))), None)
+    shown: list[str] = []
+    for role in sorted(units, key=lambda role: role != first):
+        follows = any(_follows(step, role, other) for other in shown)
+        if role == first or not (_even(step, role) or follows):
+            shown.append(role)
+    return {role: units[role] for role in shown}
+
+
+def _even(step: StepComparison, role: str) -> bool:
+    """Whether in every run the slowest client did nearly as much as the fastest."""
+    found = [fair for run in _runs(step) for fair in run.fairness if fair.role == role]
+    return all(min(fair.rates) >= EVEN_SHARE_MIN * max(fair.rates) for fair in found)
+
+
+def _follows(step: StepComparison, role: str, other: str) -> bool:
+    """Whether in every run each client had the same rate in both roles."""
+    for run in _runs(step):
+        rates = {fair.role: fair.rates for fair in run.fairness if fair.role in (role, other)}
+        pairs = zip(rates.get(role, ()), rates.get(other, ()), strict=False)
+        if any(abs(one - two) > SAME_SHARE_MAX * max(one, two) for one, two in pairs):
+            return False
+    return True
+
+
+def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
+    """What the roles did that are not in the tables, in a sentence."""
+    roles = dict.fromkeys(fair.role for run in _runs(step) for fair in run.fairness)
+    names = [role for role in roles if role not in shown]
+    if not names:
+        return ""
+    return f"Not shown, as their clients were served alike or as those above: {', '.join(names)}. "
 
 
 def _of_role(result: Result, role: str) -> list[Fairness]:
@@ -86,45 +126,55 @@ def _group(role: str, unit: str) -> str:
 
 def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
     """The published columns, Jain's index, and the slowest, median and fastest client."""
-    timed = not any(fair.finish_s for run in _runs(step) for fair in run.fairness)
-    finish = () if timed else _FINISH
+    finish = _FINISH if _bound_by_work(step) else ()
     rows = tuple(
         Row(
             cells=(Cell(text=result.arm), *_whole_cells(_of_role(result, role), finish)),
-            group=_group(role, unit),
+            group=_group(role, f"{unit}/s"),
             arm=result.arm,
         )
         for role, unit in roles.items()
         for result in step.cells
     )
-    percent = () if timed else (Column(text="pct", group="finish", title="diff / min_time · 100"),)
     columns = (
         Column(text="arm", left=True),
         *(Column(text=f"{name}, s", group="finish") for name, _ in finish),
-        *percent,
+        *((Column(text="pct", group="finish", title="diff / min_time · 100"),) if finish else ()),
         Column(text="Jain", title="(Σ rate)² / (clients · Σ rate²): 1 where all are equal"),
-        *(Column(text=name, group="a client's rate per second") for name, _ in _RATES),
+        *(Column(text=name, group="rate of a client") for name, _ in _RATES),
     )
-    meaning = "" if timed else "min_time, max_time: seconds until the first and the last client "
-    meaning += (
-        "" if timed else "had done its work; diff: between them; pct: diff / min_time · 100. "
+    meaning = (
+        "min_time, max_time: until the first and the last client had done its work; diff: between "
+        "them; pct: diff / min_time · 100. "
     )
     return Table(
         name=f"{prefix}-fairness",
         title="Fairness between clients",
         columns=columns,
         rows=rows,
-        note=f"{meaning}Jain: 1 where all clients are equally fast, 1/n where one of n does all. "
-        f"{_note(step)}".strip(),
+        note=f"{meaning if finish else ''}Jain: 1 where all clients are equally fast, 1/n where "
+        f"one of n does all. {_left_out(step, roles)}{_note(step)}".strip(),
     )
 
 
+def _bound_by_work(step: StepComparison) -> bool:
+    """Whether clients end when their work is done; with a target rate that is when its time is."""
+    paced = any(run.sla_target is not None for run in _runs(step))
+    return not paced and any(fair.finish_s for run in _runs(step) for fair in run.fairness)
+
+
 def _whole_cells(found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]) -> Iterable[Cell]:
-    yield from (spread.cell(map(of, found)) for _, of in finish)
+    yield from (spread.cell(map(of, found), seconds) for _, of in finish)
     if finish:
         yield spread.cell((fair.pct for fair in found), percent)
     yield spread.cell((fair.jain for fair in found), index)
     yield from (spread.cell(map(of, found)) for _, of in _RATES)
+
+
+def seconds(value: float | None) -> str:
+    """A time in seconds, whole where it is long, as published."""
+    size = abs(value or 0.0)
+    return number.number(value, 0 if size >= 100 else 1 if size >= 10 else 2)
 
 
 def percent(value: float | None) -> str:
@@ -277,14 +327,19 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         return None
     arms = [result.arm for result in shown[0].cells]
     parts: tuple[tuple[str, Of, Callable[[float | None], str]], ...] = (
-        ("pct: first to last client's end, % of the first's", lambda fair: fair.pct, percent),
-        ("Jain's index of the clients' rates", lambda fair: fair.jain, index),
+        ("pct", lambda fair: fair.pct, percent),
+        ("Jain's index", lambda fair: fair.jain, index),
     )
     rows = tuple(
         Row(
             cells=(
                 Cell(text=arm),
-                *(_summary_cell(step.cells[place], of, words) for step in shown),
+                *(
+                    _summary_cell(step.cells[place], of, words)
+                    if group != "pct" or _bound_by_work(step)
+                    else Cell(text="")
+                    for step in shown
+                ),
             ),
             group=group,
             arm=arm,
@@ -297,9 +352,10 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         title="Fairness between clients",
         columns=(Column(text="arm", left=True), *(Column(text=step.step) for step in shown)),
         rows=rows,
-        note="Of the clients whose work the step's throughput counts. Published: pct = "
-        "(max_time − min_time) / min_time · 100. Jain: 1 where all are equally fast. "
-        "Steps bound by time have no pct.",
+        note="Of the clients whose work the step's throughput counts. pct, as published: by how "
+        "much later the last client ended than the first, in percent of the first one's time; "
+        "steps that last as long as their target rate takes have none. Jain's index, of the "
+        "clients' rates: 1 where all are equally fast, 1/n where one of n does all.",
     )
 
 

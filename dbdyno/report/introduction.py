@@ -159,7 +159,7 @@ def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
         Column(text="rows inserted", group="each client"),
         Column(text="rows/s asked", group="each client"),
         Column(text="seconds"),
-        Column(text="device reads", group="for each operation"),
+        Column(text="device reads per operation"),
         *((Column(text="runs", title="of all arms that ended well"),) if blocks else ()),
     )
     rows = tuple(Row(cells=tuple(_step_cells(step, with_runs=blocks))) for step in shown)

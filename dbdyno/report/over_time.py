@@ -52,8 +52,12 @@ def charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
 
 
 def client_charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
-    """A chart for each kind that has several clients, with a line for each of them."""
+    """A chart with a line for each client, for kinds of whose clients there is something to say."""
+    roles = fairness.told(step)
+    kinds = {fair.kind for run in _drawn(step) for fair in run.fairness if fair.role in roles}
     for kind, title in _CLIENTS.items():
+        if kind not in kinds:
+            continue
         lines = tuple(line for run in _drawn(step) for line in _client_lines(run, kind))
         if lines:
             yield SecondsChart(

@@ -16,8 +16,10 @@ from dbdyno.report.view import Bar, Cell, Column, Row, Section, Table, Tone
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")
 
+_RESPONSE = ("dps", "response", "late", "lag", "queue", "backlog", "retries", "errors")
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Throughput and response", ("dps", "response", "late", "backlog", "retries", "errors")),
+    ("Throughput and response", _RESPONSE),
+    ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
     ("Writes", ("wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
     ("The machine, idle, before and after", ("canary",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -107,8 +108,25 @@ def _section(section: Section, console: Console) -> None:
         _table(table, console)
     for chart in (*section.charts, *section.clients):
         _item(console, chart.describe)
-    for table in (*section.costs, *section.fairness, *section.state):
+    for table in section.costs:
         _table(table, console)
+    for table in section.fairness:
+        if table.name.endswith(("-fairness", "-stalls")):
+            _table(_brief(table, console.width), console)
+    for table in section.state:
+        _line(console, f"\n{table.title}", "bold")
+        _item(console, table.note)
+
+
+def _brief(table: Table, room: int) -> Table:
+    """The table without what stands smaller beside its numbers, where it is too wide with that."""
+    if total(table) <= room:
+        return table
+    rows = (
+        replace(row, cells=tuple(replace(cell, detail="") for cell in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
 
 
 def _bars(bars: Sequence[Bar], console: Console) -> None:

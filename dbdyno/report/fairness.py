@@ -266,7 +266,7 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
         ),
         rows=rows,
         note="The slowest and the fastest are those of each tenth, not one client throughout."
-        + (f" {_note(step).split(',')[0]}." if _note(step) else ""),
+        + (f" {spread.MEANS}." if _note(step) else ""),
     )
 
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable
 from dbdyno.report import number
 from dbdyno.report.view import Cell, Tone
 
+MEANS = "Means of the blocks"
+RANGES = ", and from the smallest to the largest"
+
 
 def cell(
     values: Iterable[float | None],
@@ -42,4 +45,4 @@ def reach(low: str, high: str) -> str:
 
 def blocks(count: int) -> str:
     """What the figures of a table are, in a sentence; nothing for one block."""
-    return "" if count <= 1 else "Means of the blocks, and from the smallest to the largest."
+    return "" if count <= 1 else f"{MEANS}{RANGES}."

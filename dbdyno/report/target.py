@@ -57,7 +57,7 @@ def _cells(result: Result, role: str) -> Iterable[Cell]:
     return (
         Cell(text=number.number(found[0].rows_per_s)),
         spread.cell((target.achieved for target in found), tone=tone),
-        spread.cell(map(_percent, found), percent),
+        Cell(text=percent(spread.mean(map(_percent, found)))),
         Cell(text=f"{held} of {len(found)}", tone=tone),
         Cell(text=f"{missed:,}", detail=f"of {seconds:,}"),
     )

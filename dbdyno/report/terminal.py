@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from dbdyno.report import number
+from dbdyno.report import number, spread
 from dbdyno.report.layout import GAP, aligned, fitting, part_widths, plain, total, transposed, width
 from dbdyno.report.view import Bar, Cell, Column, Page, Row, Section, Table, Tone
 
@@ -126,7 +126,7 @@ def _brief(table: Table, room: int) -> Table:
         replace(row, cells=tuple(replace(cell, detail="") for cell in row.cells))
         for row in table.rows
     )
-    return replace(table, rows=tuple(rows))
+    return replace(table, rows=tuple(rows), note=table.note.replace(spread.RANGES, ""))
 
 
 def _bars(bars: Sequence[Bar], console: Console) -> None:

@@ -126,20 +126,35 @@ def report(
     folder: ResultDir,
     base: Base = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one HTML file.")] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write Markdown.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown", metavar="POST.md", help="Write Markdown, its pictures to folder POST."
+        ),
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", help="Write each chart as SVG and PNG there.")
+    ] = None,
 ) -> None:
     """Write the report of a result folder; in the terminal where no file is named."""
+    from dbdyno import publish
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import html as as_html
-    from dbdyno.report import markdown as as_markdown
-    from dbdyno.report import page, terminal
+    from dbdyno.report import page, post, terminal
 
     view = page.make(analysis.load(folder, base=base))
+    files: dict[Path, bytes] = {}
     if html is not None:
-        write(html, as_html.render(view))
+        files[html] = as_html.render(view).encode()
     if markdown is not None:
-        write(markdown, as_markdown.render(view))
-    if html is None and markdown is None:
+        files |= post.files(view, markdown)
+    if pictures is not None:
+        files |= post.pictures(view, pictures)
+    publish.publish(files)
+    for path in (html, markdown, pictures):
+        if path is not None:
+            say(f"wrote {path}")
+    if html is None and markdown is None and pictures is None:
         terminal.print_page(view, Console(), full=True)
 
 
@@ -156,6 +171,7 @@ def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
 
 def show_results(folder: Path, html: Path | None) -> None:
     """Prints the tables of `folder` and writes the report where `html` names a file."""
+    from dbdyno import publish
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import html as as_html
     from dbdyno.report import page, terminal
@@ -163,18 +179,10 @@ def show_results(folder: Path, html: Path | None) -> None:
     view = page.make(analysis.load(folder))
     terminal.print_page(view, Console())
     if html is not None:
-        write(html, as_html.render(view))
+        publish.publish({html: as_html.render(view).encode()})
+        say(f"wrote {html}")
     else:
         say(f"results: {folder}; the report: dyno report {folder} --html report.html")
-
-
-def write(path: Path, text: str) -> None:
-    """Writes a report; raises DynoError where the place cannot be written."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DynoError(f"{path}: cannot be written: {error.strerror}") from error
-    say(f"wrote {path}")
 
 
 def say(text: str) -> None:

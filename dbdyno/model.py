@@ -177,6 +177,15 @@ class Span:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Extent:
+    """How much takes part in a step, as its job says."""
+
+    clients: int
+    connections: int  # of all roles, all clients
+    tables: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Target:
     """How a role held the rate that the step asks of it, all clients together."""
 
@@ -248,6 +257,7 @@ class StepRun:
     targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
     fairness: tuple[Fairness, ...] = ()  # roles with several clients
     stalls: tuple[Stalls, ...] = ()
+    extent: Extent | None = None
     state_before: Mapping[str, float | None] = field(default_factory=dict)  # analysis/state.py
     state_after: Mapping[str, float | None] = field(default_factory=dict)
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+import comparison_facts as facts
+from comparison_clients import client_series, planted
 from dbdyno import metric
 from dbdyno.model import (
     Cell,
     Comparison,
-    Difference,
-    Json,
     OwnerCost,
     Ratio,
     ResponseTimes,
@@ -31,6 +31,7 @@ from dbdyno.model import (
 
 CLIENTS = 4
 CORES = 8
+NOTICE = "block 2: 12.1 s of checkpoint in pg18's window, none in pg17's"
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,12 @@ def comparison(
         arms=tuple(arms),
         blocks=blocks,
         void_blocks=("block 4, void 1: 812 MB were swapped out",) if troubles else (),
-        host=_host(),
-        generator=_generator(),
-        servers={arm: _server(arm) for arm in arms},
-        plan=_plan(arms, blocks),
+        host=facts.host(),
+        generator=facts.generator(),
+        servers={arm: facts.server(arm) for arm in arms},
+        plan=facts.plan(arms, blocks),
         steps=steps,
-        differences=_differences(arms),
+        differences=facts.differences(arms),
         warnings=(
             "pg17 and pg18 were compiled by different compilers: read “version” as "
             "“version and build”",
@@ -94,7 +95,7 @@ def _step(
 ) -> StepComparison:
     runs = {
         arm: tuple(
-            _run(ordinal, made, arm, block, lift=made.lift**place, troubles=troubles and place == 1)
+            _run(ordinal, made, arm, block, place=place, troubles=troubles and place == 1)
             for block in range(1, blocks + 1)
         )
         for place, arm in enumerate(arms)
@@ -106,10 +107,12 @@ def _step(
         step=made.name,
         headline=made.headline,
         cells=cells,
+        notices=(NOTICE,) if troubles and made.name == "l.i2" else (),
     )
 
 
-def _run(ordinal: int, made: Made, arm: str, block: int, *, lift: float, troubles: bool) -> StepRun:
+def _run(ordinal: int, made: Made, arm: str, block: int, *, place: int, troubles: bool) -> StepRun:
+    lift = made.lift**place
     draw = random.Random(f"{made.name} {arm} {block}")
     failed = troubles and made.name == "qp1000" and block == 2
     rate = made.rate * lift * math.exp(draw.gauss(0, 0.008))
@@ -144,6 +147,13 @@ def _run(ordinal: int, made: Made, arm: str, block: int, *, lift: float, trouble
         end_spread=draw.uniform(0, 0.02),
         limited=(),
         warnings=("no operation ended for 12 s, from second 300 on",) if stall else (),
+        **(
+            planted(
+                made.name, place, seconds=seconds, rate=rate, target=made.target, achieved=achieved
+            )
+            if not failed
+            else {}
+        ),
     )
 
 
@@ -319,8 +329,10 @@ def _series(
     if stall is not None:
         longest[int(stall[1])] = 12_003_417.0
     kind = "insert" if made.headline == "ips" else "query"
+    whole = Series(x_s=x, y=tuple(rates))
     found = {
-        f"{kind}.rate": Series(x_s=x, y=tuple(rates)),
+        f"{kind}.rate": whole,
+        **client_series(kind, whole),
         f"{kind}.max_us": Series(x_s=x, y=tuple(longest)),
         "host.cpu_pct": Series(x_s=x, y=tuple(48 + draw.gauss(0, 2) for _ in x)),
         "disk.write_mbps": Series(x_s=x, y=tuple(abs(draw.gauss(187, 60)) for _ in x)),
@@ -376,112 +388,3 @@ def _owners(made: Made, work: float, draw: random.Random) -> Mapping[str, OwnerC
         "lab": cost(0.001, 0.001, 0.2),
         "rest": cost(0.021, None, None),
     }
-
-
-def _host() -> Json:
-    return {
-        "cpu": {
-            "model": "AMD Ryzen 7 7840HS",
-            "cores": CORES,
-            "sockets": 1,
-            "threads_per_core": 1,
-            "mhz_max": 5137,
-            "governor": "performance",
-            "smt": False,
-        },
-        "memory_bytes": 33_285_996_544,
-        "swap_bytes": 0,
-        "kernel": "6.8.0-45-generic",
-        "os": "Ubuntu 24.04",
-        "thp": {"enabled": "madvise", "defrag": "madvise"},
-        "huge_pages": 0,
-        "clock_source": "tsc",
-        "virtual": None,
-        "container": False,
-        "data": {
-            "file_system": "ext4",
-            "device": "nvme0n1",
-            "model": "Samsung SSD 990 PRO 2TB",
-            "rotational": False,
-            "scheduler": "none",
-            "size_bytes": 2_000_398_934_016,
-            "mount_options": "rw,noatime",
-            "unsure": None,
-        },
-    }
-
-
-def _generator() -> Json:
-    loads = ((1, 38_417.2, 19.84), (8, 181_640.7, 3.104))
-    return {
-        "mono_ns": 1,
-        "unix_ns": 1,
-        "version": "0.1.0",
-        "commit": None,
-        "loads": [
-            {
-                "connections": connections,
-                "threads": [{"busy_share": 0.97}],
-                "seconds": 0.5,
-                "operations": round(per_s / 2),
-                "per_s": per_s,
-                "cpu_us_per_operation": cpu_us,
-            }
-            for connections, per_s, cpu_us in loads
-        ],
-    }
-
-
-def _server(arm: str) -> Json:
-    number = arm.removeprefix("pg")
-    return {
-        "engine": "postgres",
-        "version": f"{number}.6",
-        "version_text": f"PostgreSQL {number}.6 on x86_64-pc-linux-gnu, compiled by gcc 12.2.0",
-        "compiler": "gcc (Debian 12.2.0-14) 12.2.0",
-        "config": "x10b",
-        "departures": ["max_wal_size 38GB instead of 40GB: 20 % of the free disk"],
-        "nondefault": {
-            "shared_buffers": "23GB",
-            "synchronous_commit": "off",
-            "checkpoint_timeout": "1800s",
-            "jit": "off",
-            "autovacuum_vacuum_scale_factor": "0.05",
-        },
-        "data_checksums": "on",
-    }
-
-
-def _plan(arms: Sequence[str], blocks: int) -> Json:
-    text = "\n".join(
-        [
-            "[plan]",
-            'name = "insert-pg17-pg18"',
-            f"blocks = {blocks}",
-            *(f'\n[[arm]]\nname = "{arm}"\nversion = "{arm.removeprefix("pg")}.6"' for arm in arms),
-            '\n[[workload]]\nname = "insert-benchmark"  # <not a tag> & "quoted"',
-        ]
-    )
-    return {
-        "name": "insert-pg17-pg18",
-        "text": text,
-        "dyno": "0.1.0",
-        "seed": 42,
-        "blocks": blocks,
-        "workloads": [{"name": "insert-benchmark", "sha256": "9f2c" * 16}],
-    }
-
-
-def _differences(arms: Sequence[str]) -> tuple[Difference, ...]:
-    return (
-        Difference(
-            what="version",
-            values={arm: f"{arm.removeprefix('pg')}.6" for arm in arms},
-            planned=True,
-        ),
-        Difference(
-            what="setting io_method",
-            values={arm: "worker" if place else "none" for place, arm in enumerate(arms)},
-            planned=False,
-        ),
-    )

@@ -105,7 +105,12 @@ def test_a_published_ratio_has_words_for_what_cannot_be_divided() -> None:
 
 def test_the_summary_has_the_published_tables_with_the_steps_in_order(shown: Page) -> None:
     titles = [one.title for one in shown.workloads[0].summary]
-    assert titles == ["Throughput", "Throughput relative to pg17", "Background insert rate"]
+    assert titles == [
+        "Throughput",
+        "Throughput relative to pg17",
+        "Background insert rate",
+        "Fairness between clients",
+    ]
     columns = [column.text for column in table(shown, "absolute").columns]
     steps = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000"]
     assert columns == ["arm", *steps]
@@ -194,6 +199,7 @@ def test_a_lone_arm_is_not_compared() -> None:
     assert [one.title for one in made.workloads[0].summary] == [
         "Throughput",
         "Background insert rate",
+        "Fairness between clients",
     ]
     assert made.workloads[0].ratios is None
 
@@ -386,4 +392,7 @@ def test_facts_that_are_missing_are_said_to_be_not_known(three: Comparison) -> N
 def test_how_to_repeat_has_the_plan_and_the_version(shown: Page) -> None:
     assert shown.repeat.dyno == "0.1.0"
     assert 'name = "insert-pg17-pg18"' in shown.repeat.plan_text
-    assert shown.repeat.workloads[0].startswith("insert-benchmark, sha256 9f2c")
+    pinned = dict(shown.repeat.pinned)
+    assert pinned["workload"].startswith("insert-benchmark, sha256 9f2c")
+    assert pinned["build of pg18"].startswith("18.6, sha256 of bin/postgres 6bd2")
+    assert pinned["sized for"] == "8 cores, 31.0 GiB of memory, 1.50 TiB of free disk"

@@ -66,7 +66,8 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "runner": MEASURING | {"progress", "preflight", "measure", "ceiling"},
     "analysis": BASE | {"stats", "store"},
     "report": BASE | {"analysis"},
-    "cli": MEASURING | {"progress", "preflight", "runner", "analysis", "report"},
+    "publish": frozenset({"error"}),
+    "cli": MEASURING | {"progress", "preflight", "runner", "analysis", "report", "publish"},
     "__main__": frozenset({"cli"}),
 }
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dbdyno.analysis import compute, evidence, limit, warning
 from dbdyno.analysis.evidence import KINDS, Evidence
+from dbdyno.analysis.extent import extent
 from dbdyno.analysis.fairness import fairness
 from dbdyno.analysis.raw import NS_PER_S
 from dbdyno.analysis.response import merged
@@ -67,6 +68,7 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         warnings=(),
         state_before=state(found.before),
         state_after=state(found.after),
+        extent=extent(found.job),
     )
 
 

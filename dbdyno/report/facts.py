@@ -205,18 +205,45 @@ def differences(found: Sequence[Difference], arms: Sequence[str]) -> Table | Non
     )
 
 
+# --- How to repeat ---------------------------------------------------------------------------
+
+
 def repeat(plan: Json) -> Repeat:
     """How to run the same again."""
     name = str(plan.get("name") or "plan")
-    workloads = [
-        _join([use.get("name"), _prefixed("sha256", use.get("sha256"))])
-        for use in plan.get("workloads") or []
-        if isinstance(use, dict)
-    ]
     return Repeat(
         command=f"dyno run {name}.toml --out results",
         dyno=str(plan.get("dyno") or UNKNOWN),
         plan_name=f"{name}.toml",
         plan_text=str(plan.get("text") or "").rstrip(),
-        workloads=tuple(workloads),
+        pinned=tuple(_pinned(plan)),
+    )
+
+
+def _pinned(plan: Json) -> Iterable[tuple[str, str]]:
+    """The exact builds, the sizes that presets were made for, the seed, the workloads' texts."""
+    for arm in plan.get("arms") or []:
+        build = arm.get("build") or {}
+        if build:
+            words = [build.get("version"), _prefixed("sha256 of bin/postgres", build.get("sha256"))]
+            yield f"build of {arm.get('name')}", _join(words)
+    sizing = _part(plan, "sizing")
+    if sizing:
+        yield "sized for", _sizing(sizing)
+    if plan.get("seed") is not None:
+        yield "seed", str(plan["seed"])
+    for use in plan.get("workloads") or []:
+        if isinstance(use, dict):
+            yield "workload", _join([use.get("name"), _prefixed("sha256", use.get("sha256"))])
+
+
+def _sizing(sizing: Json) -> str:
+    cores, memory = sizing.get("cores"), sizing.get("memory_bytes")
+    disk = sizing.get("free_disk_bytes")
+    return _join(
+        [
+            f"{cores} core{'' if cores == 1 else 's'}" if cores else "",
+            f"{number.size_bytes(memory)} of memory" if memory else "",
+            f"{number.size_bytes(disk)} of free disk" if disk else "",
+        ]
     )

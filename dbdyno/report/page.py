@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.model import Comparison, StepComparison
-from dbdyno.report import facts, section, summary
+from dbdyno.report import facts, fairness, introduction, section, summary
 from dbdyno.report.view import Page, Workload
 
 __all__ = ["Page", "make"]
@@ -17,6 +17,7 @@ def make(comparison: Comparison) -> Page:
         base=comparison.base,
         arms=comparison.arms,
         headline=tuple(summary.headline(comparison)),
+        introduction=tuple(introduction.paragraphs(comparison)),
         warnings=_warnings(comparison),
         facts=tuple(facts.machine(comparison)),
         servers=facts.servers(comparison),
@@ -27,10 +28,15 @@ def make(comparison: Comparison) -> Page:
 
 
 def _warnings(comparison: Comparison) -> tuple[str, ...]:
-    """What is wrong with the whole: unfinished and void blocks, then what the analysis found."""
+    """What is wrong with the whole: blocks that are missing, what was not alike, the analysis's."""
     unfinished = [f"Not finished: {comparison.incomplete}."] if comparison.incomplete else []
     void = [f"Void, kept and not judged: {reason}" for reason in comparison.void_blocks]
-    return (*unfinished, *void, *comparison.warnings)
+    uneven = [
+        f"{summary.step_name(comparison, step)}: {notice}"
+        for step in comparison.steps
+        for notice in step.notices
+    ]
+    return (*unfinished, *void, *comparison.warnings, *uneven)
 
 
 def _workloads(comparison: Comparison) -> list[Workload]:
@@ -43,10 +49,15 @@ def _workloads(comparison: Comparison) -> list[Workload]:
 def _workload(comparison: Comparison, name: str, steps: list[StepComparison]) -> Workload:
     prefix = "".join(c if c.isalnum() else "-" for c in name)
     base = comparison.base
+    even = fairness.summary(steps, prefix)
     return Workload(
         name=prefix,
         title=name,
-        summary=tuple(summary.tables(steps, base, comparison.blocks, prefix)),
+        steps=introduction.steps(steps, prefix),
+        summary=(
+            *summary.tables(steps, base, comparison.blocks, prefix),
+            *([even] if even is not None else []),
+        ),
         ratios=summary.ratio_chart(steps, base, prefix),
         sections=tuple(
             section.make(step, base, prefix) for step in steps if section.worth_showing(step)

@@ -9,31 +9,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dbdyno import metric
 from dbdyno.model import Cell as Result
 from dbdyno.model import ResponseTimes, StepComparison, StepRun
-from dbdyno.report import bound, number, summary
+from dbdyno.report import bound, fairness, number, over_time, state, summary, target
 from dbdyno.report.cost import cost_tables
-from dbdyno.report.view import Bar, Cell, Column, Line, Row, SecondsChart, Section, Table, Tone
+from dbdyno.report.view import Bar, Cell, Column, Row, Section, Table, Tone
 
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")
-CHART_BLOCKS_MAX = 6  # more blocks than this are measured but not drawn second by second
 
+_RESPONSE = ("dps", "response", "late", "lag", "queue", "backlog", "retries", "errors")
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Throughput and response", ("dps", "response", "late", "backlog", "retries", "errors")),
+    ("Throughput and response", _RESPONSE),
+    ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
     ("Writes", ("wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
     ("The machine, idle, before and after", ("canary",)),
 )
 _HEADLINES = {"ips": "rows inserted per second", "qps": "queries per second"}
-_SERIES: dict[str, tuple[str, bool, float]] = {
-    "query.rate": ("Queries per second", False, 1.0),
-    "query.max_us": ("Longest response of a query in each second, ms", True, 1e-3),
-    "insert.rate": ("Rows inserted per second", False, 1.0),
-    "insert.max_us": ("Longest response of an insert in each second, ms", True, 1e-3),
-    "delete.rate": ("Rows deleted per second", False, 1.0),
-    "delete.max_us": ("Longest response of a delete in each second, ms", True, 1e-3),
-    "host.cpu_pct": ("CPU of the whole machine, %", False, 1.0),
-    "disk.write_mbps": ("Written to the device, MB/s", False, 1.0),
-}
 
 
 def worth_showing(step: StepComparison) -> bool:
@@ -45,7 +36,8 @@ def worth_showing(step: StepComparison) -> bool:
 def make(step: StepComparison, base: str, prefix: str) -> Section:
     """The section of one step."""
     name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
-    charts = tuple(_charts(step, name))
+    charts = tuple(over_time.charts(step, name))
+    clients = tuple(over_time.client_charts(step, name))
     return Section(
         name=name,
         title=step.step,
@@ -56,8 +48,12 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
         metrics=tuple(_metric_tables(step, base, name)),
         response=tuple(_response_tables(step, name)),
         charts=charts,
-        charts_note=_charts_note(step, charts),
+        charts_note=over_time.note(step, (*charts, *clients)),
         costs=tuple(cost_tables(step, base, name)),
+        fairness=tuple(fairness.tables(step, name)),
+        clients=clients,
+        targets=tuple(target.tables(step, name)),
+        state=tuple(state.tables(step, name)),
     )
 
 
@@ -82,7 +78,7 @@ def _subtitle(step: StepComparison) -> str:
 
 
 def _notices(step: StepComparison) -> list[str]:
-    """Failures and skips in words, then warnings; the same words of several blocks once."""
+    """Failures and skips, warnings, each once for several blocks; then what was not alike."""
     notices = []
     for result in step.cells:
         if not result.runs:
@@ -97,7 +93,7 @@ def _notices(step: StepComparison) -> list[str]:
         notices += [
             f"{result.arm}, {_blocks(blocks)}: {words}" for words, blocks in by_words.items()
         ]
-    return notices
+    return [*notices, *step.notices]
 
 
 def _blocks(blocks: Sequence[int]) -> str:
@@ -391,52 +387,3 @@ def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
         return ""
     quarter = (high - low) / 4
     return "red" if value >= high - quarter else "green" if value <= low + quarter else ""
-
-
-# --- Charts ----------------------------------------------------------------------------------
-
-
-def _charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
-    for name, (title, logarithmic, scale) in _SERIES.items():
-        lines = tuple(
-            Line(arm=result.arm, block=run.block, series=run.series[name], spans=run.spans)
-            for result in step.cells
-            for run in result.runs[:CHART_BLOCKS_MAX]
-            if name in run.series and run.series[name].x_s
-        )
-        if lines:
-            yield SecondsChart(
-                name=f"{prefix}-{name.replace('.', '-').replace('_', '-')}",
-                title=f"{title}{', log scale' if logarithmic else ''}",
-                describe=_describe(lines, title, scale),
-                logarithmic=logarithmic,
-                scale=scale,
-                lines=lines,
-            )
-
-
-def _describe(lines: Sequence[Line], title: str, scale: float) -> str:
-    """The range of each arm in words, for readers who cannot see the chart."""
-    words = []
-    for arm in dict.fromkeys(line.arm for line in lines):
-        values = [y * scale for line in lines if line.arm == arm for y in line.series.y]
-        words.append(f"{arm} {number.number(min(values))} to {number.number(max(values))}")
-    return f"{title}: {'; '.join(words)}"
-
-
-def _charts_note(step: StepComparison, charts: Sequence[SecondsChart]) -> str:
-    if not charts:
-        return ""
-    kinds = {span.kind for run in _runs(step) for span in run.spans}
-    most = max((len(result.runs) for result in step.cells), default=0)
-    columns = ", each column a block" if most > 1 else ""
-    notes = [
-        f"All clients together; each row is an arm{columns}, all on one scale. Time in seconds."
-    ]
-    if "checkpoint" in kinds:
-        notes.append("Shaded: a checkpoint.")
-    if "autovacuum" in kinds:
-        notes.append("Thick line at the foot: autovacuum.")
-    if most > CHART_BLOCKS_MAX:
-        notes.append(f"The first {CHART_BLOCKS_MAX} of {most} blocks are drawn.")
-    return " ".join(notes)

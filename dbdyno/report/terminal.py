@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from dbdyno.report import number
+from dbdyno.report import number, spread
 from dbdyno.report.layout import GAP, aligned, fitting, part_widths, plain, total, transposed, width
 from dbdyno.report.view import Bar, Cell, Column, Page, Row, Section, Table, Tone
 
@@ -31,11 +32,13 @@ BAR_WIDTH = 30
 def print_page(page: Page, console: Console, *, full: bool = False) -> None:
     """Prints the headline, the warnings and the summary tables; with `full` all the rest too."""
     _head(page, console)
-    if full and page.differences:
-        _words_table(page.differences, console)
+    if full:
+        _introduction(page, console)
     for workload in page.workloads:
         if len(page.workloads) > 1 or full:
             _line(console, f"\n{workload.title}", "bold underline")
+        if full and workload.steps:
+            _table(workload.steps, console)
         for table in workload.summary:
             _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
         if full:
@@ -73,6 +76,14 @@ def _head(page: Page, console: Console) -> None:
             _item(console, warning)
 
 
+def _introduction(page: Page, console: Console) -> None:
+    _line(console, "\nBuilds, configuration and hardware", "bold underline")
+    for paragraph in page.introduction:
+        _item(console, paragraph)
+    if page.differences:
+        _words_table(page.differences, console)
+
+
 def _tail(page: Page, console: Console) -> None:
     _line(console, "\nMeasured on", "bold underline")
     for name, text in page.facts:
@@ -80,6 +91,8 @@ def _tail(page: Page, console: Console) -> None:
     _words_table(page.servers, console)
     _line(console, "\nHow to repeat", "bold")
     _item(console, f"{page.repeat.command}   (dyno {page.repeat.dyno})")
+    for name, text in page.repeat.pinned:
+        _item(console, f"{name}: {text}")
 
 
 # --- Steps -----------------------------------------------------------------------------------
@@ -91,10 +104,29 @@ def _section(section: Section, console: Console) -> None:
     for notice in section.notices:
         _item(console, notice)
     _bars(section.bars, console)
-    for table in (*section.metrics, *section.response, *section.costs):
+    for table in (*section.targets, *section.metrics, *section.response):
         _table(table, console)
-    for chart in section.charts:
+    for chart in (*section.charts, *section.clients):
         _item(console, chart.describe)
+    for table in section.costs:
+        _table(table, console)
+    for table in section.fairness:
+        if table.name.endswith(("-fairness", "-stalls")):
+            _table(_brief(table, console.width), console)
+    for table in section.state:
+        _line(console, f"\n{table.title}", "bold")
+        _item(console, table.note)
+
+
+def _brief(table: Table, room: int) -> Table:
+    """The table without what stands smaller beside its numbers, where it is too wide with that."""
+    if total(table) <= room:
+        return table
+    rows = (
+        replace(row, cells=tuple(replace(cell, detail="") for cell in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows), note=table.note.replace(spread.RANGES, ""))
 
 
 def _bars(bars: Sequence[Bar], console: Console) -> None:

@@ -159,6 +159,7 @@ class Workload:
     summary: tuple[Table, ...]
     ratios: RatioChart | None
     sections: tuple[Section, ...]
+    steps: Table | None = None  # who takes part in each step, how much is done, for how long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +178,7 @@ class Repeat:
     dyno: str
     plan_name: str
     plan_text: str
-    workloads: tuple[str, ...]
+    pinned: tuple[tuple[str, str], ...]  # what the plan leaves open and the first run settled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +190,7 @@ class Page:
     base: str
     arms: tuple[str, ...]  # the base first; an arm's place gives its colour
     headline: tuple[Finding, ...]
+    introduction: tuple[str, ...]  # paragraphs: hardware, builds, what differs, how often
     warnings: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]  # the machine and the runs, in a few pairs
     servers: Table

@@ -1,0 +1,135 @@
+"""What comparison_builder plants of clients, targets and state, with numbers known beforehand.
+
+Client 3 of pg18 is slow in l.i1 and ends 10.2 % after the first; pg17's clients end 5.9 % apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from dbdyno.model import Extent, Fairness, Series, Stalls, Target
+
+CLIENTS = 4
+PCT = (5.9, 10.2)
+"""How far the clients of l.i1 end apart, by arm, in percent of the first one's time."""
+DEAD_ROWS = 214_880.0
+
+
+class Planted(TypedDict, total=False):
+    """The fields of a StepRun that are planted here."""
+
+    extent: Extent
+    fairness: tuple[Fairness, ...]
+    stalls: tuple[Stalls, ...]
+    targets: tuple[Target, ...]
+    state_before: Mapping[str, float | None]
+    state_after: Mapping[str, float | None]
+
+
+def planted(
+    step: str,
+    place: int,
+    *,
+    seconds: float,
+    rate: float,
+    target: float | None,
+    achieved: float | None,
+) -> Planted:
+    """The fields for a step that ended well; `place`: the arm's among all arms."""
+    timed = target is not None
+    pct = PCT[place % len(PCT)] if step == "l.i1" else 0.4
+    roles = [_fair("query" if timed else "insert", pct, seconds, rate, timed=timed)]
+    if timed and achieved is not None:
+        roles.append(_fair("insert", 0.0, seconds, achieved, timed=True))
+    stalled = 12 if step == "l.i2" and place == 1 else 0
+    connections = CLIENTS * (3 if timed else 2 if step in ("l.i1", "l.i2") else 1)
+    return Planted(
+        extent=Extent(clients=CLIENTS, connections=connections, tables=CLIENTS),
+        fairness=tuple(roles),
+        stalls=tuple(_stalls(fair, seconds, rate, stalled) for fair in roles),
+        targets=tuple(_targets(seconds, target, achieved)),
+        state_before=_state(dead=0.0, dirty=1 << 20),
+        state_after=_state(dead=DEAD_ROWS * (1 + place), dirty=1_288_490_188),
+    )
+
+
+def _fair(role: str, pct: float, seconds: float, rate: float, *, timed: bool) -> Fairness:
+    """Clients whose times lie evenly between the first's and the last's; the last is client 3."""
+    each = rate / CLIENTS
+    shares = [client / (CLIENTS - 1) * pct / 100 for client in range(CLIENTS)]
+    first = seconds / (1 + pct / 100)
+    rates = [each / (1 + share) for share in shares]
+    finish = () if timed else tuple(first * (1 + share) for share in shares)
+    return Fairness(
+        role=role,
+        kind=role,
+        unit="operations" if role == "query" else "rows",
+        counts=tuple(round(one * seconds) for one in rates),
+        rates=tuple(rates),
+        slices=tuple(tuple(one * (0.95 + tenth / 90) for tenth in range(10)) for one in rates),
+        jain=sum(rates) ** 2 / (CLIENTS * math.fsum(one * one for one in rates)),
+        finish_s=finish,
+        min_s=finish[0] if finish else None,
+        max_s=finish[-1] if finish else None,
+        diff_s=finish[-1] - finish[0] if finish else None,
+        pct=pct if finish else None,
+    )
+
+
+def _stalls(fair: Fairness, seconds: float, rate: float, stalled: int) -> Stalls:
+    return Stalls(
+        role=fair.role,
+        kind=fair.kind,
+        median=rate,
+        seconds=int(seconds),
+        stalled=stalled,
+        longest_s=stalled,
+    )
+
+
+def _targets(seconds: float, target: float | None, achieved: float | None) -> Sequence[Target]:
+    if target is None or achieved is None:
+        return ()
+    met = achieved >= round(0.95 * target)
+    return [
+        Target(
+            role=kind,
+            kind=kind,
+            rows_per_s=target,
+            achieved=achieved,
+            met=met,
+            seconds=int(seconds),
+            seconds_missed=0 if met else int(seconds) // 2,
+        )
+        for kind in ("insert", "delete")
+    ]
+
+
+def _state(*, dead: float, dirty: float) -> Mapping[str, float | None]:
+    return {
+        "database_bytes": 37_151_530_000.0,
+        "table_bytes": 17_179_869_184.0,
+        "index_bytes": 19_327_352_832.0,
+        "live_rows": 40_000_000.0,
+        "dead_rows": dead,
+        "dead_share": 100 * dead / (40_000_000 + dead),
+        "free_share": None,
+        "dirty_bytes": dirty,
+        "wal_since_checkpoint_bytes": 3_650_722_201.0,
+        "vacuum_due_tables": 2.0 if dead else 0.0,
+        "vacuum_backlog_rows": dead / 2,
+        "all_visible_share": 71.2,
+    }
+
+
+def client_series(kind: str, whole: Series) -> Mapping[str, Series]:
+    """The rate of each client: the whole's, shared so that client 3 has the least."""
+    shares = (0.28, 0.26, 0.25, 0.21)
+    return {
+        f"{kind}.client.{client}.rate": Series(
+            x_s=whole.x_s, y=tuple(round(share * y, 1) for y in whole.y)
+        )
+        for client, share in enumerate(shares)
+    }

@@ -8,8 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbdyno.model import Json
-from dbdyno.report import chart, number
+from dbdyno.report import chart, look, number, seconds
 from dbdyno.report.view import Column, Page, Row, Section, Table
 
 if TYPE_CHECKING:
@@ -18,17 +17,6 @@ if TYPE_CHECKING:
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
 _PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for
-
-ARM_COLORS: tuple[tuple[str, str], ...] = (  # on white, on dark; after Okabe and Ito (2008)
-    ("#0072b2", "#56a8dc"),
-    ("#d55e00", "#f08a3c"),
-    ("#009e73", "#2fc79b"),
-    ("#b5679b", "#dc9cc8"),
-    ("#a97c00", "#e2b340"),
-    ("#5b5f66", "#a9afb8"),
-    ("#6a4fb3", "#a994ea"),
-    ("#8c4a2f", "#c98a6c"),
-)
 
 
 def render(page: Page) -> str:
@@ -39,7 +27,7 @@ def render(page: Page) -> str:
     shell = template.render(
         page=page,
         charts=_PLACE,
-        colors=[ARM_COLORS[place % len(ARM_COLORS)] for place in range(len(page.arms))],
+        colors=look.colors(len(page.arms)),
         library=vl_convert.javascript_bundle(),  # type: ignore[call-arg]  # the stub forgets its default
         script=(_templates() / "charts.js").read_text(encoding="utf-8"),
     )
@@ -53,21 +41,13 @@ def _fitting_specs(page: Page, room: int) -> str:
 
     Never to fewer than POINTS_MIN: a page of very many arms is larger rather than empty.
     """
-    points = chart.POINTS_MAX
+    points = seconds.POINTS_MAX
     while True:
-        text = embed(specs(page, points))
+        text = embed(chart.specs(page, points))
         size = len(text.encode())
         if size <= room or points <= POINTS_MIN:
             return text
         points = max(POINTS_MIN, min(points - 1, int(points * room / size * 0.95)))
-
-
-def specs(page: Page, points_max: int = chart.POINTS_MAX) -> Json:
-    """The Vega-Lite specification of every chart by its name; `points_max` for each arm in each."""
-    found = [one for part in page.workloads for step in part.sections for one in step.charts]
-    made = {one.name: chart.seconds_spec(one, page.arms, points_max) for one in found}
-    ratios = [workload.ratios for workload in page.workloads if workload.ratios is not None]
-    return made | {one.name: chart.ratio_spec(one, page.arms) for one in ratios}
 
 
 def _templates() -> Path:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
@@ -23,8 +25,8 @@ def test_a_thinned_series_keeps_its_extremes_and_its_mean() -> None:
     series = Series(x_s=tuple(float(second) for second in range(len(values))), y=values)
     x, mean, low, high = seconds.thin(series, 2_000)
     assert len(x) <= 2_000
-    assert low == [min(values[first : first + 5]) for first in range(0, len(values), 5)]
-    assert high == [max(values[first : first + 5]) for first in range(0, len(values), 5)]
+    assert low.tolist() == [min(values[first : first + 5]) for first in range(0, len(values), 5)]
+    assert high.tolist() == [max(values[first : first + 5]) for first in range(0, len(values), 5)]
     weights = [5] * (len(x) - 1) + [len(values) - 5 * (len(x) - 1)]
     total = sum(weight * value for weight, value in zip(weights, mean, strict=True))
     assert total == pytest.approx(sum(values))
@@ -32,7 +34,16 @@ def test_a_thinned_series_keeps_its_extremes_and_its_mean() -> None:
 
 def test_a_short_series_is_left_as_it_is() -> None:
     series = Series(x_s=(1.0, 2.0, 3.0), y=(5.0, 0.0, 7.0))
-    assert seconds.thin(series, 3) == ([1, 2, 3], [5, 0, 7], [5, 0, 7], [5, 0, 7])
+    found = [values.tolist() for values in seconds.thin(series, 3)]
+    assert found == [[1, 2, 3], [5, 0, 7], [5, 0, 7], [5, 0, 7]]
+
+
+@given(st.lists(st.just(0.0) | st.floats(1e-6, 1e15) | st.floats(-1e15, -1e-6), max_size=9))
+def test_shortened_numbers_have_four_digits_and_are_the_nearest_such(values: list[float]) -> None:
+    for value, made in zip(values, seconds.shortened(values), strict=True):
+        assert float(f"{made:.4g}") == made  # the shortest way to write it has four digits
+        nearest = float(f"{value:.4g}")
+        assert abs(made - value) <= abs(nearest - value) * (1 + 1e-6)
 
 
 def test_spans_that_overlap_are_one_and_end_with_the_window() -> None:

@@ -18,8 +18,6 @@ from dbdyno.report.view import Page, SecondsChart, Section, Workload
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
 SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
 
-_GAP = 8  # pixels between panels, as the specifications have it
-
 
 def specs(page: Page, points_max: int = seconds.POINTS_MAX) -> dict[str, Json]:
     """The specification of every chart by its name; `points_max` for each arm in each."""
@@ -45,7 +43,7 @@ def standalone(spec: Json, config: Json) -> Json:
     if "spec" not in spec:
         return made | {"width": PICTURE_WIDTH}
     columns = spec["usermeta"]["columns"]
-    width = (PICTURE_WIDTH - look.AXIS_WIDTH - _GAP * (columns - 1)) / columns
+    width = (PICTURE_WIDTH - look.AXIS_WIDTH - look.PANEL_GAP * (columns - 1)) / columns
     return made | {"spec": spec["spec"] | {"width": round(width)}}
 
 
@@ -67,7 +65,7 @@ def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json
 
 
 BARS_NOTE = (
-    "From zero. Bar: mean of the blocks; upright lines: each block; dark line: 95 % interval of "
+    "From zero: the mean of the blocks, and an upright line for each; dark: the 95 % interval of "
     "the ratio to the base, whose mean is the thin line."
 )
 

@@ -8,7 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbdyno.report import chart, look, number, seconds
+from dbdyno.model import Json
+from dbdyno.report import chart, look, number, picture, seconds
 from dbdyno.report.view import Column, Page, Row, Section, Table
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
+NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measured
+CHART_BYTES = 6_000  # of a chart without its lines
+SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
 _PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for
 
 
@@ -28,12 +32,28 @@ def render(page: Page) -> str:
         page=page,
         charts=_PLACE,
         colors=look.colors(len(page.arms)),
-        library=vl_convert.javascript_bundle(),  # type: ignore[call-arg]  # the stub forgets its default
-        script=(_templates() / "charts.js").read_text(encoding="utf-8"),
+        font=look.FONT,
+        looks=_looks(page),
+        bars_note=chart.BARS_NOTE,
+        library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
+        scripts=[(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS],
     )
     before, after = shell.split(_PLACE)
     room = BYTES_MAX - len(shell.encode())
     return f"{before}{_fitting_specs(page, room)}{after}"
+
+
+def _looks(page: Page) -> Json:
+    """What the page's scripts need to know of how charts look."""
+    return {
+        "arms": page.arms,
+        "page": look.page(len(page.arms)),
+        "picture": look.picture(len(page.arms)),
+        "axis_px": look.AXIS_WIDTH,
+        "gap_px": look.PANEL_GAP,
+        "picture_px": chart.PICTURE_WIDTH,
+        "picture_scale": picture.PNG_SCALE,
+    }
 
 
 def _fitting_specs(page: Page, room: int) -> str:
@@ -41,13 +61,30 @@ def _fitting_specs(page: Page, room: int) -> str:
 
     Never to fewer than POINTS_MIN: a page of very many arms is larger rather than empty.
     """
-    points = seconds.POINTS_MAX
+    points = _likely_points(page, room)
     while True:
         text = embed(chart.specs(page, points))
         size = len(text.encode())
         if size <= room or points <= POINTS_MIN:
             return text
         points = max(POINTS_MIN, min(points - 1, int(points * room / size * 0.95)))
+
+
+def _likely_points(page: Page, room: int) -> int:
+    """As many points as will probably fit, so that specifications are made once."""
+    charts = [
+        one
+        for workload in page.workloads
+        for section in workload.sections
+        for one in chart.seconds_charts(section)
+    ]
+    points, shrink = seconds.POINTS_MAX, 0.95
+    while points > POINTS_MIN:
+        numbers = sum(seconds.numbers(one, points) for one in charts)
+        if numbers * NUMBER_BYTES + len(charts) * CHART_BYTES <= room:
+            break
+        points = int(points * shrink)
+    return max(POINTS_MIN, points)
 
 
 def _templates() -> Path:
@@ -69,6 +106,8 @@ def _environment() -> jinja2.Environment:
     environment.filters["row_groups"] = row_groups
     environment.filters["has_groups"] = has_groups
     environment.filters["parts"] = parts
+    environment.filters["throughput_name"] = chart.throughput_name
+    environment.filters["bars_words"] = bars_words
     environment.filters["unbroken"] = number.unbroken
     return environment
 
@@ -94,12 +133,23 @@ def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     return [(group, list(some)) for group, some in groupby(rows, lambda one: one.group)]
 
 
+def bars_words(section: Section) -> str:
+    """What the chart of throughput shows, in words."""
+    bars = (
+        " ".join(part for part in (bar.arm, bar.text, bar.detail) if part) for bar in section.bars
+    )
+    return f"{section.bars_title}: {'; '.join(bars)}"
+
+
 def parts(section: Section) -> list[tuple[str, str]]:
     """What a step's section has, as (anchor, name) for the contents list."""
     found = (
+        ("targets", "targets", section.targets),
         ("metrics-part", "metrics", section.metrics),
         ("response", "response", section.response),
         ("graphs", "seconds", section.charts),
         ("cost", "cost", section.costs),
+        ("fairness", "fairness", (*section.fairness, *section.clients)),
+        ("state", "state", section.state),
     )
     return [(f"{section.name}-{anchor}", name) for anchor, name, there in found if there]

@@ -23,6 +23,7 @@ FONT = (
     '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, '
     "system-ui, sans-serif"
 )
+PANEL_GAP = 8  # pixels between panels that stand side by side
 AXIS_WIDTH = 48  # pixels to the left of the first panel, for the numbers of its axis
 
 _FONT_SIZE = 10.5
@@ -85,6 +86,7 @@ def _config(arms: list[str], *, ink: str, quiet: str, line: str, grid: str) -> J
             "autovacuum": {"color": quiet, "fillOpacity": 0.8},
             "base": {"color": quiet, "strokeWidth": 1},
             "interval": {"color": ink, "strokeWidth": 2},
+            "name": {"color": ink, "fontSize": 11, "fontWeight": 600},
             "words": {"color": ink, "fontSize": 12},
         },
     }

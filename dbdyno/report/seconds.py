@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy
 
 from dbdyno.model import Json, Series, Span
+from dbdyno.report.look import PANEL_GAP
 from dbdyno.report.view import Line, SecondsChart
 
 POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks and lines
@@ -21,24 +22,37 @@ STRIP_HEIGHT = 3  # pixels at a panel's foot, where autovacuum is shown
 
 _ARRAYS = ("x", "x2", "y", "low", "high")
 
-Thinned = tuple[list[float], list[float], list[float], list[float]]
+Values = numpy.ndarray[tuple[int], numpy.dtype[numpy.float64]]
 
 
 # --- Data ------------------------------------------------------------------------------------
 
 
-def thin(series: Series, points_max: int) -> Thinned:
+def thin(series: Series, points_max: int) -> tuple[Values, Values, Values, Values]:
     """At most `points_max` points: x, mean, smallest and largest of equal runs of points.
 
     Nothing extreme is lost: the smallest and largest of the result are those of the series.
     """
-    x, y = numpy.asarray(series.x_s), numpy.asarray(series.y)
-    firsts = numpy.arange(0, len(x), max(1, math.ceil(len(x) / points_max)))
+    x, y = numpy.asarray(series.x_s, dtype=float), numpy.asarray(series.y, dtype=float)
+    firsts = numpy.arange(0, len(x), _run_length(series, points_max))
     lengths = numpy.diff(firsts, append=len(x))
-    means = (numpy.add.reduceat(values, firsts) / lengths for values in (x, y))
-    ends = (numpy.minimum.reduceat(y, firsts), numpy.maximum.reduceat(y, firsts))
-    mean_x, mean_y, low, high = (values.tolist() for values in (*means, *ends))
-    return mean_x, mean_y, low, high
+    mean_x, mean_y = (numpy.add.reduceat(values, firsts) / lengths for values in (x, y))
+    return mean_x, mean_y, numpy.minimum.reduceat(y, firsts), numpy.maximum.reduceat(y, firsts)
+
+
+def _run_length(series: Series, points_max: int) -> int:
+    return max(1, math.ceil(len(series.x_s) / points_max))
+
+
+def numbers(chart: SecondsChart, points_max: int) -> int:
+    """How many numbers the lines of a chart take, from which follows what the page will weigh."""
+    lengths = (
+        (line, _run_length(line.series, _per_line(chart, points_max))) for line in chart.lines
+    )
+    return sum(
+        math.ceil(len(line.series.x_s) / length) * (4 if length > 1 else 2)
+        for line, length in lengths
+    )
 
 
 def merge_spans(spans: Iterable[Span], kind: str, end_s: float) -> list[tuple[float, float]]:
@@ -59,8 +73,18 @@ def merge_spans(spans: Iterable[Span], kind: str, end_s: float) -> list[tuple[fl
 
 def short(value: float) -> float:
     """Four significant digits: more than a chart can show, and few bytes."""
-    made = float(f"{value:.4g}")
-    return int(made) if made.is_integer() else made
+    return shortened([value])[0]
+
+
+def shortened(values: Sequence[float] | Values) -> list[float]:
+    """Values with four significant digits; whole numbers as integers, which have no `.0`."""
+    exact = numpy.asarray(values, dtype=float)
+    sizes = numpy.abs(exact)
+    digits = 3 - numpy.floor(numpy.log10(sizes, where=sizes > 0, out=numpy.zeros_like(sizes)))
+    finer = 10.0 ** numpy.maximum(digits, 0)  # powers of ten are exact, their fractions are not
+    coarser = 10.0 ** numpy.maximum(-digits, 0)
+    rounded = numpy.round(exact * finer / coarser) * coarser / finer
+    return [int(value) if value.is_integer() else value for value in rounded.tolist()]
 
 
 def _block_name(block: int) -> str:
@@ -82,10 +106,10 @@ def _line_datum(line: Line, scale: float, points_max: int) -> Json:
     return _datum(
         line,
         "line",
-        x=[short(value) for value in x],
-        y=[short(value * scale) for value in mean],
-        low=[short(value * scale) for value in low] if thinned else (),
-        high=[short(value * scale) for value in high] if thinned else (),
+        x=shortened(x),
+        y=shortened(mean * scale),
+        low=shortened(low * scale) if thinned else (),
+        high=shortened(high * scale) if thinned else (),
     )
 
 
@@ -94,7 +118,7 @@ def _span_data(line: Line, kind: str) -> list[Json]:
     if not merged:
         return []
     starts, ends = zip(*merged, strict=True)
-    return [_datum(line, kind, x=[short(one) for one in starts], x2=[short(one) for one in ends])]
+    return [_datum(line, kind, x=shortened(starts), x2=shortened(ends))]
 
 
 def _panel_data(chart: SecondsChart, points_max: int) -> list[Json]:
@@ -110,8 +134,13 @@ def _panel_data(chart: SecondsChart, points_max: int) -> list[Json]:
             data.append(_datum(line, "panel", x=[0]))
             for kind in ("checkpoint", "autovacuum"):
                 data += _span_data(line, kind)
-    per_line = max(1, points_max // (len(blocks) * _lines_in_a_panel(chart)))
+    per_line = _per_line(chart, points_max)
     return data + [_line_datum(line, chart.scale, per_line) for line in chart.lines]
+
+
+def _per_line(chart: SecondsChart, points_max: int) -> int:
+    blocks = {line.block for line in chart.lines}
+    return max(1, points_max // (len(blocks) * _lines_in_a_panel(chart)))
 
 
 def _lines_in_a_panel(chart: SecondsChart) -> int:
@@ -141,11 +170,11 @@ def spec(chart: SecondsChart, arms: Sequence[str], points_max: int = POINTS_MAX)
             "row": row | {"type": "nominal", "title": None, "header": {"labels": False}},
             "column": column | {"type": "nominal", "title": None, "header": headed},
         },
-        "spacing": {"row": 14, "column": 8},
+        "spacing": {"row": 14, "column": PANEL_GAP},
         "spec": {
             "width": PANEL_WIDTH,
             "height": PANEL_HEIGHT,
-            "layer": [*_spans(), *_lines(chart, arms, scales[scale]), _names(arms, min(blocks))],
+            "layer": [*_spans(), *_lines(chart, arms, scales[scale]), *_names(arms, min(blocks))],
         },
         "usermeta": {"kind": "seconds", "columns": len(blocks), "scale": scale, "scales": scales},
     }
@@ -244,21 +273,24 @@ def _lines(chart: SecondsChart, arms: Sequence[str], scale: Json) -> list[Json]:
     return [band, line]
 
 
-def _names(arms: Sequence[str], first_block: int) -> Json:
-    """The arm's name above its first panel."""
-    return {
-        "transform": _only("panel", f"datum.block == '{_block_name(first_block)}'"),
-        "mark": {
-            "type": "text",
-            "align": "left",
-            "baseline": "bottom",
-            "fontWeight": 600,
-            "fontSize": 11,
+def _names(arms: Sequence[str], first_block: int) -> list[Json]:
+    """The arm's name above its first panel, beside its colour."""
+    first = _only("panel", f"datum.block == '{_block_name(first_block)}'")
+    above = {"y": {"value": -8}}
+    return [
+        {"transform": first, "mark": one["mark"], "encoding": one["encoding"] | above}
+        for one in named(arms)
+    ]
+
+
+def named(arms: Sequence[str], shift: float = 0) -> list[Json]:
+    """An arm's colour and its name in ink, since not every colour is dark enough for words."""
+    square = {"type": "square", "filled": True, "opacity": 1, "size": 70, "yOffset": shift}
+    text = {"type": "text", "style": "name", "align": "left", "baseline": "middle"}
+    return [
+        {"mark": square, "encoding": {"x": {"value": 4}, "color": color(arms)}},
+        {
+            "mark": text | {"yOffset": shift},
+            "encoding": {"x": {"value": 13}, "text": {"field": "arm"}},
         },
-        "encoding": {
-            "x": {"value": 0},
-            "y": {"value": -2},
-            "text": {"field": "arm"},
-            "color": color(arms),
-        },
-    }
+    ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
-from dbdyno.report.seconds import PANEL_WIDTH, color, short
+from dbdyno.report.seconds import PANEL_WIDTH, color, named, short
 from dbdyno.report.view import Bar, RatioChart, RatioPoint, Section
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
@@ -69,6 +69,7 @@ def _bar_datum(bar: Bar, base: float | None, point: RatioPoint | None) -> Json:
 
 BAR_HEIGHT = 14  # pixels, in the lower part of an arm's place
 _BAR_SHIFT = 7
+_WORDS_SHIFT = -9
 _SHARE_MAX = 1.08  # of the largest number, so that its interval has room
 
 
@@ -115,14 +116,10 @@ def _comparison() -> list[Json]:
 
 def _words(arms: Sequence[str]) -> list[Json]:
     """The arm above its bar, and at the other end its numbers."""
-    line = {"type": "text", "yOffset": -9, "baseline": "middle"}
-    name = {"text": {"field": "arm"}, "x": {"value": 0}, "color": color(arms)}
+    line = {"type": "text", "yOffset": _WORDS_SHIFT, "baseline": "middle"}
     numbers = {"text": {"field": "words"}, "x": {"value": "width"}}
-    bold = {"fontWeight": 600, "fontSize": 12}
-    return [
-        {"mark": line | bold | {"align": "left"}, "encoding": name},
-        {"mark": line | {"align": "right", "style": "words"}, "encoding": numbers},
-    ]
+    ours = {"mark": line | {"align": "right", "style": "words"}, "encoding": numbers}
+    return [*named(arms, _WORDS_SHIFT), ours]
 
 
 # --- Ratios ----------------------------------------------------------------------------------
@@ -134,13 +131,13 @@ def ratios(chart: RatioChart, arms: Sequence[str]) -> Json:
     place: Json = {"field": "step", "type": "nominal", "sort": list(chart.steps), "title": None}
     place["axis"] = {"grid": True}
     offset = {"field": "arm", "type": "nominal", "sort": shown, "scale": {"paddingOuter": 0.5}}
-    named = color(arms) | {"legend": {"title": None, "values": shown}}
+    legend = color(arms) | {"legend": {"title": None, "values": shown}}
     one = {"mark": {"type": "rule", "style": "base"}, "encoding": {"x": {"datum": 1}}}
     return {
         "data": {"values": [_ratio_datum(point) for point in chart.points]},
         "width": PANEL_WIDTH,
         "height": len(chart.steps) * (ROW_HEIGHT + ARM_HEIGHT * (len(shown) - 1)),
-        "layer": [one, *_points(chart, {"y": place, "yOffset": offset, "color": named})],
+        "layer": [one, *_points(chart, {"y": place, "yOffset": offset, "color": legend})],
         "usermeta": {"kind": "ratios", "columns": 1},
     }
 

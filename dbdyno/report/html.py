@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
-from dbdyno.report import chart, number
+from dbdyno.report import chart, look, number, picture, seconds
 from dbdyno.report.view import Column, Page, Row, Section, Table
 
 if TYPE_CHECKING:
@@ -17,18 +17,10 @@ if TYPE_CHECKING:
 
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
+NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measured
+CHART_BYTES = 6_000  # of a chart without its lines
+SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
 _PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for
-
-ARM_COLORS: tuple[tuple[str, str], ...] = (  # on white, on dark; after Okabe and Ito (2008)
-    ("#0072b2", "#56a8dc"),
-    ("#d55e00", "#f08a3c"),
-    ("#009e73", "#2fc79b"),
-    ("#b5679b", "#dc9cc8"),
-    ("#a97c00", "#e2b340"),
-    ("#5b5f66", "#a9afb8"),
-    ("#6a4fb3", "#a994ea"),
-    ("#8c4a2f", "#c98a6c"),
-)
 
 
 def render(page: Page) -> str:
@@ -39,13 +31,29 @@ def render(page: Page) -> str:
     shell = template.render(
         page=page,
         charts=_PLACE,
-        colors=[ARM_COLORS[place % len(ARM_COLORS)] for place in range(len(page.arms))],
-        library=vl_convert.javascript_bundle(),  # type: ignore[call-arg]  # the stub forgets its default
-        script=(_templates() / "charts.js").read_text(encoding="utf-8"),
+        colors=look.colors(len(page.arms)),
+        font=look.FONT,
+        looks=_looks(page),
+        bars_note=chart.BARS_NOTE,
+        library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
+        scripts=[(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS],
     )
     before, after = shell.split(_PLACE)
     room = BYTES_MAX - len(shell.encode())
     return f"{before}{_fitting_specs(page, room)}{after}"
+
+
+def _looks(page: Page) -> Json:
+    """What the page's scripts need to know of how charts look."""
+    return {
+        "arms": page.arms,
+        "page": look.page(len(page.arms)),
+        "picture": look.picture(len(page.arms)),
+        "axis_px": look.AXIS_WIDTH,
+        "gap_px": look.PANEL_GAP,
+        "picture_px": chart.PICTURE_WIDTH,
+        "picture_scale": picture.PNG_SCALE,
+    }
 
 
 def _fitting_specs(page: Page, room: int) -> str:
@@ -53,21 +61,30 @@ def _fitting_specs(page: Page, room: int) -> str:
 
     Never to fewer than POINTS_MIN: a page of very many arms is larger rather than empty.
     """
-    points = chart.POINTS_MAX
+    points = _likely_points(page, room)
     while True:
-        text = embed(specs(page, points))
+        text = embed(chart.specs(page, points))
         size = len(text.encode())
         if size <= room or points <= POINTS_MIN:
             return text
         points = max(POINTS_MIN, min(points - 1, int(points * room / size * 0.95)))
 
 
-def specs(page: Page, points_max: int = chart.POINTS_MAX) -> Json:
-    """The Vega-Lite specification of every chart by its name; `points_max` for each arm in each."""
-    found = [one for part in page.workloads for step in part.sections for one in step.charts]
-    made = {one.name: chart.seconds_spec(one, page.arms, points_max) for one in found}
-    ratios = [workload.ratios for workload in page.workloads if workload.ratios is not None]
-    return made | {one.name: chart.ratio_spec(one, page.arms) for one in ratios}
+def _likely_points(page: Page, room: int) -> int:
+    """As many points as will probably fit, so that specifications are made once."""
+    charts = [
+        one
+        for workload in page.workloads
+        for section in workload.sections
+        for one in chart.seconds_charts(section)
+    ]
+    points, shrink = seconds.POINTS_MAX, 0.95
+    while points > POINTS_MIN:
+        numbers = sum(seconds.numbers(one, points) for one in charts)
+        if numbers * NUMBER_BYTES + len(charts) * CHART_BYTES <= room:
+            break
+        points = int(points * shrink)
+    return max(POINTS_MIN, points)
 
 
 def _templates() -> Path:
@@ -89,6 +106,8 @@ def _environment() -> jinja2.Environment:
     environment.filters["row_groups"] = row_groups
     environment.filters["has_groups"] = has_groups
     environment.filters["parts"] = parts
+    environment.filters["throughput_name"] = chart.throughput_name
+    environment.filters["bars_words"] = bars_words
     environment.filters["unbroken"] = number.unbroken
     return environment
 
@@ -114,12 +133,23 @@ def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     return [(group, list(some)) for group, some in groupby(rows, lambda one: one.group)]
 
 
+def bars_words(section: Section) -> str:
+    """What the chart of throughput shows, in words."""
+    bars = (
+        " ".join(part for part in (bar.arm, bar.text, bar.detail) if part) for bar in section.bars
+    )
+    return f"{section.bars_title}: {'; '.join(bars)}"
+
+
 def parts(section: Section) -> list[tuple[str, str]]:
     """What a step's section has, as (anchor, name) for the contents list."""
     found = (
+        ("targets", "targets", section.targets),
         ("metrics-part", "metrics", section.metrics),
         ("response", "response", section.response),
         ("graphs", "seconds", section.charts),
         ("cost", "cost", section.costs),
+        ("fairness", "fairness", (*section.fairness, *section.clients)),
+        ("state", "state", section.state),
     )
     return [(f"{section.name}-{anchor}", name) for anchor, name, there in found if there]

@@ -324,6 +324,16 @@ def test_a_schedule_that_asks_for_something_in_each_second_tells_a_stall(
     )
 
 
+def test_a_bulk_load_that_builds_indexes_has_not_stalled(tmp_path: Path) -> None:
+    """The job of a fill has no roles, its ticks have the role `fill`."""
+    folder = step_folder(tmp_path, "l.i0")
+    change_lines(folder.path / "events.jsonl", without("insert", set(range(12, 21))))
+    assert derived(folder).stalls[0].stalled == 9
+    change(folder.path / "job.json", lambda job: job.update(roles=[]))
+    run = derived(folder)
+    assert (run.stalls, run.metrics["stalled_s"]) == ((), None)
+
+
 # --- Targets ---------------------------------------------------------------------------------
 
 

@@ -54,9 +54,9 @@ memory = "256MB"
 data_dir = "{data}"
 [[workloads]]
 name = "insert-benchmark"
-parameters = {{ clients = 3, rows = 20_000, rows_i1 = 20_000, rates = [100, 1000], seconds = 11, \
+parameters = {{ clients = 3, rows = 20_000, rows_i1 = 20_000, rates = [100], seconds = 11, \
 wait_s = 0 }}
-steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000"]
+steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100"]
 """
 
 
@@ -222,7 +222,7 @@ def compare_traced(folder: StepFolder) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", STEPS[:-1])
 def test_the_figures_of_a_real_servers_steps_are_those_by_hand(
     live: dict[str, StepFolder], step: str
 ) -> None:

@@ -24,13 +24,14 @@ be one statement that took twice as long as usual."""
 
 
 def stalls(evidence: Evidence) -> tuple[Stalls, ...]:
-    """Of each role whose seconds can tell a stall; none without a window."""
+    """Of each role whose seconds can tell a stall; none without a window.
+
+    A bulk load is no role of the job: while it builds indexes it brings no rows, and nobody waits.
+    """
     if not evidence.load.seconds:
         return ()
-    by_role = {
-        role: full_seconds(evidence, role)
-        for role in dict.fromkeys(tick.role for tick in evidence.load.ticks)
-    }
+    roles = [one["name"] for one in evidence.job.get("roles", [])]
+    by_role = {role: full_seconds(evidence, role) for role in roles}
     return tuple(
         _of_role(ticks, evidence.kind(role))
         for role, ticks in by_role.items()

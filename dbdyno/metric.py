@@ -181,8 +181,9 @@ METRICS: tuple[Metric, ...] = (
     _own(
         "stalled_s", "s", "lower", 0,
         """stalled seconds | whole seconds of the window in which all clients together did less in
-        the headline's role than 10 % of what they did in its median second; NA where the median
-        second has under 10 operations and no schedule asks for any""",
+        the headline's role than 10 % of what they did in its median second, without the
+        first second of a published burst, which has one statement; NA where the median second has
+        under 10 operations and no schedule asks for any""",
     ),
     _own(
         "stall_longest_s", "s", "lower", 0,
@@ -191,8 +192,9 @@ METRICS: tuple[Metric, ...] = (
     _own(
         "target_missed_s", "s", "lower", 0,
         """seconds under the target | whole seconds of the window in which all clients together
-        inserted less than 95 % of the rows that the step asks for; NA without a target. Whether the
-        step held it is a question of its mean, as published""",
+        inserted less than 95 % of the rows that the step asks for, without the first second of a
+        published burst, which has one statement; NA without a target. Whether the step held it is a
+        question of its mean, as published""",
     ),
     _own(
         "dps_share_of_target", "%", "higher", 1,

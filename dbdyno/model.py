@@ -194,7 +194,7 @@ class Target:
     rows_per_s: float  # asked for
     achieved: float  # rows per second of the window
     met: bool  # at least 95 % of what was asked for (spec insert-benchmark.md 6.3)
-    seconds: int  # whole seconds of the window
+    seconds: int  # whole seconds of the window, of a burst without the first (analysis/pace.py)
     seconds_missed: int  # of these, with less than 95 % of the target
 
 
@@ -223,7 +223,7 @@ class Stalls:
     role: str
     kind: str
     median: float  # rate of the median whole second, all clients
-    seconds: int  # whole seconds of the window
+    seconds: int  # whole seconds of the window, of a burst without the first (analysis/pace.py)
     stalled: int  # of these, with less than 10 % of the median
     longest_s: int  # the longest run of stalled seconds
 

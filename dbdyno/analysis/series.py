@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dbdyno.analysis import client, raw
 from dbdyno.analysis.evidence import BUSY, CPU_PARTS, KINDS, Evidence
@@ -32,7 +31,7 @@ def series(evidence: Evidence) -> dict[str, Series]:
         ticks = evidence.load.of(evidence.roles(kind))
         if ticks:
             found[f"{kind}.rate"] = _rates(ticks, rows=kind != "query")
-            found |= {f"{kind}.client.{n}.rate": one for n, one in _by_client(evidence, kind)}
+            found |= {f"{kind}.client.{n}.rate": one for n, one in _by_client(ticks, kind)}
             found[f"{kind}.max_us"] = _longest(ticks)
     if evidence.load.open_ns is not None:
         cpu = _of_host(evidence, _busy_share)
@@ -52,18 +51,21 @@ def _rates(ticks: Iterable[Tick], *, rows: bool) -> Series:
     return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
 
 
-def _by_client(evidence: Evidence, kind: str) -> Iterable[tuple[int, Series]]:
+def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]:
     """What each client did in the roles of a kind that several clients have."""
-    shared = client.several(evidence)
-    rates: dict[float, NDArray[np.float64]] = {}
-    for role in evidence.roles(kind):
-        ticks = [tick for tick in shared.get(role, []) if tick.seconds >= SHORT_S]
-        if ticks and len(ticks[0].clients) <= CLIENTS_MAX:
-            for tick, own in zip(ticks, client.amounts(ticks, kind), strict=True):
-                rates[tick.end_s] = rates.get(tick.end_s, 0.0) + own / tick.seconds
-    x_s = tuple(rates)
-    for number, y in enumerate(zip(*(row.tolist() for row in rates.values()), strict=True)):
-        yield number, Series(x_s=x_s, y=y)
+    told = [
+        tick for tick in ticks if 1 < len(tick.clients) <= CLIENTS_MAX and tick.seconds >= SHORT_S
+    ]
+    if not told:
+        return
+    seconds = np.array([tick.seconds for tick in told])
+    own = client.amounts(told, kind) / seconds[:, np.newaxis]
+    ends_s, place = np.unique([tick.end_s for tick in told], return_inverse=True)
+    rates = np.zeros((len(ends_s), own.shape[1]))
+    np.add.at(rates, place, own)
+    x_s = tuple(ends_s.tolist())
+    for number, y in enumerate(rates.T.tolist()):
+        yield number, Series(x_s=x_s, y=tuple(y))
 
 
 def _longest(ticks: Iterable[Tick]) -> Series:

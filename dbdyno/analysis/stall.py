@@ -12,8 +12,9 @@ from statistics import median
 
 from dbdyno.analysis import client
 from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.pace import full_seconds, is_regular
 from dbdyno.analysis.raw import Tick
-from dbdyno.model import Json, Stalls
+from dbdyno.model import Stalls
 
 STALL_SHARE = 0.10
 """Of the median second's rate: below it, a second is stalled."""
@@ -23,17 +24,18 @@ be one statement that took twice as long as usual."""
 
 
 def stalls(evidence: Evidence) -> tuple[Stalls, ...]:
-    """Of each role whose seconds can tell a stall; none without a window."""
+    """Of each role whose seconds can tell a stall; none without a window.
+
+    A bulk load is no role of the job: while it builds indexes it brings no rows, and nobody waits.
+    """
     if not evidence.load.seconds:
         return ()
-    by_role: dict[str, list[Tick]] = {}
-    for tick in evidence.load.ticks:
-        if tick.whole:
-            by_role.setdefault(tick.role, []).append(tick)
+    roles = [one["name"] for one in evidence.job.get("roles", [])]
+    by_role = {role: full_seconds(evidence, role) for role in roles}
     return tuple(
         _of_role(ticks, evidence.kind(role))
         for role, ticks in by_role.items()
-        if _tells(ticks, regular=is_regular(evidence.job, role))
+        if ticks and _tells(ticks, regular=is_regular(evidence.job, role))
     )
 
 
@@ -41,15 +43,6 @@ def _tells(ticks: Sequence[Tick], *, regular: bool) -> bool:
     """Whether a second with next to nothing done is a stall and no chance."""
     usual = median(tick.count for tick in ticks)
     return usual > 0 if regular else usual >= OPERATIONS_MIN
-
-
-def is_regular(job: Json, role: str) -> bool:
-    """Whether a schedule gives a role, or the one that it is tied to, work in each second."""
-    paces = {one["name"]: one.get("pace") or {} for one in job.get("roles", [])}
-    pace = paces.get(role, {})
-    pace = paces.get(pace["to"], {}) if pace.get("kind") == "tied" else pace
-    arrivals = pace.get("arrivals")
-    return arrivals == "burst" or (arrivals == "even" and pace["per_s"] >= 1)
 
 
 def _of_role(ticks: Sequence[Tick], kind: str) -> Stalls:

@@ -7,6 +7,7 @@ here: the rows that the server says it deleted.
 from __future__ import annotations
 
 from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.pace import full_seconds
 from dbdyno.analysis.warning import sla_met
 from dbdyno.model import Target
 
@@ -33,9 +34,8 @@ def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
 
 
 def _of_role(evidence: Evidence, role: str, rows_per_s: float, window_s: float) -> Target:
-    ticks = evidence.load.of([role])
-    whole = [tick for tick in ticks if tick.whole]
-    achieved = sum(tick.rows for tick in ticks) / window_s
+    achieved = sum(tick.rows for tick in evidence.load.of([role])) / window_s
+    whole = full_seconds(evidence, role)
     return Target(
         role=role,
         kind=evidence.kind(role),

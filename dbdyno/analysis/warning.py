@@ -150,7 +150,7 @@ def _uneven(evidence: Evidence, run: StepRun) -> Iterable[str]:
         if fair.role == headline.get("role") and fair.jain is not None and fair.jain < JAIN_MIN:
             yield (
                 f"clients served unevenly: {min(fair.rates):,.0f} to {max(fair.rates):,.0f}"
-                f" {fair.unit}/s, Jain index {fair.jain:.2f}"
+                f" {fair.unit}/s, Jain index {fair.jain:.3f}"
             )
 
 

@@ -1,0 +1,305 @@
+"""A step's figures from its raw lines by plain Python, as one would do it by hand.
+
+Written beside `dbdyno.analysis` and not with it: nothing of it is imported, so that a mistake has
+to be made twice to stay unseen. Slow and without care for what is missing: the steps are good ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+MEBI, GIBI = 1024**2, 1024**3
+UPPER_US = (256, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000, 16_000_000)
+
+
+class Raw:
+    """The files of a step's folder, as they lie there."""
+
+    def __init__(self, folder: Path) -> None:
+        def read(name: str) -> Any:
+            path = folder / name
+            return json.loads(path.read_text()) if path.exists() else None
+
+        def lines(name: str) -> list[Any]:
+            return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+        self.step, self.job, self.after = read("step.json"), read("job.json"), read("after.json")
+        events = lines("events.jsonl")
+        self.opened = next(e for e in events if e["event"] == "window_open")["mono_ns"]
+        self.close = next(e for e in events if e["event"] == "window_close")
+        self.operations = [e for e in events if e["event"] == "operation"]
+        self.window = self.close["active_ns"] / 1e9
+        self.ticks = [e for e in events if e["event"] == "tick" and e["measured"]]
+        host = lines("host.jsonl")
+        kinds = [line["kind"] for line in host]
+        self.host = host[kinds.index("open") : kinds.index("close") + 1]
+
+    def of(self, *roles: str) -> list[Any]:
+        return [tick for tick in self.ticks if tick["role"] in roles]
+
+    def roles(self, kind: str) -> list[str]:
+        return [role for role, its in self.step["roles"].items() if its == kind]
+
+    def amount(self, column: int, *roles: str) -> int:
+        """Column 0 of per_client is operations, 1 rows."""
+        return sum(client[column] for tick in self.of(*roles) for client in tick["per_client"])
+
+    def moved(self, *path: str) -> float | None:
+        """The difference of a counter of the host between the window's two readings.
+
+        None where the machine has no such counter (a container may hide its disk).
+        """
+        first, last = self.host[0], self.host[-1]
+        for key in path:
+            first, last = (first or {}).get(key), (last or {}).get(key)
+        return None if first is None or last is None else float(last - first)
+
+
+def divided(amount: float | None, by: float | None) -> float | None:
+    return None if amount is None or not by else amount / by
+
+
+# --- The published columns -------------------------------------------------------------------
+
+
+def published(raw: Raw) -> dict[str, float | None]:
+    """The twenty columns of the published tables."""
+    headline = raw.step["headline"]
+    inserted = float(raw.amount(1, *raw.roles("insert")))
+    operations = None
+    if headline is not None:
+        column = 1 if headline["count"] == "rows" else 0
+        operations = float(headline["work"] or raw.amount(column, headline["role"]))
+        if headline["metric"] == "ips":
+            inserted = operations
+    figures = {
+        "ips": inserted / raw.window,
+        "qps": raw.amount(0, *raw.roles("query")) / raw.window,
+        **of_host(raw, operations, inserted),
+        "dbgb1": raw.after and raw.after["sizes"]["database_bytes"] / GIBI,
+        "dbgb2": raw.after and raw.after["sizes"]["data_dir_bytes"] / GIBI,
+        **of_seconds(raw),
+    }
+    longest = [max(c[3] for c in tick["per_client"]) for tick in raw.of(*headline_roles(raw))]
+    figures["maxop"] = max(longest) / 1e6 if longest else None
+    return figures
+
+
+def headline_roles(raw: Raw) -> list[str]:
+    """The headline's role and others of its kind, where that is a published one."""
+    if raw.step["headline"] is None:
+        return []
+    role = raw.step["headline"]["role"]
+    kind = raw.step["roles"][role]
+    return [role] if kind == "other" else raw.roles(kind)
+
+
+def of_host(raw: Raw, operations: float | None, inserted: float) -> dict[str, float | None]:
+    seconds = (raw.moved("mono_ns") or 0.0) / 1e9
+    reads, writes = raw.moved("disk", "reads"), raw.moved("disk", "writes")
+    read, written = raw.moved("disk", "read_bytes"), raw.moved("disk", "write_bytes")
+    switches = raw.moved("host", "context_switches")
+    spent = {
+        part: raw.moved("host", "cpu_us", part) or 0.0 for part in raw.host[0]["host"]["cpu_us"]
+    }
+    busy = sum(spent[part] for part in ("user", "nice", "system", "irq", "softirq"))
+    whole = busy + spent["idle"] + spent["iowait"] + spent["steal"]
+    resident = [line["rss_bytes"] for line in raw.host if line["rss_bytes"] is not None]
+    return {
+        "rps": divided(reads, seconds),
+        "rmbps": divided(read, MEBI * seconds),
+        "wps": divided(writes, seconds),
+        "wmbps": divided(written, MEBI * seconds),
+        "rpq": divided(reads, operations),
+        "rkbpq": divided(read, 1024 * (operations or 0)),
+        "wpi": divided(writes, inserted),
+        "wkbpi": divided(written, 1024 * inserted),
+        "csps": divided(switches, seconds),
+        "cpups": divided(100 * busy, whole),
+        "cspq": divided(switches, operations),
+        "cpupq": divided(busy, operations),
+        "rss": max(resident) / GIBI if resident else None,
+    }
+
+
+def of_seconds(raw: Raw) -> dict[str, float | None]:
+    """p50 and p99: the rate of the second at that place, the fastest first."""
+    headline = raw.step["headline"]
+    none: dict[str, float | None] = {"p50": None, "p99": None}
+    if headline is None or headline["work"]:
+        return none
+    rates = whole_seconds(raw, headline["role"], headline["count"])
+    rates.sort(reverse=True)
+    if len(rates) < 10:
+        return none
+    return {"p50": rates[round(0.5 * len(rates)) - 1], "p99": rates[round(0.99 * len(rates)) - 1]}
+
+
+def whole_seconds(raw: Raw, role: str, counted: str) -> list[float]:
+    """The rate of each whole second of a role, all clients."""
+    column = 1 if counted == "rows" else 0
+    return [
+        sum(client[column] for client in tick["per_client"]) / (tick["active_ns"] / 1e9)
+        for tick in raw.of(role)
+        if tick["active_ns"] >= 999_000_000
+    ]
+
+
+# --- Response times --------------------------------------------------------------------------
+
+
+def response(raw: Raw, roles: Iterable[str]) -> dict[str, Any] | None:
+    """The published buckets and percentiles of what these roles did, from all histograms."""
+    values: list[tuple[int, int, int]] = []  # smallest, largest time of a cell, how many
+    for tick in raw.of(*roles):
+        for operation in tick["operations"].values():
+            if operation["count"]:
+                values += cells(operation["response"])
+    if not values:
+        return None
+    longest = max(c[3] for tick in raw.of(*roles) for c in tick["per_client"])
+    return times(values, longest)
+
+
+def cells(encoded: str) -> list[tuple[int, int, int]]:
+    histogram = HdrHistogram.decode(encoded)
+    return [
+        (
+            histogram.get_lowest_equivalent_value(item.value_iterated_to),
+            histogram.get_highest_equivalent_value(item.value_iterated_to),
+            item.count_added_in_this_iter_step,
+        )
+        for item in histogram.get_recorded_iterator()
+    ]
+
+
+def times(values: list[tuple[int, int, int]], longest_us: int) -> dict[str, Any]:
+    values.sort()
+    count = sum(many for _, _, many in values)
+    buckets = in_buckets(smallest for smallest, _, many in values for _ in range(many))
+
+    def percentile(percent: float) -> float:
+        rank, seen = -(-count * percent // 100), 0
+        for _, largest, many in values:
+            seen += many
+            if seen >= rank:
+                return min(largest, longest_us)
+        raise AssertionError
+
+    return {
+        "count": count,
+        "buckets": tuple(buckets),
+        "p50_us": percentile(50),
+        "p90_us": percentile(90),
+        "p99_us": percentile(99),
+        "p999_us": percentile(99.9),
+        "max_us": longest_us,
+    }
+
+
+def in_buckets(times_us: Iterable[float]) -> list[int]:
+    """How many lie in each of the ten published buckets, whose upper bounds belong to them."""
+    buckets = [0] * 10
+    for time_us in times_us:
+        buckets[sum(time_us > upper for upper in UPPER_US)] += 1
+    return buckets
+
+
+# --- Clients ---------------------------------------------------------------------------------
+
+
+def fairness(raw: Raw, role: str, kind: str) -> dict[str, Any]:
+    """Counts, rates, finish times and the rates in ten parts of the window, client by client."""
+    column = 1 if kind in ("insert", "delete") else 0
+    clients = range(len(raw.of(role)[0]["per_client"]))
+    ends = raw.close["clients_end_ns"]
+    finish = [] if ends[0] is None else [(end - raw.opened) / 1e9 for end in ends]
+    counts = [sum(tick["per_client"][n][column] for tick in raw.of(role)) for n in clients]
+    rates = [counts[n] / (finish[n] if finish else raw.window) for n in clients]
+    found = {
+        "unit": "rows" if column else "operations",
+        "counts": tuple(counts),
+        "rates": rates,
+        "jain": sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates)),
+        "finish_s": finish,
+        "slices": [tenths(raw, role, n, column) for n in clients],
+    }
+    if finish:
+        found |= {"min_s": min(finish), "max_s": max(finish), "diff_s": max(finish) - min(finish)}
+        found["pct"] = (max(finish) - min(finish)) / min(finish) * 100
+    return found
+
+
+def tenths(raw: Raw, role: str, client: int, column: int) -> list[float]:
+    """A tick that lies in two parts is shared out by its length in each."""
+    length = raw.window / 10
+    found = [0.0] * 10
+    begin = 0.0
+    for tick in raw.of(role):
+        end = begin + tick["active_ns"] / 1e9
+        for part in range(10):
+            shared = min(end, (part + 1) * length) - max(begin, part * length)
+            if shared > 0:
+                amount = tick["per_client"][client][column]
+                found[part] += amount * shared / (end - begin) / length
+        begin = end
+    return found
+
+
+def client_rates(raw: Raw, role: str, kind: str, client: int) -> list[float]:
+    column = 1 if kind in ("insert", "delete") else 0
+    return [
+        tick["per_client"][client][column] / (tick["active_ns"] / 1e9)
+        for tick in raw.of(role)
+        if tick["active_ns"] >= 500_000_000
+    ]
+
+
+# --- Stalls and targets ----------------------------------------------------------------------
+
+
+def middle(values: list[float]) -> float:
+    values = sorted(values)
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+
+
+def asked_seconds(raw: Raw, role: str, counted: str) -> list[float]:
+    """Rates of the whole seconds, without the first of published bursts: it has one statement."""
+    rates = whole_seconds(raw, role, counted)
+    paces = {one["name"]: one["pace"] for one in raw.job["roles"]}
+    pace = paces[role] if paces[role]["kind"] != "tied" else paces[paces[role]["to"]]
+    return rates[1:] if pace["kind"] == "rate" and pace["arrivals"] == "burst" else rates
+
+
+def stalls(raw: Raw, role: str, kind: str) -> dict[str, Any]:
+    """Seconds under a tenth of the median one, and the longest row of them."""
+    counted = "rows" if kind in ("insert", "delete") else "operations"
+    rates = asked_seconds(raw, role, counted)
+    usual = middle(rates)
+    marks = "".join("x" if rate < usual / 10 else " " for rate in rates)
+    return {
+        "median": usual,
+        "seconds": len(rates),
+        "stalled": marks.count("x"),
+        "longest_s": max(len(run) for run in marks.split(" ")),
+    }
+
+
+def target(raw: Raw, role: str) -> dict[str, Any]:
+    """What was asked for and done, in rows."""
+    asked = raw.step["sla"]["rows_per_s"]
+    achieved = raw.amount(1, role) / raw.window
+    rates = asked_seconds(raw, role, "rows")
+    return {
+        "rows_per_s": asked,
+        "achieved": achieved,
+        "met": achieved >= round(asked * 0.95),
+        "seconds": len(rates),
+        "seconds_missed": len([rate for rate in rates if rate < round(asked * 0.95)]),
+    }

@@ -1,0 +1,240 @@
+"""Every published figure of one step of each kind, computed again from the raw lines by hand.
+
+The steps are those of a whole run: of the fake server, with jitter, a stall and a rate that is not
+held, and, marked live, of PostgreSQL. `by_hand` shares nothing with what is tested.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import by_hand
+from by_hand import Raw
+from dbdyno import plan, runner
+from dbdyno.analysis import derive
+from dbdyno.metric import METRICS
+from dbdyno.model import StepRun
+from dbdyno.server import fetch
+from dbdyno.store import Results, StepFolder
+
+STEPS = ("l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000")
+PUBLISHED = {metric.name for metric in METRICS if metric.published}
+
+FAKE = """
+name = "by-hand"
+[arms.fake]
+engine = "fake"
+[arms.fake.fake]
+service_us = { insert = 9_000, delete = 30_000, market = 300, register = 700, pdc = 20_000, \
+points = 5_000, create_market = 400_000, create_register = 900_000, create_pdc = 700_000 }
+server_cpu_us = { insert = 500, delete = 400, market = 40, points = 60 }
+jitter = 0.9
+stalls = [{ at_s = 4.5, for_s = 3.2 }]
+[[workloads]]
+name = "insert-benchmark"
+parameters = { clients = 3, rows = 150_000, rows_i1 = 30_000, rates = [100, 1000], seconds = 14, \
+wait_s = 0 }
+steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000"]
+"""
+
+LIVE = """
+name = "by-hand-live"
+[arms.live]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "256MB"
+[server]
+data_dir = "{data}"
+[[workloads]]
+name = "insert-benchmark"
+parameters = {{ clients = 3, rows = 20_000, rows_i1 = 20_000, rates = [100], seconds = 11, \
+wait_s = 0 }}
+steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100"]
+"""
+
+
+def steps_of(text: str, parent: Path) -> dict[str, StepFolder]:
+    """Runs a plan of one arm and gives the folders of its steps by name."""
+    outcome = runner.run(plan.parse(text, None), parent, wait=True)
+    assert outcome.failed == 0
+    (block,) = Results.open(outcome.folder).blocks()
+    (run,) = block.runs()
+    return {step.name: step for step in run.steps()}
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepFolder]:
+    return steps_of(FAKE, tmp_path_factory.mktemp("fake"))
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, StepFolder]]:
+    newest = max(fetch.installed(), key=lambda build: build.version_num)
+    data = Path("/var/tmp") / f"dyno-by-hand-{os.getpid()}"
+    text = LIVE.format(base_dir=newest.base_dir, data=data)
+    yield steps_of(text, tmp_path_factory.mktemp("live"))
+    shutil.rmtree(data, ignore_errors=True)
+
+
+def compare(folder: StepFolder) -> StepRun:
+    """Compares all figures of a step with those by hand; gives the derived step."""
+    run, raw = derive.step_run(folder), Raw(folder.path)
+    assert run.status == "ok"
+    expected = by_hand.published(raw)
+    assert expected.keys() == PUBLISHED
+    assert {name: run.metrics[name] for name in expected} == pytest.approx(expected)
+    compare_response(run, raw)
+    compare_fairness(run, raw)
+    compare_series(run, raw)
+    compare_seconds(run, raw)
+    return run
+
+
+def compare_response(run: StepRun, raw: Raw) -> None:
+    for kind in ("insert", "delete", "query"):
+        expected = by_hand.response(raw, raw.roles(kind))
+        assert (kind in run.response) is (expected is not None)
+        if expected is not None:
+            assert asdict(run.response[kind]) == expected
+
+
+def compare_fairness(run: StepRun, raw: Raw) -> None:
+    shared = {tick["role"] for tick in raw.ticks if len(tick["per_client"]) > 1}
+    assert {fair.role for fair in run.fairness} == shared
+    for fair in run.fairness:
+        assert_alike(fair, by_hand.fairness(raw, fair.role, raw.step["roles"][fair.role]))
+    role = (raw.step["headline"] or {}).get("role")
+    (own,) = [fair for fair in run.fairness if fair.role == role] or [None]
+    names = {"jain": "jain", "finish_diff_s": "diff_s", "finish_pct": "pct"}
+    for metric, field in names.items():
+        assert run.metrics[metric] == (None if own is None else getattr(own, field))
+
+
+def compare_series(run: StepRun, raw: Raw) -> None:
+    for kind in ("insert", "delete", "query"):
+        names = [name for name in run.series if name.startswith(f"{kind}.client.")]
+        assert len(names) == (3 if raw.roles(kind) else 0)
+        for client in range(len(names)):
+            series = run.series[f"{kind}.client.{client}.rate"]
+            (role,) = raw.roles(kind)
+            assert series.y == pytest.approx(by_hand.client_rates(raw, role, kind, client))
+            assert series.x_s == run.series[f"{kind}.rate"].x_s
+
+
+def compare_seconds(run: StepRun, raw: Raw) -> None:
+    """Stalls and targets; which roles have them is seen by the test of each step."""
+    for stall in run.stalls:
+        assert_alike(stall, by_hand.stalls(raw, stall.role, stall.kind))
+    for target in run.targets:
+        assert_alike(target, by_hand.target(raw, target.role))
+    deletes = [target.achieved for target in run.targets if target.kind == "delete"]
+    expected = [100 * achieved / run.targets[0].rows_per_s for achieved in deletes] or [None]
+    assert run.metrics["dps_share_of_target"] == pytest.approx(expected[0])
+    missed = run.targets[0].seconds_missed if run.targets else None
+    assert run.metrics["target_missed_s"] == missed
+
+
+def assert_alike(derived: Any, expected: dict[str, Any]) -> None:
+    found = asdict(derived)
+    for name, value in expected.items():
+        if name == "slices":
+            for ours, theirs in zip(found[name], value, strict=True):
+                assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-6)
+        elif name in ("rates", "finish_s"):
+            assert list(found[name]) == pytest.approx(value, rel=1e-9)
+        else:
+            assert found[name] == pytest.approx(value), name
+
+
+# --- The fake server -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_figures_of_the_fake_servers_steps_are_those_by_hand(
+    fake: dict[str, StepFolder], step: str
+) -> None:
+    compare(fake[step])
+
+
+def test_the_stall_of_the_fake_server_is_seen_in_each_long_step(
+    fake: dict[str, StepFolder],
+) -> None:
+    """4.5 to 7.7 s: the two whole seconds in it; of a step of one transaction each nothing."""
+    for step, roles in (
+        ("l.i0", {"insert"}),
+        ("l.x", set()),
+        ("l.i1", {"insert", "delete"}),
+        ("qr100", {"insert", "delete", "query"}),
+        ("qr1000", {"insert", "delete", "query"}),
+    ):
+        run = derive.step_run(fake[step])
+        assert {stall.role for stall in run.stalls} == roles
+        assert {(stall.stalled, stall.longest_s) for stall in run.stalls} <= {(2, 2)}
+        assert run.metrics["stalled_s"] == (2.0 if roles else None)
+
+
+def test_the_rate_that_the_fake_server_cannot_hold_is_missed(fake: dict[str, StepFolder]) -> None:
+    """20 deletes of 30 ms a second leave room for 1,000 rows/s, but not after a stall of 3.2 s."""
+    verdicts = {
+        step: [(target.role, target.met) for target in derive.step_run(fake[step]).targets]
+        for step in STEPS
+    }
+    held, missed = [("insert", True), ("delete", True)], [("insert", False), ("delete", False)]
+    assert verdicts == {step: [] for step in STEPS} | {
+        "qr100": held,
+        "qp100": held,
+        "qr1000": missed,
+    }
+
+
+@pytest.mark.parametrize("step", ["l.x", "cleanup"])
+def test_traced_operations_lie_in_the_buckets_of_their_exact_times(
+    fake: dict[str, StepFolder], step: str
+) -> None:
+    """Of these two steps the raw lines have each operation by itself."""
+    compare_traced(fake[step])
+
+
+def compare_traced(folder: StepFolder) -> None:
+    run, raw = derive.step_run(folder), Raw(folder.path)
+    traced = {one["operation"] for one in raw.operations}
+    assert traced
+    for name in traced:
+        ours = run.operations[name]
+        exact = [
+            (one["end_ns"] - one["due_ns"]) / 1e3
+            for one in raw.operations
+            if one["operation"] == name
+        ]
+        assert ours.count == len(exact)
+        assert ours.max_us == pytest.approx(max(exact), abs=1)
+        assert ours.buckets == tuple(by_hand.in_buckets(exact))
+
+
+# --- PostgreSQL ------------------------------------------------------------------------------
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("step", STEPS[:-1])
+def test_the_figures_of_a_real_servers_steps_are_those_by_hand(
+    live: dict[str, StepFolder], step: str
+) -> None:
+    run = compare(live[step])
+    known = {name for name in PUBLISHED if run.metrics[name] is not None}
+    assert known >= {"ips", "qps", "csps", "cpups", "rss", "dbgb1", "dbgb2"}
+    assert ("cpupq" in known) is (step != "cleanup")
+    assert {"p50", "p99"} <= known or not step.startswith("q"), "eleven seconds"
+
+
+@pytest.mark.live
+def test_operations_that_a_real_server_served_lie_in_the_buckets_of_their_exact_times(
+    live: dict[str, StepFolder],
+) -> None:
+    compare_traced(live["l.x"])

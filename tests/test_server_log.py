@@ -126,3 +126,41 @@ def test_the_tail_of_a_log_that_is_not_there_is_empty(tmp_path: Path):
     assert log.tail(tmp_path / "none", 5) == []
     (tmp_path / "log").write_text("\n".join(f"line {n}" for n in range(50_000)) + "\n")
     assert log.tail(tmp_path / "log", 2) == ["line 49998", "line 49999"]
+
+
+STARTING = "1795170600.000 [479] LOG:  checkpoint starting: time"
+
+
+def test_a_checkpoint_that_runs_as_a_step_begins_is_its_first_event(tmp_path: Path):
+    """It may last longer than the step: then the step's own lines have neither start nor end."""
+    path = tmp_path / "log"
+    path.write_text(f"{CHECKPOINT}\n{STARTING}\n5.001 [8] ERROR:  no\n")
+    since = path.stat().st_size
+    assert [event["kind"] for event in log.step_events(path, since)] == ["checkpoint starting"]
+    with path.open("a") as file:
+        file.write("\n".join([*VACUUM, CHECKPOINT, ""]))
+    kinds = [event["kind"] for event in log.step_events(path, since)]
+    assert kinds == ["checkpoint starting", "automatic vacuum", "checkpoint complete"]
+
+
+def test_a_checkpoint_that_ended_before_a_step_is_not_its_event(tmp_path: Path):
+    path = tmp_path / "log"
+    path.write_text(f"{STARTING}\n{CHECKPOINT}\n")
+    assert log.step_events(path, path.stat().st_size) == []
+    assert log.step_events(tmp_path / "none", 0) == []
+
+
+def test_the_start_of_a_checkpoint_is_found_behind_many_errors(tmp_path: Path):
+    path = tmp_path / "log"
+    errors = "\n".join(f"5.001 [8] ERROR:  number {n}" for n in range(10_000))
+    path.write_text(f"{STARTING}\n{errors}\n")
+    (event,) = log.step_events(path, path.stat().st_size)
+    assert event["unix_ms"] == 1795170600000
+
+
+def test_a_vacuum_of_a_table_with_many_indexes_keeps_its_duration():
+    """From 14 on each index has a line, and the duration comes last."""
+    indexes = [f'\tindex "{n:060}": pages: 1 in total' for n in range(50)]
+    (event,) = log.events([VACUUM[0], *indexes, VACUUM[2]])
+    assert event["duration_s"] == 12.34
+    assert len(event["text"]) == log.TEXT_LENGTH_MAX

@@ -151,10 +151,11 @@ def tables(reader: Reader, names: Sequence[str]) -> Json:
                class.relallvisible AS all_visible_pages, age(class.relfrozenxid) AS frozen_age,
                pg_relation_size(class.oid) AS heap_bytes, pg_indexes_size(class.oid) AS index_bytes,
                pg_total_relation_size(class.oid) AS total_bytes
-        FROM unnest(%s::text[]) AS wanted (name)
+        FROM unnest(%s::text[]) WITH ORDINALITY AS wanted (name, place)
         JOIN pg_class AS class ON class.oid = to_regclass(wanted.name)
         JOIN pg_stat_all_tables AS counted ON counted.relid = class.oid
         JOIN pg_statio_all_tables AS input ON input.relid = class.oid
+        ORDER BY wanted.place
         """,
         [list(names)],
     )

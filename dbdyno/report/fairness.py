@@ -146,7 +146,7 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
         "them; pct: diff / min_time · 100. "
     )
     return Table(
-        name=f"{prefix}-fairness",
+        name=f"{prefix}-evenness",
         title="Fairness between clients",
         columns=columns,
         rows=rows,

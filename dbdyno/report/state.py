@@ -64,7 +64,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     left = " ".join(text for result in step.cells if (text := undone(result)))
     means = "Means of the blocks." if max(len(cell.runs) for cell in step.cells) > 1 else ""
     yield Table(
-        name=f"{prefix}-state",
+        name=f"{prefix}-before-after",
         title="State before and after",
         columns=columns,
         rows=rows,

@@ -48,12 +48,10 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         yield _stalls(step, prefix)
 
 
-def no_stall(step: StepComparison) -> str:
-    """That no role stood still, where that was looked at."""
-    counted = [stalls for run in _runs(step) for stalls in run.stalls]
-    if not counted or any(stalls.stalled for stalls in counted):
-        return ""
-    return "No role had a second under 10 % of its median second."
+def never_stalled(step: StepComparison) -> bool:
+    """Whether stalls were looked for, and there were none in any block of any arm."""
+    counted = [stalls for run in _runs(step) for stalls in run.stalls if stalls.seconds]
+    return bool(counted) and not any(stalls.stalled for stalls in counted)
 
 
 def of_headline(run: StepRun) -> Fairness | None:
@@ -148,7 +146,7 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
         "them; pct: diff / min_time · 100. "
     )
     return Table(
-        name=f"{prefix}-fairness",
+        name=f"{prefix}-evenness",
         title="Fairness between clients",
         columns=columns,
         rows=rows,

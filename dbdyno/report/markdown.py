@@ -12,10 +12,12 @@ from urllib.parse import quote
 
 from dbdyno.report import chart
 from dbdyno.report.layout import plain, transposed
-from dbdyno.report.view import Bar, Cell, Column, Page, Section, Table, Workload
+from dbdyno.report.view import ARROWS, Bar, Cell, Column, Page, Section, Table, Workload
 
-COLUMNS_MAX = 8
+COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""
+HEADLINE_CHARTS = 2
+"""The first charts of a step are of what its throughput counts: the rate, the longest response."""
 
 Pictures = Mapping[str, str]
 """Where the picture of a chart lies, by the chart's name: a path relative to the Markdown."""
@@ -65,8 +67,9 @@ def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
     yield f"\n## {escape(workload.title)}"
     if workload.steps:
         yield from _table(workload.steps, 3)
+    turned = any(_wide(table) for table in workload.summary)  # what is read together looks alike
     for table in workload.summary:
-        yield from _table(table, 3)
+        yield from _table(table, 3, turned=turned)
     if workload.ratios:
         yield from _picture(workload.ratios.name, workload.ratios.describe, pictures)
     for section in workload.sections:
@@ -74,30 +77,52 @@ def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
 
 
 def _section(section: Section, pictures: Pictures) -> Iterable[str]:
+    """A step: what a reader of the published reports looks for, then all else, folded."""
+    drawn = [*chart.seconds_charts(section)]
+    open_charts = [*section.charts[:HEADLINE_CHARTS], *section.clients]
     yield f"\n## {escape(section.title)}\n"
     yield escape(section.subtitle)
+    if section.bars:
+        yield f"\n{' · '.join(map(_bar, section.bars))}"
+        name = chart.throughput_name(section)
+        words = "; ".join(f"{bar.arm} {bar.text}" for bar in section.bars)
+        yield from _picture(name, f"{section.bars_title}: {words}", pictures)
     if section.notices:
         yield ""
         yield from (f"- {escape(notice)}" for notice in section.notices)
-    if section.bars:
-        yield ""
-        yield from (_bar(bar) for bar in section.bars)
-        bars = "; ".join(f"{bar.arm} {bar.text}" for bar in section.bars)
-        yield from _picture(
-            chart.throughput_name(section), f"{section.bars_title}: {bars}", pictures
-        )
-    for table in (*section.targets, *section.metrics[:1], *section.response):
+    for table in (*section.targets, *section.metrics[:1], *section.response[:1]):
         yield from _table(table, 3)
-    for drawn in chart.seconds_charts(section):
-        yield from _picture(drawn.name, drawn.describe, pictures)
-    if pictures and section.charts_note:
+    for one in open_charts:
+        yield from _picture(one.name, one.describe, pictures)
+    if pictures and open_charts:
         yield f"\n{escape(section.charts_note)}"
     for table in section.fairness[:1]:
         yield from _table(table, 3)
-    rest = (*section.fairness[1:], *section.costs, *section.state, *section.metrics[1:])
-    more = (line for table in rest for line in _table(table, 4))
-    titles = dict.fromkeys(table.title for table in rest)
-    yield from _folded(f"{section.title}: {', '.join(titles)}", more if rest else ())
+    yield from (f"\n{escape(table.note)}" for table in section.state)
+    yield from _folded(
+        f"{section.title}: more charts by the second",
+        (
+            line
+            for one in drawn
+            if one not in open_charts
+            for line in _picture(one.name, one.describe, pictures)
+        ),
+    )
+    yield from _rest(section)
+
+
+def _rest(section: Section) -> Iterable[str]:
+    """The tables that only some readers want, under their titles."""
+    found = (
+        *section.response[1:],
+        *section.fairness[1:],
+        *section.costs,
+        *section.state,
+        *section.metrics[1:],
+    )
+    titles = ", ".join(table.title[:1].lower() + table.title[1:] for table in found)
+    lines = (line for table in found for line in _table(table, 4))
+    yield from _folded(f"{section.title}: {titles}", lines)
 
 
 def _facts(page: Page) -> Iterable[str]:
@@ -153,25 +178,47 @@ def _picture(name: str, describe: str, pictures: Pictures) -> Iterable[str]:
 
 def _bar(bar: Bar) -> str:
     detail = f" {escape(bar.detail)}" if bar.detail else ""
-    return f"- {escape(bar.arm)}: **{escape(bar.text)}**{detail}"
+    return f"{escape(bar.arm)} **{escape(bar.text)}**{detail}"
 
 
 # --- Tables ----------------------------------------------------------------------------------
 
 
-def _table(table: Table, level: int) -> Iterable[str]:
-    wide = len(table.columns) > COLUMNS_MAX and len(table.rows) + 1 < len(table.columns)
-    shown = transposed(table) if wide else table
+def _table(table: Table, level: int, *, turned: bool = False) -> Iterable[str]:
+    """A table that fits a post: as it is, on its side, or that in pieces."""
     yield f"\n{'#' * level} {escape(table.title)}\n"
-    yield _line(_headings(shown.columns))
-    yield _line(":--" if column.left else "--:" for column in shown.columns)
-    for group, rows in groupby(shown.rows, lambda row: row.group):
-        if group:
-            yield _line([f"*{escape(group)}*", *[""] * (len(shown.columns) - 1)])
-        for row in rows:
-            yield _line(_cell(cell) for cell in row.cells)
+    for place, shape in enumerate(_shapes(table, turned=turned)):
+        if place:
+            yield ""
+        yield _line(_headings(shape.columns))
+        yield from _body(shape)
     if table.note:
         yield f"\n{escape(table.note)}"
+    tones = {cell.tone for row in table.rows for cell in row.cells}
+    if tones & ARROWS.keys():
+        yield f"\n{ARROWS['blue']}: above 1.05; {ARROWS['yellow']}: below 0.95."
+
+
+def _wide(table: Table) -> bool:
+    return len(table.columns) > COLUMNS_MAX and len(table.rows) + 1 < len(table.columns)
+
+
+def _shapes(table: Table, *, turned: bool) -> list[Table]:
+    """The table itself; a wide one on its side, and where that is wide too by groups of rows."""
+    if not (turned or _wide(table)):
+        return [table]
+    if len(table.rows) + 1 <= COLUMNS_MAX:
+        return [transposed(table)]
+    groups = groupby(table.rows, lambda row: row.group)
+    return [transposed(replace(table, rows=tuple(rows))) for _, rows in groups]
+
+
+def _body(table: Table) -> Iterable[str]:
+    yield _line(":--" if column.left else "--:" for column in table.columns)
+    for group, rows in groupby(table.rows, lambda row: row.group):
+        if group:
+            yield _line([f"*{escape(group)}*", *[""] * (len(table.columns) - 1)])
+        yield from (_line(_cell(cell) for cell in row.cells) for row in rows)
 
 
 def _headings(columns: Iterable[Column]) -> Iterable[str]:

@@ -114,13 +114,12 @@ def note(step: StepComparison, found: Sequence[SecondsChart]) -> str:
     most = max((len(result.runs) for result in step.cells), default=0)
     columns = ", each column a block" if most > 1 else ""
     each = any(line.label for chart in found for line in chart.lines)
-    whose = "All clients together" + (" where the title does not say each" if each else "")
-    notes = [f"{whose}; each row is an arm{columns}, all on one scale. Time in seconds."]
+    whose = "All clients together" + (", unless the title says each." if each else ".")
+    notes = [f"Each row is an arm{columns}, all on one scale; time in seconds. {whose}"]
     if "checkpoint" in kinds:
         notes.append("Shaded: a checkpoint.")
     if "autovacuum" in kinds:
         notes.append("Thick line at the foot: autovacuum.")
     if most > CHART_BLOCKS_MAX:
         notes.append(f"The first {CHART_BLOCKS_MAX} of {most} blocks are drawn.")
-    notes.append(fairness.no_stall(step))
-    return " ".join(text for text in notes if text)
+    return " ".join(notes)

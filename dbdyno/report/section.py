@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dbdyno import metric
 from dbdyno.model import Cell as Result
 from dbdyno.model import ResponseTimes, StepComparison, StepRun
-from dbdyno.report import bound, fairness, number, over_time, state, summary, target
+from dbdyno.report import bound, fairness, introduction, number, over_time, state, summary, target
 from dbdyno.report.cost import cost_tables
 from dbdyno.report.view import Bar, Cell, Column, Row, Section, Table, Tone
 
@@ -24,7 +24,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Writes", ("wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
     ("The machine, idle, before and after", ("canary",)),
 )
-_HEADLINES = {"ips": "rows inserted per second", "qps": "queries per second"}
 
 
 def worth_showing(step: StepComparison) -> bool:
@@ -44,7 +43,7 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
         subtitle=_subtitle(step),
         notices=tuple(_notices(step)),
         bars=tuple(_bars(step, base)),
-        bars_title=_HEADLINES.get(step.headline or "", step.headline or "").capitalize(),
+        bars_title=f"{introduction.counted(step)} per second".capitalize(),
         metrics=tuple(_metric_tables(step, base, name)),
         response=tuple(_response_tables(step, name)),
         charts=charts,
@@ -67,13 +66,15 @@ def _runs(step: StepComparison) -> list[StepRun]:
 def _subtitle(step: StepComparison) -> str:
     """What was counted, beside which load, for how long."""
     runs = _runs(step)
-    words = [_HEADLINES.get(step.headline or "", step.headline or "not measured")]
+    words = [introduction.counted(step) + (" per second" if step.headline else "")]
     target = next((run.sla_target for run in runs if run.sla_target is not None), None)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")
     lengths = [run.seconds for run in runs if run.seconds is not None]
     if lengths:
         words.append(f"window {number.seconds(min(lengths), max(lengths))}")
+    if fairness.never_stalled(step):
+        words.append("no role stalled")
     return ", ".join(words)
 
 
@@ -271,27 +272,34 @@ def _detailed_ratio(step: StepComparison, result: Result, name: str) -> Cell:
 
 
 def _response_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
-    """One table: rows for each kind, then for each operation where a kind has several."""
+    """Rows for each kind; where a kind has several operations another table with each of them."""
     runs = _runs(step)
-    rows: list[Row] = []
+    kinds: list[Row] = []
     for kind in KINDS:
         if any(kind in run.response for run in runs):
-            rows += _response_rows(step, kind, functools.partial(_of_kind, kind))
+            kinds += _response_rows(step, kind, functools.partial(_of_kind, kind))
     names = dict.fromkeys(name for run in runs for name in run.operations if name not in KINDS)
-    if len(names) > 1:
+    operations: list[Row] = []
+    if len(names) > 1 or not kinds:
         for name in names:
-            rows += _response_rows(step, name, functools.partial(_of_operation, name))
-    if not rows:
-        return
+            operations += _response_rows(step, name, functools.partial(_of_operation, name))
+    if kinds:
+        yield _response_table(f"{prefix}-response-times", "Response time", kinds)
+    if operations:
+        name = f"{prefix}-operation-times"
+        yield _response_table(name, "Response time of each operation", operations)
+
+
+def _response_table(name: str, title: str, rows: Sequence[Row]) -> Table:
     columns = (
         Column(text="arm", left=True),
-        *(Column(text=name, group="percent of responses, each bucket up to") for name in BUCKETS),
-        *(Column(text=name, group="response time") for name, _ in _PERCENTILES),
+        *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
+        *(Column(text=text, group="response time") for text, _ in _PERCENTILES),
         Column(text="max", group="response time"),
     )
-    yield Table(
-        name=f"{prefix}-response-times",
-        title="Response time",
+    return Table(
+        name=name,
+        title=title,
         columns=columns,
         rows=tuple(rows),
         note="All clients and blocks together; a percentile is the geometric mean of the blocks'. "

@@ -64,7 +64,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     left = " ".join(text for result in step.cells if (text := undone(result)))
     means = "Means of the blocks." if max(len(cell.runs) for cell in step.cells) > 1 else ""
     yield Table(
-        name=f"{prefix}-state",
+        name=f"{prefix}-before-after",
         title="State before and after",
         columns=columns,
         rows=rows,
@@ -86,7 +86,8 @@ def undone(result: Result) -> str:
 def _left(name: str, value: float, what: str) -> str:
     """An amount of work left, such as "214,880 dead rows"."""
     if name == "vacuum_due_tables":
-        return f"{number.number(value)} table{'' if value == 1 else 's'} {what}"
+        digits = 0 if value.is_integer() else 1  # the mean of the blocks
+        return f"{number.number(value, digits)} table{'' if value == 1 else 's'} {what}"
     return f"{words(name, value)} {what}"
 
 

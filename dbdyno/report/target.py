@@ -28,7 +28,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         for result in step.cells
     )
     yield Table(
-        name=f"{prefix}-targets",
+        name=f"{prefix}-target-rates",
         title="Target rates",
         columns=(
             Column(text="arm", left=True),

@@ -111,7 +111,7 @@ def _section(section: Section, console: Console) -> None:
     for table in section.costs:
         _table(table, console)
     for table in section.fairness:
-        if table.name.endswith(("-fairness", "-stalls")):
+        if table.name.endswith(("-evenness", "-stalls")):
             _table(_brief(table, console.width), console)
     for table in section.state:
         _line(console, f"\n{table.title}", "bold")

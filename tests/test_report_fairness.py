@@ -1,0 +1,289 @@
+"""What the report says of clients, targets and state, and which of it it leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from comparison_builder import NOTICE, comparison
+from comparison_clients import DEAD_ROWS, PCT
+from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
+from dbdyno.report import over_time, page
+from dbdyno.report.fairness import told
+from dbdyno.report.view import Cell, Page, Section, Table
+
+
+@pytest.fixture(scope="module")
+def three() -> Comparison:
+    return comparison(blocks=3)
+
+
+@pytest.fixture(scope="module")
+def shown(three: Comparison) -> Page:
+    return page.make(three)
+
+
+def section(page: Page, step: str) -> Section:
+    return next(one for one in page.workloads[0].sections if one.title == step)
+
+
+def row(table: Table, arm: str, group: str = "") -> dict[str, Cell]:
+    """The cells of an arm's row by their columns."""
+    cells = next(one.cells for one in table.rows if one.arm == arm and group in one.group)
+    return {column.text: cell for column, cell in zip(table.columns, cells, strict=True)}
+
+
+def changed(step: StepComparison, change: object) -> StepComparison:
+    """The step with each run's fairness changed by a function of it."""
+    assert callable(change)
+    cells = tuple(
+        replace(cell, runs=tuple(replace(run, fairness=change(run)) for run in cell.runs))
+        for cell in step.cells
+    )
+    return replace(step, cells=cells)
+
+
+def by_name(three: Comparison, step: str) -> StepComparison:
+    return next(one for one in three.steps if one.step == step)
+
+
+# --- Fairness --------------------------------------------------------------------------------
+
+
+def test_the_published_columns_of_fairness_are_those_planted(shown: Page) -> None:
+    whole = section(shown, "l.i1").fairness[0]
+    found = row(whole, "pg18")
+    assert list(found) == [
+        *("arm", "min_time, s", "max_time, s", "diff, s", "pct", "Jain"),
+        *("slowest", "median", "fastest"),
+    ]
+    assert found["pct"].text == str(PCT[1]) and found["pct"].detail == ""
+    low, high = float(found["min_time, s"].text), float(found["max_time, s"].text)
+    assert (high - low) / low * 100 == pytest.approx(PCT[1], abs=0.3)
+    assert row(whole, "pg17")["pct"].text == str(PCT[0])
+
+
+def test_a_range_over_the_blocks_stands_beside_a_mean_that_varies(shown: Page) -> None:
+    slowest = row(section(shown, "l.i1").fairness[0], "pg17")["slowest"]
+    low, high = (float(text.replace(",", "")) for text in slowest.detail.split("–"))
+    assert low < float(slowest.text.replace(",", "")) < high
+
+
+def test_finish_times_of_a_paced_step_are_left_out_as_its_pace_sets_them(shown: Page) -> None:
+    whole = section(shown, "qr100").fairness[0]
+    assert [column.text for column in whole.columns][:2] == ["arm", "Jain"]
+    summary = next(one for one in shown.workloads[0].summary if one.name.endswith("fairness"))
+    assert row(summary, "pg17", "pct")["l.i1"].text == "5.9"
+    assert row(summary, "pg17", "pct")["qr100"].text == ""
+    assert row(summary, "pg17", "Jain")["qr100"].text == "1.000"
+
+
+def test_roles_that_serve_all_clients_alike_are_named_and_not_tabled(
+    three: Comparison, shown: Page
+) -> None:
+    assert list(told(by_name(three, "qr100"))) == ["query"]
+    whole = section(shown, "qr100").fairness[0]
+    assert {one.group for one in whole.rows} == {"query, operations/s"}
+    assert "Not shown, as their clients were served alike or as those above: insert." in whole.note
+
+
+def test_an_uneven_role_beside_the_headline_is_told(three: Comparison) -> None:
+    def starve(run: StepRun) -> tuple[Fairness, ...]:
+        return tuple(
+            replace(fair, rates=(1.0, 100.0, 100.0, 100.0)) if fair.role == "insert" else fair
+            for fair in run.fairness
+        )
+
+    assert list(told(changed(by_name(three, "qr100"), starve))) == ["query", "insert"]
+
+
+def test_deletes_that_follow_uneven_inserts_are_not_told_twice(three: Comparison) -> None:
+    def follow(run: StepRun) -> tuple[Fairness, ...]:
+        (fair,) = run.fairness
+        return (replace(fair, role="delete", kind="delete"), fair)
+
+    assert list(told(changed(by_name(three, "l.i1"), follow))) == ["insert"]
+
+
+def test_clients_stand_in_the_order_of_their_rates_in_each_block(
+    three: Comparison, shown: Page
+) -> None:
+    each = section(shown, "l.i1").fairness[1]
+    texts = [cell.text for cell in row(each, "pg18").values()][1:]
+    rates = [float(text.replace(",", "")) for text in texts]
+    assert rates == sorted(rates) and len(rates) == 4
+    assert [column.text for column in each.columns] == ["arm", "slowest", "2.", "3.", "fastest"]
+    single = section(page.make(comparison(blocks=1)), "l.i1").fairness[1]
+    assert row(single, "pg18")["slowest"].detail == "client 3"
+
+
+def test_more_clients_than_have_room_are_slowest_median_and_fastest(three: Comparison) -> None:
+    def many(run: StepRun) -> tuple[Fairness, ...]:
+        rates = tuple(float(rate) for rate in range(100, 113))
+        return tuple(
+            replace(fair, rates=rates, slices=((1.0,) * 10,) * 13) for fair in run.fairness
+        )
+
+    step = changed(by_name(three, "l.i1"), many)
+    made = page.make(replace(three, steps=(step,)))
+    titles = [one.title for one in section(made, "l.i1").fairness]
+    assert "Rate of each client" not in titles
+    assert row(section(made, "l.i1").fairness[0], "pg17")["median"].text == "106"
+
+
+def test_tenths_have_the_slowest_the_mean_and_the_fastest_client(shown: Page) -> None:
+    tenths = section(shown, "l.i1").fairness[2]
+    found = [one for one in tenths.rows if one.arm == "pg17"]
+    assert [one.cells[1].text for one in found] == ["slowest", "mean", "fastest"]
+    first = [float(one.cells[2].text.replace(",", "")) for one in found]
+    assert first == sorted(first)
+    assert len(tenths.columns) == 12
+
+
+def test_stalls_are_counted_over_the_blocks_and_no_table_stands_where_there_are_none(
+    shown: Page,
+) -> None:
+    stalls = section(shown, "l.i2").fairness[-1]
+    found = row(stalls, "pg18")
+    assert found["stalled seconds"].text == "36"
+    assert found["longest run, s"].text == "12"
+    assert row(stalls, "pg17")["stalled seconds"].text == "0"
+    assert "Stalls" not in [one.title for one in section(shown, "l.i1").fairness]
+    assert section(shown, "l.i1").subtitle.endswith("no role stalled")
+    assert "stalled" not in section(shown, "l.i2").subtitle
+
+
+def test_single_clients_have_no_fairness(three: Comparison) -> None:
+    step = changed(by_name(three, "l.i1"), lambda run: ())
+    made = page.make(replace(three, steps=(step,)))
+    assert section(made, "l.i1").fairness == ()
+    assert not any(one.name.endswith("fairness") for one in made.workloads[0].summary)
+
+
+def test_a_chart_has_a_line_for_each_client_with_its_name(shown: Page) -> None:
+    (chart,) = section(shown, "l.i1").clients
+    labels = {line.label for line in chart.lines if line.arm == "pg18" and line.block == 1}
+    assert labels == {"client 0", "client 1", "client 2", "client 3"}
+    assert chart.title == "Rows inserted per second by each client"
+    assert "unless the title says each" in section(shown, "l.i1").charts_note
+
+
+def test_of_very_many_clients_some_are_drawn_from_slow_to_fast(three: Comparison) -> None:
+    run = by_name(three, "l.i1").cells[0].runs[0]
+    whole = run.series["insert.rate"]
+    many = {
+        f"insert.client.{client}.rate": replace(whole, y=tuple(y * (client + 1) for y in whole.y))
+        for client in range(40)
+    }
+    lines = list(over_time._client_lines(replace(run, series=many), "insert"))
+    numbers = [int(line.label.removeprefix("client ")) for line in lines]
+    assert len(numbers) == over_time.CLIENT_LINES_MAX
+    assert numbers[0] == 0 and numbers[-1] == 39
+
+
+# --- Targets ---------------------------------------------------------------------------------
+
+
+def test_targets_say_what_was_asked_achieved_held_and_missed(shown: Page) -> None:
+    (targets,) = section(shown, "qr1000").targets
+    found = row(targets, "pg18", "inserts")
+    assert found["asked, rows/s"].text == "4,000"
+    assert found["held in blocks"].text == "1 of 3" and found["held in blocks"].tone == "red"
+    assert found["seconds missed"].text == "1,800" and found["seconds missed"].detail == "of 5,400"
+    assert float(found["share, %"].text) == pytest.approx((4000 + 3216 + 3217) / 120, abs=0.1)
+    assert row(targets, "pg17", "deletes")["held in blocks"].text == "3 of 3"
+    assert targets.colors == "Red: not held."
+
+
+def test_steps_without_a_target_have_no_table_of_targets(shown: Page) -> None:
+    assert section(shown, "l.i1").targets == ()
+
+
+# --- State -----------------------------------------------------------------------------------
+
+
+def test_state_stands_before_and_after_for_each_arm_in_its_unit(shown: Page) -> None:
+    (state,) = section(shown, "l.i1").state
+    assert [column.group for column in state.columns] == ["", "pg17", "pg17", "pg18", "pg18"]
+    texts = {one.cells[0].text: [cell.text for cell in one.cells[1:]] for one in state.rows}
+    assert texts["dead rows"] == ["0", f"{DEAD_ROWS:,.0f}", "0", f"{2 * DEAD_ROWS:,.0f}"]
+    assert texts["tables"][0] == "16.0 GiB"
+    assert texts["pages that all can see"][0] == "71.2 %"
+    assert "free space in tables" not in texts  # known in no run
+
+
+def test_what_a_step_left_undone_is_said_in_words(shown: Page) -> None:
+    (state,) = section(shown, "l.i1").state
+    assert state.note.startswith(
+        "pg17 left 214,880 dead rows, 1.20 GiB not yet written from the buffers, 3.40 GiB of WAL "
+        "since the last checkpoint, 2 tables due for vacuum."
+    )
+
+
+def test_what_was_not_alike_stands_at_the_step_and_among_the_warnings(shown: Page) -> None:
+    assert NOTICE in section(shown, "l.i2").notices
+    assert f"l.i2: {NOTICE}" in shown.warnings
+
+
+# --- What was measured -----------------------------------------------------------------------
+
+
+def test_the_steps_say_who_takes_part_how_much_and_whether_cached(shown: Page) -> None:
+    steps = shown.workloads[0].steps
+    assert steps is not None
+    found = {one.cells[0].text: [cell.text for cell in one.cells] for one in steps.rows}
+    assert found["qr100"][1:7] == ["queries", "4", "12", "4", "180,000", "100"]
+    assert found["qr100"][7:] == ["1,800", "cached", "6"]  # runs of both arms; qp1000 lacks one
+    assert found["qp1000"][-1] == "5"
+
+
+def test_rows_that_no_insert_brought_are_said_to_be_indexed(three: Comparison) -> None:
+    step = by_name(three, "l.x")
+
+    def without_inserts(run: StepRun) -> StepRun:
+        return replace(run, operations={"index": run.response["insert"]}, response={})
+
+    cells = tuple(
+        replace(cell, runs=tuple(without_inserts(run) for run in cell.runs)) for cell in step.cells
+    )
+    made = page.make(replace(three, steps=(replace(step, cells=cells),)))
+    assert section(made, "l.x").bars_title == "Rows indexed per second"
+    assert section(made, "l.x").response[0].title == "Response time of each operation"
+
+
+def test_a_step_that_reads_the_device_is_not_called_cached(three: Comparison) -> None:
+    step = by_name(three, "qr100")
+    cells = tuple(
+        replace(
+            cell,
+            runs=tuple(replace(run, metrics={**run.metrics, "rpq": 0.62}) for run in cell.runs),
+        )
+        for cell in step.cells
+    )
+    steps = page.make(replace(three, steps=(replace(step, cells=cells),))).workloads[0].steps
+    assert steps is not None
+    assert steps.rows[0].cells[-1].text == "0.620"
+
+
+def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(shown: Page) -> None:
+    hardware, builds, differ, blocks = shown.introduction
+    assert hardware.startswith(
+        "The server's CPU: AMD Ryzen 7 7840HS (8 cores, SMT disabled). It has 31.0 GiB of memory "
+        "and no swap. The data is on ext4 on nvme0n1 (Samsung SSD 990 PRO 2TB, 1.82 TiB, SSD)"
+    )
+    assert "pg18 is PostgreSQL 18.6, compiled by gcc (Debian 12.2.0-14) 12.2.0" in builds
+    assert differ.endswith("They also differ in what the plan does not name: setting io_method.")
+    assert blocks == "Every arm ran once in each of 3 blocks, in an order drawn for each."
+
+
+def test_a_saved_copy_is_told_where_later_blocks_began_with_it(three: Comparison) -> None:
+    plan = {**three.plan, "workloads": [{"name": "insert-benchmark", "save": "post-l.i2"}]}
+    blocks = page.make(replace(three, plan=plan)).introduction[-1]
+    assert "up to l.i2 in its first block only" in blocks
+
+
+def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:
+    bare = page.make(replace(three, host={}, servers={}, plan={}, differences=()))
+    text = " ".join(bare.introduction)
+    assert "pg17 never ran" in text and "None" not in text and "CPU" not in text

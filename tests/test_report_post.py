@@ -1,0 +1,140 @@
+"""A report as files: the post with its pictures, all pictures, and nothing half-done."""
+
+from __future__ import annotations
+
+import errno
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from comparison_builder import comparison
+from dbdyno.error import DynoError
+from dbdyno.publish import publish
+from dbdyno.report import chart, markdown, page, post
+from dbdyno.report.view import Page
+
+PNG = b"\x89PNG\r\n\x1a\n"
+PICTURE = re.compile(r"!\[(.*?)\]\((\S+)\)")
+
+
+@pytest.fixture(scope="module")
+def shown() -> Page:
+    """A small page: two steps, so that its pictures are soon drawn."""
+    made = comparison(blocks=1, troubles=False)
+    steps = tuple(step for step in made.steps if step.step in ("l.x", "qr100"))
+    return page.make(type(made)(**{**vars(made), "steps": steps}))
+
+
+@pytest.fixture(scope="module")
+def files(shown: Page) -> dict[Path, bytes]:
+    return post.files(shown, Path("there/my post.md"))
+
+
+# --- The post --------------------------------------------------------------------------------
+
+
+def test_every_picture_of_a_post_is_there_and_every_chart_has_its_picture(
+    shown: Page, files: dict[Path, bytes]
+) -> None:
+    text = files[Path("there/my post.md")].decode()
+    links = [unquote(link) for _, link in PICTURE.findall(text)]
+    assert len(links) == len(set(links)) == len(chart.specs(shown))
+    assert {Path("there") / link for link in links} == files.keys() - {Path("there/my post.md")}
+    assert all(link.startswith("my post/") for link in links)
+
+
+def test_every_picture_is_one_and_says_in_words_what_it_shows(files: dict[Path, bytes]) -> None:
+    text = files[Path("there/my post.md")].decode()
+    assert all(words for words, _ in PICTURE.findall(text))
+    assert "![Queries per second: pg17" in text
+    pictures = [content for path, content in files.items() if path.suffix == ".png"]
+    assert pictures and all(content.startswith(PNG) for content in pictures)
+
+
+def test_every_chart_is_to_be_had_as_svg_and_as_png(shown: Page) -> None:
+    found = post.pictures(shown, Path("all"))
+    assert {path.stem for path in found} == chart.specs(shown).keys()
+    assert sum(content.startswith(PNG) for content in found.values()) * 2 == len(found)
+    assert sum(content.startswith(b"<svg") for content in found.values()) * 2 == len(found)
+
+
+def test_a_post_without_an_ending_is_refused_as_its_folder_has_that_name(shown: Page) -> None:
+    with pytest.raises(DynoError, match=r"needs an ending, as in `post.md`"):
+        post.files(shown, Path("there/post"))
+
+
+def test_tables_of_a_post_are_narrow_and_keep_their_numbers(shown: Page) -> None:
+    text = markdown.render(shown)
+    widths = [line.count(" | ") + 1 for line in text.splitlines() if line.startswith("| ")]
+    assert max(widths) <= markdown.COLUMNS_MAX
+    metrics = next(one for one in shown.workloads[0].sections[1].metrics)
+    for place, column in enumerate(metrics.columns[1:], start=1):
+        numbers = " | ".join(row.cells[place].text for row in metrics.rows)
+        assert f"| {column.text} | {numbers} |" in text
+
+
+def test_what_is_folded_is_opened_and_closed(shown: Page) -> None:
+    text = markdown.render(shown)
+    assert text.count("<details>") == text.count("</details>") == text.count("<summary>")
+    folded = text[text.index("<summary>How to repeat") :]
+    assert 'name = "insert-pg17-pg18"' in folded and "sha256 of bin/postgres" in folded
+    assert "- **cpupq**: CPU of the host per operation" in text
+
+
+# --- Writing ---------------------------------------------------------------------------------
+
+
+def everything(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_files_are_written_with_their_folders_and_other_files_stay(tmp_path: Path) -> None:
+    (tmp_path / "post").mkdir()
+    (tmp_path / "post/mine.txt").write_text("mine")
+    (tmp_path / "post.md").write_text("old")
+    publish(
+        {tmp_path / "post/a.png": b"a", tmp_path / "new/b.svg": b"b", tmp_path / "post.md": b"c"}
+    )
+    assert everything(tmp_path) == {
+        *("post", "post/mine.txt", "post/a.png", "new", "new/b.svg", "post.md")
+    }
+    assert (tmp_path / "post.md").read_text() == "c"
+
+
+def test_a_name_that_a_file_has_is_one_clear_line_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "post").write_text("a file")
+    with pytest.raises(DynoError) as caught:
+        publish({tmp_path / "x/a.png": b"a", tmp_path / "post/b.png": b"b"})
+    assert str(caught.value) == (
+        f"{tmp_path}/post/b.png: cannot be written: `{tmp_path}/post` is a file and no folder"
+    )
+    assert everything(tmp_path) == {"post"}
+
+
+def test_a_name_that_a_folder_has_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "post.md").mkdir()
+    with pytest.raises(DynoError, match="a folder has this name"):
+        publish({tmp_path / "a.png": b"a", tmp_path / "post.md": b"b"})
+    assert everything(tmp_path) == {"post.md"}
+
+
+def test_a_full_disk_leaves_nothing_half_done_and_the_old_files_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "post.md").write_text("old")
+    write = Path.write_bytes
+
+    def full(self: Path, data: Any) -> int:
+        if b"too much" in data:
+            write(self, data[:3])
+            raise OSError(errno.ENOSPC, "No space left on device", str(self))
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(DynoError, match="cannot be written: No space left on device"):
+        publish({tmp_path / "post/a.png": b"a", tmp_path / "post.md": b"too much"})
+    assert everything(tmp_path) == {"post.md"}
+    assert (tmp_path / "post.md").read_text() == "old"

@@ -117,7 +117,7 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "status": run.status,
         "reason": run.reason,
         "started": begun,
-        "seconds": run.seconds,
+        "window_s": run.seconds,
         "headline": run.headline,
         "rate": run.metrics.get(run.headline) if run.headline else None,
         "limited": "\n".join(run.limited) or None,
@@ -144,7 +144,9 @@ def _figures(run: StepRun) -> Rows:
     for span in run.spans:
         yield "spans", asdict(span)
     for target in run.targets:
-        yield "targets", asdict(target)
+        row = asdict(target)
+        rates = {"target_per_s": row["rows_per_s"], "achieved_per_s": row["achieved"]}
+        yield "targets", row | rates
     for stalls in run.stalls:
         yield "stalls", asdict(stalls)
     yield from _fairness(run)
@@ -168,7 +170,7 @@ def _fairness(run: StepRun) -> Rows:
                 "client": client,
                 "unit": found.unit,
                 "count": count,
-                "rate": rate,
+                "per_s": rate,
                 "finish_s": found.finish_s[client] if found.finish_s else None,
                 "jain": found.jain,
             }

@@ -96,7 +96,7 @@ class Source:
         return self._key(place.block, {"arm": at.arm, "block": at.block} | named)
 
     def _key(self, block: BlockFolder | None, named: Json) -> Json:
-        void = None if block is None else block.void
+        void = 0 if block is None else block.void or 0
         judged = block is None or block.state == "done"
         return self.key | {"void": void, "judged": judged} | named
 

@@ -73,7 +73,7 @@ RUN = _columns("""
     workload | text    | | the workload's name
     arm      | text    | | the arm's name
     block    | integer | | the block's number, from 1
-    void     | integer | | 1 for the first void try of this block, 2 for the next; null: not void
+    void     | integer | | 0; where this is a void try of the block: 1 for the first, and so on
     judged   | boolean | | whether the block is complete and not void: only then reports count it
     ordinal  | integer | | the step's place in its workload, from 1
     step     | text    | | the step's name
@@ -134,7 +134,7 @@ TABLES: tuple[Table, ...] = (
         status         | text    |      | ok, failed or skipped
         reason         | text    |      | why it did not end well
         started        | time    | UTC  | when the window opened
-        seconds        | number  | s    | the window's exact length
+        window_s       | number  | s    | the window's exact length
         headline       | text    |      | the metric that the step is mainly judged by: ips or qps
         rate           | number  | 1/s  | that metric: rows (ips) or queries (qps) per second
         limited        | text    |      | why the rate is only "at least": the generator's limit
@@ -300,8 +300,8 @@ TABLES: tuple[Table, ...] = (
         """
         role           | text    |        | the role's name
         kind           | text    |        | insert or delete
-        rows_per_s     | number  | rows/s | asked for, all clients together
-        achieved       | number  | rows/s | what the role had in the window
+        target_per_s   | number  | rows/s | asked for, all clients together
+        achieved_per_s | number  | rows/s | what the role had in the window
         met            | boolean |        | whether that is at least 95 % of it
         seconds        | integer | s      | whole seconds of the window
         seconds_missed | integer | s      | of these, with less than 95 % of it
@@ -315,7 +315,7 @@ TABLES: tuple[Table, ...] = (
         client   | integer |     | the client's number, from 0
         unit     | text    |     | what is counted: rows or operations
         count    | integer |     | how many in the window
-        rate     | number  | 1/s | per second until the client's own end
+        per_s    | number  | 1/s | that per second, until the client's own end
         finish_s | number  | s   | when the client was done; null in a step bound by time
         jain     | number  |     | Jain's index of the role's rates: 1 where all are equal
         """,

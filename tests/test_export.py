@@ -171,6 +171,35 @@ def test_several_results_can_be_asked_together(folder: Path, tmp_path: Path) -> 
     assert found == [("example", str(folder), 3), ("other", str(other), 1)]
 
 
+def test_targets_fairness_stalls_and_state_are_those_of_the_step(database: Path) -> None:
+    where = "WHERE step = 'qr100' AND block = 2 AND judged AND arm = 'pg18'"
+    targets = ask(
+        database, f"SELECT role, target_per_s, achieved_per_s, met, seconds FROM targets {where}"
+    )
+    assert ("insert", 200.0, 150.0, False, 20) in targets
+    counts = ask(
+        database,
+        "SELECT sum(count) FILTER (unit = 'rows' AND role = 'insert'), max(client), max(jain) "
+        f"FROM fairness {where}",
+    )
+    assert counts == [(150 * 20, CLIENTS - 1, 1.0)]
+    stalls = ask(database, f"SELECT DISTINCT seconds, stalled, longest_s FROM stalls {where}")
+    assert stalls == [(20, 0, 0)]
+    sizes = ask(
+        database, f"SELECT moment, unit, value FROM states {where} AND name LIKE 'database%'"
+    )
+    assert {(moment, unit) for moment, unit, _ in sizes} == {
+        ("before", "bytes"),
+        ("after", "bytes"),
+    }
+    assert ask(database, f"SELECT clients FROM steps {where}") == [(CLIENTS,)]
+
+
+def test_what_calls_a_comparison_into_question_is_there(database: Path) -> None:
+    found = ask(database, "SELECT notice FROM notices")
+    assert any("target rate missed" in str(notice) for (notice,) in found)
+
+
 # --- Its forms -------------------------------------------------------------------------------
 
 

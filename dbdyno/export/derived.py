@@ -7,6 +7,7 @@ from dataclasses import asdict
 from functools import partial
 
 from dbdyno import metric
+from dbdyno.analysis import state
 from dbdyno.export.source import Place, Source, started
 from dbdyno.model import Cell, Json, ResponseTimes, StepComparison, StepRun
 
@@ -24,7 +25,7 @@ BUCKETS = (
 
 
 def facts(source: Source) -> Rows:
-    """The rows of `plans`, `arms`, `settings` and `comparisons`."""
+    """The rows of `plans`, `arms`, `settings`, `comparisons` and `notices`."""
     yield "plans", source.key | _plan(source)
     comparison = source.comparison
     for arm in comparison.plan["arms"]:
@@ -39,6 +40,13 @@ def facts(source: Source) -> Rows:
         for cell in step.cells:
             for row in _comparisons(step, cell, comparison.base):
                 yield "comparisons", source.key | row
+    for notice in comparison.warnings:
+        nowhere = dict.fromkeys(("workload", "ordinal", "step"))
+        yield "notices", source.key | nowhere | {"notice": notice}
+    for step in comparison.steps:
+        about: Json = {"workload": step.workload, "ordinal": step.ordinal, "step": step.step}
+        for notice in step.notices:
+            yield "notices", source.key | about | {"notice": notice}
 
 
 def _plan(source: Source) -> Json:
@@ -124,6 +132,9 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "target": run.sla_target,
         "achieved": run.sla_achieved,
         "held": run.sla_met,
+        "clients": run.extent.clients if run.extent else None,
+        "connections": run.extent.connections if run.extent else None,
+        "tables": run.extent.tables if run.extent else None,
         "end_spread": run.end_spread,
         "server_version": place.server.get("version") if place else None,
         "warnings": "\n".join(run.warnings) or None,
@@ -150,10 +161,11 @@ def _figures(run: StepRun) -> Rows:
     for stalls in run.stalls:
         yield "stalls", asdict(stalls)
     yield from _fairness(run)
-    for moment, state in (("before", run.state_before), ("after", run.state_after)):
-        for name, value in state.items():
+    for moment, values in (("before", run.state_before), ("after", run.state_after)):
+        for name, value in values.items():
             if value is not None:
-                yield "states", {"moment": moment, "name": name, "value": value}
+                row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
+                yield "states", row | {"value": value}
 
 
 def _response(found: ResponseTimes) -> Json:

@@ -19,7 +19,7 @@ ROWS_MAX = 20_000
 """Rows of a piece: some megabytes."""
 
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
-    (frozenset({"plans", "arms", "settings", "comparisons"}), derived.facts),
+    (frozenset({"plans", "arms", "settings", "comparisons", "notices"}), derived.facts),
     (
         frozenset({"steps", "metrics", "response", "costs", "spans"})
         | {"targets", "fairness", "stalls", "states"},

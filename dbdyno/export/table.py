@@ -141,6 +141,9 @@ TABLES: tuple[Table, ...] = (
         target         | number  | rows/s | the rate asked for of background inserts, all clients
         achieved       | number  | rows/s | the rate that they had
         held           | boolean |      | whether that is at least 95 % of the target
+        clients        | integer |      | how many take part, as the step's job says
+        connections    | integer |      | of all roles and clients
+        tables         | integer |      | of the workload
         end_spread     | number  |      | time between first and last client's end, by the window
         server_version | text    |      | the version of the server that ran
         warnings       | text    |      | what calls the numbers into question, one sentence a line
@@ -174,6 +177,16 @@ TABLES: tuple[Table, ...] = (
         high      | number  | | upper end of its 95 % interval
         blocks    | integer | | blocks in which both arms have the metric
         bound     | text    | | of the headline: exact, at least, at most or unknown
+        """,
+        (),
+    ),
+    _table(
+        "notices", "something that calls a comparison into question, in a sentence",
+        """
+        workload | text    | | the workload's name; null: it is about the whole result
+        ordinal  | integer | | the step's place in its workload, from 1
+        step     | text    | | the step's name
+        notice   | text    | | the sentence
         """,
         (),
     ),
@@ -336,6 +349,7 @@ TABLES: tuple[Table, ...] = (
         """
         moment | text   | | before or after
         name   | text   | | what was read
+        unit   | text   | | its unit
         value  | number | by name | how much
         """,
     ),

@@ -158,6 +158,38 @@ def report(
         terminal.print_page(view, Console(), full=True)
 
 
+@app.command()
+def export(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Result folders.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="FILE.duckdb takes all tables; FILE.csv, FILE.json or FILE.parquet take one; a "
+            "folder (FOLDER/) takes a file of each table.",
+        ),
+    ],
+    table: Annotated[
+        str | None,
+        typer.Option("--table", help="Only this table; `steps` where a file takes one."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="In a folder: csv, json or parquet, the default."),
+    ] = None,
+    base: Base = None,
+) -> None:
+    """Write what was measured for other tools: a DuckDB file to ask SQL, CSV, JSON or Parquet."""
+    from dbdyno.export import write as exporting
+
+    written = exporting.export(folders, exporting.wish(to, table, form), base)
+    for problem in written.problems:
+        say(f"left out: {problem}")
+    for path, rows in written.files.items():
+        say(f"wrote {path}: {rows:,} rows")
+
+
 def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
     from dbdyno import runner

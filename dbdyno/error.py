@@ -6,6 +6,7 @@
     ├── ServerError        a server cannot be brought, set up, started or reached
     ├── HostError          the machine: another lab at work, no room, too little memory
     ├── ResultError        a result folder that is missing, foreign or does not fit the plan
+    ├── ExportError        an export's place, form or table
     └── GeneratorError     dyno-loadgen is missing, of another protocol, or ended unexpectedly
 
 Everything else that is raised is a bug and shows a traceback.
@@ -34,6 +35,10 @@ class HostError(DynoError):
 
 class ResultError(DynoError):
     """A result folder is missing, foreign, or belongs to another plan."""
+
+
+class ExportError(DynoError):
+    """An export cannot be written as it was asked for."""
 
 
 class GeneratorError(DynoError):

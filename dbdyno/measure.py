@@ -15,8 +15,10 @@ from dbdyno import binary, store
 from dbdyno.error import ServerError
 from dbdyno.host import canary
 from dbdyno.loadgen import DEFAULT_THREADS, Generator, server_json
+from dbdyno.meter import Meter
 from dbdyno.model import Headline, Json, Step
 from dbdyno.probe import postgres as probe
+from dbdyno.progress import Pulse
 from dbdyno.server import Server
 from dbdyno.server.fake import PLANTED_BY_NAME
 
@@ -63,10 +65,10 @@ class StepFailed(Exception):
     """The step did not end well: a result of the arm, with its reason. Not an error of the lab."""
 
 
-def measure(step: Step, bench: Bench, folder: Path, show: Callable[[str], None]) -> Json:
+def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None]) -> Json:
     """Runs `step` and leaves its files in `folder`; returns what stands in done.json.
 
-    `show` gets the rate each second, as text. Raises StepFailed where the arm failed (failed.json
+    `show` gets the step's figures each second. Raises StepFailed where the arm failed (failed.json
     is written), GeneratorError where the lab did (then nothing of the block is to be judged).
     """
     write_description(step, bench, folder)
@@ -132,7 +134,7 @@ def planted(fake: Json | None, job: Json) -> Json | None:
 
 
 def generate(
-    step: Step, bench: Bench, sampler: Sampler, folder: Path, show: Callable[[str], None]
+    step: Step, bench: Bench, sampler: Sampler, folder: Path, show: Callable[[Pulse], None]
 ) -> Json:
     """Runs the generator and reads the counters at the window's two ends.
 
@@ -140,6 +142,7 @@ def generate(
     """
     complete = job(step, bench)
     store.write_json(folder / "job.json", complete)
+    meter = Meter(step)
     with (
         store.Lines(folder / "events.jsonl") as lines,
         Generator(complete, lines.write_raw) as generator,
@@ -154,8 +157,8 @@ def generate(
                 case "window_open":
                     open_ns = event["mono_ns"]
                     sampler.read("open", open_ns)
-                case "tick" if text := rate(step, event):
-                    show(text)
+                case "tick" if pulse := meter.take(event):
+                    show(pulse)
                 case "window_close":
                     close_ns = event["mono_ns"]
                     sampler.read("close", close_ns)
@@ -170,15 +173,6 @@ def generate(
         time.sleep(STATISTICS_DELAY_S)
     totals = done["totals"]
     return {"window_ns": close_ns - open_ns, "totals": totals, "checks": checks(step, totals)}
-
-
-def rate(step: Step, tick: Json) -> str:
-    """The headline role's rate in this tick, for the person who watches; else empty."""
-    if step.headline is None or tick["role"] != step.headline.role or not tick["active_ns"]:
-        return ""
-    column = 1 if step.headline.count == "rows" else 0
-    amount = sum(client[column] for client in tick["per_client"])
-    return per_second(step.headline, amount, tick["active_ns"])
 
 
 def summary(step: Step, found: Json) -> str:

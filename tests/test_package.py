@@ -25,7 +25,7 @@ import tidy
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 UV = os.environ.get("UV") or shutil.which("uv")
-HEAVY = {"duckdb", "hdrh", "jinja2", "numpy", "psycopg", "scipy", "vl_convert"}
+HEAVY = {"duckdb", "hdrh", "jinja2", "numpy", "pandas", "psycopg", "scipy", "vl_convert"}
 
 needs_install = pytest.mark.skipif(
     not (SCRIPTS / "dyno").exists(),

@@ -77,7 +77,7 @@ class Evidence:
 
     def response(self, roles: list[str]) -> Histogram:
         """Response times of what these roles do, each operation once, however it is made up."""
-        timed = _timed_operations(self.job)
+        timed = timed_operations(self.job)
         return merged(
             histogram
             for (role, operation), histogram in self.histograms.items()
@@ -112,7 +112,7 @@ def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
     return found
 
 
-def _timed_operations(job: Json) -> set[str]:
+def timed_operations(job: Json) -> set[str]:
     """The names under which whole operations are timed: a transaction's, not its statements'."""
     names = set()
     for program in job.get("programs", []):

@@ -1,0 +1,363 @@
+"""The tables of an export: each with its columns, their types, units and meaning.
+
+This is the one place that says what is exported: DuckDB's tables and their comments, the data
+frames' types, the files and docs/export.md are made from it (tools/export_tables.py; a test
+compares). A null is what cannot be known; it never stands for 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Type = Literal["text", "integer", "number", "boolean", "time"]
+
+SQL_TYPES: dict[Type, str] = {
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "time": "TIMESTAMP",
+}
+FRAME_TYPES: dict[Type, str] = {
+    "text": "string",
+    "integer": "Int64",
+    "number": "float64",
+    "boolean": "boolean",
+    "time": "datetime64[us]",
+}
+"""The same for pandas: whole numbers and truth values that may be missing, NaN for numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A named column."""
+
+    name: str
+    type: Type
+    unit: str  # empty where it has none
+    what: str
+
+    @property
+    def comment(self) -> str:
+        """What it is, with its unit."""
+        return f"{self.what} ({self.unit})" if self.unit else self.what
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table: what one of its rows is, and its columns."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    """Columns from lines of "name | type | unit | what"."""
+    found = []
+    for line in text.strip().splitlines():
+        name, kind, unit, what = (part.strip() for part in line.split("|"))
+        column = Column(name=name, type=kind, unit=unit, what=what)  # type: ignore[arg-type]
+        assert column.type in SQL_TYPES, line
+        found.append(column)
+    return tuple(found)
+
+
+RESULT = _columns("""
+    result | text | | the result folder, as it was named
+    plan   | text | | the plan's name
+""")
+
+RUN = _columns("""
+    workload | text    | | the workload's name
+    arm      | text    | | the arm's name
+    block    | integer | | the block's number, from 1
+    void     | integer | | 0; where this is a void try of the block: 1 for the first, and so on
+    judged   | boolean | | whether the block is complete and not void: only then reports count it
+    ordinal  | integer | | the step's place in its workload, from 1
+    step     | text    | | the step's name
+""")
+
+
+def _table(name: str, row: str, columns: str, key: tuple[Column, ...] = RUN) -> Table:
+    """A table whose rows begin with the result and, usually, the step of a run."""
+    return Table(name=name, row=" ".join(row.split()), columns=(*RESULT, *key, *_columns(columns)))
+
+
+TABLES: tuple[Table, ...] = (
+    _table(
+        "plans", "a result folder: what was asked for, and on which machine",
+        """
+        label          | text    |       | the plan's label
+        base           | text    |       | the arm that the others are compared with
+        blocks_planned | integer |       | blocks that the plan asks for
+        blocks_judged  | integer |       | blocks that are complete and not void
+        incomplete     | text    |       | what is missing, in words; null: nothing
+        cpu            | text    |       | the machine's CPU model
+        cores          | integer |       | its physical cores
+        memory_bytes   | integer | bytes | its memory
+        kernel         | text    |       | its kernel
+        file_system    | text    |       | of the data folder
+        plan_text      | text    |       | the plan as it was written, TOML
+        """,
+        (),
+    ),
+    _table(
+        "arms", "an arm of a plan, and the server that it had in its last run",
+        """
+        arm            | text    | | the arm's name
+        base           | boolean | | whether it is the base
+        engine         | text    | | postgres or fake
+        version        | text    | | the server's version
+        version_text   | text    | | what the server says of itself
+        compiler       | text    | | what the server was built with
+        config         | text    | | the configuration preset
+        data_checksums | text    | | on or off
+        """,
+        (),
+    ),
+    _table(
+        "settings", "a setting of an arm's server, as it ran last",
+        """
+        arm        | text    | | the arm's name
+        name       | text    | | the setting's name
+        value      | text    | | its value, with its unit
+        nondefault | boolean | | whether it was changed from the server's default
+        """,
+        (),
+    ),
+    _table(
+        "steps", "a step of a run, whether it ended well or not",
+        """
+        measured       | boolean |      | whether the step has metrics; others only prepare
+        status         | text    |      | ok, failed or skipped
+        reason         | text    |      | why it did not end well
+        started        | time    | UTC  | when the window opened
+        window_s       | number  | s    | the window's exact length
+        headline       | text    |      | the metric that the step is mainly judged by: ips or qps
+        rate           | number  | 1/s  | that metric: rows (ips) or queries (qps) per second
+        limited        | text    |      | why the rate is only "at least": the generator's limit
+        target         | number  | rows/s | the rate asked for of background inserts, all clients
+        achieved       | number  | rows/s | the rate that they had
+        held           | boolean |      | whether that is at least 95 % of the target
+        clients        | integer |      | how many take part, as the step's job says
+        connections    | integer |      | of all roles and clients
+        tables         | integer |      | of the workload
+        end_spread     | number  |      | time between first and last client's end, by the window
+        server_version | text    |      | the version of the server that ran
+        warnings       | text    |      | what calls the numbers into question, one sentence a line
+        """,
+    ),
+    _table(
+        "metrics", "a metric of a step of a run (docs/metrics.md)",
+        """
+        metric    | text   | | the metric's name
+        unit      | text   | | its unit
+        direction | text   | | which way is better: higher, lower or neutral
+        value     | number | by metric | its value
+        """,
+    ),
+    _table(
+        "comparisons", "a metric of an arm in a step, over all judged blocks, against the base",
+        """
+        workload  | text    | | the workload's name
+        ordinal   | integer | | the step's place in its workload, from 1
+        step      | text    | | the step's name
+        base      | text    | | the arm that is compared with
+        arm       | text    | | the arm's name
+        metric    | text    | | the metric's name
+        headline  | boolean | | whether the step is mainly judged by this metric
+        unit      | text    | | its unit
+        direction | text    | | which way is better: higher, lower or neutral
+        base_mean | number  | by metric | arithmetic mean of the base's judged blocks
+        mean      | number  | by metric | arithmetic mean of the arm's judged blocks
+        ratio     | number  | | geometric mean of the blocks' ratios, arm by base
+        low       | number  | | lower end of its 95 % interval; null with one block
+        high      | number  | | upper end of its 95 % interval
+        blocks    | integer | | blocks in which both arms have the metric
+        bound     | text    | | of the headline: exact, at least, at most or unknown
+        """,
+        (),
+    ),
+    _table(
+        "notices", "something that calls a comparison into question, in a sentence",
+        """
+        workload | text    | | the workload's name; null: it is about the whole result
+        ordinal  | integer | | the step's place in its workload, from 1
+        step     | text    | | the step's name
+        notice   | text    | | the sentence
+        """,
+        (),
+    ),
+    _table(
+        "response", "response times of a kind of operation, or of one operation, in a window",
+        """
+        of     | text    |    | kind (insert, delete, query) or operation
+        name   | text    |    | which kind, or which operation
+        count  | integer |    | how many responses
+        p50_us | number  | µs | half of them took no longer
+        p90_us | number  | µs | nine in ten
+        p99_us | number  | µs | 99 in 100
+        p999_us | number | µs | 999 in 1,000
+        max_us | integer | µs | the longest
+        """
+        + "\n".join(
+            f"{name} | integer | | responses {what}" for name, what in (
+                ("to_256us", "up to 256 µs"),
+                ("to_1ms", "above that up to 1 ms"),
+                ("to_4ms", "above that up to 4 ms"),
+                ("to_16ms", "above that up to 16 ms"),
+                ("to_64ms", "above that up to 64 ms"),
+                ("to_256ms", "above that up to 256 ms"),
+                ("to_1s", "above that up to 1 s"),
+                ("to_4s", "above that up to 4 s"),
+                ("to_16s", "above that up to 16 s"),
+                ("above_16s", "above 16 s"),
+            )
+        ),
+    ),
+    _table(
+        "ticks", "a role and second of a step's window, all clients together",
+        """
+        role        | text    |    | the role's name
+        kind        | text    |    | its kind: insert, delete, query or other
+        second      | number  | s  | where this second ends, since the window opened, without pauses
+        seconds     | number  | s  | how long it was; the last of a window is usually shorter
+        operations  | integer |    | operations that were completed without error
+        rows        | integer |    | rows that they affected or returned
+        errors      | integer |    | errors, those that were tried again too
+        retries     | integer |    | tries beyond the first
+        p50_us      | number  | µs | half of the second's responses took no longer
+        p99_us      | number  | µs | 99 in 100
+        max_us      | integer | µs | the longest
+        late_us_max | integer | µs | how late the latest operation was sent, after it was due
+        backlog     | integer |    | operations due and not yet sent
+        """,
+    ),
+    _table(
+        "clients", "a client of a role and second of a step's window",
+        """
+        role       | text    |    | the role's name
+        kind       | text    |    | its kind: insert, delete, query or other
+        client     | integer |    | the client's number, from 0
+        second     | number  | s  | as in ticks
+        seconds    | number  | s  | as in ticks
+        operations | integer |    | operations that were completed without error
+        rows       | integer |    | rows that they affected or returned
+        errors     | integer |    | errors, those that were tried again too
+        max_us     | integer | µs | the longest response
+        """,
+    ),
+    _table(
+        "samples", """the time between two readings of the machine in a step's window, about a
+        second; rates are differences of counters by that time, the rest is as of its end""",
+        """
+        second                  | number  | s       | where it ends, since the window opened
+        seconds                 | number  | s       | how long it was
+        cpu_busy_pct            | number  | %       | CPU time not idle (100: all cores busy)
+        cpu_iowait_pct          | number  | %       | idle, while a disk was waited for
+        cpu_steal_pct           | number  | %       | taken by other machines on the same host
+        context_switches_per_s  | number  | 1/s     | of the whole machine
+        running                 | integer |         | tasks that run or could
+        memory_available_bytes  | integer | bytes   | MemAvailable
+        memory_cached_bytes     | integer | bytes   | Cached
+        memory_dirty_bytes      | integer | bytes   | Dirty
+        memory_writeback_bytes  | integer | bytes   | Writeback
+        swap_in_pages_per_s     | number  | pages/s | brought back from swap
+        swap_out_pages_per_s    | number  | pages/s | put into swap
+        disk_reads_per_s        | number  | 1/s     | read requests of the data device
+        disk_read_bytes_per_s   | number  | bytes/s | read from it
+        disk_writes_per_s       | number  | 1/s     | write requests of the data device
+        disk_write_bytes_per_s  | number  | bytes/s | written to it
+        disk_flushes_per_s      | number  | 1/s     | flushes of the data device
+        disk_busy_pct           | number  | %       | time in which it had requests
+        disk_in_flight          | integer |         | requests that it had
+        rss_bytes               | integer | bytes   | the server's memory, shared memory once
+        """,
+    ),
+    _table(
+        "owner_samples", "an owner of costs between two readings, as in samples",
+        """
+        second                 | number  | s       | where it ends, since the window opened
+        seconds                | number  | s       | how long it was
+        owner                  | text    |         | role:NAME, background:KIND, generator, lab …
+        cpu_cores              | number  | cores   | CPU time by time: 1 is one core all the time
+        context_switches_per_s | number  | 1/s     | voluntary and involuntary
+        read_bytes_per_s       | number  | bytes/s | read from disk
+        write_bytes_per_s      | number  | bytes/s | written to disk
+        processes              | integer |         | how many it had
+        """,
+    ),
+    _table(
+        "costs", "what an owner spent in exactly a step's window; rest: what nobody accounts for",
+        """
+        owner            | text   |       | role:NAME, background:KIND, generator, lab, rest …
+        cpu_us           | number | µs    | CPU time, user and system
+        context_switches | number |       | voluntary and involuntary
+        read_bytes       | number | bytes | read from disk
+        write_bytes      | number | bytes | written to disk
+        """,
+    ),
+    _table(
+        "spans", "a time in which a checkpoint or an autovacuum ran beside a step",
+        """
+        kind    | text   |   | checkpoint or autovacuum
+        label   | text   |   | what the server's log says of it
+        start_s | number | s | its begin, since the window opened (may be before 0)
+        end_s   | number | s | its end
+        """,
+    ),
+    _table(
+        "targets", "a rate that a step asks of a role, and how it was held",
+        """
+        role           | text    |        | the role's name
+        kind           | text    |        | insert or delete
+        target_per_s   | number  | rows/s | asked for, all clients together
+        achieved_per_s | number  | rows/s | what the role had in the window
+        met            | boolean |        | whether that is at least 95 % of it
+        seconds        | integer | s      | whole seconds of the window
+        seconds_missed | integer | s      | of these, with less than 95 % of it
+        """,
+    ),
+    _table(
+        "fairness", "a client of a role that has several, in a step's window",
+        """
+        role     | text    |     | the role's name
+        kind     | text    |     | its kind: insert, delete, query or other
+        client   | integer |     | the client's number, from 0
+        unit     | text    |     | what is counted: rows or operations
+        count    | integer |     | how many in the window
+        per_s    | number  | 1/s | that per second, until the client's own end
+        finish_s | number  | s   | when the client was done; null in a step bound by time
+        jain     | number  |     | Jain's index of the role's rates: 1 where all are equal
+        """,
+    ),
+    _table(
+        "stalls", "a role's seconds that all but stood still, in a step's window",
+        """
+        role      | text    |     | the role's name
+        kind      | text    |     | its kind: insert, delete, query or other
+        median    | number  | 1/s | the rate of its median whole second
+        seconds   | integer | s   | whole seconds of the window
+        stalled   | integer | s   | of these, with less than 10 % of the median
+        longest_s | integer | s   | the longest run of such seconds
+        """,
+    ),
+    _table(
+        "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
+        """
+        moment | text   | | before or after
+        name   | text   | | what was read
+        unit   | text   | | its unit
+        value  | number | by name | how much
+        """,
+    ),
+)  # fmt: skip
+
+_BY_NAME = {table.name: table for table in TABLES}
+
+
+def by_name(name: str) -> Table:
+    """The table of this name. Raises KeyError where there is none."""
+    return _BY_NAME[name]

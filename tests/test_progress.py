@@ -1,0 +1,299 @@
+"""What a person sees while a plan runs: figures from ticks, a view that fits, plain lines."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from dbdyno import progress
+from dbdyno.analysis.evidence import timed_operations
+from dbdyno.analysis.response import Histogram
+from dbdyno.meter import Meter, histogram, percentile_us, whole_operations
+from dbdyno.model import Headline, Json, Sla, Step
+from dbdyno.progress import Forecast, Leg, Pulse, Watch, filled
+
+PROGRAMS = [
+    {"name": "pay", "code": [["send", 0], ["send", 1]]},
+    {"name": "single", "code": [["draw", 0], ["send", 2]]},
+]
+STATEMENTS = [{"name": "first"}, {"name": "second"}, {"name": "third"}]
+
+
+def role(name: str, operations: int | None = None) -> Json:
+    stop = None if operations is None else {"operations": operations}
+    return {"name": name, "per": "client", "stop": stop}
+
+
+def step(*roles: Json, headline: Headline | None, sla: Sla | None = None, **job: object) -> Step:
+    """A step of two clients, as far as it is watched."""
+    whole = {
+        "clients": 2,
+        "tables": {"t": 3},
+        "roles": list(roles),
+        "programs": PROGRAMS,
+        "statements": STATEMENTS,
+        "fills": [],
+        "stop": {"roles": [roles[0]["name"]] if roles else [], "seconds": None, "warmup_s": 0},
+    }
+    return Step(
+        ordinal=1, name="s", workload="w", measured=True, writes=True, warm="none", setup=(),
+        job=whole | job, headline=headline, sla=sla, pad_to_s=None, roles={}, tables=(),
+        explain={}, expected_s=None, nominal_s=None,
+    )  # fmt: skip
+
+
+def encoded(*times_us: int) -> str:
+    found = HdrHistogram(1, 3_600_000_000, 3)
+    for one in times_us:
+        found.record_value(one)
+    return bytes(found.encode()).decode()
+
+
+def tick(role: str, *clients: tuple[int, int], **changed: object) -> Json:
+    """A second of a role: count and rows by client."""
+    return {
+        "role": role,
+        "active_ns": 1_000_000_000,
+        "measured": True,
+        "per_client": [[count, rows, 0, 500] for count, rows in clients],
+        "operations": {},
+    } | changed
+
+
+def operation(*times_us: int, retries: int = 0) -> Json:
+    return {"count": len(times_us), "retries": retries, "response": encoded(*times_us)}
+
+
+ROWS = Headline(metric="ips", role="insert", count="rows")
+QUERIES = Headline(metric="qps", role="query", count="operations")
+
+
+# --- A step's figures ------------------------------------------------------------------------
+
+
+def test_rates_are_of_all_clients_now_and_so_far() -> None:
+    meter = Meter(step(role("insert", 100), headline=ROWS))
+    meter.take(tick("insert", (10, 500), (10, 500)))
+    pulse = meter.take(tick("insert", (20, 1_000), (20, 1_000)))
+    assert pulse is not None
+    assert (pulse.unit, pulse.rate, pulse.rate_so_far) == ("rows/s", 2_000.0, 1_500.0)
+
+
+def test_only_a_tick_of_the_headline_is_an_occasion_to_show_something() -> None:
+    meter = Meter(step(role("insert"), role("query"), headline=QUERIES))
+    assert meter.take(tick("insert", (1, 50), (1, 50))) is None
+    assert meter.take(tick("query", (1, 1), (1, 1), active_ns=0)) is None
+    assert meter.take(tick("query", (1, 1), (1, 1))) is not None
+
+
+def test_a_step_bound_by_work_is_done_by_its_slowest_quota() -> None:
+    meter = Meter(step(role("insert", 100), headline=ROWS))
+    pulse = meter.take(tick("insert", (30, 1_500), (10, 500)))
+    assert pulse is not None
+    assert pulse.share == pytest.approx(40 / 200)
+    assert pulse.left_s == pytest.approx(4.0)
+
+
+def test_a_timed_step_is_done_by_its_time_with_warm_up_which_no_rate_counts() -> None:
+    stop = {"roles": [], "seconds": 8, "warmup_s": 2}
+    meter = Meter(step(role("query"), headline=QUERIES, stop=stop))
+    meter.take(tick("query", (1, 1), (1, 1), measured=False))
+    pulse = meter.take(tick("query", (5, 5), (5, 5)))
+    assert pulse is not None
+    assert (pulse.share, pulse.left_s) == (pytest.approx(0.2), pytest.approx(8.0))
+    assert pulse.rate_so_far == 10.0
+
+
+def test_a_fill_is_done_by_the_rows_of_all_its_tables() -> None:
+    fills = [{"table": "t", "rows": 1_000}]
+    meter = Meter(step(headline=None, fills=fills))
+    pulse = meter.take(tick("fill", (300, 300), (300, 300)))
+    assert pulse is not None
+    assert pulse.share == pytest.approx(0.2)
+    assert pulse.rate is None
+
+
+def test_work_that_is_told_beforehand_has_no_rate_on_the_way() -> None:
+    headline = Headline(metric="ips", role="index", count="rows", work=1_000_000)
+    pulse = Meter(step(role("index", 1), headline=headline)).take(tick("index", (0, 0), (0, 0)))
+    assert pulse is not None
+    assert not list(progress.figures(pulse))
+    assert pulse.left_s is None
+
+
+@given(st.lists(st.lists(st.integers(1, 10_000_000), max_size=20), min_size=1, max_size=5))
+def test_p99_so_far_is_what_the_report_will_say(seconds: list[list[int]]) -> None:
+    meter = Meter(step(role("query"), headline=QUERIES))
+    whole = Histogram()
+    for times_us in seconds:
+        operations = {"third": operation(*times_us)}
+        pulse = meter.take(tick("query", (1, 1), (1, 1), operations=operations))
+        assert pulse is not None
+        whole.add(encoded(*times_us), max(times_us, default=0))
+        assert (pulse.p99_so_far_us or 0.0) == pytest.approx(whole.percentile_us(0.99), rel=1e-3)
+
+
+def test_of_a_transaction_the_whole_is_timed_as_the_report_does_it() -> None:
+    job = {"programs": PROGRAMS, "statements": STATEMENTS}
+    assert whole_operations(job) == timed_operations(job) == {"pay", "third"}
+    meter = Meter(step(role("query"), headline=QUERIES))
+    operations = {"pay": operation(900), "first": operation(10), "second": operation(10)}
+    pulse = meter.take(tick("query", (1, 1), (0, 0), operations=operations))
+    assert pulse is not None
+    assert pulse.p99_us == 900.0
+
+
+def test_a_second_without_any_response_has_no_p99() -> None:
+    assert percentile_us(histogram(), 0.99) is None
+
+
+def test_a_target_is_judged_when_enough_was_seen_and_errors_are_of_all_roles() -> None:
+    sla = Sla(role="insert", rows_per_s=200.0)
+    meter = Meter(step(role("insert"), role("query"), headline=QUERIES, sla=sla))
+    verdicts = []
+    for second in range(25):
+        operations = {"third": {"count": 0, "retries": 2, "response": ""}}
+        meter.take(tick("insert", (1, 50), (1, 100), operations=operations))
+        pulse = meter.take(tick("query", (1, 1), (1, 1)))
+        assert pulse is not None
+        verdicts.append((second + 1, pulse.held))
+    assert [second for second, held in verdicts if held is not None] == list(range(20, 26))
+    assert verdicts[-1] == (25, False)
+    assert pulse.retries == 50
+    assert "target 200 rows/s missed by 25 % (150 so far)" in progress.figures(pulse)
+
+
+# --- What is shown ---------------------------------------------------------------------------
+
+PULSE = Pulse(
+    unit="queries/s", rate=12_345.6, rate_so_far=12_000.0, p99_us=450.0, p99_so_far_us=12_300.0,
+    target=400.0, achieved=340.0, errors=3, retries=2, elapsed_s=60.0, share=0.25,
+)  # fmt: skip
+LEGS = [
+    Leg("w", "", 6.0),
+    Leg("w", "l.i0", 100.0),
+    Leg("w", "qr100", 1_796.0),
+    Leg("w", "", 6.0),
+    Leg("w", "l.i0", 100.0),
+]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The time that `progress` sees, in its first place."""
+    now = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    yield now
+
+
+def watch(width: int, *, terminal: bool) -> Watch:
+    """A watch over LEGS, at the second step of the first run."""
+    console = Console(
+        file=io.StringIO(), width=width, height=24, force_terminal=terminal, color_system=None,
+        legacy_windows=False,
+    )  # fmt: skip
+    found = Watch(LEGS, console)
+    for title, leg in (("set-up", LEGS[0]), ("l.i0", LEGS[1])):
+        found.begin(f"1/2 pg18 {title}", leg)
+        found.end("well")
+    found.begin("1/2 pg18 qr100", LEGS[2])
+    return found
+
+
+def shown(of: Watch) -> list[str]:
+    """The lines of its view."""
+    with of.console.capture() as capture:
+        of.console.print(of.view())
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_view_fits_and_says_all(width: int, clock: list[float]) -> None:
+    of = watch(width, terminal=True)
+    clock[0] += 100.0
+    of.rate(PULSE)
+    lines = shown(of)
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= (4 if width == 80 else 6)
+    assert lines[0] == "1/2 pg18 qr100 · step 2 of 2 · 3 min 00 s left"
+    text = "\n".join(lines)
+    for figure in progress.figures(PULSE):
+        assert figure in text
+    assert "12,346 queries/s now, 12,000 so far" in text
+    assert "p99 0.45 ms now, 12.3 ms so far" in text
+    assert "target 400 rows/s missed by 15 % (340 so far)" in text
+    assert "3 errors, 2 retries" in text
+
+
+def test_time_left_is_by_the_work_done_and_goes_on_between_two_ticks(clock: list[float]) -> None:
+    of = watch(80, terminal=True)
+    assert "30 min 00 s left" in shown(of)[0], "as expected, before anything was done"
+    clock[0] += 60.0
+    of.rate(PULSE)
+    clock[0] += 10.0
+    lines = shown(of)
+    assert "2 min 50 s left" in lines[0]
+    # the set-up was seen to take no time; l.i0 neither
+    assert lines[-1].endswith("29 % · plan 2 min 50 s left")
+
+
+def test_what_takes_longer_than_expected_has_no_time_left(clock: list[float]) -> None:
+    of = watch(80, terminal=True)
+    clock[0] += 4_000.0
+    assert shown(of)[0] == "1/2 pg18 qr100 · step 2 of 2"
+
+
+def test_a_figure_is_not_broken_over_two_lines() -> None:
+    assert filled(["aaa", "bbb", "ccc"], 9) == ["aaa · bbb", "ccc"]
+    assert filled(["a" * 20, "b"], 9) == ["a" * 20, "b"]
+    assert filled([], 9) == []
+
+
+def test_steps_are_counted_within_their_run() -> None:
+    forecast = Forecast(list(LEGS))
+    places = []
+    for leg in LEGS:
+        places.append(forecast.place())
+        forecast.finish(leg, 1.0)
+    assert places == [None, (1, 2), (2, 2), None, (1, 1)]
+    assert forecast.place() is None
+
+
+def test_a_log_has_a_line_at_a_steps_end_and_one_about_every_minute(clock: list[float]) -> None:
+    of = watch(80, terminal=False)
+    with of:
+        for _ in range(150):
+            clock[0] += 1.0
+            of.rate(PULSE)
+        of.end("12,000 queries/s in 150.0 s")
+    assert isinstance(of.console.file, io.StringIO)
+    lines = of.console.file.getvalue().splitlines()
+    ends = "1/2 pg18 qr100: 12,000 queries/s in 150.0 s (0 s left)"
+    assert lines[-1] == ends
+    assert len(lines) == 2 + 2 + 1
+    assert lines[2] == (
+        "1/2 pg18 qr100: 12,346 queries/s now, 12,000 so far; p99 0.45 ms now, 12.3 ms so far; "
+        "target 400 rows/s missed by 15 % (340 so far); 3 errors, 2 retries; "
+        "3 min 00 s of the step left"
+    )
+
+
+def test_in_a_terminal_nothing_stays_but_what_was_said() -> None:
+    of = watch(80, terminal=True)
+    with of:
+        of.rate(PULSE)
+        of.say("block 1 is void")
+        of.end("the server ended", alarm=True)
+    assert isinstance(of.console.file, io.StringIO)
+    written = of.console.file.getvalue()
+    after = written.rsplit("\x1b[2K", 1)[-1]
+    assert "block 1 is void" in written
+    assert "1/2 pg18 qr100: the server ended" in written
+    assert "queries/s" not in after, "the view is wiped at the end"

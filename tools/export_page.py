@@ -1,0 +1,18 @@
+"""Writes docs/export.md from the tables of an export: `python tools/export_page.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbdyno.export import document
+
+PATH = Path(__file__).parent.parent / "docs" / "export.md"
+
+
+def main() -> None:
+    """Writes the file."""
+    PATH.write_text(document.document(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -29,6 +29,8 @@ SEED_MAX = 2**53 - 1
 ENGINES = ("postgres", "fake")
 LATER_ENGINES = ("mysql", "mariadb")
 LATER_INTERLEAVES = ("step", "slice")
+HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
+"""The host that presets are tried with when a plan is read: what is right for it is for others."""
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
 SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
@@ -84,6 +86,8 @@ class WorkloadForm(Form):
     parameters: dict[str, Any] = Field(default_factory=dict)
     steps: list[str] | None = None
     fill: Load | None = None
+    set: str | None = None
+    preset: str | None = None
 
 
 class ScheduleForm(Form):
@@ -165,6 +169,8 @@ def parse(text: str, path: Path | None) -> Plan:
                 parameters=use.parameters,
                 steps=None if use.steps is None else tuple(use.steps),
                 fill=use.fill,
+                set=use.set,
+                preset=use.preset,
             )
             for use in form.workloads
         ),
@@ -292,7 +298,9 @@ def _check_workloads(plan: Plan, source: str) -> None:
     for number, use in enumerate(plan.workloads, start=1):
         key = f"workloads[{number}]"
         try:
-            loaded = workload.load(use.name, plan.path, fill=use.fill)
+            loaded = workload.load(
+                use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset
+            )
             for engine, version in dict.fromkeys((a.engine, major_version(a)) for a in plan.arms):
                 _expand(loaded, use, engine, version)
         except WorkloadError as reason:
@@ -310,7 +318,8 @@ def _check_workloads(plan: Plan, source: str) -> None:
 def _expand(
     loaded: workload.Workload, use: WorkloadUse, engine: str, version: int | None
 ) -> Mapping[str, Any]:
-    steps = workload.expand(loaded, use.parameters, engine, version=version, steps=use.steps)
+    parameters = {**HOST_CHECKED, **use.parameters}
+    steps = workload.expand(loaded, parameters, engine, version=version, steps=use.steps)
     if not steps:
         raise WorkloadError(f"{loaded.source}: no step is left; name at least one under `steps`")
     return {step.name: step for step in steps}

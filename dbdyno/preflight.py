@@ -72,7 +72,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     sizing = size(plan, pinned)
     builds = {arm.name: build(arm, pinned) for arm in plan.arms if arm.engine != "fake"}
     steps = {
-        (use.name, arm.name): expand(plan, use, arm, builds.get(arm.name))
+        (use.name, arm.name): expand(plan, use, arm, builds.get(arm.name), sizing)
         for use in plan.workloads
         for arm in plan.arms
     }
@@ -108,11 +108,23 @@ def build(arm: Arm, pinned: Json | None) -> Build:
     return fetch.locate(arm)
 
 
-def expand(plan: Plan, use: WorkloadUse, arm: Arm, of: Build | None) -> tuple[Step, ...]:
-    """The steps of a workload for the arm's engine and version."""
-    loaded = workload.load(use.name, plan.path, fill=use.fill)
+def expand(
+    plan: Plan, use: WorkloadUse, arm: Arm, of: Build | None, sizing: Sizing
+) -> tuple[Step, ...]:
+    """The steps of a workload for the arm's engine and version, sized to the host."""
     version = of.major if of else None
-    return workload.expand(loaded, use.parameters, arm.engine, version=version, steps=use.steps)
+    given = parameters(use, sizing)
+    return workload.expand(load(plan, use), given, arm.engine, version=version, steps=use.steps)
+
+
+def load(plan: Plan, use: WorkloadUse) -> workload.Workload:
+    """The workload as the plan uses it: its load, its set of steps, its preset."""
+    return workload.load(use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset)
+
+
+def parameters(use: WorkloadUse, sizing: Sizing) -> Json:
+    """What the plan gives a workload, and the host's size that presets are computed from."""
+    return {**workload.host(sizing.cores, sizing.memory_bytes), **use.parameters}
 
 
 def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> int:
@@ -161,8 +173,8 @@ def refuse_full_disk(arm: Arm, root: Path, needed: int) -> None:
 
 def estimate(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> workload.Estimate:
     """Rows, bytes and seconds of one run."""
-    loaded = workload.load(use.name, plan.path, fill=use.fill)
-    return workload.estimate(loaded, use.parameters, prepared.steps[use.name, arm.name])
+    given = parameters(use, prepared.sizing)
+    return workload.estimate(load(plan, use), given, prepared.steps[use.name, arm.name])
 
 
 def wal_bytes(server: Server) -> int:
@@ -235,8 +247,10 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
 
 def workload_json(plan: Plan, use: WorkloadUse) -> Json:
     """A workload's use, with a hash of its text."""
-    loaded = workload.load(use.name, plan.path, fill=use.fill)
-    return asdict(use) | {"folder": loaded.name, "sha256": workload.sha256(use.name, plan.path)}
+    return asdict(use) | {
+        "folder": load(plan, use).name,
+        "sha256": workload.sha256(use.name, plan.path),
+    }
 
 
 def describe(plan: Plan, prepared: Prepared) -> list[str]:

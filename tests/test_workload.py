@@ -38,10 +38,18 @@ ROOT = Path(__file__).parent.parent
         ("-(1 + 2)*3", -9),
         ("1/4", 0.25),
         ("mix", "qr"),
+        ("rows > 1 and not rows == 2", 1),
+        ("1 < 2 < 2 or 0", 0),
+        ("mix == 'qr'", 1),
+        ("mix != 'qr'", 0),
+        ("'a' if mix == 'qp' else 'b'", "b"),
+        ("1/0 if rows < 0 else 7", 7),
+        ("(rows >= 30_000_000) * 2", 2),
+        ("sum(rates)*max(rates)", 600),
     ],
 )
 def test_arithmetic_is_exact_and_whole_where_it_is_whole(text: str, value: object) -> None:
-    found = evaluate(text, {"rows": 30_000_000, "mix": "qr"})
+    found = evaluate(text, {"rows": 30_000_000, "mix": "qr", "rates": [10, 20]})
     assert found == value
     assert type(found) is type(value)
 
@@ -66,11 +74,15 @@ def test_arithmetic_agrees_with_fractions(a: int, b: int, sign: str) -> None:
         "rows.real",
         "rows**9",
         "[1]",
-        "rows if rows else 1",
+        "rows if rows",
+        "rows in mix",
+        "rows == mix",
+        "rows if mix else 1",
+        "sum(mix)",
         "open",
         "rows(1)",
         "max(rows, key=1)",
-        "'a'",
+        "'a' + 1",
         "True",
         "1/0",
         "1 +",
@@ -440,7 +452,7 @@ def test_another_text_has_another_hash(tmp_path: Path) -> None:
 def test_the_reference_of_workload_files_names_every_key() -> None:
     reference = (ROOT / "docs" / "workload.md").read_text()
     forms = (form.WorkloadFile, form.Table, form.Fill, form.Column, form.Maker, form.Text,
-             form.Cursor, form.Statement, form.Transaction, form.Repetition, form.Step,
+             form.Cursor, form.Statement, form.Transaction, form.Repetition, form.Repeated, form.Sleep, form.StepSet, form.Step,
              form.Role, form.Pace, form.Stop, form.OnError, form.Part, form.Headline,
              form.Sla)  # fmt: skip
     for one in forms:

@@ -9,5 +9,16 @@ from __future__ import annotations
 from dbdyno.workload.estimate import Estimate, estimate
 from dbdyno.workload.expand import expand
 from dbdyno.workload.file import Workload, load, names, sha256, text
+from dbdyno.workload.parameter import host
 
-__all__ = ["Estimate", "Workload", "estimate", "expand", "load", "names", "sha256", "text"]
+__all__ = [
+    "Estimate",
+    "Workload",
+    "estimate",
+    "expand",
+    "host",
+    "load",
+    "names",
+    "sha256",
+    "text",
+]

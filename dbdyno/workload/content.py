@@ -12,7 +12,7 @@ from typing import TypeVar
 from dbdyno.model import Json
 from dbdyno.workload import sql
 from dbdyno.workload.document import suggestion
-from dbdyno.workload.form import Cursor, Maker, Statement, Transaction, WorkloadFile
+from dbdyno.workload.form import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.maker import (
     COMPUTED,
     ROW,
@@ -28,6 +28,8 @@ Item = TypeVar("Item")
 
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
+PROTOCOLS = ("simple", "extended", "prepared", "execute")
+SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
 
@@ -93,13 +95,13 @@ class Content:
         return self._once("cursor", name, lambda scope: self._add_cursor(name, cursor, scope))
 
     def _add_cursor(self, name: str, cursor: Cursor, scope: Scope) -> int:
-        if cursor.on is not None:
-            _find(self.file.statements, cursor.on, scope.at("on"), "statement")
+        for mover in cursor.on:
+            _find(self.file.statements, mover, scope.at("on"), "statement")
         start = scope.at("start").knowing({"t": TABLE_MARK}).text(cursor.start)
         entry = {
             "name": name,
             "start": start.replace(TABLE_MARK, "{t}"),
-            "on": cursor.on,
+            "on": None,
             "advance": scope.at("advance").integer(cursor.advance),
             "resync_every": scope.at("resync_every").integer(cursor.resync_every, low=0),
         }
@@ -118,6 +120,10 @@ class Content:
         """Enters a statement, with the values and cursors that it uses."""
         text = scope.statement(form)
         pieces = sql.cut(text, scope)
+        protocol = scope.at("protocol").text(form.protocol)
+        if protocol not in PROTOCOLS:
+            remedy = suggestion(protocol, PROTOCOLS)
+            raise scope.at("protocol").error(f"no protocol `{protocol}`; {remedy}")
         number = len(self.statements)
         used, tables = set(), set()
         for piece in sql.walk(pieces):
@@ -136,9 +142,9 @@ class Content:
         self.statements.append(
             {
                 "name": name,
-                "protocol": form.protocol,
+                "protocol": protocol,
                 "pieces": [self._piece(piece, scope) for piece in pieces],
-                "types": _types(form, pieces, scope),
+                "types": _types(form, protocol, pieces, scope),
                 "rows": rows,
             }
         )
@@ -190,19 +196,24 @@ class Content:
 
     def add_program(self, name: str, form: Statement | Transaction) -> int:
         """Enters a program: what is drawn once for all of it, then its statements."""
-        names, draws = [name], set()
+        does: list[str | int] = [name]
+        draws: set[int] = set()
         if isinstance(form, Transaction):
-            names = _flat(form, self.scope.root("transactions", name))
+            does = _flat(form, self.scope.root("transactions", name))
             scope = self.scope.root("transactions", name, "draw")
             for value in form.draw:
                 number = self.value(value)
                 if self.values[number]["per"] != "transaction":
                     raise scope.error(f'`{value}` is listed; give it the key per = "transaction"')
                 draws.add(number)
-        sends = [self.statement(one) for one in names]
+        code = [
+            ["send", self.statement(one)] if isinstance(one, str) else ["sleep", one]
+            for one in does
+        ]
+        names = [one for one in does if isinstance(one, str)]
         draws |= {number for one in names for number in self._used[one] if self._is_wide(number)}
-        code = [["draw", number] for number in sorted(draws)]
-        self.programs.append({"name": name, "code": code + [["send", send] for send in sends]})
+        drawn = [["draw", number] for number in sorted(draws)]
+        self.programs.append({"name": name, "code": [*drawn, *code]})
         return len(self.programs) - 1
 
     def rows_of(self, program: int) -> int:
@@ -220,7 +231,15 @@ class Content:
     def finish(self) -> None:
         """Points the cursors at the statements that move them, where the job has these."""
         for cursor in self.cursors:
-            cursor["on"] = self._numbers.get(("statement", str(cursor["on"])))
+            name = cursor["name"]
+            movers = [
+                one for one in self.file.cursors[name].on if ("statement", one) in self._numbers
+            ]
+            if len(movers) > 1:
+                raise self.scope.root("cursors", name, "on").error(
+                    f"one statement of a step moves a cursor, not {' and '.join(movers)}"
+                )
+            cursor["on"] = self._numbers["statement", movers[0]] if movers else None
 
     def _sends(self, program: int) -> list[int]:
         return [number for what, number in self.programs[program]["code"] if what == "send"]
@@ -261,12 +280,15 @@ class Content:
         return self._numbers[kind, name]
 
 
-def _flat(transaction: Transaction, scope: Scope) -> list[str]:
-    """The statements of a transaction as they are sent: repetitions repeated."""
-    names: list[str] = []
+def _flat(transaction: Transaction, scope: Scope) -> list[str | int]:
+    """A transaction's statements as they are sent, and its sleeps in microseconds."""
+    names: list[str | int] = []
     for number, one in enumerate(transaction.do, start=1):
         if isinstance(one, str):
             names.append(one)
+            continue
+        if isinstance(one, Sleep):
+            names.append(_sleep_us(one, scope.at("do", number, "sleep_s")))
             continue
         place = scope.at("do", number, "repeat")
         count = place.integer(one.repeat, low=0)
@@ -275,7 +297,16 @@ def _flat(transaction: Transaction, scope: Scope) -> list[str]:
         names += one.do * count
     if not names:
         raise scope.at("do").error("sends nothing")
+    if isinstance(names[0], int) or isinstance(names[-1], int):
+        raise scope.at("do").error("a `sleep_s` stands between two statements")
     return names
+
+
+def _sleep_us(sleep: Sleep, scope: Scope) -> int:
+    seconds = scope.number(sleep.sleep_s, low=0)
+    if seconds > SLEEP_S_MAX:
+        raise scope.error(f"at most {SLEEP_S_MAX} seconds, a day, not {seconds}")
+    return round(seconds * 1_000_000)
 
 
 def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item:
@@ -284,13 +315,15 @@ def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item
     return there[name]
 
 
-def _types(form: Statement, pieces: tuple[sql.Piece, ...], scope: Scope) -> list[str]:
+def _types(
+    form: Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope
+) -> list[str]:
     """One SQL type for each value; a single name stands for all of them."""
     count = sum(
         not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
     )
-    if form.protocol != "execute":
-        if form.types is not None:
+    if protocol != "execute":
+        if form.types is not None and form.protocol == protocol:
             raise scope.at("types").error('only protocol = "execute" has types')
         return []
     if form.types is None:

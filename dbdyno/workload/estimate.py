@@ -27,7 +27,7 @@ class Estimate:
 
 def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
     """What these steps of the workload need with these parameters. Raises WorkloadError."""
-    values = parameter.values(workload.file.parameters, parameters, workload.source)
+    values = parameter.of(workload, parameters)
     scope = Scope(source=workload.source, names=values, engine="postgres")
     rows, disk_bytes = 0, 0
     names = job.table_names(workload.file, scope)

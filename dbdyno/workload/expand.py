@@ -31,21 +31,24 @@ def expand(
 
     `version` is the server's major version (9, 17), for SQL that older ones do not know; None
     takes the newest form. `steps` keeps only the steps of these names; they keep their ordinals.
+    Steps of other sets than the workload's are there only where `steps` names them.
     The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
     """
-    values = parameter.values(workload.file.parameters, parameters, workload.source)
+    values = parameter.of(workload, parameters)
     scope = Scope(
         source=workload.source,
         names=values,
         engine="postgres" if engine == "fake" else engine,
         version=version,
+        statements=workload.file.statements,
     )
     if scope.engine not in form.ENGINES:
         raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
-    drafts = list(itertools.islice(_drafts(workload, scope), STEPS_MAX + 1))
-    if len(drafts) > STEPS_MAX:
+    every = list(itertools.islice(_drafts(workload, scope), STEPS_MAX + 1))
+    if len(every) > STEPS_MAX:
         raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
-    chosen = _chosen([draft[0] for draft in drafts], steps, workload)
+    drafts = _of_set(every, steps, workload)
+    chosen = _chosen([draft[0] for draft in drafts], every, steps, workload)
     created: dict[str, str] = {}
     made = []
     for ordinal, (name, step, place) in enumerate(drafts, start=1):
@@ -83,6 +86,8 @@ def _drafts(workload: Workload, scope: Scope) -> Iterator[Draft]:
                         f"no such parameter; {suggestion(name, scope.names)}"
                     )
             here = here.knowing(own)
+            if not here.at("when").number(step.when):
+                continue
             name = here.at("name").text(step.name)
             if not NAME.fullmatch(name.replace("@", "-").replace("=", "-").replace(",", "-")):
                 raise here.at("name").error(f"{name!r} cannot name a folder")
@@ -98,7 +103,35 @@ def _items(key: str, written: str | list[form.Number], scope: Scope) -> list[Val
     return list(items)
 
 
-def _chosen(there: Sequence[str], wanted: Sequence[str] | None, workload: Workload) -> set[int]:
+def _of_set(
+    drafts: Sequence[Draft], wanted: Sequence[str] | None, workload: Workload
+) -> list[Draft]:
+    """The steps of the workload's set, and those of others that are wanted by their names."""
+    own = {name for name, step, _ in drafts if _in_set(step, workload)}
+    foreign = {name: 0 for name in wanted or () if name not in own}
+    for name, _, _ in drafts:
+        if name in foreign:
+            foreign[name] += 1
+    for name, count in foreign.items():
+        if count > 1:
+            sets = sorted({one for n, step, _ in drafts if n == name and step for one in step.sets})
+            raise WorkloadError(
+                f"{workload.source}: step `{name}` is in the sets "
+                f"{' and '.join(f'`{one}`' for one in sets)}; choose one with the key `set`"
+            )
+    return [draft for draft in drafts if _in_set(draft[1], workload) or draft[0] in foreign]
+
+
+def _in_set(step: form.Step | None, workload: Workload) -> bool:
+    return step is None or not step.sets or workload.set in step.sets
+
+
+def _chosen(
+    there: Sequence[str],
+    every: Sequence[Draft],
+    wanted: Sequence[str] | None,
+    workload: Workload,
+) -> set[int]:
     """The ordinals of the wanted steps."""
     if wanted is None:
         return set(range(1, len(there) + 1))
@@ -112,7 +145,7 @@ def _chosen(there: Sequence[str], wanted: Sequence[str] | None, workload: Worklo
         if name not in there:
             raise WorkloadError(
                 f"{workload.source}: no step `{name}` with these parameters; "
-                f"{suggestion(name, there)}"
+                f"{suggestion(name, [draft[0] for draft in every])}"
             )
     return {ordinal for ordinal, name in enumerate(there, start=1) if name in wanted}
 

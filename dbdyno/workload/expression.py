@@ -1,18 +1,21 @@
 """Arithmetic in braces: `{rate*seconds}`, `{min(1200, 60 + clients*rows/1e6)}`.
 
-Numbers, names, `+ - * / // %`, brackets, and the functions min, max, round, ceil and floor; nothing
-else of Python. Numbers are exact fractions until the end, so that `4*rows/3` of 30,000,000 rows is
-40,000,000. A result is an int where it is whole, else a float.
+Numbers, texts, names, `+ - * / // %`, comparisons, `and or not`, `a if c else b`, brackets, and a
+few functions; nothing else of Python. Numbers are exact fractions until the end, so that `4*rows/3`
+of 30,000,000 rows is 40,000,000. A result is an int where it is whole, else a float; what is true
+is 1, what is not is 0.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import operator
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from dbdyno.workload.document import suggestion
 
@@ -36,7 +39,20 @@ FUNCTIONS: dict[str, Callable[..., Fraction | int]] = {
     "max": max,
     "min": min,
     "round": round,
+    "sum": sum,
 }
+OF_LISTS = ("max", "min", "sum")
+"""Functions of any number of numbers, or of a list of them."""
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+WORDS = ("and", "or", "not", "if", "else")
+TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
 TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 WHOLE = re.compile(r"\{([^{}]*)\}")
 
@@ -57,7 +73,8 @@ def evaluate(text: str, names: Mapping[str, Value]) -> Value:
         tree = ast.parse(bare, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ExpressionError(f"`{{{text}}}` is no arithmetic") from None
-    return _plain(_number(tree.body, names, text))
+    found = _any(tree.body, names, text)
+    return found if isinstance(found, str) else _plain(found)
 
 
 def fill_in(text: str, names: Mapping[str, Value]) -> str:
@@ -91,8 +108,9 @@ def resolve(value: Value, names: Mapping[str, Value]) -> Value:
 
 def names_of(text: str) -> set[str]:
     """The names that a text's expressions use."""
-    found = (match[1] for match in TOKEN.finditer(text) if match[1])
-    return {word for part in found for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", part)}
+    found = (TEXT.sub("", match[1]) for match in TOKEN.finditer(text) if match[1])
+    words = {word for part in found for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", part)}
+    return words - set(WORDS)
 
 
 def _scalar(value: Value) -> Scalar:
@@ -101,9 +119,33 @@ def _scalar(value: Value) -> Scalar:
     return value
 
 
+def _any(node: ast.expr, names: Mapping[str, Value], text: str) -> Fraction | str:
+    """One node of the tree that may be a text; of a condition only the branch that is taken."""
+    match node:
+        case ast.Constant(value=str() as value):
+            return value
+        case ast.Name(id=name) if isinstance(found := names.get(name), str):
+            return found
+        case ast.IfExp(test=test, body=body, orelse=other):
+            return _any(body if _number(test, names, text) else other, names, text)
+    return _number(node, names, text)
+
+
 def _number(node: ast.expr, names: Mapping[str, Value], text: str) -> Fraction:
     """One node of the tree. Decimals are taken as written: 0.1 is one tenth."""
     match node:
+        case ast.IfExp():
+            value = _any(node, names, text)
+            if isinstance(value, str):
+                raise ExpressionError(f"`{{{text}}}`: {value!r} is no number")
+            return value
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            return _compared([left, *others], ops, names, text)
+        case ast.BoolOp(op=op, values=parts):
+            truths = (bool(_number(part, names, text)) for part in parts)
+            return Fraction(all(truths) if isinstance(op, ast.And) else any(truths))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Fraction(not _number(operand, names, text))
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return _exact(value)
         case ast.Name(id=name):
@@ -116,16 +158,43 @@ def _number(node: ast.expr, names: Mapping[str, Value], text: str) -> Fraction:
                 raise ExpressionError(f"`{{{text}}}` divides by zero")
             return Fraction(OPERATORS[type(op)](*pair))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
-            return _call(name, [_number(argument, names, text) for argument in arguments], text)
+            return _call(name, _arguments(name, arguments, names, text), text)
     raise ExpressionError(
-        f"`{{{text}}}`: only numbers, parameters, + - * / // % and {', '.join(FUNCTIONS)} are known"
+        f"`{{{text}}}`: only numbers, parameters, + - * / // %, comparisons, "
+        f"{', '.join(WORDS)}, and {', '.join(FUNCTIONS)} are known"
     )
 
 
+def _compared(
+    nodes: list[ast.expr], ops: list[ast.cmpop], names: Mapping[str, Value], text: str
+) -> Fraction:
+    """1 where each comparison of a chain holds, else 0."""
+    values = [_any(node, names, text) for node in nodes]
+    for op, (left, right) in zip(ops, itertools.pairwise(values), strict=True):
+        if type(op) not in COMPARISONS:
+            raise ExpressionError(f"`{{{text}}}`: only == != < <= > >= compare")
+        if isinstance(left, str) != isinstance(right, str):
+            raise ExpressionError(f"`{{{text}}}` compares a number with a text")
+        if not COMPARISONS[type(op)](left, right):
+            return Fraction(0)
+    return Fraction(1)
+
+
+def _arguments(
+    name: str, nodes: list[ast.expr], names: Mapping[str, Value], text: str
+) -> list[Fraction]:
+    match nodes:
+        case [ast.Name(id=only)] if name in OF_LISTS and isinstance(names.get(only), list):
+            items = names[only]
+            if isinstance(items, list) and not any(isinstance(item, str) for item in items):
+                return [_exact(item) for item in items if not isinstance(item, str)]
+    return [_number(node, names, text) for node in nodes]
+
+
 def _call(name: str, arguments: list[Fraction], text: str) -> Fraction:
-    if len(arguments) != 1 and (name in ("ceil", "floor", "round") or not arguments):
+    if len(arguments) != 1 and (name not in OF_LISTS or not arguments):
         raise ExpressionError(f"`{{{text}}}`: {name} has {len(arguments)} arguments")
-    result = FUNCTIONS[name](arguments) if name in ("min", "max") else FUNCTIONS[name](*arguments)
+    result = FUNCTIONS[name](arguments) if name in OF_LISTS else FUNCTIONS[name](*arguments)
     return Fraction(result)
 
 

@@ -21,7 +21,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 class Workload:
     """A workload file that has been read; `source` is how messages call it.
 
-    `fill` is how its tables are loaded: "fast" or "published".
+    `fill` is how its tables are loaded: "fast" or "published". `set` names the set of steps that is
+    taken, `preset` the values of parameters; None where there are none.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Workload:
     description: str
     file: WorkloadFile
     fill: str
+    set: str | None = None
+    preset: str | None = None
 
 
 def names() -> list[str]:
@@ -62,11 +65,17 @@ def text(name_or_path: str, relative_to: Path | None = None) -> str:
 
 
 def load(
-    name_or_path: str, relative_to: Path | None = None, *, fill: str | None = None
+    name_or_path: str,
+    relative_to: Path | None = None,
+    *,
+    fill: str | None = None,
+    set: str | None = None,
+    preset: str | None = None,
 ) -> Workload:
     """Reads a workload, to be loaded as `fill` says; None: as the file says, or else the fast way.
 
-    Raises WorkloadError with one line where it is none, or cannot be loaded so.
+    `set` names a set of its steps (None: as the file says), `preset` values of its parameters.
+    Raises WorkloadError with one line where it is none, or has no such load, set or preset.
     """
     source = name_or_path
     name = name_or_path
@@ -81,8 +90,35 @@ def load(
     else:
         source = f"{name_or_path}{SUFFIX}"
     file = read(WorkloadFile, text(name_or_path, relative_to), source, WorkloadError)
-    form = _fill(file, fill, source)
-    return Workload(name=name, source=source, description=file.description, file=file, fill=form)
+    if preset is not None and preset not in file.presets:
+        raise WorkloadError(f"{source}: no preset `{preset}`; {suggestion(preset, file.presets)}")
+    return Workload(
+        name=name,
+        source=source,
+        description=file.description,
+        file=file,
+        fill=_fill(file, fill, source),
+        set=_set(file, set, source),
+        preset=preset,
+    )
+
+
+def _set(file: WorkloadFile, asked: str | None, source: str) -> str | None:
+    """The set of steps: as asked, or as the file says."""
+    there = {*file.sets, *(name for step in file.steps for name in step.sets)}
+    for number, step in enumerate(file.steps, start=1):
+        for name in step.sets if file.sets else ():
+            if name not in file.sets:
+                remedy = f"{suggestion(name, file.sets)} (or write a table [sets.{name}])"
+                raise WorkloadError(
+                    f"{source}: key `steps[{number}].sets`: no set `{name}`; {remedy}"
+                )
+    chosen = asked if asked is not None else file.set
+    if chosen is None and there:
+        raise WorkloadError(f"{source}: key `set`: missing, as steps have sets; name one of them")
+    if chosen is not None and chosen not in there:
+        raise WorkloadError(f"{source}: no set `{chosen}`; {suggestion(chosen, there)}")
+    return chosen
 
 
 def _fill(file: WorkloadFile, asked: str | None, source: str) -> str:

@@ -18,14 +18,26 @@ ENGINES = ("postgres", "mysql", "mariadb")
 BEFORE = re.compile(rf"({'|'.join(ENGINES)})_before_(\d+)")
 
 
+class Repeated(Form):
+    """SQL in a list that is there several times, or not at all; `statement` names one's."""
+
+    repeat: Number = 1
+    sql: str | None = None
+    statement: str | None = None
+
+
+Texts = str | list[str | Repeated]
+"""SQL: one text, or several that follow one another."""
+
+
 class PerEngine(Form):
     """SQL per engine: `any` where it is equal, `postgres_before_12` for older versions."""
 
-    any: str | list[str] | None = None
-    postgres: str | list[str] | None = None
-    mysql: str | list[str] | None = None
-    mariadb: str | list[str] | None = None
-    before: dict[str, str | list[str]] = Field(default_factory=dict, exclude=True)
+    any: Texts | None = None
+    postgres: Texts | None = None
+    mysql: Texts | None = None
+    mariadb: Texts | None = None
+    before: dict[str, Texts] = Field(default_factory=dict, exclude=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -42,6 +54,10 @@ class PerEngine(Form):
 
 def _same_for_all(data: Any) -> Any:
     return {"any": data} if isinstance(data, (str, list)) else data
+
+
+def _listed(data: Any) -> Any:
+    return [data] if isinstance(data, str) else data
 
 
 Sql = Annotated[PerEngine, BeforeValidator(_same_for_all)]
@@ -181,14 +197,14 @@ class Cursor(Form):
     scope: Literal["client"] = "client"
     start: str
     advance: Number = 0
-    on: str | None = None
+    on: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
     resync_every: Number = 1000
 
 
 class Statement(PerEngine):
     """One statement: its SQL per engine and how it is sent."""
 
-    protocol: Literal["simple", "extended", "prepared", "execute"] = "simple"
+    protocol: str = "simple"
     types: str | list[str] | None = None
     rows: Number | None = None
 
@@ -200,11 +216,17 @@ class Repetition(Form):
     do: list[str] = Field(min_length=1)
 
 
+class Sleep(Form):
+    """A while in which a transaction stays open and nothing is sent."""
+
+    sleep_s: Number
+
+
 class Transaction(Form):
     """Statements that are sent one after the other and timed as a whole."""
 
     draw: list[str] = Field(default_factory=list)
-    do: list[str | Repetition] = Field(min_length=1)
+    do: list[str | Repetition | Sleep] = Field(min_length=1)
 
 
 class Pace(Form):
@@ -235,6 +257,7 @@ class OnError(Form):
 class Role(Form):
     """A group of connections that do the same thing at the same pace."""
 
+    when: Number = 1
     per: Literal["client", "step"] = "client"
     connections: Number = 1
     run: str | None = None
@@ -281,6 +304,8 @@ class Step(Form):
 
     name: str
     fill: Load | None = None
+    sets: list[str] = Field(default_factory=list)
+    when: Number = 1
     each: dict[str, str | list[Number]] = Field(default_factory=dict, alias="for")
     parameters: dict[str, Number] = Field(default_factory=dict)
     creates: list[str] = Field(default_factory=list)
@@ -301,12 +326,25 @@ class Step(Form):
     trace: bool = False
 
 
+Parameters = dict[str, Number | list[Number]]
+
+
+class StepSet(Form):
+    """A set of steps, and the parameters that are its own."""
+
+    description: str = ""
+    parameters: Parameters = Field(default_factory=dict)
+
+
 class WorkloadFile(Form):
     """The whole file."""
 
     description: str = ""
     fill: Load | None = None
-    parameters: dict[str, Number | list[Number]] = Field(default_factory=dict)
+    set: str | None = None
+    sets: dict[str, StepSet] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
+    presets: dict[str, Parameters] = Field(default_factory=dict)
     tables: dict[str, Table] = Field(default_factory=dict)
     values: dict[str, Maker] = Field(default_factory=dict)
     cursors: dict[str, Cursor] = Field(default_factory=dict)

@@ -1,4 +1,7 @@
-"""The parameters of a workload: the file's defaults, with a plan's values in their place."""
+"""The parameters of a workload: the file's defaults, and what is put in their place.
+
+A set of steps has parameters of its own, a preset goes before them, and a plan's go before all.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,61 @@ from collections.abc import Mapping
 
 from dbdyno.error import WorkloadError
 from dbdyno.workload.document import suggestion
-from dbdyno.workload.expression import ExpressionError, Value, names_of, resolve
+from dbdyno.workload.expression import (
+    FUNCTIONS,
+    WORDS,
+    ExpressionError,
+    Value,
+    names_of,
+    resolve,
+)
+from dbdyno.workload.file import Workload
+from dbdyno.workload.scope import TURN
 
-RESERVED = ("t", "number", "max", "min", "round", "ceil", "floor")
+HOST = ("host_cores", "host_memory_gb")
+"""The machine's size, which expressions know where the caller gives it; 1 GB = 2^30 bytes."""
+RESERVED = (*("t", "number", TURN), *HOST, *FUNCTIONS, *WORDS)
+
+
+def host(cores: float, memory_bytes: float) -> dict[str, Value]:
+    """The parameters that say how large the machine is; a plan's own go before them."""
+    return dict(zip(HOST, (cores, memory_bytes / (1 << 30)), strict=True))
+
+
+def of(workload: Workload, given: Mapping[str, Value]) -> dict[str, Value]:
+    """Every parameter's value for the workload's set and preset, with a plan's values."""
+    layers: dict[str, Mapping[str, Value]] = {}
+    if workload.set is not None and workload.set in workload.file.sets:
+        layers[f"sets.{workload.set}.parameters"] = workload.file.sets[workload.set].parameters
+    if workload.preset is not None:
+        layers[f"presets.{workload.preset}"] = workload.file.presets[workload.preset]
+    layers["parameters"] = given
+    return values(workload.file.parameters, layers, workload.source)
 
 
 def values(
-    defaults: Mapping[str, Value], given: Mapping[str, Value], source: str
+    defaults: Mapping[str, Value], layers: Mapping[str, Mapping[str, Value]], source: str
 ) -> dict[str, Value]:
-    """Every parameter's value. Defaults may be computed from other parameters."""
+    """Every parameter's value; a later layer (by the key it stands under) goes before an earlier.
+
+    Defaults may be computed from other parameters.
+    """
     for name in defaults:
         if name in RESERVED or not name.isidentifier():
-            raise _error(source, name, "cannot be used as a parameter's name; take another word")
-    for name, value in given.items():
-        if name not in defaults:
-            raise _error(source, name, f"no such parameter; {suggestion(name, defaults)}")
-        _check_kind(source, name, defaults[name], value)
-    written = {**defaults, **given}
+            sentence = "cannot be used as a parameter's name; take another word"
+            raise _error(source, f"parameters.{name}", sentence)
+    written = dict(defaults)
+    for key, layer in layers.items():
+        for name, value in layer.items():
+            place = f"{key}.{name}"
+            if name in HOST and key == "parameters":
+                _check_kind(source, place, 1, value)
+            elif name not in defaults:
+                remedy = suggestion(name, defaults)
+                raise _error(source, place, f"no such parameter; {remedy}")
+            else:
+                _check_kind(source, place, defaults[name], value)
+        written |= layer
     done: dict[str, Value] = {}
     for name in written:
         _compute(name, written, done, (), source)
@@ -40,7 +81,9 @@ def _compute(
     if name in done:
         return
     if name in above:
-        raise _error(source, name, "is computed from itself: " + " → ".join((*above, name)))
+        raise _error(
+            source, f"parameters.{name}", "is computed from itself: " + " → ".join((*above, name))
+        )
     value = written[name]
     items = value if isinstance(value, list) else [value]
     for needed in {n for item in items if isinstance(item, str) for n in names_of(item)}:
@@ -49,22 +92,22 @@ def _compute(
     try:
         done[name] = resolve(value, done)
     except ExpressionError as reason:
-        raise _error(source, name, str(reason)) from None
+        raise _error(source, f"parameters.{name}", str(reason)) from None
 
 
-def _check_kind(source: str, name: str, default: Value, value: Value) -> None:
+def _check_kind(source: str, key: str, default: Value, value: Value) -> None:
     """A list stays a list, a number a number; a text that is no expression stays a text."""
     if isinstance(default, list) != isinstance(value, list):
         wanted = "a list, such as [100, 500]" if isinstance(default, list) else "one value, no list"
-        raise _error(source, name, f"must be {wanted}")
+        raise _error(source, key, f"must be {wanted}")
     textual = isinstance(default, str) and "{" not in default
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, bool) or not isinstance(item, (int, float, str)):
-            raise _error(source, name, f"must be a number, not {item}")
+            raise _error(source, key, f"must be a number, not {item}")
         computed = isinstance(item, str) and "{" in item
         if not computed and not isinstance(default, list) and isinstance(item, str) != textual:
-            raise _error(source, name, f"must be {'text' if textual else 'a number'}, not {item!r}")
+            raise _error(source, key, f"must be {'text' if textual else 'a number'}, not {item!r}")
 
 
-def _error(source: str, name: str, sentence: str) -> WorkloadError:
-    return WorkloadError(f"{source}: key `parameters.{name}`: {sentence}")
+def _error(source: str, key: str, sentence: str) -> WorkloadError:
+    return WorkloadError(f"{source}: key `{key}`: {sentence}")

@@ -10,6 +10,7 @@ from dbdyno.model import Json
 from dbdyno.workload import form
 from dbdyno.workload.content import Content
 from dbdyno.workload.document import suggestion
+from dbdyno.workload.expression import names_of
 from dbdyno.workload.scope import Scope
 
 CONNECTIONS_MAX = 100_000
@@ -22,6 +23,11 @@ def from_roles(
     roles: Mapping[str, form.Role], content: Content, scope: Scope
 ) -> tuple[list[Json], dict[str, str]]:
     """The roles of a step, and each one's kind in the published tables."""
+    roles = {
+        name: role
+        for name, role in roles.items()
+        if scope.at("roles", name, "when").number(role.when)
+    }
     made = [_role(name, role, content, scope.at("roles", name)) for name, role in roles.items()]
     for one in made:
         place = scope.at("roles", one["name"])
@@ -83,10 +89,22 @@ def _choose(role: form.Role, content: Content, scope: Scope) -> list[Json]:
         place, weights = scope.root("choices", name), choices[name]
     if not weights:
         raise place.error("names no statement")
+    chosen = {one: place.at(one).integer(weight, low=0) for one, weight in weights.items()}
+    if not any(chosen.values()):
+        raise scope.error(_nothing(weights, scope))
     return [
-        {"program": content.program(one, place), "weight": place.at(one).integer(weight, low=1)}
-        for one, weight in weights.items()
+        {"program": content.program(one, place), "weight": weight}
+        for one, weight in chosen.items()
+        if weight
     ]
+
+
+def _nothing(weights: Mapping[str, form.Number], scope: Scope) -> str:
+    """Why a role has nothing to choose from, and the parameters to look at."""
+    names = sorted({n for w in weights.values() if isinstance(w, str) for n in names_of(w)})
+    values = ", ".join(f"`{name}` = {scope.names[name]!r}" for name in names)
+    remedy = f"change {values}, or leave the step out" if values else "raise one of them"
+    return f"nothing to choose from, as all weights are 0; {remedy}"
 
 
 def _json(name: str, role: form.Role, choose: list[Json], content: Content, scope: Scope) -> Json:

@@ -7,30 +7,41 @@ complaint names the file and the key.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from dbdyno.error import WorkloadError
+from dbdyno.workload.document import suggestion
 from dbdyno.workload.expression import ExpressionError, Value, fill_in, resolve
-from dbdyno.workload.form import BEFORE, PerEngine
+from dbdyno.workload.form import BEFORE, PerEngine, Repeated, Texts
 
 TABLE_MARK = "\x00"
 """Stands for `{t}` in SQL whose other braces are filled in; no SQL text can hold it."""
 NUMBER_MARK = "\x01"
 """Stands for `{number}`, the table's number, in the same way; SQL has no use for it."""
 
+TURN = "turn"
+"""The name that numbers a repetition's turns, from 0."""
+VALUE = re.compile(r"(?<![\w\]:]):[A-Za-z_]")
+
 INTEGER_MAX = 2**63 - 1
+REPEATED_MAX = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """A place in a workload file; `engine` is the one whose SQL is taken."""
+    """A place in a workload file; `engine` is the one whose SQL is taken.
+
+    `statements` are the file's, which SQL before a job can name.
+    """
 
     source: str
     names: Mapping[str, Value]
     engine: str
     version: int | None = None
     key: str = ""
+    statements: Mapping[str, PerEngine] = field(default_factory=dict)
 
     def at(self, *keys: str | int) -> Scope:
         """The place of a key within this one; numbers count from 1."""
@@ -108,11 +119,37 @@ class Scope:
         if chosen is None:
             raise self.error(f"no SQL for engine {self.engine}; add the key `{self.engine}`")
         inner = self.knowing({"t": TABLE_MARK, "number": NUMBER_MARK})
-        texts = [chosen] if isinstance(chosen, str) else chosen
-        for text in texts:
-            if TABLE_MARK in text or NUMBER_MARK in text or not text.strip():
-                raise self.error("SQL that is empty or has a NUL or SOH character")
-        return [inner.text(text) for text in texts]
+        texts: list[str] = []
+        for one in [chosen] if isinstance(chosen, str) else chosen:
+            texts += [inner._filled(one)] if isinstance(one, str) else inner._repeated(one)
+        return texts
+
+    def _filled(self, text: str) -> str:
+        if TABLE_MARK in text or NUMBER_MARK in text or not text.strip():
+            raise self.error("SQL that is empty or has a NUL or SOH character")
+        return self.text(text)
+
+    def _repeated(self, written: Repeated) -> Iterator[str]:
+        """The SQL of each turn of a repetition."""
+        count = self.at("repeat").integer(written.repeat, low=0)
+        if count > REPEATED_MAX:
+            raise self.at("repeat").error(f"at most {REPEATED_MAX} times, not {count}")
+        if (written.sql is None) == (written.statement is None):
+            raise self.error("a repetition needs either `sql` or `statement`")
+        if written.statement is not None:
+            yield from [self._statement(written.statement)] * count
+            return
+        for turn in range(count):
+            yield self.knowing({TURN: turn})._filled(written.sql or "")
+
+    def _statement(self, name: str) -> str:
+        """The SQL of one of the file's statements, as it stands before a job."""
+        if name not in self.statements:
+            raise self.error(f"no statement `{name}`; {suggestion(name, self.statements)}")
+        text = self.root("statements", name).statement(self.statements[name])
+        if VALUE.search(text):
+            raise self.error(f"`{name}` has values, which only a step's roles can send")
+        return text
 
     def statement(self, written: PerEngine) -> str:
         """This engine's SQL where it must be one statement."""
@@ -127,7 +164,7 @@ def for_table(sql: str, table: str, number: str) -> str:
     return sql.replace(TABLE_MARK, table).replace(NUMBER_MARK, number)
 
 
-def _older(written: PerEngine, engine: str, version: int | None) -> str | list[str] | None:
+def _older(written: PerEngine, engine: str, version: int | None) -> Texts | None:
     """The SQL under `ENGINE_before_N` with the smallest N above the version, if there is one."""
     if version is None:
         return None

@@ -213,6 +213,8 @@ pub enum Instruction {
     Draw(usize),
     /// Sends a statement and waits for its reply.
     Send(usize),
+    /// Leaves the connection idle for so many microseconds.
+    Sleep(usize),
 }
 
 impl TryFrom<(String, usize)> for Instruction {
@@ -222,8 +224,9 @@ impl TryFrom<(String, usize)> for Instruction {
         match verb.as_str() {
             "draw" => Ok(Self::Draw(index)),
             "send" => Ok(Self::Send(index)),
+            "sleep" => Ok(Self::Sleep(index)),
             _ => Err(format!(
-                "no instruction `{verb}`; there are `draw` and `send`"
+                "no instruction `{verb}`; there are `draw`, `send` and `sleep`"
             )),
         }
     }
@@ -234,6 +237,7 @@ impl From<Instruction> for (String, usize) {
         match instruction {
             Instruction::Draw(index) => ("draw".to_owned(), index),
             Instruction::Send(index) => ("send".to_owned(), index),
+            Instruction::Sleep(us) => ("sleep".to_owned(), us),
         }
     }
 }

@@ -72,6 +72,8 @@ pub enum Step {
         /// The index of the statement's own operation in the role; the program's where it sends nothing else.
         operation: usize,
     },
+    /// Leaves the connection idle for so long, in nanoseconds.
+    Sleep(u64),
 }
 
 /// How a cursor is read and counted up.
@@ -259,6 +261,7 @@ fn program_code(job: &Job, program: usize, operations: &mut Vec<String>) -> Prog
         .iter()
         .map(|instruction| match *instruction {
             Instruction::Draw(value) => Step::Draw(value),
+            Instruction::Sleep(us) => Step::Sleep(us as u64 * 1000),
             Instruction::Send(statement) => {
                 last = operation(&job.statements[statement].name);
                 Step::Send {

@@ -2,13 +2,14 @@
 //!
 //! The worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
-//! `cursor`, `time` (ticks, pauses, the end).
+//! `cursor`, `sleep`, `time` (ticks, pauses, the end).
 
 mod cursor;
 mod failure;
 mod operation;
 #[cfg(test)]
 mod properties;
+mod sleep;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::session::{Opened, Ready, Sessions};
 use crate::shared::{End, Phase, Shared};
 use crate::timeline::Timeline;
 use cursor::Probe;
+use sleep::Sleepers;
 use state::{ClientEnd, Connection, Group, Waiting};
 
 pub(crate) use failure::ERRORS_WRITTEN_MAX;
@@ -84,6 +86,7 @@ pub struct Worker<S: Sessions> {
     lines: Vec<Line>,
     waiting: Vec<Waiting>,
     probes: Vec<Probe>,
+    sleepers: Sleepers,
     /// By client.
     client_ends: Vec<ClientEnd>,
     mode: Mode,
@@ -130,6 +133,7 @@ impl<S: Sessions> Worker<S> {
             sessions,
             stop: job.stop.clone(),
             client_ends: state::client_ends(job, layout, &shared),
+            sleepers: Sleepers::with_capacity(parts.connections.len()),
             connections: parts.connections,
             timed: (0..parts.groups.len())
                 .filter(|group| !parts.groups[*group].closed)
@@ -192,7 +196,7 @@ impl<S: Sessions> Worker<S> {
             Mode::Pausing => self.timeline.wake_ns(),
             Mode::Running => {
                 let until_ns = self.timeline.wake_ns().min(self.cpu.wake_ns());
-                until_ns.min(self.due_ns())
+                until_ns.min(self.due_ns()).min(self.sleepers.wake_ns())
             }
         }
     }
@@ -222,9 +226,11 @@ impl<S: Sessions> Worker<S> {
         }
         self.start_due();
         if self.now_ns >= self.impatient_ns && self.mode == Mode::Running {
+            self.wake_sleepers();
             self.admit();
             self.start_due();
-            self.impatient_ns = self.due_ns().saturating_add(PATIENCE_NS);
+            let until_ns = self.due_ns().min(self.sleepers.wake_ns());
+            self.impatient_ns = until_ns.saturating_add(PATIENCE_NS);
         }
     }
 
@@ -239,6 +245,7 @@ impl<S: Sessions> Worker<S> {
         }
         if self.mode == Mode::Running {
             self.start_waiting();
+            self.wake_sleepers();
             self.admit();
             self.start_due();
         }

@@ -123,7 +123,7 @@ impl<S: Sessions> Worker<S> {
         let number = self.connections[index].number;
         let busy = matches!(
             state,
-            State::InFlight | State::RollingBack | State::AwaitsCursor
+            State::InFlight | State::RollingBack | State::AwaitsCursor | State::Asleep
         );
         self.count_error(
             index,

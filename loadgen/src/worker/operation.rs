@@ -82,6 +82,13 @@ impl<S: Sessions> Worker<S> {
                     }
                     return;
                 }
+                Some(Step::Sleep(duration_ns)) => {
+                    let duration_ns = *duration_ns;
+                    operation.step += 1;
+                    if self.falls_asleep(index, duration_ns) {
+                        return;
+                    }
+                }
                 None => {
                     self.complete(index);
                     return;
@@ -164,7 +171,11 @@ impl<S: Sessions> Worker<S> {
                 match self.connections[index].state {
                     State::InFlight => self.replied(index),
                     State::RollingBack => self.rolled_back(index),
-                    State::Idle | State::AwaitsCursor | State::Done | State::Lost => {}
+                    State::Idle
+                    | State::AwaitsCursor
+                    | State::Asleep
+                    | State::Done
+                    | State::Lost => {}
                 }
             }
             Err(error) => {

@@ -20,6 +20,8 @@ pub(super) enum State {
     AwaitsCursor,
     /// A statement is in flight.
     InFlight,
+    /// Its operation lasts, but nothing is in flight until a time has come.
+    Asleep,
     /// A ROLLBACK is in flight, after an error.
     RollingBack,
     /// It has done its quota, or its role has stopped.
@@ -43,6 +45,8 @@ pub(super) struct Operation {
     pub(super) sent_ns: u64,
     pub(super) statement_due_ns: u64,
     pub(super) statement_sent_ns: u64,
+    /// When its sleep ends.
+    pub(super) wake_ns: u64,
     pub(super) rows: u64,
     /// Whether it waited for the reading of a cursor before it was sent first.
     pub(super) awaited_cursor: bool,

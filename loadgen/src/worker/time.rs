@@ -40,6 +40,9 @@ impl<S: Sessions> Worker<S> {
                 let at_ns = self.sessions.command_ns(Command::Pause, at_ns);
                 self.pause_ns = at_ns.max(self.now_ns);
                 self.mode = Mode::Pausing;
+                for group in 0..self.groups.len() {
+                    self.wake_group(group);
+                }
             }
             (Mode::Paused, Phase::Running) => self.resume(at_ns),
             (Mode::Running | Mode::Pausing | Mode::Paused, Phase::Stopping) => {
@@ -167,6 +170,7 @@ impl<S: Sessions> Worker<S> {
             self.connections[connection].state = State::Done;
             self.one_done(index);
         }
+        self.wake_group(index);
     }
 
     /// Ends the ticks, and the window, whose time has come: before `now_ns`, or at it too.

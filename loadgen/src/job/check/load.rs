@@ -59,7 +59,7 @@ impl Job {
             .flat_map(|choice| &self.programs[choice.program].code)
             .filter_map(|instruction| match instruction {
                 Instruction::Send(statement) => Some(*statement),
-                Instruction::Draw(_) => None,
+                Instruction::Draw(_) | Instruction::Sleep(_) => None,
             })
             .collect()
     }

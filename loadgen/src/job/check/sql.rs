@@ -10,6 +10,9 @@ const PARAMETERS_MAX: usize = 65_535;
 /// Bytes of text that a statement may repeat: a slip such as a repeat of 4 billion ends here.
 const REPEAT_MAX: u32 = 1_000_000;
 
+/// The longest sleep of a program: a day.
+const SLEEP_US_MAX: usize = 86_400_000_000;
+
 impl Job {
     pub(super) fn check_cursors(&self) -> Check {
         ensure_names(
@@ -165,6 +168,9 @@ impl Job {
                         }
                         sends += 1;
                     }
+                    Instruction::Sleep(us) => {
+                        check_sleep(us, sends > 0, &program.code[line + 1..], &key)?;
+                    }
                 }
             }
             ensure(
@@ -248,4 +254,15 @@ fn walk<'a>(pieces: &'a [Piece], visit: &mut impl FnMut(&'a Piece)) {
             walk(pieces, visit);
         }
     }
+}
+
+/// A sleep is within a program: before it, it would be lateness; after it, pace.
+fn check_sleep(us: usize, sent: bool, later: &[Instruction], key: &str) -> Check {
+    let sends = later.iter().any(|one| matches!(one, Instruction::Send(_)));
+    ensure(sent && sends, key, "a `sleep` stands between two `send`s")?;
+    ensure(
+        us <= SLEEP_US_MAX,
+        key,
+        format!("sleeps {us} µs; at most {SLEEP_US_MAX}, a day"),
+    )
 }

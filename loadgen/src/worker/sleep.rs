@@ -1,0 +1,77 @@
+//! Programs that sleep: a connection is idle in its transaction, which blocks neither its thread nor other connections.
+//!
+//! A sleep ends early when its role stops or a pause begins; the rest of the program is done at once then, so that no
+//! transaction is left open.
+
+use super::state::{Course, State};
+use super::{Mode, Worker};
+use crate::session::Sessions;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// When connections wake up, the first in front. What no longer holds stays until its time comes, and is passed over then.
+#[derive(Debug)]
+pub(super) struct Sleepers(BinaryHeap<Reverse<(u64, usize)>>);
+
+impl Sleepers {
+    /// Room for as many as can sleep at a time, so that falling asleep asks for no memory.
+    pub(super) fn with_capacity(connections: usize) -> Self {
+        Self(BinaryHeap::with_capacity(connections))
+    }
+
+    /// When the first wakes up.
+    #[inline]
+    pub(super) fn wake_ns(&self) -> u64 {
+        self.0
+            .peek()
+            .map_or(u64::MAX, |Reverse((wake_ns, _))| *wake_ns)
+    }
+}
+
+impl<S: Sessions> Worker<S> {
+    /// Lets an operation sleep; false where its role has stopped or a pause has begun, and it goes on at once.
+    pub(super) fn falls_asleep(&mut self, index: usize, duration_ns: u64) -> bool {
+        let connection = &mut self.connections[index];
+        let going = self.groups[connection.group].course == Course::Going;
+        if self.mode != Mode::Running || !going || duration_ns == 0 {
+            return false;
+        }
+        connection.state = State::Asleep;
+        connection.operation.wake_ns = self.now_ns.saturating_add(duration_ns);
+        let sleeper = Reverse((connection.operation.wake_ns, index));
+        self.sleepers.0.push(sleeper);
+        true
+    }
+
+    /// Goes on with the operations whose time has come.
+    #[inline]
+    pub(super) fn wake_sleepers(&mut self) {
+        while let Some(Reverse((wake_ns, index))) = self.sleepers.0.peek().copied() {
+            if wake_ns > self.now_ns {
+                return;
+            }
+            self.sleepers.0.pop();
+            let connection = &self.connections[index];
+            if connection.state == State::Asleep && connection.operation.wake_ns == wake_ns {
+                self.wake(index, wake_ns);
+            }
+        }
+    }
+
+    /// Ends the sleep of a group's operations before its time.
+    #[cold]
+    pub(super) fn wake_group(&mut self, group: usize) {
+        for place in 0..self.groups[group].connections.len() {
+            let index = self.groups[group].connections[place];
+            if self.connections[index].state == State::Asleep {
+                self.wake(index, self.now_ns);
+            }
+        }
+    }
+
+    /// The statement that follows is due when the sleep was to end.
+    fn wake(&mut self, index: usize, due_ns: u64) {
+        self.connections[index].operation.statement_due_ns = due_ns;
+        self.go_on(index);
+    }
+}

@@ -32,9 +32,14 @@ app = typer.Typer(
 server_app = typer.Typer(help="Bring and list database servers.", no_args_is_help=True)
 workload_app = typer.Typer(help="List and show the workloads.", no_args_is_help=True)
 config_app = typer.Typer(help="List and show the configuration presets.", no_args_is_help=True)
+golden_app = typer.Typer(
+    help="List and remove golden copies: data directories that later runs begin from.",
+    no_args_is_help=True,
+)
 app.add_typer(server_app, name="server")
 app.add_typer(workload_app, name="workload")
 app.add_typer(config_app, name="config")
+app.add_typer(golden_app, name="golden")
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -43,6 +48,9 @@ PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
 Out = Annotated[Path, typer.Option("--out", help="Where result folders are kept.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, where it has one.")
+]
 Base = Annotated[str | None, typer.Option("--base", help="Compare with this arm instead.")]
 
 
@@ -82,12 +90,11 @@ def run(
     ] = False,
 ) -> None:
     """Run a plan, or go on with it where it was broken off."""
-    from dbdyno import plan, preflight
+    from dbdyno import plan
 
     parsed = plan.load(plan_file)
     if dry_run:
-        for line in preflight.describe(parsed, preflight.prepare(parsed)):
-            print(line)  # noqa: T201
+        show_outlook(parsed)
         return
     outcome = measure(parsed, out, wait)
     show_results(outcome.folder, html=None)
@@ -97,11 +104,9 @@ def run(
 @app.command()
 def check(plan_file: PlanFile) -> None:
     """Say what is wrong with a plan, or what it would do, how long it takes and what it needs."""
-    from dbdyno import plan, preflight
+    from dbdyno import plan
 
-    parsed = plan.load(plan_file)
-    for line in preflight.describe(parsed, preflight.prepare(parsed)):
-        print(line)  # noqa: T201
+    show_outlook(plan.load(plan_file))
 
 
 @app.command()
@@ -188,6 +193,14 @@ def export(
         say(f"left out: {problem}")
     for path, rows in written.files.items():
         say(f"wrote {path}: {rows:,} rows")
+
+
+def show_outlook(plan: Plan) -> None:
+    """Prints what a plan would do, after all checks."""
+    from dbdyno import outlook, preflight
+
+    for line in outlook.describe(plan, preflight.prepare(plan)):
+        print(line)  # noqa: T201
 
 
 def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
@@ -280,6 +293,33 @@ def config_show(
     from dbdyno.server import config
 
     print(config.show(name, cores=cores, memory=memory), end="")  # noqa: T201
+
+
+@golden_app.command("list")
+def golden_list(data_dir: DataDir = None) -> None:
+    """Show the golden copies that are here, a line each: key, size, when, of what."""
+    from dbdyno.server import golden, place
+
+    for line in golden.listing(data_dir or place.data_root()):
+        print(line)  # noqa: T201
+
+
+@golden_app.command("remove")
+def golden_remove(
+    keys: Annotated[list[str] | None, typer.Argument(metavar="KEY", help="Which ones.")] = None,
+    all_of_them: Annotated[bool, typer.Option("--all", help="All that are here.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Remove golden copies; not while a lab measures on this host."""
+    from dbdyno.server import golden, place
+    from dbdyno.server.lock import HostLock
+
+    if bool(keys) == all_of_them:
+        raise DynoError("name the keys of golden copies (`dyno golden list`), or say --all")
+    root = data_dir or place.data_root()
+    with HostLock(plan="golden remove"):
+        for key in golden.remove(root, keys or [one.name for one in golden.marked(root)]):
+            say(f"removed {key}")
 
 
 def main() -> int:

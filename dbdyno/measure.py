@@ -19,11 +19,12 @@ from dbdyno.meter import Meter
 from dbdyno.model import Headline, Json, Step
 from dbdyno.probe import postgres as probe
 from dbdyno.progress import Pulse
-from dbdyno.server import Server
+from dbdyno.server import Server, quiet, warm
 from dbdyno.server.fake import PLANTED_BY_NAME
 
 STATISTICS_DELAY_S = 1.5
 """PostgreSQL's backends flush their statistics late; after this long they are complete."""
+CHECKPOINT_S_MAX = 3600.0
 LOG_LINES_MAX = 60
 """Of the server's log in failed.json: a crash is followed by some lines of each connection."""
 SERVER_GONE_S = 1.0
@@ -59,6 +60,9 @@ class Bench:
     seed: int
     threads: int | None  # of the generator; None: its own default
     switch: Json | None  # what was waited for before this arm's server started
+    warm: str | None = None  # how caches are warmed before the step: it is the first after a start
+    checkpoint: bool = False  # whether the step begins with a checkpoint
+    data_path: Path | None = None  # on the device that has to rest after it
 
 
 class StepFailed(Exception):
@@ -72,6 +76,40 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None
     is written), GeneratorError where the lab did (then nothing of the block is to be judged).
     """
     write_description(step, bench, folder)
+    log_position = bench.server.log_position()
+    try:
+        done = {"status": "ok"} | make_ready(bench) | take(step, bench, folder, show)
+    except (StepFailed, ServerError) as error:
+        reason = bench.server.failure() or str(error)
+        fail(folder, reason, bench.server, log_position)
+        raise StepFailed(reason) from error
+    store.write_json(folder / "done.json", done)
+    return done
+
+
+def make_ready(bench: Bench) -> Json:
+    """Warms caches and makes a checkpoint where the plan asks for it, before the first reading.
+
+    Returns what of it stands in done.json. Raises ServerError.
+    """
+    ready: Json = {"warm": None, "checkpoint_s": None, "rest": None}
+    if bench.server.engine == "fake":
+        return ready
+    if bench.warm is not None:
+        ready["warm"] = warm.warm(bench.warm, bench.server.execute)
+    if bench.checkpoint:
+        begun_s = time.monotonic()
+        bench.server.execute("CHECKPOINT", limit_s=CHECKPOINT_S_MAX)
+        ready["checkpoint_s"] = time.monotonic() - begun_s
+        ready["rest"] = quiet.quiet(filter(None, [bench.data_path]))
+    return ready
+
+
+def take(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None]) -> Json:
+    """The step itself, from its first reading to its last; returns what stands in done.json.
+
+    Raises StepFailed, ServerError, GeneratorError.
+    """
     started_s = time.monotonic()
     log_position = bench.server.log_position()
     sampler = bench.sampler(folder / "host.jsonl")
@@ -85,18 +123,12 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None
         write_probe(probe.after, bench.server, step, folder / "after.json")
         found["canary"]["after"] = idle_reading(bench.server, sampler, "end")
         found["waited_s"] = pad(step, bench.server, started_s)
-    except (StepFailed, ServerError) as error:
-        reason = bench.server.failure() or str(error)
-        fail(folder, reason, bench.server, log_position)
-        raise StepFailed(reason) from error
     finally:
         sampler.stop()
     found["switch"] = bench.switch
     found["log_events"] = bench.server.log_events(log_position)
     found["sampler_cpu_us"] = sampler.cpu_us
-    done = {"status": "ok"} | found
-    store.write_json(folder / "done.json", done)
-    return done
+    return found
 
 
 def write_description(step: Step, bench: Bench, folder: Path) -> None:

@@ -42,6 +42,7 @@ class WorkloadUse:
     set: str | None = None  # which of the file's sets of steps; None: the file's own choice
     preset: str | None = None  # parameters by name, below those given one by one
     save: str | None = None  # "post-l.i2": keep the data directory after this step; None: never
+    warm: str | None = None  # "prewarm" or "scan": after a start from what was kept; None: neither
 
 
 @dataclass(frozen=True, kw_only=True)

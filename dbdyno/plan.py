@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.resources
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,12 @@ HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
 SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+CHECKPOINTS = ("before-step",)
+WARMS = ("none", "prewarm", "scan")
+SAVE = "post-"
+"""How `save` begins: the rest is a step's name."""
+BESIDE_DATA = "golden"
+"""The name that data folders themselves use where arms have theirs."""
 BESIDE_ARMS = ("log",)
 """Names that the result folder itself uses where arms and workloads have theirs."""
 
@@ -88,6 +94,8 @@ class WorkloadForm(Form):
     fill: Load | None = None
     set: str | None = None
     preset: str | None = None
+    save: str | None = None
+    warm: str = "none"
 
 
 class ScheduleForm(Form):
@@ -95,6 +103,7 @@ class ScheduleForm(Form):
 
     blocks: int = 1
     interleave: str = "run"
+    checkpoint: str | None = None
 
 
 class ServerForm(Form):
@@ -171,6 +180,8 @@ def parse(text: str, path: Path | None) -> Plan:
                 fill=use.fill,
                 set=use.set,
                 preset=use.preset,
+                save=use.save,
+                warm=None if use.warm == "none" else use.warm,
             )
             for use in form.workloads
         ),
@@ -201,6 +212,8 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
     key = f"arms.{name}"
     if not NAME.fullmatch(name) or name.endswith(".json"):
         raise _error(source, key, f"{name!r} cannot name a folder; {_naming()}")
+    if name == BESIDE_DATA:
+        raise _error(source, key, f"`{name}` is taken in data folders; rename the arm")
     if form.engine in LATER_ENGINES:
         raise _error(source, f"{key}.engine", f"`{form.engine}` is not supported yet; use postgres")
     if form.engine not in ENGINES:
@@ -271,7 +284,11 @@ def _schedule(form: ScheduleForm, source: str) -> Schedule:
     if form.interleave != "run":
         remedy = suggestion(form.interleave, ("run", *LATER_INTERLEAVES))
         raise _error(source, "schedule.interleave", f"no interleave `{form.interleave}`; {remedy}")
-    return Schedule(blocks=form.blocks, interleave=form.interleave)
+    if form.checkpoint not in (None, *CHECKPOINTS):
+        remedy = suggestion(str(form.checkpoint), CHECKPOINTS)
+        sentence = f"no checkpoint `{form.checkpoint}`; {remedy}"
+        raise _error(source, "schedule.checkpoint", sentence)
+    return Schedule(blocks=form.blocks, interleave=form.interleave, checkpoint=form.checkpoint)
 
 
 def _threads(form: GeneratorForm, source: str) -> int | None:
@@ -302,7 +319,8 @@ def _check_workloads(plan: Plan, source: str) -> None:
                 use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset
             )
             for engine, version in dict.fromkeys((a.engine, major_version(a)) for a in plan.arms):
-                _expand(loaded, use, engine, version)
+                names = tuple(_expand(loaded, use, engine, version))
+                _check_save(use, names, engine, f"{source}: key `{key}")
         except WorkloadError as reason:
             raise _error(source, key, str(reason)) from None
         if loaded.name in BESIDE_ARMS or loaded.name.endswith(".json"):
@@ -313,6 +331,27 @@ def _check_workloads(plan: Plan, source: str) -> None:
             sentence = f"`{loaded.name}` is there twice; a plan uses each workload once"
             raise _error(source, key, sentence)
         folders[loaded.name] = use.name
+
+
+def _check_save(use: WorkloadUse, names: Sequence[str], engine: str, where: str) -> None:
+    """What `save` and `warm` say goes with the steps; `where` begins the line for what does not."""
+    if use.warm not in (None, *WARMS):
+        raise PlanError(f"{where}.warm`: no warm-up `{use.warm}`; {suggestion(use.warm, WARMS)}")
+    if use.save is None:
+        if use.warm is not None:
+            raise PlanError(
+                f"{where}.warm`: a server that begins empty has nothing to warm; add `save`, or "
+                "remove it"
+            )
+        return
+    saved = use.save.removeprefix(SAVE)
+    if saved not in names or not use.save.startswith(SAVE):
+        remedy = suggestion(use.save, [SAVE + name for name in names[:-1]])
+        raise PlanError(f"{where}.save`: no step to save after in `{use.save}`; {remedy}")
+    if saved == names[-1]:
+        raise PlanError(f"{where}.save`: no step follows `{saved}`; add one, or remove `save`")
+    if engine == "fake":
+        raise PlanError(f'{where}.save`: engine "fake" has no data to keep; remove it')
 
 
 def _expand(

@@ -1,4 +1,4 @@
-"""Checks a whole plan against this host before anything starts, and says what it would do.
+"""Checks a whole plan against this host before anything starts.
 
 Builds are located (and fetched where they are missing), settings are read by the builds themselves,
 steps are expanded, disk and memory are known. What exists as `Prepared` can be run.
@@ -7,21 +7,30 @@ steps are expanded, disk and memory are known. What exists as `Prepared` can be 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbdyno import __version__, schedule, workload
-from dbdyno.error import DynoError, HostError, PlanError
+from dbdyno import __version__, origin, room, workload
+from dbdyno.error import DynoError, PlanError
 from dbdyno.host import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse
-from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
-from dbdyno.server import Build, Server, capacity, config, fetch, place, provide, quiet
+from dbdyno.origin import Point
+from dbdyno.room import Need
+from dbdyno.server import (
+    Build,
+    Server,
+    capacity,
+    config,
+    fetch,
+    golden,
+    place,
+    provide,
+    quiet,
+    warm,
+)
 from dbdyno.server.fake import PLANTED_BY_NAME
 
-DISK_SPARE_BYTES = 1 << 30
-"""What has to stay free beside tables and write-ahead log: results, sorts of index builds."""
 FILL_STREAMS_MAX = 4
 """The connections of a fill that names no number: min(4, cores) (contract/README.md, "fills")."""
 NO_LOG = Path("/nonexistent")
@@ -31,6 +40,8 @@ WAL_BYTES_DEFAULT = 1 << 30
 
 StepsOf = Mapping[tuple[str, str], tuple[Step, ...]]
 """(workload as the plan names it, arm) -> the steps."""
+PointsOf = Mapping[tuple[str, str], Point]
+"""(workload as the plan names it, arm) -> where its data are kept, if the plan says so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +60,10 @@ class Prepared:
     builds: Mapping[str, Build]  # by arm; arms of engine "fake" have none
     steps: StepsOf
     sizing: Sizing
-    disk_bytes: int  # what the largest run needs, with its write-ahead log
+    points: PointsOf
+    copies: Mapping[str, golden.Copy]  # that are there already, by key
+    copy_bytes: Mapping[str, int]  # by key: of those that are there, and a guess of the others
+    disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
     data_path: Path
     device: device.Device | None
 
@@ -68,7 +82,7 @@ def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
 
 def look(plan: Plan, pinned: Json | None) -> Prepared:
     """The checks of `prepare`, whose errors do not name the file yet."""
-    data_path = quiet.existing(plan.data_dir or place.data_root())
+    data_path = quiet.existing(origin.data_root(plan))
     sizing = size(plan, pinned)
     builds = {arm.name: build(arm, pinned) for arm in plan.arms if arm.engine != "fake"}
     steps = {
@@ -80,19 +94,26 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
         builds=builds,
         steps=steps,
         sizing=sizing,
-        disk_bytes=0,
+        points={},
+        copies={},
+        copy_bytes={},
+        disk=(),
         data_path=data_path,
         device=device.find(data_path),
     )
-    need = [check_arm(plan, arm, prepared) for arm in plan.arms]
-    return dataclasses.replace(prepared, disk_bytes=max(need))
+    for arm in plan.arms:
+        check_arm(plan, arm, prepared)
+    prepared = with_copies(plan, prepared)
+    disk = needs(plan, prepared)
+    room.refuse_full(disk, [arm.name for arm in plan.arms])
+    return dataclasses.replace(prepared, disk=disk)
 
 
 def size(plan: Plan, pinned: Json | None) -> Sizing:
     """The host's size, or the one that the earlier blocks were sized to."""
     if pinned is not None:
         return Sizing(**pinned["sizing"])
-    wal_root = plan.wal_dir or plan.data_dir or place.data_root()
+    wal_root = plan.wal_dir or origin.data_root(plan)
     return Sizing(
         cores=capacity.cores(),
         memory_bytes=capacity.memory_bytes(),
@@ -127,24 +148,65 @@ def parameters(use: WorkloadUse, sizing: Sizing) -> Json:
     return {**workload.host(sizing.cores, sizing.memory_bytes), **use.parameters}
 
 
-def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> int:
-    """Looks whether the arm's server can be made and its data find room; returns bytes of disk.
-
-    Raises PlanError, ServerError or HostError.
-    """
+def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
+    """Looks whether the arm's server can be made, and warmed. Raises DynoError subclasses."""
     if arm.engine == "fake":
         refuse_unknown_plants(plan, arm, prepared)
-        return 0
+        return
     server = provide_server(plan, arm, prepared, NO_LOG)
     server.check()
-    tables = max(estimate(plan, use, arm, prepared).disk_bytes for use in plan.workloads)
-    wal = wal_bytes(server)
-    roots = {plan.data_dir or place.data_root(): tables}
-    wal_root = plan.wal_dir or plan.data_dir or place.data_root()
-    roots[wal_root] = roots.get(wal_root, 0) + wal
-    for root, needed in roots.items():
-        refuse_full_disk(arm, root, needed)
-    return tables + wal
+    prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
+    if prewarmed and not server.has_extension(warm.EXTENSION):
+        raise PlanError(
+            f"workloads.warm: the build of arm {arm.name} has no extension `{warm.EXTENSION}`: "
+            'write warm = "scan", or take a build with contrib'
+        )
+
+
+def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
+    """Adds where data are kept, and which golden copies there are. Raises ServerError: bad ones."""
+    points: dict[tuple[str, str], Point] = {}
+    copies: dict[str, golden.Copy] = {}
+    sizes: dict[str, int] = {}
+    for arm in plan.arms:
+        for use in filter(lambda one: one.save is not None, plan.workloads):
+            server = provide_server(plan, arm, prepared, NO_LOG)
+            steps = prepared.steps[use.name, arm.name]
+            at = origin.point(plan, use, steps, server)
+            points[use.name, arm.name] = at
+            copy = origin.find(plan, at)
+            if copy is not None:
+                copies[at.key] = copy
+                sizes[at.key] = copy.facts["bytes"]
+            else:
+                tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
+                sizes[at.key] = tables + wal_bytes(server)
+    return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
+
+
+def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
+    """What the plan needs on disk at most: one run at a time, and all copies still to be made."""
+    runs: list[Need] = []
+    copies: dict[str, list[Need]] = {}
+    data_root = origin.data_root(plan)
+    wal_root = plan.wal_dir or data_root
+    for arm in (arm for arm in plan.arms if arm.engine != "fake"):
+        wal = wal_bytes(provide_server(plan, arm, prepared, NO_LOG))
+        runs.append(Need(what=room.WAL, root=wal_root, bytes=wal))
+        for use in plan.workloads:
+            tables = estimate(
+                plan, use, prepared.steps[use.name, arm.name], prepared.sizing
+            ).disk_bytes
+            runs.append(Need(what=room.DATA, root=data_root, bytes=tables))
+            at = prepared.points.get((use.name, arm.name))
+            if at is not None and at.key not in prepared.copies:
+                kept = prepared.copy_bytes[at.key] - wal
+                copies[at.key] = [
+                    Need(what=room.COPIES, root=data_root, bytes=kept),
+                    Need(what=room.COPIES, root=wal_root, bytes=wal),
+                ]
+    made = [need for needs in copies.values() for need in needs]
+    return (*room.largest(runs), *room.total(made))
 
 
 def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
@@ -161,20 +223,11 @@ def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
             )
 
 
-def refuse_full_disk(arm: Arm, root: Path, needed: int) -> None:
-    """Raises HostError where `root` has no room for `needed` bytes and a spare."""
-    free = quiet.room(root)
-    if needed + DISK_SPARE_BYTES > free:
-        raise HostError(
-            f"arm {arm.name}: `{root}` has {gib(free)} free, its data need {gib(needed)} and "
-            f"{gib(DISK_SPARE_BYTES)} to spare: ask for fewer rows, or set server.data_dir"
-        )
-
-
-def estimate(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> workload.Estimate:
-    """Rows, bytes and seconds of one run."""
-    given = parameters(use, prepared.sizing)
-    return workload.estimate(load(plan, use), given, prepared.steps[use.name, arm.name])
+def estimate(
+    plan: Plan, use: WorkloadUse, steps: Sequence[Step], sizing: Sizing
+) -> workload.Estimate:
+    """Rows, bytes and seconds of these steps of one run."""
+    return workload.estimate(load(plan, use), parameters(use, sizing), steps)
 
 
 def wal_bytes(server: Server) -> int:
@@ -238,8 +291,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     """An arm, with what its build is in truth: version and a hash of the server's program."""
     identity = None
     if of is not None:
-        sha256 = hashlib.sha256(of.postgres.read_bytes()).hexdigest()
-        identity = {"version": of.version, "sha256": sha256}
+        identity = {"version": of.version, "sha256": of.sha256}
     written = asdict(arm)
     written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
     return written | {"build": identity}
@@ -251,46 +303,3 @@ def workload_json(plan: Plan, use: WorkloadUse) -> Json:
         "folder": load(plan, use).name,
         "sha256": workload.sha256(use.name, plan.path),
     }
-
-
-def describe(plan: Plan, prepared: Prepared) -> list[str]:
-    """What the plan would do, in lines for a person: order, arms, steps, time, disk."""
-    lines = [f"plan {plan.name}" + (f" ({plan.label})" if plan.label else "")]
-    for arm in plan.arms:
-        lines += describe_arm(plan, arm, prepared)
-    for use in plan.workloads:
-        lines.append(f"workload {use.name}")
-        for step in prepared.steps[use.name, plan.base]:
-            guess = "unknown" if step.expected_s is None else duration(step.expected_s)
-            lines.append(f"  {step.ordinal:02d} {step.name:<12} about {guess}")
-    for block in schedule.blocks(plan):
-        lines.append(f"block {block.number}: {' '.join(block.order)}")
-    lines.append(f"time: about {duration(total_s(plan, prepared))}")
-    lines.append(f"disk: {gib(prepared.disk_bytes)} at most at {prepared.data_path}")
-    return lines
-
-
-def describe_arm(plan: Plan, arm: Arm, prepared: Prepared) -> list[str]:
-    """An arm: engine, version, folder, preset and what departs from it."""
-    base = " (base)" if arm.name == plan.base else ""
-    if arm.engine == "fake":
-        return [f"arm {arm.name}{base}: fake, inside dyno-loadgen"]
-    of = prepared.builds[arm.name]
-    lines = [f"arm {arm.name}{base}: PostgreSQL {of.version} in {of.base_dir}"]
-    server = provide_server(plan, arm, prepared, NO_LOG)
-    if arm.config is not None:
-        lines.append(f"  config {arm.config}: shared_buffers {server.setting('shared_buffers')}")
-    return lines + [f"  {sentence}" for sentence in server.departures]
-
-
-def total_s(plan: Plan, prepared: Prepared) -> float:
-    """A guess of the whole plan's time, in seconds."""
-    steps = [step for of in prepared.steps.values() for step in of]
-    guesses = [UNKNOWN_STEP_S if s.expected_s is None else s.expected_s for s in steps]
-    run_s = sum(guesses) + STEP_OVERHEAD_S * len(steps) + RUN_OVERHEAD_S * len(prepared.steps)
-    return run_s * plan.schedule.blocks
-
-
-def gib(amount: int) -> str:
-    """Bytes as `3.2 GB` (1 GB = 2^30 bytes, as PostgreSQL counts)."""
-    return f"{amount / (1 << 30):.1f} GB"

@@ -199,6 +199,11 @@ class RunFolder:
         """server.json: facts of the server, as it ran; None where it never did."""
         return _read_json_if_there(self.path / "server.json")
 
+    def golden(self) -> dict[str, Json]:
+        """golden.json by workload, where a state is kept: whether the run began from a copy."""
+        found = (_read_json_if_there(one / "golden.json") for one in _folders(self.path))
+        return {content["workload"]: content for content in found if content is not None}
+
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""
         folders = []
@@ -404,6 +409,11 @@ class Results:
     def run_folder(self, number: int, arm: str) -> Path:
         """The folder of an arm's run in block `number`, made where it is missing."""
         return _made(self._block_path(number) / safe_name(arm))
+
+    def write_golden(self, number: int, arm: str, workload: str, content: Json) -> None:
+        """Write golden.json of a run's workload: the golden copy that it began from, or made."""
+        folder = _made(self.run_folder(number, arm) / safe_name(workload))
+        write_json(folder / "golden.json", content)
 
     def step_folder(self, number: int, arm: str, step: Step) -> Path:
         """The folder of a step, such as `blocks/001/pg17/insert-benchmark/07-qr100`, made."""

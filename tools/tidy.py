@@ -62,15 +62,18 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "store": BASE | {"change"},
     "progress": BASE,
     "meter": BASE | {"progress"},
-    "preflight": MEASURING | {"progress"},
+    "origin": MEASURING,
+    "room": MEASURING,
+    "preflight": MEASURING | {"origin", "room"},
+    "outlook": MEASURING | {"progress", "origin", "room", "preflight"},
     "measure": MEASURING | {"progress", "meter"},
-    "runner": MEASURING | {"progress", "preflight", "measure", "ceiling"},
+    "runner": MEASURING | {"progress", "origin", "preflight", "measure", "ceiling"},
     "analysis": BASE | {"stats", "store"},
     "report": BASE | {"analysis"},
     "export": BASE | {"store", "analysis"},
     "publish": frozenset({"error"}),
     "cli": MEASURING
-    | {"progress", "preflight", "runner", "analysis", "report", "export", "publish"},
+    | {"progress", "preflight", "outlook", "runner", "analysis", "report", "export", "publish"},
     "__main__": frozenset({"cli"}),
 }
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.

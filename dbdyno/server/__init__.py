@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Arm, Json
+from dbdyno.server import golden
 from dbdyno.server.fetch import Build
 from dbdyno.server.place import Place
 
@@ -46,8 +47,21 @@ class Server(Protocol):
     def check(self) -> None:
         """Looks whether the server can be made; makes nothing. Raises DynoError subclasses."""
 
+    @property
+    def identity(self) -> Json:
+        """What of the server determines how its data come to lie on the disk."""
+
+    def has_extension(self, name: str) -> bool:
+        """Whether its build comes with an extension. Raises ServerError."""
+
     def prepare(self) -> None:
         """Makes a fresh data directory in place of an earlier one. Raises ServerError."""
+
+    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+        """The same as a copy of a golden one. Raises ServerError, HostError."""
+
+    def keep(self, parts: Json, about: Json) -> golden.Copy:
+        """Shuts it down and makes its data a golden copy. Raises ServerError, HostError."""
 
     def start(self) -> None:
         """Starts it and waits until it answers. Raises ServerError with the log's reason."""
@@ -74,6 +88,9 @@ class Server(Protocol):
 
     def create_database(self, name: str) -> None:
         """Makes the database anew and uses it from now on."""
+
+    def use_database(self, name: str) -> None:
+        """Uses a database that is there from now on."""
 
     def processes(self) -> dict[int, str]:
         """Living process -> what it is for, without the postmaster."""

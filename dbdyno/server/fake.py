@@ -11,6 +11,7 @@ from typing import Any
 
 from dbdyno.error import PlanError
 from dbdyno.model import Address, Arm, Json
+from dbdyno.server import golden
 
 DEFAULTS: Json = {
     "service_us": {},
@@ -31,7 +32,7 @@ SAMPLER_KEYS = frozenset(
 """What the plan plants for the fake sampler (dbdyno.host.fake), not for the job."""
 NOTHING_OF = (
     *("version_text", "version_num", "compiler", "block_size", "base_dir", "data_dir"),
-    *("data_checksums", "initdb_s", "start_s", "user"),
+    *("data_checksums", "initdb_s", "copy_s", "start_s", "user"),
 )
 """The keys of server.json that a fake has no value for."""
 
@@ -67,8 +68,25 @@ class FakeServer:
     def check(self) -> None:
         """Nothing can be wrong that was not seen when it was made."""
 
+    @property
+    def identity(self) -> Json:
+        """It has no data: a plan cannot ask to keep any."""
+        raise AssertionError("`save` is refused for a fake when the plan is read")
+
+    def has_extension(self, name: str) -> bool:
+        """It has none."""
+        return False
+
     def prepare(self) -> None:
         """There is no data directory."""
+
+    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+        """There is nothing to begin from."""
+        raise AssertionError("`save` is refused for a fake when the plan is read")
+
+    def keep(self, parts: Json, about: Json) -> golden.Copy:
+        """There is nothing to keep."""
+        raise AssertionError("`save` is refused for a fake when the plan is read")
 
     def start(self) -> None:
         """It is there at once."""
@@ -107,6 +125,9 @@ class FakeServer:
         return []
 
     def create_database(self, name: str) -> None:
+        """Its tables exist when a statement names them."""
+
+    def use_database(self, name: str) -> None:
         """Its tables exist when a statement names them."""
 
     def processes(self) -> dict[int, str]:

@@ -6,6 +6,7 @@ here.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -27,6 +28,7 @@ MAJOR_MIN, MAJOR_MAX = 9, 18
 """The versions that there are prebuilt: 9.6 to 18."""
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 VERSION_LINE = re.compile(r"postgres \(PostgreSQL\) (\d+)(?:\.(\d+))?(?:\.(\d+))?(\S*)")
+SHARE_LINE = re.compile(r"(?m)^share_path=(.+)$")
 INSTALLED = ("usr/lib/postgresql/*", "usr/local/pgsql")
 """Where distributions and a build from source put PostgreSQL, under the root folder."""
 
@@ -54,6 +56,24 @@ class Build:
     def major(self) -> int:
         """17 of 17.6; 9 of 9.6."""
         return self.version_num // 10000
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of the server's program, in hexadecimal."""
+        return hashlib.sha256(self.postgres.read_bytes()).hexdigest()
+
+    def has_extension(self, name: str, account: Account) -> bool:
+        """Whether an extension lies where the build's own initdb says that it looks for them.
+
+        Raises ServerError where it says nothing.
+        """
+        env = account.options()["env"] | self.environment
+        command: list[str | Path] = [self.initdb, "--show", "-D", "/nonexistent"]
+        done = accounts.run(command, account, limit_s=VERSION_S_MAX, env=env)
+        found = SHARE_LINE.search(done.stderr + done.stdout)
+        if found is None:
+            raise ServerError(f"`{self.initdb} --show` names no share_path: {done.stderr[:200]!r}")
+        return (Path(found[1]) / "extension" / f"{name}.control").is_file()
 
 
 def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) -> Build:

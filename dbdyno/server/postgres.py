@@ -16,13 +16,15 @@ from typing import Any
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Arm, Json
 from dbdyno.server import account as accounts
-from dbdyno.server import datadir, facts, kind, leftovers, log, process, settings, sql
+from dbdyno.server import datadir, facts, golden, kind, leftovers, log, process, settings, sql
 from dbdyno.server.fetch import Build
 from dbdyno.server.place import Place
 
 SUPERUSER = "dyno"
 INITDB = ("-U", SUPERUSER, "-A", "trust", "--data-checksums", "--no-locale", "-E", "UTF8", "-N")
 """The same for all: 18 turns checksums on by default, 17 does not. -N: the lab syncs itself."""
+INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
+"""Settings that differ between two plans of the same arm without changing what its data are."""
 INITDB_S_MAX = 300.0
 START_S_MAX = 300.0
 LOOK_EVERY_S = 0.02
@@ -59,7 +61,7 @@ class PostgresServer:
         self._watched = 0  # the position in the log up to which `failure` has looked
         self._failure: str | None = None
         self._kinds: dict[int, str] = {}
-        self._times: Json = {"initdb_s": None, "start_s": None}
+        self._times: Json = {"initdb_s": None, "copy_s": None, "start_s": None}
 
     @property
     def data_dir(self) -> Path | None:
@@ -71,7 +73,11 @@ class PostgresServer:
         """The folder of the write-ahead log."""
         if self._wal_folder is not None:
             return self._wal_folder / "wal"
-        return self._folder / "data" / ("pg_wal" if self.build.major >= 10 else "pg_xlog")
+        return self._folder / "data" / self._wal_name
+
+    @property
+    def _wal_name(self) -> str:
+        return "pg_wal" if self.build.major >= 10 else "pg_xlog"
 
     @property
     def postmaster_pid(self) -> int | None:
@@ -101,26 +107,85 @@ class PostgresServer:
         settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
         self._choose_port()
 
+    @property
+    def identity(self) -> Json:
+        """What of the server determines how its data come to lie on the disk.
+
+        Settings that follow from the disk's free room, the port or the load are left out, but for
+        those that the arm names.
+        """
+        values = {
+            name: value
+            for name, value in self._settled.values.items()
+            if name not in INCIDENTAL or name in self._arm.settings
+        }
+        return {
+            "engine": self.engine,
+            "version": self.build.version,
+            "postgres_sha256": self.build.sha256,
+            "initdb": list(INITDB),
+            "settings": values,
+            "account": self._place.account.name,
+            "data_root": str(self._place.data_root.absolute()),
+            "wal_root": str(self._place.wal_root.absolute()) if self._place.wal_root else None,
+        }
+
+    def has_extension(self, name: str) -> bool:
+        """Whether the build comes with an extension. Raises ServerError where it does not say."""
+        return self.build.has_extension(name, self._place.account)
+
     def prepare(self) -> None:
         """Makes a fresh data directory with the settings; an earlier one of the arm is removed."""
-        self._place.make()
-        self.check()
-        self._database = "postgres"
-        account = self._place.account
-        self._entry = leftovers.register(**self._registration())
-        data = datadir.make(self._folder, "data", account)
+        data, wal = self._make_folders()
         command: list[str | Path] = [self.build.initdb, "-D", data, *INITDB]
-        if self._wal_folder is not None:
-            command += ["-X", datadir.make(self._wal_folder, "wal", account)]
+        if wal is not None:
+            command += ["-X", wal]
         begun_s = time.monotonic()
-        env = account.options()["env"] | self.build.environment
-        done = accounts.run(command, account, limit_s=INITDB_S_MAX, env=env, cwd=self._folder)
+        env = self._place.account.options()["env"] | self.build.environment
+        done = accounts.run(
+            command, self._place.account, limit_s=INITDB_S_MAX, env=env, cwd=self._folder
+        )
         if done.returncode != 0:
             said = " ".join((done.stderr or done.stdout).split())
             raise ServerError(f"arm {self.name}: initdb failed: {said[-500:]}")
         self._times["initdb_s"] = time.monotonic() - begun_s
-        account.make_folder(self._socket_dir)
+        with (data / "postgresql.conf").open("a") as main:
+            main.write(f"\ninclude '{SETTINGS_FILE}'\n")
         self._write_settings()
+
+    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+        """Makes the data directory a copy of a golden one, with this server's settings.
+
+        `shared_blocks`: see golden.fill. Raises HostError where the disk refuses.
+        """
+        data, wal = self._make_folders()
+        begun_s = time.monotonic()
+        pairs = [(data, copy.data_dir), *([(wal, copy.wal_dir)] if wal and copy.wal_dir else [])]
+        for folder, copied in pairs:
+            what = f"copy {self.name}"
+            golden.fill(folder, copied, self._place, shared_blocks=shared_blocks, what=what)
+        if wal is not None:
+            golden.point_to_wal(data, wal, self._wal_name)
+        self._times["copy_s"] = time.monotonic() - begun_s
+        self._write_settings()
+
+    def keep(self, parts: Json, about: Json) -> golden.Copy:
+        """Shuts the server down and makes its data directory a golden copy; it has none then.
+
+        `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError
+        where it does not shut down in order, HostError where the disk refuses.
+        """
+        self.stop()
+        assert self.data_dir is not None
+        source = golden.Source(
+            data_dir=self.data_dir,
+            wal_dir=self.wal_dir if self._wal_folder is not None else None,
+            data_root=self._place.data_root,
+            wal_root=self._place.wal_root,
+            account=self._place.account,
+        )
+        about = about | {"arm": self.name, "version": self.build.version}
+        return golden.keep(source, parts, about | {"made_unix_ns": time.time_ns()})
 
     def start(self) -> None:
         """Starts the server and waits until it answers.
@@ -236,6 +301,10 @@ class PostgresServer:
         )
         self._database = name
 
+    def use_database(self, name: str) -> None:
+        """Uses a database that is there from now on."""
+        self._database = name
+
     def processes(self) -> dict[int, str]:
         """The living children of the postmaster (not itself) and what each is for."""
         pid = self.postmaster_pid
@@ -289,6 +358,18 @@ class PostgresServer:
                 ) from error
             self._port = probe.getsockname()[1]
 
+    def _make_folders(self) -> tuple[Path, Path | None]:
+        """Empty folders for data, write-ahead log and socket, after the checks; registered."""
+        self._place.make()
+        self.check()
+        self._database = "postgres"
+        account = self._place.account
+        self._entry = leftovers.register(**self._registration())
+        data = datadir.make(self._folder, "data", account)
+        wal = datadir.make(self._wal_folder, "wal", account) if self._wal_folder else None
+        account.make_folder(self._socket_dir)
+        return data, wal
+
     def _write_settings(self) -> None:
         values = dict(self._settled.values) | {
             "port": str(self._port),
@@ -297,8 +378,6 @@ class PostgresServer:
         file = self._folder / "data" / SETTINGS_FILE
         file.write_text(settings.text_of(values))
         self._place.account.own(file)
-        with (self._folder / "data" / "postgresql.conf").open("a") as main:
-            main.write(f"\ninclude '{SETTINGS_FILE}'\n")
 
     def _wait_for_answer(self, end_s: float) -> None:
         assert self._process is not None

@@ -1,0 +1,161 @@
+"""What a plan would do, in lines of 80 columns: order, steps, time, disk and memory.
+
+It is what `dyno check` and `dyno run --dry-run` print; nothing of it acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+
+from dbdyno import origin, preflight, room, schedule
+from dbdyno.model import Arm, Plan, Step, WorkloadUse
+from dbdyno.preflight import NO_LOG, Prepared
+from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
+from dbdyno.room import gb
+from dbdyno.server import capacity
+
+COLUMNS = 80
+
+
+def describe(plan: Plan, prepared: Prepared) -> list[str]:
+    """All lines for a plan that was checked."""
+    written = [
+        f"plan {plan.name}" + (f" ({plan.label})" if plan.label else ""),
+        *(line for arm in plan.arms for line in of_arm(plan, arm, prepared)),
+        *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
+        *of_blocks(plan, prepared),
+        of_time(plan, prepared),
+        *of_disk(plan, prepared),
+        *of_memory(plan, prepared),
+    ]
+    return [line for one in written for line in folded(one)]
+
+
+def folded(line: str) -> list[str]:
+    """A line cut to the columns of a terminal; what follows is set in. Paths stay whole."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    cut = wrap(
+        line, COLUMNS, subsequent_indent=indent, drop_whitespace=True,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return cut if len(line) > COLUMNS else [line]
+
+
+def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
+    """An arm: engine, version, folder, preset and what departs from it."""
+    base = " (base)" if arm.name == plan.base else ""
+    if arm.engine == "fake":
+        yield f"arm {arm.name}{base}: fake, inside dyno-loadgen"
+        return
+    of = prepared.builds[arm.name]
+    yield f"arm {arm.name}{base}: PostgreSQL {of.version} in {of.base_dir}"
+    server = preflight.provide_server(plan, arm, prepared, NO_LOG)
+    if arm.config is not None:
+        yield f"  config {arm.config}: shared_buffers {server.setting('shared_buffers')}"
+    yield from (f"  {sentence}" for sentence in server.departures)
+
+
+def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
+    """A workload's steps with their times, and what is kept of it."""
+    steps = prepared.steps[use.name, plan.base]
+    at = prepared.points.get((use.name, plan.base))
+    yield f"workload {use.name}"
+    for step in steps:
+        guess = "unknown" if step.expected_s is None else duration(step.expected_s)
+        kept = at is not None and at.step.ordinal == step.ordinal
+        yield f"  {step.ordinal:02d} {step.name:<16} about {guess}" + (" (kept)" if kept else "")
+    if use.warm is not None:
+        yield f"  after a start from a copy caches are warmed ({use.warm})"
+    if at is not None and origin.not_vacuumed(at.before(steps)):
+        yield (
+            f"  not vacuumed: what {at.step.name} leaves is kept with its dead rows and without "
+            "a visibility map; save after a step that vacuums where that matters"
+        )
+
+
+def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """The order of the arms in each block; those that begin from a copy are marked."""
+    marked = False
+    for block in schedule.blocks(plan):
+        names = []
+        for name in block.order:
+            uses = plan.workloads
+            copied = any(begins_from_copy(use, name, block.number, prepared) for use in uses)
+            names.append(name + "*" * copied)
+            marked |= copied
+        yield f"block {block.number}: {' '.join(names)}"
+    if marked:
+        yield "* begins from a golden copy"
+
+
+def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
+    """Whether a run begins from a copy, if all goes well before it."""
+    at = prepared.points.get((use.name, arm))
+    return at is not None and (number > 1 or at.key in prepared.copies)
+
+
+def of_time(plan: Plan, prepared: Prepared) -> str:
+    """A guess of the whole plan's time, and what copies save of it."""
+    whole = total_s(plan, prepared)
+    saved = sum(
+        run_s(prepared, use, arm.name, copied=False) - run_s(prepared, use, arm.name, copied=True)
+        for number in range(1, plan.schedule.blocks + 1)
+        for use in plan.workloads
+        for arm in plan.arms
+        if begins_from_copy(use, arm.name, number, prepared)
+    )
+    ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
+    return f"time: about {duration(whole)}{ending}"
+
+
+def total_s(plan: Plan, prepared: Prepared) -> float:
+    """A guess of the whole plan's time, in seconds."""
+
+    def seconds(number: int, use: WorkloadUse, arm: Arm) -> float:
+        copied = begins_from_copy(use, arm.name, number, prepared)
+        return run_s(prepared, use, arm.name, copied=copied)
+
+    numbers = range(1, plan.schedule.blocks + 1)
+    return sum(
+        seconds(number, use, arm) for number in numbers for use in plan.workloads
+        for arm in plan.arms
+    )  # fmt: skip
+
+
+def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:
+    """A guess of one run's time, in seconds; a run that makes a copy takes one, too."""
+    steps = prepared.steps[use.name, arm]
+    at = prepared.points.get((use.name, arm))
+    copy_s = 0.0 if at is None else origin.copy_s(prepared.copy_bytes[at.key])
+    if at is not None and copied:
+        steps = at.after(steps)
+    return RUN_OVERHEAD_S + copy_s + steps_s(steps)
+
+
+def steps_s(steps: Iterable[Step]) -> float:
+    """A guess of what these steps take, in seconds."""
+    guesses = [UNKNOWN_STEP_S if s.expected_s is None else s.expected_s for s in steps]
+    return sum(guesses) + STEP_OVERHEAD_S * len(guesses)
+
+
+def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """What is needed at most, by folder, and what is free there."""
+    names = [arm.name for arm in plan.arms]
+    for shared in room.by_file_system(prepared.disk):
+        free = room.available(shared, names)
+        for root in dict.fromkeys(need.root for need in shared):
+            here = [need for need in shared if need.root == root]
+            yield f"disk: {root}: {room.listed(here)} at most; {gb(free)} free"
+    for copy in prepared.copies.values():
+        yield f"  {origin.described(copy)}: {gb(copy.facts['bytes'])}, is there already"
+
+
+def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """The host's memory, and the largest share of it that an arm's server takes for itself."""
+    if all(arm.engine == "fake" for arm in plan.arms):
+        return
+    ending = ""
+    if prepared.sizing.memory_bytes != capacity.memory_bytes():
+        ending = f"; the plan's first blocks were sized to {gb(prepared.sizing.memory_bytes)}"
+    yield f"memory: {gb(capacity.memory_bytes())}; one server is up at a time{ending}"

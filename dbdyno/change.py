@@ -10,6 +10,10 @@ from typing import Any
 
 from dbdyno.model import Json
 
+# `save`, `warm` and `checkpoint` may not be added or changed: with a state that is kept, every run
+# measures the later steps after a start from a copy, and without one on the server that ran the
+# earlier steps. Such blocks are not pooled.
+#
 # What may differ as it does not change the meaning of what was measured. `arms` and `blocks` have
 # rules of their own.
 KEYS_FREE = frozenset({"text", "dyno", "created_unix_ns", "label", "base"})

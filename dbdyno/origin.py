@@ -17,7 +17,7 @@ from dbdyno import schedule
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.plan import SAVE
 from dbdyno.server import Server, golden, place
-from dbdyno.store import Results
+from dbdyno.store import BlockFolder, Results
 
 COPY_BYTES_PER_S = 150e6
 """A guess for the progress bar and `dyno check`: reading and writing on one disk."""
@@ -82,28 +82,35 @@ def find(plan: Plan, at: Point) -> golden.Copy | None:
 def usable(copy: golden.Copy | None, results: Results) -> golden.Copy | None:
     """The copy, where a run of these results may begin from it.
 
-    One that was made in a block of theirs which is not complete may not: the steps before it would
+    One that was made in a block of theirs which was broken off may not: the steps before it would
     then be in no block that is judged.
     """
-    if copy is None or copy.facts["results"] != str(results.folder.resolve()):
-        return copy
-    return copy if results.block_state(copy.facts["block"]) == "done" else None
+    if copy is None:
+        return None
+    makers = [b for b in results.blocks() if begun_unix_ns(b) == copy.facts["block_begun_unix_ns"]]
+    return copy if all(block.state == "done" for block in makers) else None
 
 
-def about(step: Step, results: Results, block: int) -> Json:
-    """What a golden.json says beside what the server adds: whose it is."""
+def begun_unix_ns(block: BlockFolder) -> int | None:
+    """When a block was begun, by which it is known; None where that was not written any more."""
+    begun: int | None = block.order().get("started_unix_ns")
+    return begun
+
+
+def about(step: Step, results: Results, number: int) -> Json:
+    """What a golden.json says beside what the server adds: of what it is, and who made it."""
+    (block,) = [b for b in results.blocks() if b.number == number and b.void is None]
     return {
         "workload": step.workload,
         "step": step.name,
-        "results": str(results.folder.resolve()),
-        "block": block,
+        "block_begun_unix_ns": begun_unix_ns(block),
     }
 
 
 def record(copy: golden.Copy, at: Point, *, began: bool) -> Json:
     """golden.json of a run (docs/results.md): whether it `began` from the copy, or made it."""
     here = {"workload": at.step.workload, "step": at.step.name, "step_ordinal": at.step.ordinal}
-    keys = ("key", "made_unix_ns", "bytes", "results", "block")
+    keys = ("key", "made_unix_ns", "bytes")
     return {"began": began} | here | {key: copy.facts[key] for key in keys}
 
 

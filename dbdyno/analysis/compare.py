@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from dbdyno import metric, stats
-from dbdyno.analysis import derive, explain, limit, uneven
+from dbdyno.analysis import derive, explain, kept, limit, uneven
 from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison, Json, Ratio, StepComparison, StepRun
 from dbdyno.store import BlockFolder, Results
@@ -29,7 +29,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     plan = results.plan
     arms = _arms(plan, base)
     judged = [block for block in results.blocks() if block.state == "done"]
-    runs = _complete(judged, [run for block in judged for run in _block_runs(block)])
+    copies = kept.read(judged)
+    runs = _complete(judged, [run for block in judged for run in _block_runs(block)], copies)
     servers = _servers(judged, arms)
     last = {arm: its[-1] for arm, its in servers.items() if its}
     return Comparison(
@@ -47,7 +48,10 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         plan=plan,
         steps=_steps(plan, arms, runs),
         differences=explain.differences([arm for arm in arms if arm in last], last, plan),
-        warnings=explain.warnings(arms, runs, servers, _boot_ids(judged)),
+        warnings=(
+            *explain.warnings(arms, runs, servers, _boot_ids(judged)),
+            *kept.notes(copies),
+        ),
         incomplete=_incomplete(results, arms),
     )
 
@@ -84,8 +88,13 @@ def _block_runs(block: BlockFolder) -> list[StepRun]:
     return [derive.step_run(step) for run in block.runs() for step in run.steps()]
 
 
-def _complete(judged: Sequence[BlockFolder], runs: list[StepRun]) -> list[StepRun]:
-    """The runs, with a skipped one for each step that a run of a judged block lacks."""
+def _complete(
+    judged: Sequence[BlockFolder], runs: list[StepRun], copies: kept.Kept
+) -> list[StepRun]:
+    """The runs, with a skipped one for each step that a run of a judged block lacks.
+
+    A run that began with a golden copy does not lack the steps before it.
+    """
     known = {(run.block, run.arm, _key(run)) for run in runs}
     examples = {_key(run): run for run in runs}
     missing = [
@@ -94,6 +103,7 @@ def _complete(judged: Sequence[BlockFolder], runs: list[StepRun]) -> list[StepRu
         for arm in block.arms()
         for key in examples
         if (block.number, arm, key) not in known
+        and key[1] > kept.begins_after(copies, (key[0], block.number, arm))
     ]
     return sorted([*runs, *missing], key=lambda run: run.block)
 

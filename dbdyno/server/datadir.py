@@ -73,8 +73,10 @@ def remove(folder: Path) -> None:
     if (folder / MARK).is_file():
         # The mark goes last: what a break leaves of the folder is still known as ours.
         for inside in folder.iterdir():
-            if inside.name != MARK:
+            if inside.is_dir() and not inside.is_symlink():
                 shutil.rmtree(inside)
+            elif inside.name != MARK:
+                inside.unlink()
         (folder / MARK).unlink()
         folder.rmdir()
     elif folder.is_dir() and not any(folder.iterdir()):

@@ -1,0 +1,477 @@
+"""Golden copies of real servers: rows, write-ahead logs, warm-up, plans, breaks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dbdyno import change, outlook, plan, preflight, runner
+from dbdyno.analysis import compare
+from dbdyno.error import HostError, PlanError, ServerError
+from dbdyno.model import Arm, Json
+from dbdyno.server import (
+    Place,
+    Server,
+    datadir,
+    fetch,
+    golden,
+    leftovers,
+    process,
+    provide,
+    quiet,
+    warm,
+)
+from dbdyno.store import Results, StepFolder
+from server_place import a_place, builds
+
+pytestmark = pytest.mark.live
+WAIT_S = 30.0
+ROWS = 20_000
+PARTS: Json = {"seed": 1}
+ABOUT: Json = {"workload": "w", "step": "fill", "block_begun_unix_ns": 5}
+TABLE = (
+    "CREATE TABLE t (a bigint PRIMARY KEY, b int, c text)",
+    f"INSERT INTO t SELECT i, i % 97, repeat('x', i % 50) FROM generate_series(1, {ROWS}) i",
+    "CREATE INDEX t_b ON t (b DESC, c)",
+    "CREATE INDEX t_some ON t (c) WHERE b > 90",
+    "VACUUM (ANALYZE) t",
+)
+LOOK = "SELECT count(*), min(a), max(a), sum(b), sum(length(c)) FROM t"
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with a_place() as made:
+        yield made
+
+
+@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+def base_dir(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+def newest() -> Path:
+    return builds()[-1]
+
+
+def server_of(base_dir: Path, place: Place, **changes: object) -> Server:
+    arm = Arm(name="a", engine="postgres", base_dir=base_dir, config="x10a", memory="256MB")
+    return provide(replace(arm, **changes), place=place)
+
+
+def filled(server: Server) -> list[tuple]:
+    """Starts a fresh server with a table; what LOOK says of it."""
+    server.prepare()
+    server.start()
+    server.create_database("ib")
+    server.execute(*TABLE)
+    return server.execute(LOOK)
+
+
+def again(server: Server, copy: golden.Copy, *, shared_blocks: bool = False) -> list[tuple]:
+    """Starts the server from a copy; what LOOK says of it."""
+    server.prepare_from(copy, shared_blocks=shared_blocks)
+    server.start()
+    server.use_database("ib")
+    return server.execute(LOOK)
+
+
+@pytest.mark.parametrize("wal", [False, True])
+def test_every_run_from_a_copy_finds_the_rows_that_were_kept(
+    base_dir: Path, place: Place, wal: bool
+) -> None:
+    if wal:
+        place = replace(place, wal_root=place.data_root.parent / "wal")
+    server = server_of(base_dir, place)
+    try:
+        kept_rows = filled(server)
+        kept = server.keep(PARTS, ABOUT)
+        assert server.postmaster_pid is None
+        assert (kept.wal_dir is not None) is wal
+        for _ in range(2):
+            assert again(server, kept) == kept_rows
+            assert server.facts()["data_checksums"] == "on"
+            assert server.facts()["copy_s"] > 0
+            server.execute("DELETE FROM t WHERE a % 2 = 0", "INSERT INTO t VALUES (-1, 0, '')")
+            assert server.execute(LOOK) != kept_rows
+            server.stop(crash=True)
+            server.remove()
+            assert golden.find(place.data_root, kept.key) == kept
+        if wal:
+            assert server.wal_dir.is_relative_to(place.wal_root)
+    finally:
+        server.stop(crash=True)
+        server.remove()
+    other = server_of(base_dir, place, name="b")
+    try:
+        assert again(other, kept, shared_blocks=True) == kept_rows, "another arm of the same build"
+    finally:
+        other.stop(crash=True)
+        other.remove()
+
+
+def test_a_server_that_crashed_is_not_kept(place: Place) -> None:
+    server = server_of(newest(), place)
+    try:
+        filled(server)
+        os.kill(server.postmaster_pid, signal.SIGKILL)
+        with pytest.raises(ServerError, match="not shut down in order"):
+            server.keep(PARTS, ABOUT)
+        assert golden.marked(place.data_root) == []
+    finally:
+        server.stop(crash=True)
+        server.remove()
+
+
+def test_what_a_key_is_made_of_follows_the_arm_and_not_the_disk(place: Place) -> None:
+    def identity(**changes: object) -> Json:
+        return server_of(newest(), place, **changes).identity
+
+    own = identity()
+    assert identity(name="b") == own
+    assert identity(settings={"port": "6543"})["settings"]["port"] == "6543"
+    little = provide(
+        Arm(name="a", engine="postgres", base_dir=newest(), config="x10a", memory="256MB"),
+        place=replace(place, free_disk_bytes=1 << 30), connections=500,
+    )  # fmt: skip
+    assert little.setting("max_wal_size") != server_of(newest(), place).setting("max_wal_size")
+    assert little.identity == own
+    others = [
+        identity(memory="512MB"),
+        identity(settings={"max_wal_size": "1GB"}),
+        identity(settings={"work_mem": "8MB"}),
+        server_of(builds()[0], place).identity,
+        server_of(newest(), replace(place, wal_root=place.data_root)).identity,
+    ]
+    keys = [golden.key_of(one) for one in [own, *others]]
+    assert len(set(keys)) == len(keys) if len(builds()) > 1 else len(keys) - 1
+
+
+# --- Warm-up -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["prewarm", "scan"])
+def test_a_warm_up_reads_every_block_of_tables_and_indexes(
+    base_dir: Path, place: Place, how: str
+) -> None:
+    server = server_of(base_dir, place, settings={"jit": "off"} if base_dir.name >= "11" else {})
+    try:
+        filled(server)
+        again(server, server.keep(PARTS, ABOUT))
+        server.stop()
+        server.start()
+        found = warm.warm(how, server.execute)
+        assert (found["how"], found["relations"], found["left_out"]) == (how, 4, [])
+        sizes = dict(server.execute(SIZES))
+        assert found["bytes"] == 8192 * sum(sizes.values())
+        server.execute("CREATE EXTENSION IF NOT EXISTS pg_buffercache")
+        cached = dict(server.execute(CACHED))
+        # A scan of a B-tree comes to its leaves by one way: it skips the other inner pages.
+        low = 0.9 if how == "scan" else 1.0
+        for name, pages in sizes.items():
+            assert low * (pages - 1) <= cached[name] <= pages, name
+    finally:
+        server.stop(crash=True)
+        server.remove()
+
+
+SIZES = """
+SELECT relname, pg_relation_size(oid) / 8192 FROM pg_class
+WHERE relname IN ('t', 't_pkey', 't_b', 't_some')"""
+CACHED = """
+SELECT c.relname, count(*) FROM pg_buffercache b JOIN pg_class c
+ON b.relfilenode = pg_relation_filenode(c.oid) AND b.relforknumber = 0
+AND b.reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+WHERE c.relname IN ('t', 't_pkey', 't_b', 't_some') GROUP BY 1"""
+
+
+def test_a_build_knows_which_extensions_it_comes_with(base_dir: Path, place: Place) -> None:
+    server = server_of(base_dir, place)
+    assert server.has_extension("pg_prewarm")
+    assert not server.has_extension("pg_no_such_thing")
+
+
+# --- Plans -------------------------------------------------------------------------------------
+
+PLAN = """
+name = "kept"
+base = "old"
+[arms.old]
+base_dir = "{old}"
+config = "x10a"
+memory = "256MB"
+[arms.new]
+base_dir = "{new}"
+config = "x10a"
+memory = "256MB"
+[server]
+data_dir = "{data}"
+wal_dir = "{data}/wal"
+[[workloads]]
+name = "insert-benchmark"
+parameters = {{ clients = 2, rows = 10_000, rows_i1 = 2_000, rows_i2 = 200, rates = [100], \
+seconds = 2, wait_s = 0 }}
+steps = {steps}
+save = "post-{save}"
+warm = "{warm}"
+[schedule]
+blocks = {blocks}
+checkpoint = "before-step"
+"""
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A folder for data that the servers' account can enter."""
+    folder = Path("/var/tmp") / f"dyno-golden-{os.getpid()}"
+    folder.mkdir()
+    yield folder
+    assert not list(folder.glob("*/data")), "a data directory stayed behind"
+    subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def text(data: Path, **changes: object) -> str:
+    values: dict[str, object] = {
+        "old": builds()[0],
+        "new": builds()[-1],
+        "data": data,
+        "steps": json.dumps(["l.i0", "l.x", "cleanup", "qr100"]),
+        "save": "cleanup",
+        "warm": "none",
+        "blocks": 2,
+    }
+    return PLAN.format(**values | changes)
+
+
+def names(results: Results) -> dict[tuple[str, str], list[str]]:
+    """The steps of each run, by block and arm."""
+    return {
+        (block.path.name, run.arm): [step.name for step in run.steps()]
+        for block in results.blocks()
+        for run in block.runs()
+    }
+
+
+def step_of(results: Results, block: str, arm: str, name: str) -> StepFolder:
+    (found,) = [
+        step
+        for one in results.blocks()
+        for run in one.runs()
+        for step in run.steps()
+        if (one.path.name, run.arm, step.name) == (block, arm, name)
+    ]
+    return found
+
+
+def test_a_second_block_and_another_plan_begin_with_what_the_first_block_left(
+    tmp_path: Path, data: Path
+) -> None:
+    of = plan.parse(text(data, warm="prewarm"), None)
+    outcome = runner.run(of, tmp_path / "one", wait=True)
+    assert outcome.failed == 0
+    results = Results.open(outcome.folder)
+    whole, rest = ["l.i0", "l.x", "cleanup", "qr100"], ["qr100"]
+    assert names(results) == {
+        ("001", "old"): whole,
+        ("001", "new"): whole,
+        ("002", "old"): rest,
+        ("002", "new"): rest,
+    }
+    for arm in ("old", "new"):
+        steps = [step_of(results, block, arm, "qr100") for block in ("001", "002")]
+        before = [step.before()["tables"] for step in steps]
+        for table in ("pi1", "pi2"):
+            # l.x adds a statement of 100 rows to each table
+            assert [its[table]["n_live_tup"] for its in before] == [10_100, 10_100]
+            assert before[0][table]["total_bytes"] == before[1][table]["total_bytes"]
+        for step in steps:
+            done = step.done()
+            assert done["warm"]["how"] == "prewarm" and done["warm"]["relations"] == 10
+            assert done["checkpoint_s"] > 0 and done["rest"]["quiet_s"] > 0
+        first = step_of(results, "001", arm, "l.i0").done()
+        assert first["warm"] is None and first["checkpoint_s"] > 0
+        seeds = [step.job()["seed"] for step in steps]
+        assert seeds[0] != seeds[1], "what follows the copy draws anew in each block"
+    comparison = compare.load(results)
+    assert any("ran in block 1 only; block 2 began" in line for line in comparison.warnings)
+    assert all(run.status == "ok" for s in comparison.steps for c in s.cells for run in c.runs)
+    assert len(golden.marked(data)) == 2
+
+    # Another plan with the same beginning and other steps after it.
+    further = replace(plan.parse(text(data, blocks=1, steps=MORE), None), name="further")
+    prepared = preflight.prepare(further)
+    assert len(prepared.copies) == 2
+    said = "\n".join(outlook.describe(further, prepared))
+    assert "block 1: " in said and "old*" in said and "is there already" in said
+    outcome = runner.run(further, tmp_path / "two", wait=True)
+    assert names(Results.open(outcome.folder)) == {
+        ("001", "old"): ["qr100", "qp100"],
+        ("001", "new"): ["qr100", "qp100"],
+    }
+    (line,) = [one for one in compare.load(outcome.folder).warnings if one.startswith("golden")]
+    assert "an earlier plan made" in line
+    assert golden.remove(data, [one.name for one in golden.marked(data)])
+    assert not any((data / "wal" / "golden").iterdir())
+
+
+MORE = json.dumps(["l.i0", "l.x", "cleanup", "qr100", "qp100"])
+
+
+def test_a_block_that_is_done_again_goes_through_all_steps_again(
+    tmp_path: Path, data: Path
+) -> None:
+    of = plan.parse(text(data, new=builds()[0], blocks=1), None)
+    folder = runner.run(of, tmp_path, wait=True).folder
+    (copy,) = golden.marked(data)  # two arms alike share one
+    made_ns = golden.read(copy).facts["made_unix_ns"]
+    (folder / "blocks/001/done.json").unlink()
+    of = plan.parse(text(data, new=builds()[0], blocks=2), None)
+    runner.run(of, tmp_path, wait=True)
+    whole, rest = ["l.i0", "l.x", "cleanup", "qr100"], ["qr100"]
+    found = names(Results.open(folder))
+    assert [found[block, "old"] for block in ("001.void1", "001", "002")] == [whole, whole, rest]
+    assert golden.read(copy).facts["made_unix_ns"] > made_ns
+    shut = plan.parse(text(data, new=builds()[0], blocks=3, save="l.x"), None)
+    with pytest.raises(Exception, match=r"`workloads\[0\]\.save` is \"post-l\.x\" now"):
+        runner.run(shut, tmp_path, wait=True)
+
+
+def test_a_state_that_is_kept_later_is_another_plan() -> None:
+    old = {"workloads": [{"name": "w"}], "schedule": {"blocks": 1}}
+    for use in ({"save": "post-a"}, {"warm": "scan"}):
+        new = {"workloads": [{"name": "w"} | use], "schedule": {"blocks": 1}}
+        assert change.refused(old, new, 1) is not None
+    same = {"workloads": [{"name": "w", "save": None, "warm": None}], "schedule": {"blocks": 1}}
+    assert change.refused(old, same, 1) is None
+    checked = old | {"schedule": {"blocks": 1, "checkpoint": "before-step"}}
+    assert change.refused(old, checked, 1) is not None
+
+
+def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_starts(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = plan.parse(text(data, blocks=1), None)
+    needed = sum(need.bytes for need in preflight.prepare(of).disk)
+    assert needed > 3 * (300 << 20), "a run and two copies, each with its write-ahead log"
+    free = quiet.room(data)
+    monkeypatch.setattr(quiet, "room", lambda path: needed + (1 << 30) - 1)
+    with pytest.raises(HostError, match=r"of golden copies, and 1\.0 GB to spare: ask for fewer"):
+        preflight.prepare(replace(of), {"sizing": sizing(free)})
+    monkeypatch.undo()
+    monkeypatch.setattr(fetch.Build, "has_extension", lambda *_: False)
+    with pytest.raises(PlanError, match='no extension `pg_prewarm`: write warm = "scan"'):
+        preflight.prepare(plan.parse(text(data, warm="prewarm"), None))
+    monkeypatch.undo()
+    at = next(iter(preflight.prepare(of).points.values()))
+    folder = datadir.make(data / "golden" / at.key, "data", fetch_account())
+    with pytest.raises(ServerError, match=rf"`dyno golden remove {at.key} --data-dir {data}`"):
+        preflight.prepare(of)
+    assert folder.exists()
+    ended = dyno("golden", "remove", at.key, "--data-dir", data)
+    assert (ended.returncode, ended.stderr) == (0, f"removed {at.key}\n")
+    assert preflight.prepare(of).copies == {}
+
+
+def sizing(free: int) -> Json:
+    return {"cores": 2, "memory_bytes": 8 << 30, "free_disk_bytes": free}
+
+
+def fetch_account():  # type: ignore[no-untyped-def]
+    from dbdyno.server import account
+
+    return account.choose("postgres")
+
+
+def dyno(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dbdyno", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_commands_say_what_is_there_and_refuse_what_is_unclear(data: Path) -> None:
+    assert dyno("golden", "list", "--data-dir", data).stdout == ""
+    for arguments in ((), ("abc", "--all")):
+        ended = dyno("golden", "remove", *arguments, "--data-dir", data)
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    ended = dyno("golden", "remove", "abc", "--data-dir", data)
+    assert ended.returncode == 2 and "there are none" in ended.stderr
+
+
+# --- Breaks ------------------------------------------------------------------------------------
+
+BIG_BYTES = 1 << 30
+COPIER = """
+import sys
+from pathlib import Path
+from server_place import Place
+from dbdyno.server import account, datadir, golden
+root, copied = map(Path, sys.argv[1:])
+place = Place(data_root=root / "data", run_root=root / "run", cache_root=root, log_dir=root,
+              account=account.choose("postgres"))
+data = datadir.make(place.data_root / "a", "data", place.account)
+golden.fill(data, copied, place, shared_blocks=False, what="copy a")
+"""
+
+
+def eventually(look: Callable[[], object]) -> object:
+    end_s = time.monotonic() + WAIT_S
+    while time.monotonic() < end_s:
+        if found := look():
+            return found
+        time.sleep(0.002)
+    raise AssertionError("it did not come in time")
+
+
+def test_a_copy_that_outlives_a_killed_lab_is_ended_and_begun_anew(place: Place) -> None:
+    copied = place.data_root / "kept"
+    copied.mkdir()
+    with (copied / "big").open("wb") as file:
+        for _ in range(BIG_BYTES >> 20):
+            file.write(b"x" * (1 << 20))
+    place.account.own(copied)
+    place.account.own(copied / "big")
+    target = place.data_root / "a"
+    command = [sys.executable, "-c", COPIER, str(place.data_root.parent), str(copied)]
+    lab = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    eventually(lambda: (target / "data" / "big").exists())
+    (copier,) = process.working_in(target)
+    lab.kill()
+    lab.wait()
+    assert process.start_ticks(copier) is not None, "it outlives a kill -9"
+    assert leftovers.end_leftovers(place.run_root) == [f"copy a (process {copier})"]
+    assert process.start_ticks(copier) is None
+    assert (target / "data" / "big").stat().st_size < BIG_BYTES
+    data = datadir.make(target, "data", place.account)
+    golden.fill(data, copied, place, shared_blocks=False, what="copy a")
+    assert golden.census(data) == golden.Census(files=1, bytes=BIG_BYTES)
+    assert leftovers.end_leftovers(place.run_root) == []
+
+
+def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole(
+    tmp_path: Path, data: Path
+) -> None:
+    """Killed right after the first copy was made; the same command goes on and ends well."""
+    file = tmp_path / "kept.toml"
+    file.write_text(text(data, new=builds()[0], blocks=1))
+    command = [sys.executable, "-m", "dbdyno", "run", file, "--out", tmp_path / "out", "--wait"]
+    lab = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    end_s = time.monotonic() + 300  # another lab may measure before us
+    while not golden.marked(data) and time.monotonic() < end_s:
+        time.sleep(0.002)
+    lab.kill()
+    lab.communicate()
+    (folder,) = golden.marked(data)
+    assert golden.find(data, folder.name) is not None
+    assert subprocess.run(command, timeout=300, check=False, capture_output=True).returncode == 0
+    results = Results.open(tmp_path / "out" / "kept")
+    assert [block.state for block in results.blocks()] == ["void", "done"]
+    assert names(results)["001", "old"] == ["l.i0", "l.x", "cleanup", "qr100"]
+    assert golden.find(data, folder.name) is not None

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from dbdyno import metric, stats
-from dbdyno.analysis import derive, explain, limit, uneven
+from dbdyno.analysis import explain, gather, limit, uneven
 from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison, Json, Ratio, StepComparison, StepRun
 from dbdyno.store import BlockFolder, Results
@@ -29,7 +29,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     plan = results.plan
     arms = _arms(plan, base)
     judged = [block for block in results.blocks() if block.state == "done"]
-    runs = _complete(judged, [run for block in judged for run in _block_runs(block)])
+    folders = [step for block in judged for run in block.runs() for step in run.steps()]
+    runs = _complete(judged, gather.step_runs(folders, results.shelf()))
     servers = _servers(judged, arms)
     last = {arm: its[-1] for arm, its in servers.items() if its}
     return Comparison(
@@ -78,10 +79,6 @@ def _title(plan: Json, arms: Sequence[str]) -> str:
     if len(arms) == 1:
         return str(plan["name"])
     return f"{plan['name']}: {' and '.join(arms[1:])} against {arms[0]}"
-
-
-def _block_runs(block: BlockFolder) -> list[StepRun]:
-    return [derive.step_run(step) for run in block.runs() for step in run.steps()]
 
 
 def _complete(judged: Sequence[BlockFolder], runs: list[StepRun]) -> list[StepRun]:

@@ -103,13 +103,15 @@ def read(folder: StepFolder) -> Evidence:
 
 
 def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
-    found: dict[tuple[str, str], Histogram] = {}
+    encoded: dict[tuple[str, str], list[str]] = {}
+    longest_us: dict[tuple[str, str], int] = {}
     for tick in load.ticks:
         for name, part in tick.operations.items():
             if part["count"]:  # a fill's rows have an empty histogram
-                histogram = found.setdefault((tick.role, name), Histogram())
-                histogram.add(part["response"], part["max_us"])
-    return found
+                key = tick.role, name
+                encoded.setdefault(key, []).append(part["response"])
+                longest_us[key] = max(longest_us.get(key, 0), part["max_us"])
+    return {key: Histogram.of(texts, longest_us[key]) for key, texts in encoded.items()}
 
 
 def timed_operations(job: Json) -> set[str]:

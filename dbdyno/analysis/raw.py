@@ -84,10 +84,12 @@ def _ends(close: Json | None) -> tuple[int, ...]:
 def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
     """Ticks with the window's active time at their end; those of one second share a number."""
     ends: dict[int, float] = {}
+    end_s = 0.0
     for tick in ticks:
         seconds = tick["active_ns"] / NS_PER_S
         if tick["tick"] not in ends:
-            ends[tick["tick"]] = (max(ends.values()) if ends else 0.0) + seconds
+            end_s += seconds
+            ends[tick["tick"]] = end_s
         clients = tick["per_client"]
         yield Tick(
             role=tick["role"],

@@ -1,144 +1,42 @@
-"""How results lie on disk: the only module that knows (docs/results.md describes the folder).
+"""How results lie on disk: the only part that knows (docs/results.md describes the folder).
 
-Writing is append-only and synced: objects are replaced atomically, lines are handed to the system
-one by one, so that a killed lab loses nothing that was measured. Reading tolerates what an
-interruption leaves behind: a last line that is cut off, a block without its end.
+`file` reads and writes single files, `derived` keeps what was derived from a step. Here is where
+each of them lies. Reading tolerates what an interruption leaves behind: a block without its end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dbdyno import change
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Json, Plan, Step
+from dbdyno.store.derived import Files, Shelf, code_version, files
+from dbdyno.store.file import (
+    Lines,
+    read_json,
+    read_json_if_there,
+    read_lines,
+    sync_folder,
+    write_atomically,
+    write_json,
+)
+
+__all__ = [
+    "FORMAT", "BlockFolder", "BlockState", "Lines", "Results", "RunFolder", "Shelf", "StepFolder",
+    "read_json", "read_lines", "safe_name", "write_json",
+]  # fmt: skip
 
 FORMAT = 1
 
 BlockState = Literal["missing", "done", "broken"]
-
-# --- Writing files ---------------------------------------------------------------------------
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` as JSON so that `path` holds either the old or the whole new content."""
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    _write_atomically(path, (text + "\n").encode())
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make renames and new names in `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-class Lines:
-    """Appends JSON lines to a file; each is handed to the system at once, `close` syncs them.
-
-    No buffer of our own: lines survive a kill of this process, the sync is for a power failure.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = path.open("ab", buffering=0)
-
-    def write(self, value: Json) -> None:
-        """Append one object as a line."""
-        self.write_raw(json.dumps(value, allow_nan=False, separators=(",", ":")))
-
-    def write_raw(self, line: str | bytes) -> None:
-        """Append one line as another program wrote it, with or without its line feed."""
-        data = line.encode() if isinstance(line, str) else line
-        rest = memoryview(data.rstrip(b"\r\n") + b"\n")
-        while rest:  # an unbuffered write may be short
-            rest = rest[self._file.write(rest) or 0 :]
-
-    def close(self) -> None:
-        """Sync and close; further calls do nothing."""
-        if self._file.closed:
-            return
-        os.fsync(self._file.fileno())
-        self._file.close()
-        _sync_folder(self.path.parent)
-
-    def __enter__(self) -> Lines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-# --- Reading files ---------------------------------------------------------------------------
-
-
-def read_json(path: Path) -> Json:
-    """The object in `path`. Raises ResultError where there is none."""
-    try:
-        value = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ResultError(f"{path}: is not JSON ({error}); restore it from a copy") from error
-    if not isinstance(value, dict):
-        raise ResultError(f"{path}: is not a JSON object; restore it from a copy")
-    return value
-
-
-def _read_json_if_there(path: Path) -> Json | None:
-    return read_json(path) if path.exists() else None
-
-
-def read_lines(path: Path) -> Iterator[Json]:
-    """The objects of a file of JSON lines; none where the file is missing.
-
-    A last line that an interruption cut off is passed over. Raises ResultError for any other line
-    that is not a JSON object.
-    """
-    if not path.exists():
-        return
-    bad: int | None = None
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if bad is not None:
-                raise ResultError(f"{path}:{bad}: is not a JSON object; restore it from a copy")
-            value = _object_or_none(line)
-            if value is None:
-                bad = number
-            else:
-                yield value
-
-
-def _object_or_none(line: bytes) -> Json | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
 
 # --- Folders ---------------------------------------------------------------------------------
 
@@ -154,13 +52,22 @@ class StepFolder:
     ordinal: int
     name: str  # the folder's name without its ordinal
 
+    @property
+    def place(self) -> str:
+        """Where it lies in the result folder: `blocks/002/pg18/insert-benchmark/07-qr100`."""
+        return "/".join(self.path.parts[-5:])
+
+    def files(self) -> Files:
+        """Its files: name, then size and time of change, by which a change is known."""
+        return files(self.path)
+
     def step(self) -> Json:
         """step.json: what the step is. Raises ResultError where it is missing."""
         return read_json(self.path / "step.json")
 
     def job(self) -> Json | None:
         """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
-        return _read_json_if_there(self.path / "job.json")
+        return read_json_if_there(self.path / "job.json")
 
     def events(self) -> Iterator[Json]:
         """events.jsonl, line by line: what dyno-loadgen said."""
@@ -172,19 +79,19 @@ class StepFolder:
 
     def before(self) -> Json | None:
         """before.json: the database's counters and state before the step."""
-        return _read_json_if_there(self.path / "before.json")
+        return read_json_if_there(self.path / "before.json")
 
     def after(self) -> Json | None:
         """after.json: the same after the step."""
-        return _read_json_if_there(self.path / "after.json")
+        return read_json_if_there(self.path / "after.json")
 
     def done(self) -> Json | None:
         """done.json; None where the step did not end well."""
-        return _read_json_if_there(self.path / "done.json")
+        return read_json_if_there(self.path / "done.json")
 
     def failed(self) -> Json | None:
         """failed.json; None where the step did not fail."""
-        return _read_json_if_there(self.path / "failed.json")
+        return read_json_if_there(self.path / "failed.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +104,7 @@ class RunFolder:
 
     def server(self) -> Json | None:
         """server.json: facts of the server, as it ran; None where it never did."""
-        return _read_json_if_there(self.path / "server.json")
+        return read_json_if_there(self.path / "server.json")
 
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""
@@ -242,12 +149,12 @@ class BlockFolder:
     @property
     def reason(self) -> str | None:
         """Why a void block is void."""
-        content = _read_json_if_there(self.path / "void.json")
+        content = read_json_if_there(self.path / "void.json")
         return None if content is None else str(content.get("reason"))
 
     def order(self) -> Json:
         """order.json; empty where the block was broken off before it was written."""
-        return _read_json_if_there(self.path / "order.json") or {}
+        return read_json_if_there(self.path / "order.json") or {}
 
     def arms(self) -> tuple[str, ...]:
         """The arms in the order in which the block runs them."""
@@ -316,26 +223,31 @@ class Results:
             )
         if not change.grown(results.plan, wanted):
             return results
-        _write_atomically(_free_name(folder), (folder / "plan.json").read_bytes())
+        write_atomically(_free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
         return cls(folder, wanted)
+
+    def shelf(self) -> Shelf | None:
+        """What was derived from steps before; None where the code that derives is not known."""
+        code = code_version()
+        return None if code is None else Shelf(self.folder, code)
 
     def write_host(self, host: Json) -> None:
         """Write host.json; facts of an earlier boot are kept as host.001.json."""
         path = self.folder / "host.json"
-        earlier = _read_json_if_there(path)
+        earlier = read_json_if_there(path)
         if earlier is not None and earlier.get("boot_id") != host.get("boot_id"):
-            _write_atomically(_free_name(self.folder, "host"), path.read_bytes())
+            write_atomically(_free_name(self.folder, "host"), path.read_bytes())
         write_json(path, host)
 
     def host(self) -> Json | None:
         """host.json; None where it was not written yet."""
-        return _read_json_if_there(self.folder / "host.json")
+        return read_json_if_there(self.folder / "host.json")
 
     def keep_generator(self, found: Json) -> None:
         """Add a line to generator.jsonl: what the load generator can do on this host."""
         lines = [json.dumps(line, allow_nan=False) for line in [*self._generator(), found]]
-        _write_atomically(self._generator_path, "".join(f"{line}\n" for line in lines).encode())
+        write_atomically(self._generator_path, "".join(f"{line}\n" for line in lines).encode())
 
     def generator(self) -> Json | None:
         """The last line of generator.jsonl; None where the generator was never measured."""
@@ -378,7 +290,7 @@ class Results:
         tries = [block.void for block in self.blocks() if block.number == number and block.void]
         target = folder.with_name(f"{folder.name}.void{max(tries, default=0) + 1}")
         folder.rename(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         return target
 
     def begin_block(self, block: Block) -> Path:
@@ -393,7 +305,7 @@ class Results:
             "boot_id": _boot_id(),
         }
         write_json(folder / "order.json", order)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
         return folder
 
     def end_block(self, number: int) -> None:
@@ -446,7 +358,7 @@ def _create(folder: Path, plan: Json) -> Results:
 
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
     return folder
 
 

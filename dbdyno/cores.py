@@ -67,9 +67,9 @@ def _brought(
     finally:
         for end in open_ends:
             end.close()
-        for worker in workers:
-            worker.terminate()
-            worker.join()
+        for one in workers:
+            one.terminate()
+            one.join()
 
 
 def _work(

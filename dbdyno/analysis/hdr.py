@@ -53,15 +53,15 @@ def _body(text: str) -> bytes:
         inner = unzip.decompress(raw[_OUTER.size :], _INNER.size + _BODY_BYTES_MAX)
         inner_cookie, body_length, *measure = _INNER.unpack_from(inner)
     except (ValueError, TypeError, struct.error, zlib.error) as error:
-        raise ResultError(f"a histogram cannot be decoded ({error})") from error
+        raise _refused(error) from error
     whole = unzip.eof and length == len(raw) - _OUTER.size
     if not whole or (cookie, inner_cookie) != (_OUTER_COOKIE, _INNER_COOKIE):
-        raise ResultError("a histogram cannot be decoded (cut off, or of another form)")
+        raise _refused("cut off, or of another form")
     if tuple(measure[:4]) != _RANGE:
-        raise ResultError("a histogram is not of 1 µs to 1 h with 3 digits")
+        raise _refused("it is not of 1 µs to 1 h with 3 digits")
     body = inner[_INNER.size :]
     if len(body) != body_length or (body and body[-1] > 127):
-        raise ResultError("a histogram cannot be decoded (its counts are cut off)")
+        raise _refused("its counts are cut off")
     return body
 
 
@@ -76,11 +76,11 @@ def _add(counts: NDArray[np.int64], bodies: Sequence[bytes]) -> None:
     cells = np.where(numbers < 0, -numbers, 1)  # how many cells each number is about
     ends = np.searchsorted(last, np.cumsum([len(body) for body in bodies]))
     if cells.max() > CELLS:
-        raise ResultError("a histogram cannot be decoded (it has too many cells)")
+        raise _refused("it has too many cells")
     before = np.concatenate(([0], np.cumsum(cells)))
     begins = np.concatenate(([0], ends[:-1]))
     if (before[ends] - before[begins]).max() > CELLS:
-        raise ResultError("a histogram cannot be decoded (it has too many cells)")
+        raise _refused("it has too many cells")
     cell = before[:-1] - np.repeat(before[begins], ends - begins)
     full = numbers > 0
     np.add.at(counts, cell[full], numbers[full])
@@ -92,8 +92,14 @@ def _numbers(
     """ZigZag LEB128: seven bits a byte, the lowest first; even numbers are not negative."""
     widths = last - first + 1
     if widths.max() > _COUNT_BYTES_MAX:
-        raise ResultError("a histogram cannot be decoded (a count is too large)")
+        raise _refused("a count is too large")
     place = np.arange(len(found)) - np.repeat(first, widths)
     bits = (found & 127).astype(np.int64) << (7 * place)
     numbers = np.add.reduceat(bits, first)
     return (numbers >> 1) ^ -(numbers & 1)
+
+
+def _refused(why: object) -> ResultError:
+    """The error that names the file: histograms stand nowhere else."""
+    text = f"events.jsonl: a histogram cannot be decoded ({why}); restore it from a copy"
+    return ResultError(text)

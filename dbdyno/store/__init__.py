@@ -18,8 +18,10 @@ from typing import Literal
 from dbdyno import change
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Json, Plan, Step
+from dbdyno.store import form
 from dbdyno.store.derived import Files, Shelf, code_version, files
 from dbdyno.store.file import (
+    REMEDY,
     Lines,
     read_json,
     read_json_if_there,
@@ -62,36 +64,69 @@ class StepFolder:
         return files(self.path)
 
     def step(self) -> Json:
-        """step.json: what the step is. Raises ResultError where it is missing."""
-        return read_json(self.path / "step.json")
+        """step.json: what the step is. Raises ResultError where it is missing, as all do that
+        follow where a file is damaged.
+        """
+        return _of_this_protocol(
+            self.path / "step.json", read_json(self.path / "step.json", form.STEP)
+        )
 
     def job(self) -> Json | None:
         """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
-        return read_json_if_there(self.path / "job.json")
+        path = self.path / "job.json"
+        job = read_json_if_there(path, form.JOB)
+        return None if job is None else _of_this_protocol(path, job)
 
     def events(self) -> Iterator[Json]:
         """events.jsonl, line by line: what dyno-loadgen said."""
-        return read_lines(self.path / "events.jsonl")
+        path = self.path / "events.jsonl"
+        for event in read_lines(path):
+            name = event.get("event")
+            if name != "tick":
+                _check(path, event, form.EVENTS.get(str(name), {"event": str}))
+            if name == "hello":
+                _of_this_protocol(path, event)
+            yield event
 
     def host(self) -> Iterator[Json]:
         """host.jsonl, line by line: counters of the machine and of each owner."""
-        return read_lines(self.path / "host.jsonl")
+        path = self.path / "host.jsonl"
+        for reading in read_lines(path):
+            _check(path, reading, form.READING)
+            yield reading
 
     def before(self) -> Json | None:
         """before.json: the database's counters and state before the step."""
-        return read_json_if_there(self.path / "before.json")
+        return read_json_if_there(self.path / "before.json", form.SNAPSHOT)
 
     def after(self) -> Json | None:
         """after.json: the same after the step."""
-        return read_json_if_there(self.path / "after.json")
+        return read_json_if_there(self.path / "after.json", form.SNAPSHOT)
 
     def done(self) -> Json | None:
         """done.json; None where the step did not end well."""
-        return read_json_if_there(self.path / "done.json")
+        return read_json_if_there(self.path / "done.json", form.DONE)
 
     def failed(self) -> Json | None:
         """failed.json; None where the step did not fail."""
-        return read_json_if_there(self.path / "failed.json")
+        return read_json_if_there(self.path / "failed.json", form.FAILED)
+
+
+def _check(path: Path, value: Json, its_form: Json) -> None:
+    found = form.misfit(value, its_form)
+    if found is not None:
+        raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
+
+
+def _of_this_protocol(path: Path, value: Json) -> Json:
+    """`value`, where it says no other protocol than the one that is read here."""
+    protocol = value.get("protocol", form.PROTOCOL)
+    if protocol != form.PROTOCOL:
+        raise ResultError(
+            f"{path}: key `protocol` is {protocol!r}, this version of dyno reads {form.PROTOCOL}; "
+            "use the version of dyno that wrote it"
+        )
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +139,7 @@ class RunFolder:
 
     def server(self) -> Json | None:
         """server.json: facts of the server, as it ran; None where it never did."""
-        return read_json_if_there(self.path / "server.json")
+        return read_json_if_there(self.path / "server.json", form.SERVER)
 
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""
@@ -132,6 +167,7 @@ class BlockFolder:
     path: Path
     number: int
     void: int | None  # 1 for the first void try of this number, and so on; None: not void
+    planned: tuple[str, ...] = ()  # the plan's arms
 
     @property
     def name(self) -> str:
@@ -149,16 +185,37 @@ class BlockFolder:
     @property
     def reason(self) -> str | None:
         """Why a void block is void."""
-        content = read_json_if_there(self.path / "void.json")
+        try:
+            content = read_json_if_there(self.path / "void.json")
+        except ResultError as error:
+            return str(error)
         return None if content is None else str(content.get("reason"))
 
     def order(self) -> Json:
-        """order.json; empty where the block was broken off before it was written."""
-        return read_json_if_there(self.path / "order.json") or {}
+        """order.json; empty where it is not there, or damaged."""
+        found = self._order()
+        return found if isinstance(found, dict) else {}
+
+    def damage(self) -> str | None:
+        """Why order.json cannot be used; None where it can."""
+        found = self._order()
+        return found if isinstance(found, str) else None
+
+    def _order(self) -> Json | str:
+        try:
+            return read_json(self.path / "order.json", form.ORDER)
+        except ResultError as error:
+            return str(error)
 
     def arms(self) -> tuple[str, ...]:
-        """The arms in the order in which the block runs them."""
-        return tuple(self.order().get("order", ()))
+        """The arms in the order in which the block runs them.
+
+        Where order.json does not say it: those of the plan's arms that have a folder.
+        """
+        order = self.order()
+        if order:
+            return tuple(order["order"])
+        return tuple(arm for arm in self.planned if (self.path / safe_name(arm)).is_dir())
 
     def runs(self) -> list[RunFolder]:
         """The runs that have a folder, in the block's order."""
@@ -200,6 +257,7 @@ class Results:
                 f"{folder}/plan.json: key `format` is {plan.get('format')!r}, this version of dyno "
                 f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
             )
+        _check(folder / "plan.json", plan, form.PLAN)
         return cls(folder, plan)
 
     @classmethod
@@ -251,7 +309,10 @@ class Results:
 
     def generator(self) -> Json | None:
         """The last line of generator.jsonl; None where the generator was never measured."""
-        return next(reversed(self._generator()), None)
+        found = next(reversed(self._generator()), None)
+        if found is not None:
+            _check(self._generator_path, found, form.GENERATOR)
+        return found
 
     def _generator(self) -> list[Json]:
         return list(read_lines(self._generator_path))
@@ -324,12 +385,15 @@ class Results:
 
     def blocks(self) -> list[BlockFolder]:
         """All blocks there are, by number, a number's void ones first."""
+        arms = tuple(arm["name"] for arm in self.plan.get("arms", ()))
         blocks = []
         for folder in _folders(self.folder / "blocks"):
             match = re.fullmatch(r"(\d{3,})(?:\.void(\d+))?", folder.name)
             if match is not None:
                 void = int(match[2]) if match[2] else None
-                blocks.append(BlockFolder(path=folder, number=int(match[1]), void=void))
+                blocks.append(
+                    BlockFolder(path=folder, number=int(match[1]), void=void, planned=arms)
+                )
         return sorted(blocks, key=lambda block: (block.number, block.void is None, block.void or 0))
 
     def _block_path(self, number: int) -> Path:

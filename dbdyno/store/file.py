@@ -17,6 +17,9 @@ import orjson
 
 from dbdyno.error import ResultError
 from dbdyno.model import Json
+from dbdyno.store.form import misfit
+
+REMEDY = "restore it from a copy"
 
 # --- Writing files ---------------------------------------------------------------------------
 
@@ -89,26 +92,30 @@ class Lines:
 # --- Reading files ---------------------------------------------------------------------------
 
 
-def read_json(path: Path) -> Json:
-    """The object in `path`. Raises ResultError where there is none."""
-    value = read_json_if_there(path)
+def read_json(path: Path, form: Any = None) -> Json:
+    """The object in `path`, of a form (see `form`). Raises ResultError where there is none."""
+    value = read_json_if_there(path, form)
     if value is None:
-        raise ResultError(f"{path}: is missing; restore it from a copy")
+        raise ResultError(f"{path}: is missing; {REMEDY}")
     return value
 
 
-def read_json_if_there(path: Path) -> Json | None:
+def read_json_if_there(path: Path, form: Any = None) -> Json | None:
     """The object in `path`, None where there is no file. Raises ResultError where it is damaged."""
     try:
-        value = orjson.loads(path.read_bytes())
+        content = path.read_bytes()
+        value = orjson.loads(content)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise ResultError(f"{path}: is not JSON ({error}); restore it from a copy") from error
-    if not isinstance(value, dict):
-        raise ResultError(f"{path}: is not a JSON object; restore it from a copy")
+        what = f"is not JSON ({error})" if content else "is empty"
+        raise ResultError(f"{path}: {what}; {REMEDY}") from error
+    found = misfit(value, form or {})
+    if found is not None:
+        raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
+    assert isinstance(value, dict)
     return value
 
 
@@ -123,7 +130,7 @@ def read_lines(path: Path) -> Iterator[Json]:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if bad is not None:
-                    raise ResultError(f"{path}:{bad}: is not a JSON object; restore it from a copy")
+                    raise ResultError(f"{path}:{bad}: is not a JSON object; {REMEDY}")
                 value = _object_or_none(line)
                 if value is None:
                     bad = number

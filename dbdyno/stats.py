@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 SECONDS_MIN = 10
 """Fewer per-second rates than this have no percentile, as published."""
@@ -39,12 +40,18 @@ def ratio_interval(
     mean = math.fsum(logs) / count
     if count == 1:
         return Interval(value=math.exp(mean), low=None, high=None, count=1)
-    from scipy.stats import t  # slow to load: only where it is used
-
     variance = math.fsum((log - mean) ** 2 for log in logs) / (count - 1)
-    reach = float(t.ppf((1 + confidence) / 2, count - 1)) * math.sqrt(variance / count)
+    reach = _t_quantile((1 + confidence) / 2, count - 1) * math.sqrt(variance / count)
     low, high = math.exp(mean - reach), math.exp(mean + reach)
     return Interval(value=math.exp(mean), low=low, high=high, count=count)
+
+
+@cache
+def _t_quantile(probability: float, freedom: int) -> float:
+    """The quantile of Student's t distribution; asked for often, for few numbers of blocks."""
+    from scipy.special import stdtrit  # scipy.stats has the same and takes a second to load
+
+    return float(stdtrit(freedom, probability))
 
 
 def geometric_mean(values: Sequence[float]) -> float:

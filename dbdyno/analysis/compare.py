@@ -12,7 +12,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from dbdyno import metric, stats
-from dbdyno.analysis import derive, explain, kept, limit, uneven
+from dbdyno.analysis import damage, explain, gather, kept, limit, uneven
+from dbdyno.analysis.damage import Damage
 from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison, Json, Ratio, StepComparison, StepRun
 from dbdyno.store import BlockFolder, Results
@@ -29,9 +30,16 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     plan = results.plan
     arms = _arms(plan, base)
     judged = [block for block in results.blocks() if block.state == "done"]
-    copies = kept.read(judged)
-    runs = _complete(judged, [run for block in judged for run in _block_runs(block)], copies)
-    servers = _servers(judged, arms)
+    folders = [step for block in judged for run in block.runs() for step in run.steps()]
+    derived = damage.named(folders, gather.step_runs(folders, results.shelf()))
+    lost = Damage(results.folder)
+    copies = kept.read(judged, lost)
+    runs = _complete(judged, derived, copies)
+    servers = _servers(judged, arms, derived, lost)
+    _blocks_damage(judged, lost)
+    host, generator = lost.usable(results.host), lost.usable(results.generator)
+    if host is None and judged and not any(line.startswith("host.json") for line in lost.lines):
+        lost.say("host.json: is missing; restore it from a copy")
     last = {arm: its[-1] for arm, its in servers.items() if its}
     return Comparison(
         title=_title(plan, arms),
@@ -42,13 +50,15 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         void_blocks=tuple(
             f"{block.name}: {block.reason}" for block in results.blocks() if block.state == "void"
         ),
-        host=results.host() or {},
-        generator=results.generator(),
+        host=host or {},
+        generator=generator,
         servers=last,
         plan=plan,
         steps=_steps(plan, arms, runs),
         differences=explain.differences([arm for arm in arms if arm in last], last, plan),
         warnings=(
+            *damage.of_steps(derived),
+            *(f"{damage.PREFIX}{line}" for line in lost.lines),
             *explain.warnings(arms, runs, servers, _boot_ids(judged)),
             *kept.notes(copies),
         ),
@@ -82,10 +92,6 @@ def _title(plan: Json, arms: Sequence[str]) -> str:
     if len(arms) == 1:
         return str(plan["name"])
     return f"{plan['name']}: {' and '.join(arms[1:])} against {arms[0]}"
-
-
-def _block_runs(block: BlockFolder) -> list[StepRun]:
-    return [derive.step_run(step) for run in block.runs() for step in run.steps()]
 
 
 def _complete(
@@ -139,19 +145,37 @@ def _key(run: StepRun) -> Key:
     return run.workload, run.ordinal, run.step
 
 
-def _servers(judged: Sequence[BlockFolder], arms: Sequence[str]) -> dict[str, list[Json]]:
-    """Each arm's server.json by block."""
+def _servers(
+    judged: Sequence[BlockFolder], arms: Sequence[str], runs: Sequence[StepRun], lost: Damage
+) -> dict[str, list[Json]]:
+    """Each arm's server.json by block; says which one there should be and is not."""
     found: dict[str, list[Json]] = {arm: [] for arm in arms}
+    ran = {(run.block, run.arm) for run in runs if run.status == "ok"}
     for block in judged:
         for run in block.runs():
-            server = run.server()
+            known = len(lost.lines)
+            server = lost.usable(run.server)
             if server is not None and run.arm in found:
                 found[run.arm].append(server)
+            elif len(lost.lines) == known and (run.block, run.arm) in ran:
+                lost.say(f"{run.path}/server.json: is missing; restore it from a copy")
     return found
 
 
-def _boot_ids(judged: Sequence[BlockFolder]) -> list[str | None]:
-    return [block.order().get("boot_id") for block in judged]
+def _blocks_damage(judged: Sequence[BlockFolder], lost: Damage) -> None:
+    """Says which blocks lack their order, or a run that their order names."""
+    for block in judged:
+        text = block.damage()
+        if text is not None:
+            lost.say(f"{text}; its arms are taken from the plan, their order is not known")
+        for arm in set(block.arms()) - {run.arm for run in block.runs()}:
+            lost.say(f"{block.path}: has no folder of the arm `{arm}`; restore it from a copy")
+
+
+def _boot_ids(judged: Sequence[BlockFolder]) -> list[str]:
+    """The boots of the machine in which the blocks were measured, as far as they say it."""
+    found = [block.order().get("boot_id") for block in judged]
+    return [boot_id for boot_id in found if boot_id is not None]
 
 
 def _incomplete(results: Results, arms: Sequence[str]) -> str | None:
@@ -177,8 +201,10 @@ def _steps(plan: Json, arms: Sequence[str], runs: Sequence[StepRun]) -> tuple[St
         known = key[0] in workloads
         return (workloads.index(key[0]) if known else len(workloads), key)
 
-    keys = sorted({_key(run) for run in runs}, key=place)
-    return tuple(_step(key, arms, [run for run in runs if _key(run) == key]) for key in keys)
+    by_key: dict[Key, list[StepRun]] = {}
+    for run in runs:
+        by_key.setdefault(_key(run), []).append(run)
+    return tuple(_step(key, arms, by_key[key]) for key in sorted(by_key, key=place))
 
 
 def _step(key: Key, arms: Sequence[str], runs: Sequence[StepRun]) -> StepComparison:

@@ -111,12 +111,12 @@ def trouble(evidence: Evidence) -> Metrics:
 
 def largest_p99_us(encoded: Iterable[tuple[str, str | None]]) -> float | None:
     """The largest p99 of any role's histograms, in microseconds; None where there are none."""
-    by_role: dict[str, Histogram] = {}
+    by_role: dict[str, list[str]] = {}
     for role, histogram in encoded:
         if histogram is not None:
-            by_role.setdefault(role, Histogram()).add(histogram)
-    known = [whole.percentile_us(0.99) for whole in by_role.values() if whole.count]
-    return max(known, default=None)
+            by_role.setdefault(role, []).append(histogram)
+    wholes = [Histogram.of(histograms) for histograms in by_role.values()]
+    return max((whole.percentile_us(0.99) for whole in wholes if whole.count), default=None)
 
 
 def device(evidence: Evidence) -> Metrics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis import compute, evidence, limit, warning
+from dbdyno.analysis import compute, damage, evidence, limit, warning
 from dbdyno.analysis.evidence import KINDS, Evidence
 from dbdyno.analysis.extent import extent
 from dbdyno.analysis.fairness import fairness
@@ -23,24 +23,20 @@ from dbdyno.store import StepFolder
 def step_run(folder: StepFolder) -> StepRun:
     """Derives everything that a report says of a step.
 
-    A step that failed keeps what it has: its seconds up to then, no metrics. Raises ResultError
-    for files that are damaged.
+    A step that failed keeps what it has: its seconds up to then, no metrics. One whose files are
+    damaged has failed, too, and its reason names the file.
     """
     try:
         found = evidence.read(folder)
-    except KeyError as error:
-        text = f"{folder.path}: a line lacks the key {error}; restore it from a copy"
-        raise ResultError(text) from error
-    except ResultError as error:
-        inside = str(folder.path) in str(error)
-        raise ResultError(str(error) if inside else f"{folder.path}: {error}") from error
-    run = _blank(folder, found)
-    return _measured(run, found) if run.status == "ok" else run
+        run = _blank(folder, found)
+        return _measured(run, found) if run.status == "ok" else run
+    except (ResultError, *damage.FORM_ERRORS) as error:
+        return damage.failed(folder, damage.words(folder, error))
 
 
 def _blank(folder: StepFolder, found: Evidence) -> StepRun:
     """What every step has, whether it ended well or not."""
-    status, reason = _status(folder, found)
+    status, reason = _status(found)
     step = found.step
     headline = step.get("headline")
     return StepRun(
@@ -72,13 +68,11 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
     )
 
 
-def _status(folder: StepFolder, found: Evidence) -> tuple[str, str | None]:
-    if (failed := folder.failed()) is not None:
-        return failed["status"], failed["reason"]
-    if folder.done() is None:
+def _status(found: Evidence) -> tuple[str, str | None]:
+    if "reason" in found.end:
+        return found.end["status"], found.end["reason"]
+    if not found.end:
         return "failed", "broken off: there is neither done.json nor failed.json"
-    if found.load.seconds is None:
-        return "failed", "events.jsonl has no window_close, though the step is said to be done"
     return "ok", None
 
 
@@ -99,7 +93,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         operations=_by_operation(found),
         owners=found.owners,
         limited=limited,
-        warnings=warning.warnings(found, metrics, run, limited),
+        warnings=(*found.unusable, *warning.warnings(found, metrics, run, limited)),
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from dbdyno.analysis import raw
+from dbdyno.analysis.damage import FORM_ERRORS, Damage
 from dbdyno.analysis.response import Histogram, merged
+from dbdyno.error import ResultError
 from dbdyno.model import Json, OwnerCost
 from dbdyno.store import StepFolder
 
@@ -17,6 +20,8 @@ BUSY = ("user", "nice", "system", "irq", "softirq")
 CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
 NS_PER_US = 1_000
 SERVER_OWNERS = ("role:", "background:", "backend:", "exited")
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +37,7 @@ class Evidence:
     end: Json  # done.json or failed.json
     owners: Mapping[str, OwnerCost]
     histograms: Mapping[tuple[str, str], Histogram]  # by role and operation
+    unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
 
     def kind(self, role: str) -> str:
         """A role's kind in the published tables."""
@@ -86,30 +92,87 @@ class Evidence:
 
 
 def read(folder: StepFolder) -> Evidence:
-    """Reads a step's folder; what is missing is empty. Raises ResultError on damaged files."""
-    load = raw.load(folder.events())
-    host = raw.host(folder.host())
+    """Reads a step's folder; what is missing is empty.
+
+    Raises ResultError where a file is damaged or missing without which nothing can be said of a
+    step that ended well. What only lacks a part is shown without it, with a warning.
+    """
+    step = folder.step()
+    failed = folder.failed()
+    done = None if failed is not None else folder.done()
+    lost = Damage(folder.path)
+    if done is not None:
+        job, load = _job(folder), _load(folder)
+    else:  # it may have ended anywhere
+        job = lost.usable(folder.job) or {}
+        load = lost.usable(lambda: _events(folder)) or raw.load([])
+    host = lost.usable(lambda: raw.host(folder.host())) or raw.Host(readings=())
+    before, after = lost.usable(folder.before), lost.usable(folder.after)
+    if done is not None and job.get("engine", "fake") != "fake":
+        for name, snapshot in (("before.json", before), ("after.json", after)):
+            if snapshot is None and not any(line.startswith(name) for line in lost.lines):
+                lost.say(f"{name}: is missing; restore it from a copy")
     return Evidence(
-        step=folder.step(),
-        job=folder.job() or {},
+        step=step,
+        job=job,
         load=load,
         host=host,
-        before=folder.before(),
-        after=folder.after(),
-        end=folder.done() or folder.failed() or {},
+        before=before,
+        after=after,
+        end=done or failed or {},
         owners=owners(host),
-        histograms=_histograms(load),
+        histograms=_of_form(folder, lambda: _histograms(load)) if done is not None else {},
+        unusable=tuple(
+            [f"left out: {line}; figures that need it are missing" for line in lost.lines]
+            + [f"of a newer version: {line}" for line in load.unknown]
+        ),
     )
 
 
+def _job(folder: StepFolder) -> Json:
+    job = folder.job()
+    if job is None:
+        raise ResultError(f"{folder.path}/job.json: is missing; restore it from a copy")
+    return job
+
+
+def _load(folder: StepFolder) -> raw.Load:
+    """The events of a step that ended well, which have to be all there."""
+    load = _events(folder)
+    lacking = [name for name in ("window_open", "window_close", "done") if name not in load.names]
+    if lacking:
+        raise ResultError(
+            f"{folder.path}/events.jsonl: has no {' and no '.join(lacking)}, though the step is "
+            "said to be done: it is cut off or missing; restore it from a copy"
+        )
+    return load
+
+
+def _events(folder: StepFolder) -> raw.Load:
+    return _of_form(folder, lambda: raw.load(folder.events()))
+
+
+def _of_form(folder: StepFolder, read: Callable[[], Read]) -> Read:
+    """What `read` makes of the ticks, whose form nobody has checked. Raises ResultError."""
+    try:
+        return read()
+    except FORM_ERRORS as error:
+        raise ResultError(
+            f"{folder.path}/events.jsonl: a tick is not of the form that is read here ({error!r}); "
+            "restore it from a copy, or use the version of dyno that wrote it"
+        ) from error
+
+
 def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
-    found: dict[tuple[str, str], Histogram] = {}
+    encoded: dict[tuple[str, str], list[str]] = {}
+    longest_us: dict[tuple[str, str], int] = {}
     for tick in load.ticks:
         for name, part in tick.operations.items():
             if part["count"]:  # a fill's rows have an empty histogram
-                histogram = found.setdefault((tick.role, name), Histogram())
-                histogram.add(part["response"], part["max_us"])
-    return found
+                key = tick.role, name
+                encoded.setdefault(key, []).append(part["response"])
+                longest_us[key] = max(longest_us.get(key, 0), part["max_us"])
+    return {key: Histogram.of(texts, longest_us[key]) for key, texts in encoded.items()}
 
 
 def timed_operations(job: Json) -> set[str]:

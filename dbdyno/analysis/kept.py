@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dbdyno.analysis.damage import Damage
 from dbdyno.model import Json
 from dbdyno.store import BlockFolder
 
@@ -25,13 +26,13 @@ class History:
     made: str  # the copies' days, in words
 
 
-def read(judged: Sequence[BlockFolder]) -> Kept:
-    """golden.json of all runs of these blocks."""
+def read(judged: Sequence[BlockFolder], lost: Damage) -> Kept:
+    """golden.json of all runs of these blocks; what cannot be read is named in `lost`."""
     return {
         (workload, block.number, run.arm): content
         for block in judged
         for run in block.runs()
-        for workload, content in run.golden().items()
+        for workload, content in (lost.usable(run.golden) or {}).items()
     }
 
 

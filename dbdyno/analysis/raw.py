@@ -9,6 +9,16 @@ from typing import Any
 from dbdyno.model import Json
 
 NS_PER_S = 1_000_000_000
+EVENTS = frozenset(
+    {"hello", "connected", "ready", "started", "window_open", "paused", "resumed", "captured"}
+    | {"operation", "error", "window_close", "done"}
+)
+"""The contract's events beside ticks: another one is of a newer version, and may change what the
+known ones mean."""
+TICK_KEYS = frozenset(
+    {"event", "mono_ns", "tick", "active_ns", "measured", "role", "per_client", "operations"}
+    | {"late_us_max", "backlog", "cpu_us", "lag", "queue"}
+)
 WHOLE_TICK_SHARE = 0.999
 """A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
 
@@ -48,6 +58,8 @@ class Load:
     ticks: tuple[Tick, ...]  # of the window
     clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty
     done: Json = field(default_factory=dict)  # the last event
+    names: frozenset[str] = frozenset()  # of the events that there are, ticks left out
+    unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
 
     def of(self, roles: Iterable[str]) -> list[Tick]:
         """The ticks of these roles."""
@@ -59,10 +71,13 @@ def load(events: Iterable[Json]) -> Load:
     """Reads the events of a step."""
     found: dict[str, Json] = {}
     ticks: list[Json] = []
+    keys: set[str] = set()
     for event in events:
         if event["event"] != "tick":
             found[event["event"]] = event
-        elif event["measured"]:
+            continue
+        keys |= event.keys() - TICK_KEYS
+        if event["measured"]:
             ticks.append(event)
     close = found.get("window_close")
     started = found.get("started")
@@ -73,6 +88,11 @@ def load(events: Iterable[Json]) -> Load:
         ticks=tuple(_ticks(ticks)),
         clients_end_ns=_ends(close),
         done=found.get("done", {}),
+        names=frozenset(found),
+        unknown=(
+            *(f"the event `{name}`" for name in sorted(found.keys() - EVENTS)),
+            *(f"the key `{key}` of ticks" for key in sorted(keys)),
+        ),
     )
 
 
@@ -84,10 +104,12 @@ def _ends(close: Json | None) -> tuple[int, ...]:
 def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
     """Ticks with the window's active time at their end; those of one second share a number."""
     ends: dict[int, float] = {}
+    end_s = 0.0
     for tick in ticks:
         seconds = tick["active_ns"] / NS_PER_S
         if tick["tick"] not in ends:
-            ends[tick["tick"]] = (max(ends.values()) if ends else 0.0) + seconds
+            end_s += seconds
+            ends[tick["tick"]] = end_s
         clients = tick["per_client"]
         yield Tick(
             role=tick["role"],

@@ -1,144 +1,44 @@
-"""How results lie on disk: the only module that knows (docs/results.md describes the folder).
+"""How results lie on disk: the only part that knows (docs/results.md describes the folder).
 
-Writing is append-only and synced: objects are replaced atomically, lines are handed to the system
-one by one, so that a killed lab loses nothing that was measured. Reading tolerates what an
-interruption leaves behind: a last line that is cut off, a block without its end.
+`file` reads and writes single files, `derived` keeps what was derived from a step. Here is where
+each of them lies. Reading tolerates what an interruption leaves behind: a block without its end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dbdyno import change
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Json, Plan, Step
+from dbdyno.store import form
+from dbdyno.store.derived import Files, Shelf, code_version, files
+from dbdyno.store.file import (
+    REMEDY,
+    Lines,
+    read_json,
+    read_json_if_there,
+    read_lines,
+    sync_folder,
+    write_atomically,
+    write_json,
+)
+
+__all__ = [
+    "FORMAT", "BlockFolder", "BlockState", "Lines", "Results", "RunFolder", "Shelf", "StepFolder",
+    "read_json", "read_lines", "safe_name", "write_json",
+]  # fmt: skip
 
 FORMAT = 1
 
 BlockState = Literal["missing", "done", "broken"]
-
-# --- Writing files ---------------------------------------------------------------------------
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` as JSON so that `path` holds either the old or the whole new content."""
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    _write_atomically(path, (text + "\n").encode())
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make renames and new names in `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-class Lines:
-    """Appends JSON lines to a file; each is handed to the system at once, `close` syncs them.
-
-    No buffer of our own: lines survive a kill of this process, the sync is for a power failure.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = path.open("ab", buffering=0)
-
-    def write(self, value: Json) -> None:
-        """Append one object as a line."""
-        self.write_raw(json.dumps(value, allow_nan=False, separators=(",", ":")))
-
-    def write_raw(self, line: str | bytes) -> None:
-        """Append one line as another program wrote it, with or without its line feed."""
-        data = line.encode() if isinstance(line, str) else line
-        rest = memoryview(data.rstrip(b"\r\n") + b"\n")
-        while rest:  # an unbuffered write may be short
-            rest = rest[self._file.write(rest) or 0 :]
-
-    def close(self) -> None:
-        """Sync and close; further calls do nothing."""
-        if self._file.closed:
-            return
-        os.fsync(self._file.fileno())
-        self._file.close()
-        _sync_folder(self.path.parent)
-
-    def __enter__(self) -> Lines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-# --- Reading files ---------------------------------------------------------------------------
-
-
-def read_json(path: Path) -> Json:
-    """The object in `path`. Raises ResultError where there is none."""
-    try:
-        value = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ResultError(f"{path}: is not JSON ({error}); restore it from a copy") from error
-    if not isinstance(value, dict):
-        raise ResultError(f"{path}: is not a JSON object; restore it from a copy")
-    return value
-
-
-def _read_json_if_there(path: Path) -> Json | None:
-    return read_json(path) if path.exists() else None
-
-
-def read_lines(path: Path) -> Iterator[Json]:
-    """The objects of a file of JSON lines; none where the file is missing.
-
-    A last line that an interruption cut off is passed over. Raises ResultError for any other line
-    that is not a JSON object.
-    """
-    if not path.exists():
-        return
-    bad: int | None = None
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if bad is not None:
-                raise ResultError(f"{path}:{bad}: is not a JSON object; restore it from a copy")
-            value = _object_or_none(line)
-            if value is None:
-                bad = number
-            else:
-                yield value
-
-
-def _object_or_none(line: bytes) -> Json | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
 
 # --- Folders ---------------------------------------------------------------------------------
 
@@ -154,37 +54,79 @@ class StepFolder:
     ordinal: int
     name: str  # the folder's name without its ordinal
 
+    @property
+    def place(self) -> str:
+        """Where it lies in the result folder: `blocks/002/pg18/insert-benchmark/07-qr100`."""
+        return "/".join(self.path.parts[-5:])
+
+    def files(self) -> Files:
+        """Its files: name, then size and time of change, by which a change is known."""
+        return files(self.path)
+
     def step(self) -> Json:
-        """step.json: what the step is. Raises ResultError where it is missing."""
-        return read_json(self.path / "step.json")
+        """step.json: what the step is. Raises ResultError where it is missing, as all do that
+        follow where a file is damaged.
+        """
+        return _of_this_protocol(
+            self.path / "step.json", read_json(self.path / "step.json", form.STEP)
+        )
 
     def job(self) -> Json | None:
         """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
-        return _read_json_if_there(self.path / "job.json")
+        path = self.path / "job.json"
+        job = read_json_if_there(path, form.JOB)
+        return None if job is None else _of_this_protocol(path, job)
 
     def events(self) -> Iterator[Json]:
         """events.jsonl, line by line: what dyno-loadgen said."""
-        return read_lines(self.path / "events.jsonl")
+        path = self.path / "events.jsonl"
+        for event in read_lines(path):
+            name = event.get("event")
+            if name != "tick":
+                _check(path, event, form.EVENTS.get(str(name), {"event": str}))
+            if name == "hello":
+                _of_this_protocol(path, event)
+            yield event
 
     def host(self) -> Iterator[Json]:
         """host.jsonl, line by line: counters of the machine and of each owner."""
-        return read_lines(self.path / "host.jsonl")
+        path = self.path / "host.jsonl"
+        for reading in read_lines(path):
+            _check(path, reading, form.READING)
+            yield reading
 
     def before(self) -> Json | None:
         """before.json: the database's counters and state before the step."""
-        return _read_json_if_there(self.path / "before.json")
+        return read_json_if_there(self.path / "before.json", form.SNAPSHOT)
 
     def after(self) -> Json | None:
         """after.json: the same after the step."""
-        return _read_json_if_there(self.path / "after.json")
+        return read_json_if_there(self.path / "after.json", form.SNAPSHOT)
 
     def done(self) -> Json | None:
         """done.json; None where the step did not end well."""
-        return _read_json_if_there(self.path / "done.json")
+        return read_json_if_there(self.path / "done.json", form.DONE)
 
     def failed(self) -> Json | None:
         """failed.json; None where the step did not fail."""
-        return _read_json_if_there(self.path / "failed.json")
+        return read_json_if_there(self.path / "failed.json", form.FAILED)
+
+
+def _check(path: Path, value: Json, its_form: Json) -> None:
+    found = form.misfit(value, its_form)
+    if found is not None:
+        raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
+
+
+def _of_this_protocol(path: Path, value: Json) -> Json:
+    """`value`, where it says no other protocol than the one that is read here."""
+    protocol = value.get("protocol", form.PROTOCOL)
+    if protocol != form.PROTOCOL:
+        raise ResultError(
+            f"{path}: key `protocol` is {protocol!r}, this version of dyno reads {form.PROTOCOL}; "
+            "use the version of dyno that wrote it"
+        )
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,11 +139,12 @@ class RunFolder:
 
     def server(self) -> Json | None:
         """server.json: facts of the server, as it ran; None where it never did."""
-        return _read_json_if_there(self.path / "server.json")
+        return read_json_if_there(self.path / "server.json", form.SERVER)
 
     def golden(self) -> dict[str, Json]:
         """golden.json by workload, where a state is kept: whether the run began from a copy."""
-        found = (_read_json_if_there(one / "golden.json") for one in _folders(self.path))
+        paths = (one / "golden.json" for one in _folders(self.path))
+        found = (read_json_if_there(path, form.GOLDEN) for path in paths)
         return {content["workload"]: content for content in found if content is not None}
 
     def steps(self) -> list[StepFolder]:
@@ -230,6 +173,7 @@ class BlockFolder:
     path: Path
     number: int
     void: int | None  # 1 for the first void try of this number, and so on; None: not void
+    planned: tuple[str, ...] = ()  # the plan's arms
 
     @property
     def name(self) -> str:
@@ -247,16 +191,37 @@ class BlockFolder:
     @property
     def reason(self) -> str | None:
         """Why a void block is void."""
-        content = _read_json_if_there(self.path / "void.json")
+        try:
+            content = read_json_if_there(self.path / "void.json")
+        except ResultError as error:
+            return str(error)
         return None if content is None else str(content.get("reason"))
 
     def order(self) -> Json:
-        """order.json; empty where the block was broken off before it was written."""
-        return _read_json_if_there(self.path / "order.json") or {}
+        """order.json; empty where it is not there, or damaged."""
+        found = self._order()
+        return found if isinstance(found, dict) else {}
+
+    def damage(self) -> str | None:
+        """Why order.json cannot be used; None where it can."""
+        found = self._order()
+        return found if isinstance(found, str) else None
+
+    def _order(self) -> Json | str:
+        try:
+            return read_json(self.path / "order.json", form.ORDER)
+        except ResultError as error:
+            return str(error)
 
     def arms(self) -> tuple[str, ...]:
-        """The arms in the order in which the block runs them."""
-        return tuple(self.order().get("order", ()))
+        """The arms in the order in which the block runs them.
+
+        Where order.json does not say it: those of the plan's arms that have a folder.
+        """
+        order = self.order()
+        if order:
+            return tuple(order["order"])
+        return tuple(arm for arm in self.planned if (self.path / safe_name(arm)).is_dir())
 
     def runs(self) -> list[RunFolder]:
         """The runs that have a folder, in the block's order."""
@@ -298,6 +263,7 @@ class Results:
                 f"{folder}/plan.json: key `format` is {plan.get('format')!r}, this version of dyno "
                 f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
             )
+        _check(folder / "plan.json", plan, form.PLAN)
         return cls(folder, plan)
 
     @classmethod
@@ -321,30 +287,38 @@ class Results:
             )
         if not change.grown(results.plan, wanted):
             return results
-        _write_atomically(_free_name(folder), (folder / "plan.json").read_bytes())
+        write_atomically(_free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
         return cls(folder, wanted)
+
+    def shelf(self) -> Shelf | None:
+        """What was derived from steps before; None where the code that derives is not known."""
+        code = code_version()
+        return None if code is None else Shelf(self.folder, code)
 
     def write_host(self, host: Json) -> None:
         """Write host.json; facts of an earlier boot are kept as host.001.json."""
         path = self.folder / "host.json"
-        earlier = _read_json_if_there(path)
+        earlier = read_json_if_there(path)
         if earlier is not None and earlier.get("boot_id") != host.get("boot_id"):
-            _write_atomically(_free_name(self.folder, "host"), path.read_bytes())
+            write_atomically(_free_name(self.folder, "host"), path.read_bytes())
         write_json(path, host)
 
     def host(self) -> Json | None:
         """host.json; None where it was not written yet."""
-        return _read_json_if_there(self.folder / "host.json")
+        return read_json_if_there(self.folder / "host.json")
 
     def keep_generator(self, found: Json) -> None:
         """Add a line to generator.jsonl: what the load generator can do on this host."""
         lines = [json.dumps(line, allow_nan=False) for line in [*self._generator(), found]]
-        _write_atomically(self._generator_path, "".join(f"{line}\n" for line in lines).encode())
+        write_atomically(self._generator_path, "".join(f"{line}\n" for line in lines).encode())
 
     def generator(self) -> Json | None:
         """The last line of generator.jsonl; None where the generator was never measured."""
-        return next(reversed(self._generator()), None)
+        found = next(reversed(self._generator()), None)
+        if found is not None:
+            _check(self._generator_path, found, form.GENERATOR)
+        return found
 
     def _generator(self) -> list[Json]:
         return list(read_lines(self._generator_path))
@@ -383,7 +357,7 @@ class Results:
         tries = [block.void for block in self.blocks() if block.number == number and block.void]
         target = folder.with_name(f"{folder.name}.void{max(tries, default=0) + 1}")
         folder.rename(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         return target
 
     def begin_block(self, block: Block) -> Path:
@@ -398,7 +372,7 @@ class Results:
             "boot_id": _boot_id(),
         }
         write_json(folder / "order.json", order)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
         return folder
 
     def end_block(self, number: int) -> None:
@@ -422,12 +396,15 @@ class Results:
 
     def blocks(self) -> list[BlockFolder]:
         """All blocks there are, by number, a number's void ones first."""
+        arms = tuple(arm["name"] for arm in self.plan.get("arms", ()))
         blocks = []
         for folder in _folders(self.folder / "blocks"):
             match = re.fullmatch(r"(\d{3,})(?:\.void(\d+))?", folder.name)
             if match is not None:
                 void = int(match[2]) if match[2] else None
-                blocks.append(BlockFolder(path=folder, number=int(match[1]), void=void))
+                blocks.append(
+                    BlockFolder(path=folder, number=int(match[1]), void=void, planned=arms)
+                )
         return sorted(blocks, key=lambda block: (block.number, block.void is None, block.void or 0))
 
     def _block_path(self, number: int) -> Path:
@@ -456,7 +433,7 @@ def _create(folder: Path, plan: Json) -> Results:
 
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
     return folder
 
 

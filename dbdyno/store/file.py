@@ -1,0 +1,150 @@
+"""Files of a result folder: JSON objects and JSON lines, written so that nothing is lost.
+
+Writing is append-only and synced: objects are replaced atomically, lines are handed to the system
+one by one, so that a killed lab loses nothing that was measured. Reading tolerates what an
+interruption leaves behind: a last line that is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dbdyno.error import ResultError
+from dbdyno.model import Json
+from dbdyno.store.form import misfit
+
+REMEDY = "restore it from a copy"
+
+# --- Writing files ---------------------------------------------------------------------------
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as JSON so that `path` holds either the old or the whole new content."""
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, (text + "\n").encode())
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that `path` holds either the old or the whole new content, synced."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and new names in `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Lines:
+    """Appends JSON lines to a file; each is handed to the system at once, `close` syncs them.
+
+    No buffer of our own: lines survive a kill of this process, the sync is for a power failure.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("ab", buffering=0)
+
+    def write(self, value: Json) -> None:
+        """Append one object as a line."""
+        self.write_raw(json.dumps(value, allow_nan=False, separators=(",", ":")))
+
+    def write_raw(self, line: str | bytes) -> None:
+        """Append one line as another program wrote it, with or without its line feed."""
+        data = line.encode() if isinstance(line, str) else line
+        rest = memoryview(data.rstrip(b"\r\n") + b"\n")
+        while rest:  # an unbuffered write may be short
+            rest = rest[self._file.write(rest) or 0 :]
+
+    def close(self) -> None:
+        """Sync and close; further calls do nothing."""
+        if self._file.closed:
+            return
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sync_folder(self.path.parent)
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+# --- Reading files ---------------------------------------------------------------------------
+
+
+def read_json(path: Path, form: Any = None) -> Json:
+    """The object in `path`, of a form (see `form`). Raises ResultError where there is none."""
+    value = read_json_if_there(path, form)
+    if value is None:
+        raise ResultError(f"{path}: is missing; {REMEDY}")
+    return value
+
+
+def read_json_if_there(path: Path, form: Any = None) -> Json | None:
+    """The object in `path`, None where there is no file. Raises ResultError where it is damaged."""
+    try:
+        content = path.read_bytes()
+        value = orjson.loads(content)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        what = f"is not JSON ({error})" if content else "is empty"
+        raise ResultError(f"{path}: {what}; {REMEDY}") from error
+    found = misfit(value, form or {})
+    if found is not None:
+        raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
+    assert isinstance(value, dict)
+    return value
+
+
+def read_lines(path: Path) -> Iterator[Json]:
+    """The objects of a file of JSON lines; none where the file is missing.
+
+    A last line that an interruption cut off is passed over. Raises ResultError for any other line
+    that is not a JSON object.
+    """
+    bad: int | None = None
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if bad is not None:
+                    raise ResultError(f"{path}:{bad}: is not a JSON object; {REMEDY}")
+                value = _object_or_none(line)
+                if value is None:
+                    bad = number
+                else:
+                    yield value
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _object_or_none(line: bytes) -> Json | None:
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

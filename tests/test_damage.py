@@ -1,0 +1,343 @@
+"""Damaged results: what cannot be used is named with its remedy, everything else is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbdyno.analysis import compare
+from dbdyno.error import ResultError
+from dbdyno.model import Cell, Comparison
+from dbdyno.report import markdown, page
+from result_builder import build
+
+RUN = "blocks/002/pg18"
+STEP = f"{RUN}/insert-benchmark/06-qr100"
+LONG_AGO_S = 1_750_000_000
+
+Harm = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of two arms, two blocks and two steps, derived once."""
+    folder = build(tmp_path_factory.mktemp("good"), blocks=2, steps=("l.i0", "qr100"))
+    for path in folder.rglob("*"):
+        os.utime(path, (LONG_AGO_S, LONG_AGO_S))
+    (folder / "generator.jsonl").write_text("")
+    assert compare.load(folder).warnings == ()
+    return folder
+
+
+@pytest.fixture
+def result(good: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    return Path(shutil.copytree(good, tmp_path / "result"))
+
+
+def cell(comparison: Comparison, step: str, arm: str) -> Cell:
+    (found,) = [one for one in comparison.steps if one.step == step]
+    return next(its for its in found.cells if its.arm == arm)
+
+
+def shown(folder: Path) -> Comparison:
+    """The comparison, with a report made of it."""
+    comparison = compare.load(folder)
+    markdown.render(page.make(comparison))
+    return comparison
+
+
+def the_rest_is_whole(comparison: Comparison) -> None:
+    """All but the damaged step of block 2 is as it was."""
+    assert len(comparison.steps) == 2, "the damaged step stands in its own row"
+    for step, arm, blocks in (
+        ("l.i0", "pg17", 2), ("l.i0", "pg18", 2), ("qr100", "pg17", 2), ("qr100", "pg18", 1),
+    ):  # fmt: skip
+        runs = cell(comparison, step, arm).runs
+        assert len(runs) == 2
+        assert [run.status for run in runs].count("ok") == blocks
+    assert cell(comparison, "qr100", "pg18").value == pytest.approx(5_000.0)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def scribble(path: Path) -> None:
+    """A second line that is no JSON."""
+    first, _, *rest = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([first, b"\x00\x00 no JSON", *rest]))
+
+
+def replace_text(old: str, new: str) -> Harm:
+    def harm(path: Path) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    return harm
+
+
+HARMS: list[tuple[str, Harm, str]] = [
+    *((f"{name}.json", harm, "") for name in ("step", "job", "done") for harm in (empty, cut)),
+    *((f"{name}.json", scribble, "is not JSON") for name in ("step", "job", "done")),
+    *((f"{name}.json", remove, "is missing") for name in ("step", "job")),
+    ("done.json", remove, "broken off"),
+    *(("events.jsonl", harm, "cut off or missing") for harm in (remove, empty, cut)),
+    ("events.jsonl", scribble, "events.jsonl:2: is not a JSON object"),
+    ("events.jsonl", replace_text('"response"', '"renamed"'), "'response'"),
+    ("events.jsonl", replace_text('"event":"done"', '"event":"over"'), "has no done"),
+    ("events.jsonl", replace_text('"protocol":1', '"protocol":2'), "`protocol` is 2"),
+    ("events.jsonl", replace_text('"active_ns":', '"active_us":'), "active_ns"),
+    ("events.jsonl", replace_text('"response":"HISTFAAAA', '"response":"HISTFAAAB'), "histogram"),
+    ("events.jsonl", replace_text('"lag":"HISTFAAAA', '"lag":"HISTFAAAB'), "histogram"),
+    ("job.json", replace_text('"protocol": 1', '"protocol": 2'), "`protocol` is 2"),
+    ("step.json", replace_text('"ordinal"', '"protocol": 2,\n "ordinal"'), "`protocol` is 2"),
+    ("step.json", replace_text('"ordinal": 6', '"ordinal": "six"'), "`ordinal` is 'six'"),
+    ("step.json", replace_text('"count"', '"counts"'), "`headline.count` is missing"),
+    ("done.json", replace_text('"unix_ms"', '"unix_s"'), "`log_events[0].unix_ms` is missing"),
+    ("done.json", replace_text('"ok": true', '"ok": "yes"'), "`checks[0].ok` is 'yes'"),
+]
+
+
+@pytest.mark.parametrize(("name", "harm", "words"), HARMS)
+def test_a_step_that_cannot_be_judged_has_failed_with_the_name_of_its_file(
+    result: Path, name: str, harm: Harm, words: str
+) -> None:
+    harm(result / STEP / name)
+    comparison = shown(result)
+    the_rest_is_whole(comparison)
+    (failed,) = [run for run in cell(comparison, "qr100", "pg18").runs if run.status == "failed"]
+    reason = failed.reason or ""
+    assert words in reason
+    assert name in reason
+    assert "\n" not in reason
+    assert (failed.block, failed.metrics, failed.response) == (2, {}, {})
+    if name == "done.json" and harm is remove:
+        return  # as a lab that was killed leaves it: no damage
+    assert f"{STEP}/{name}" in reason
+    assert "restore it from a copy" in reason or "use the version of dyno" in reason
+    assert reason in comparison.warnings
+
+
+SNAPSHOTS = ("before.json", "after.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "missing"),
+    [
+        *((name, harm, "wal_bytes_per_op") for name in SNAPSHOTS for harm in (remove, empty, cut)),
+        *(("host.jsonl", harm, "server_cpu_per_op") for harm in (remove, empty, cut, scribble)),
+        ("host.jsonl", replace_text('"mono_ns"', '"mono_us"'), "server_cpu_per_op"),
+        ("after.json", replace_text('"tables": {', '"tables": 5, "x": {'), "dead_rows_after"),
+    ],
+)
+def test_a_file_of_counters_that_is_damaged_is_named_and_the_rates_are_shown(
+    result: Path, name: str, harm: Harm, missing: str
+) -> None:
+    harm(result / STEP / name)
+    job = result / STEP / "job.json"
+    job.write_text(json.dumps({**json.loads(job.read_text()), "engine": "postgres"}))
+    comparison = shown(result)
+    runs = cell(comparison, "qr100", "pg18").runs
+    assert [run.status for run in runs] == ["ok", "ok"]
+    assert runs[1].metrics["qps"] == 5_000.0
+    assert runs[1].metrics[missing] is None
+    assert runs[0].metrics[missing] is not None
+    assert any(name in text and "block 2" in text for text in comparison.warnings)
+
+
+def test_an_unknown_event_or_key_is_of_a_newer_version_and_is_said(result: Path) -> None:
+    path = result / STEP / "events.jsonl"
+    text = path.read_text().replace('"late_us_max"', '"novel":1,"late_us_max"')
+    path.write_text(text.replace("\n", '\n{"event":"eclipse","mono_ns":1}\n', 1))
+    comparison = shown(result)
+    (line,) = comparison.warnings
+    assert line.startswith("of a newer version: qr100 pg18 block 2: the event `eclipse`; ")
+    assert "the key `novel` of ticks" in line
+    assert cell(comparison, "qr100", "pg18").runs[1].metrics["qps"] == 5_000.0
+
+
+def test_a_failed_step_keeps_its_own_reason_whatever_became_of_its_files(result: Path) -> None:
+    folder = result / STEP
+    (folder / "done.json").unlink()
+    (folder / "failed.json").write_text('{"status": "failed", "reason": "PANIC", "log_tail": []}')
+    for name in ("events.jsonl", "host.jsonl"):
+        scribble(folder / name)
+    run = cell(shown(result), "qr100", "pg18").runs[1]
+    assert (run.status, run.reason) == ("failed", "PANIC")
+
+
+def test_a_block_without_its_end_is_not_judged(result: Path) -> None:
+    remove(result / "blocks/002/done.json")
+    comparison = shown(result)
+    assert comparison.blocks == 1
+    assert comparison.incomplete == "1 of 2 blocks done, block 2 begun and not ended"
+
+
+@pytest.mark.parametrize(
+    "harm", [remove, empty, cut, replace_text('"order": [', '"order": ["x", ')]
+)
+def test_without_its_order_a_block_has_the_arms_that_have_folders(result: Path, harm: Harm) -> None:
+    harm(result / "blocks/002/order.json")
+    comparison = shown(result)
+    assert comparison.blocks == 2
+    assert [run.status for run in cell(comparison, "qr100", "pg18").runs][:2] == ["ok", "ok"]
+    assert any(text.startswith("damaged: blocks/002") for text in comparison.warnings)
+    assert not any("rebooted" in text for text in comparison.warnings)
+
+
+@pytest.mark.parametrize("harm", [remove, empty, cut])
+@pytest.mark.parametrize("name", [f"{RUN}/server.json", "host.json"])
+def test_facts_that_are_missing_are_said(result: Path, name: str, harm: Harm) -> None:
+    harm(result / name)
+    comparison = shown(result)
+    (line,) = comparison.warnings
+    assert line.startswith(f"damaged: {name}: ")
+    assert line.endswith("; restore it from a copy")
+    assert cell(comparison, "qr100", "pg18").ratio is not None
+
+
+def test_a_damaged_ceiling_of_the_generator_is_said(result: Path) -> None:
+    (result / "generator.jsonl").write_text('{"loads": [{"connections": "many"}]}\n')
+    comparison = shown(result)
+    assert comparison.generator is None
+    assert any(text.startswith("damaged: generator.jsonl: ") for text in comparison.warnings)
+
+
+def test_a_run_that_is_gone_is_said(result: Path) -> None:
+    shutil.rmtree(result / RUN)
+    comparison = shown(result)
+    assert [run.status for run in cell(comparison, "qr100", "pg18").runs] == ["ok", "skipped"]
+    assert any("blocks/002: has no folder of the arm `pg18`" in w for w in comparison.warnings)
+
+
+def test_a_damaged_reason_of_a_void_block_does_not_end_the_report(result: Path) -> None:
+    (result / "blocks/003.void1").mkdir()
+    (result / "blocks/003.void1/void.json").write_text("{")
+    assert "void.json: is not JSON" in shown(result).void_blocks[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"format": 1', '"format": 2', "`format` is 2, this version of dyno reads 1"),
+        ('"base"', '"basis"', "the key `base` is missing"),
+        ('"arms": [', '"arms": 5, "x": [', "`arms` is no list"),
+        ("{", "[", "is not JSON"),
+    ],
+)
+def test_a_plan_that_is_newer_or_damaged_is_refused_by_name(
+    result: Path, old: str, new: str, words: str
+) -> None:
+    path = result / "plan.json"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(ResultError) as refused:
+        compare.load(result)
+    assert words in str(refused.value)
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def worn(good: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy that is damaged and mended again and again."""
+    yield Path(shutil.copytree(good, tmp_path_factory.mktemp("worn") / "result"))
+
+
+FILES = [
+    "plan.json", "host.json", "blocks/002/order.json", "blocks/002/done.json",
+    f"{RUN}/server.json",
+    *(f"{STEP}/{name}" for name in ("step.json", "job.json", "events.jsonl", "host.jsonl")),
+    *(f"{STEP}/{name}" for name in ("before.json", "after.json", "done.json")),
+]  # fmt: skip
+
+
+@contextmanager
+def damaged(path: Path, content: bytes) -> Iterator[None]:
+    """The file with other content, for a while."""
+    good, times = path.read_bytes(), path.stat()
+    try:
+        path.write_bytes(content)
+        yield
+    finally:
+        path.write_bytes(good)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def no_figure_is_wrong(comparison: Comparison, good: Comparison) -> None:
+    """Every metric is as it was, or is missing; a run that lost its metrics says why."""
+    for step in good.steps:
+        for whole in step.cells:
+            for run in cell(comparison, step.step, whole.arm).runs:
+                (before,) = [one for one in whole.runs if one.block == run.block]
+                wrong = {
+                    name: value
+                    for name, value in run.metrics.items()
+                    if value is not None and value != before.metrics[name]
+                }
+                assert not wrong
+                assert run.status == "ok" or run.reason
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(FILES), st.floats(min_value=0, max_value=1, exclude_max=True))
+def test_a_file_that_is_cut_off_anywhere_never_ends_the_report(
+    good: Path, worn: Path, name: str, share: float
+) -> None:
+    """Either there is a report with the right figures or none, or the plan is refused by name."""
+    content = (worn / name).read_bytes().rstrip()
+    with damaged(worn / name, content[: int(share * len(content))]):
+        if name == "plan.json":
+            with pytest.raises(ResultError, match=r"plan\.json"):
+                compare.load(worn)
+        else:
+            no_figure_is_wrong(shown(worn), compare.load(good))
+
+
+def places(value: object) -> list[list[str | int]]:
+    """The way to each value inside a JSON value."""
+    items: list[tuple[str | int, object]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    return [[key, *way] for key, inner in items for way in [[], *places(inner)]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([name for name in FILES if STEP in name]),
+    st.data(),
+    st.sampled_from([None, -1, "x", [], {}, [[1]], {"x": 1}, 0]),
+)
+def test_a_value_of_another_kind_never_ends_the_report(
+    worn: Path, name: str, data: st.DataObject, strange: object
+) -> None:
+    lines = (worn / name).read_bytes().splitlines() if name.endswith("l") else []
+    at = data.draw(st.integers(0, len(lines) - 1)) if lines else 0
+    value = json.loads(lines[at] if lines else (worn / name).read_bytes())
+    way = data.draw(st.sampled_from(places(value)))
+    inner = value
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = strange
+    lines[at : at + 1] = [json.dumps(value).encode()]
+    with damaged(worn / name, b"\n".join(lines) + b"\n"):
+        shown(worn)

@@ -16,24 +16,10 @@ from browser import Browser, Tab, chromium
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
 from dbdyno.report import chart, html, page
-from dbdyno.report.view import Cell, Column, Line, Page, Row, SecondsChart, Section, Table
+from dbdyno.report.view import Line, Page, SecondsChart, Section, Table
 
 SAVED_S_MAX = 60.0
 CONTRAST_MIN = 4.5  # WCAG 2.1, level AA, for text of ordinary size
-
-
-def table(name: str, title: str, arms: tuple[str, ...]) -> Table:
-    """A table whose rows are arms, in two groups of columns."""
-    columns = (
-        Column(text="arm", left=True),
-        Column(text="min", group="finish"),
-        Column(text="max", group="finish"),
-    )
-    rows = tuple(
-        Row(cells=(Cell(text=arm), Cell(text="1.5"), Cell(text="2.5", detail="± 1")), arm=arm)
-        for arm in arms
-    )
-    return Table(name=name, title=title, columns=columns, rows=rows, note="A note.")
 
 
 def clients(name: str, arms: tuple[str, ...]) -> SecondsChart:
@@ -62,24 +48,15 @@ def clients(name: str, arms: tuple[str, ...]) -> SecondsChart:
     )
 
 
-def rich(section: Section, arms: tuple[str, ...]) -> Section:
-    """A step with every part that a section can have."""
-    name = section.name
-    return replace(
-        section,
-        targets=(table(f"{name}-target-rates", "Targets", arms),),
-        fairness=(table(f"{name}-finish", "Fairness", arms),),
-        clients=(clients(name, arms),),
-        state=(table(f"{name}-debt", "State", arms),),
-    )
-
-
 @pytest.fixture(scope="module")
 def shown() -> Page:
     """Three arms, two blocks, the steps l.i2 and qr1000, which has missed targets."""
     made = page.make(comparison(blocks=2, arms=("pg17", "pg18", "pg19")))
     (workload,) = made.workloads
-    sections = (rich(workload.sections[3], made.arms), workload.sections[8])
+    loading = workload.sections[3]
+    loading = replace(loading, clients=(clients(loading.name, made.arms),))
+    sections = (loading, workload.sections[8])
+    assert all((*loading.fairness, *loading.state, *sections[1].targets))
     return replace(made, workloads=(replace(workload, sections=sections),))
 
 
@@ -150,7 +127,7 @@ def tables(shown: Page) -> list[Table]:
     """Every table of a page."""
     found = [shown.servers, *([shown.differences] if shown.differences else [])]
     for workload in shown.workloads:
-        found += workload.summary
+        found += (*workload.summary, *([workload.steps] if workload.steps else []))
         for one in workload.sections:
             found += (*one.metrics, *one.response, *one.costs)
             found += (*one.targets, *one.fairness, *one.state)

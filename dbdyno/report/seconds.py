@@ -15,7 +15,8 @@ from dbdyno.model import Json, Series, Span
 from dbdyno.report.look import PANEL_GAP
 from dbdyno.report.view import Line, SecondsChart
 
-POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks and lines
+POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks
+FULL_LINES_MAX = 4  # so many lines in a panel have as many points each as one by itself
 PANEL_WIDTH = 300  # pixels, before the page sets it
 PANEL_HEIGHT = 62
 STRIP_HEIGHT = 3  # pixels at a panel's foot, where autovacuum is shown
@@ -139,8 +140,9 @@ def _panel_data(chart: SecondsChart, points_max: int) -> list[Json]:
 
 
 def _per_line(chart: SecondsChart, points_max: int) -> int:
-    blocks = {line.block for line in chart.lines}
-    return max(1, points_max // (len(blocks) * _lines_in_a_panel(chart)))
+    blocks = len({line.block for line in chart.lines})
+    lines = _lines_in_a_panel(chart)
+    return max(1, points_max * min(lines, FULL_LINES_MAX) // (blocks * lines))
 
 
 def _lines_in_a_panel(chart: SecondsChart) -> int:

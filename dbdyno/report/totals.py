@@ -103,7 +103,7 @@ def _comparison() -> list[Json]:
     return [
         {
             "transform": [{"filter": "isValid(datum.base)"}],
-            "mark": _tick(BAR_HEIGHT + 6, thickness=1, style="base"),
+            "mark": _tick(BAR_HEIGHT + 4, thickness=1, style="base"),
             "encoding": {"x": _share("base")},
         },
         {

@@ -25,7 +25,7 @@ def paragraphs(comparison: Comparison) -> Iterable[str]:
         _hardware(comparison.host),
         builds,
         _differences(comparison),
-        _blocks(comparison),
+        (*_workloads(comparison.plan), *_blocks(comparison)),
     )
     return (text for part in parts if (text := " ".join(part)))
 
@@ -120,6 +120,28 @@ def _differences(comparison: Comparison) -> Iterable[str]:
         yield f"The arms differ as the plan says in: {_named(named)}."
     if others:
         yield f"They also differ in what the plan does not name: {_named(others)}."
+
+
+def _workloads(plan: Json) -> Iterable[str]:
+    """Each workload as the plan uses it: its set of steps, its preset, parameters of the plan."""
+    for use in plan.get("workloads") or []:
+        if not isinstance(use, dict):
+            continue
+        chosen = [f"{key} {use[key]}" for key in ("set", "preset", "fill") if use.get(key)]
+        given = [
+            f"{name} = {_value(value)}" for name, value in (use.get("parameters") or {}).items()
+        ]
+        words = [*chosen, *([_named(given)] if given else [])]
+        how = f" with {', '.join(words)}" if words else " with its own parameters"
+        yield f"The workload is {use.get('name')}{how}."
+
+
+def _value(value: object) -> str:
+    """A parameter's value; numbers with their thousands apart, lists in brackets."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if whole else str(value)
 
 
 def _blocks(comparison: Comparison) -> Iterable[str]:

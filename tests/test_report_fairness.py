@@ -294,19 +294,14 @@ def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) ->
         "name": "insert-benchmark",
         "set": "2023",
         "preset": "cached",
+        "save": "post-l.i2",
         "parameters": {"clients": 8, "rows": 20_000_000, "rates": [100, 1000]},
     }
     blocks = page.make(replace(three, plan={**three.plan, "workloads": [use]})).introduction[-1]
     assert blocks.startswith(
-        "The workload is insert-benchmark with set 2023, preset cached, clients = 8, "
-        "rows = 20,000,000, rates = [100, 1,000]. "
+        "The workload is insert-benchmark with set 2023, preset cached, save post-l.i2, "
+        "clients = 8, rows = 20,000,000, rates = [100, 1,000]. "
     )
-
-
-def test_a_saved_copy_is_told_where_later_blocks_began_with_it(three: Comparison) -> None:
-    plan = {**three.plan, "workloads": [{"name": "insert-benchmark", "save": "post-l.i2"}]}
-    blocks = page.make(replace(three, plan=plan)).introduction[-1]
-    assert "up to l.i2 in its first block only" in blocks
 
 
 def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:

@@ -149,6 +149,8 @@ def report(
 
     view = page.make(analysis.load(folder, base=base))
     files: dict[Path, bytes] = {}
+    if markdown is not None or pictures is not None:
+        say("drawing the pictures")
     if html is not None:
         files[html] = as_html.render(view).encode()
     if markdown is not None:

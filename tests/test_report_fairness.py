@@ -223,7 +223,16 @@ def test_what_a_step_left_undone_is_said_in_words(shown: Page) -> None:
 
 def test_what_was_not_alike_stands_at_the_step_and_among_the_warnings(shown: Page) -> None:
     assert NOTICE in section(shown, "l.i2").notices
-    assert f"l.i2: {NOTICE}" in shown.warnings
+    subject, _, details = NOTICE.partition(": ")
+    assert f"{subject}: l.i2 {details}" in shown.warnings
+
+
+def test_what_was_not_alike_in_many_steps_is_one_warning(three: Comparison) -> None:
+    steps = tuple(replace(step, notices=(NOTICE,)) for step in three.steps)
+    found = [
+        one for one in page.make(replace(three, steps=steps)).warnings if "in the windows" in one
+    ]
+    assert len(found) == 1 and found[0].count("12.1 s") == 4 and found[0].endswith("and 6 more")
 
 
 # --- What was measured -----------------------------------------------------------------------
@@ -274,13 +283,25 @@ def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(sho
     )
     assert "pg18 is PostgreSQL 18.6, compiled by gcc (Debian 12.2.0-14) 12.2.0" in builds
     assert differ.endswith("They also differ in what the plan does not name: setting io_method.")
-    assert blocks == "Every arm ran once in each of 3 blocks, in an order drawn for each."
+    assert blocks == (
+        "The workload is insert-benchmark with its own parameters. "
+        "Every arm ran once in each of 3 blocks, in an order drawn for each."
+    )
 
 
-def test_a_saved_copy_is_told_where_later_blocks_began_with_it(three: Comparison) -> None:
-    plan = {**three.plan, "workloads": [{"name": "insert-benchmark", "save": "post-l.i2"}]}
-    blocks = page.make(replace(three, plan=plan)).introduction[-1]
-    assert "up to l.i2 in its first block only" in blocks
+def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) -> None:
+    use = {
+        "name": "insert-benchmark",
+        "set": "2023",
+        "preset": "cached",
+        "save": "post-l.i2",
+        "parameters": {"clients": 8, "rows": 20_000_000, "rates": [100, 1000]},
+    }
+    blocks = page.make(replace(three, plan={**three.plan, "workloads": [use]})).introduction[-1]
+    assert blocks.startswith(
+        "The workload is insert-benchmark with set 2023, preset cached, save post-l.i2, "
+        "clients = 8, rows = 20,000,000, rates = [100, 1,000]. "
+    )
 
 
 def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:

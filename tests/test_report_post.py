@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +14,7 @@ import pytest
 from comparison_builder import comparison
 from dbdyno.error import DynoError
 from dbdyno.publish import publish
-from dbdyno.report import chart, markdown, page, post
+from dbdyno.report import chart, markdown, page, picture, png, post
 from dbdyno.report.view import Page
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -59,6 +60,27 @@ def test_every_chart_is_to_be_had_as_svg_and_as_png(shown: Page) -> None:
     assert {path.stem for path in found} == chart.specs(shown).keys()
     assert sum(content.startswith(PNG) for content in found.values()) * 2 == len(found)
     assert sum(content.startswith(b"<svg") for content in found.values()) * 2 == len(found)
+
+
+def test_a_packed_picture_is_smaller_and_has_the_same_pixels(shown: Page) -> None:
+    made = picture.png(next(iter(chart.specs(shown).values())), shown.arms)
+    small = png.packed(made)
+    assert len(small) < len(made) / 2
+    assert pixels(small) == pixels(made)
+
+
+def pixels(content: bytes) -> tuple[bytes, bytes]:
+    """The header and the unpacked data of a PNG whose every chunk's checksum is right."""
+    header, data, place = b"", b"", len(PNG)
+    while place < len(content):
+        length = int.from_bytes(content[place : place + 4], "big")
+        kind, body = content[place + 4 : place + 8], content[place + 8 : place + 8 + length]
+        check = content[place + 8 + length : place + 12 + length]
+        assert int.from_bytes(check, "big") == zlib.crc32(kind + body)
+        header, data = (body if kind == b"IHDR" else header), data + body * (kind == b"IDAT")
+        place += length + 12
+    assert kind == b"IEND"
+    return header, zlib.decompress(data)
 
 
 def test_a_post_without_an_ending_is_refused_as_its_folder_has_that_name(shown: Page) -> None:

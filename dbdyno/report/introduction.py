@@ -25,7 +25,7 @@ def paragraphs(comparison: Comparison) -> Iterable[str]:
         _hardware(comparison.host),
         builds,
         _differences(comparison),
-        _blocks(comparison),
+        (*_workloads(comparison.plan), *_blocks(comparison)),
     )
     return (text for part in parts if (text := " ".join(part)))
 
@@ -122,19 +122,37 @@ def _differences(comparison: Comparison) -> Iterable[str]:
         yield f"They also differ in what the plan does not name: {_named(others)}."
 
 
+_CHOICES = ("set", "preset", "fill", "save", "warm")  # of a plan's workload (docs/plan.md)
+
+
+def _workloads(plan: Json) -> Iterable[str]:
+    """Each workload as the plan uses it: its set of steps, its preset, parameters of the plan."""
+    for use in plan.get("workloads") or []:
+        if not isinstance(use, dict):
+            continue
+        chosen = [f"{key} {use[key]}" for key in _CHOICES if use.get(key)]
+        given = [
+            f"{name} = {_value(value)}" for name, value in (use.get("parameters") or {}).items()
+        ]
+        words = [*chosen, *([_named(given)] if given else [])]
+        how = f" with {', '.join(words)}" if words else " with its own parameters"
+        yield f"The workload is {use.get('name')}{how}."
+
+
+def _value(value: object) -> str:
+    """A parameter's value; numbers with their thousands apart, lists in brackets."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if whole else str(value)
+
+
 def _blocks(comparison: Comparison) -> Iterable[str]:
-    """How often each arm ran, and from which copy the later blocks began."""
+    """How often each arm ran."""
     arms = "Every arm" if len(comparison.arms) > 1 else "The arm"
     order = ", in an order drawn for each" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
     yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{order}."
-    for use in comparison.plan.get("workloads") or []:
-        if isinstance(use, dict) and use.get("save"):
-            after = str(use["save"]).removeprefix("post-")
-            yield (
-                f"Each arm did the steps of {use.get('name')} up to {after} in its first block "
-                f"only: later blocks began with a copy of the data directory kept after {after}."
-            )
 
 
 def _plural(count: int, word: str) -> str:

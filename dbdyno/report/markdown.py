@@ -98,7 +98,7 @@ def _section(section: Section, pictures: Pictures) -> Iterable[str]:
         yield f"\n{escape(section.charts_note)}"
     for table in section.fairness[:1]:
         yield from _table(table, 3)
-    yield from (f"\n{escape(table.note)}" for table in section.state)
+    yield from (f"\n**State after.** {escape(table.note)}" for table in section.state)
     yield from _folded(
         f"{section.title}: more charts by the second",
         (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from dbdyno.analysis.explain import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report import facts, fairness, introduction, section, summary
 from dbdyno.report.view import Page, Workload
@@ -31,12 +34,20 @@ def _warnings(comparison: Comparison) -> tuple[str, ...]:
     """What is wrong with the whole: blocks that are missing, what was not alike, the analysis's."""
     unfinished = [f"Not finished: {comparison.incomplete}."] if comparison.incomplete else []
     void = [f"Void, kept and not judged: {reason}" for reason in comparison.void_blocks]
-    uneven = [
-        f"{summary.step_name(comparison, step)}: {notice}"
-        for step in comparison.steps
-        for notice in step.notices
-    ]
-    return (*unfinished, *void, *comparison.warnings, *uneven)
+    return (*unfinished, *void, *comparison.warnings, *_uneven(comparison))
+
+
+def _uneven(comparison: Comparison) -> Iterable[str]:
+    """What the arms did not have alike in some steps, one line for each subject."""
+    places: dict[str, list[str]] = {}
+    for step in comparison.steps:
+        for notice in step.notices:
+            subject, _, details = notice.partition(": ")
+            place = f"{summary.step_name(comparison, step)} {details}"
+            places.setdefault(subject, []).append(place)
+    for subject, its in places.items():
+        more = len(its) - PLACES_MAX
+        yield f"{subject}: {'; '.join(its[:PLACES_MAX])}{f'; and {more} more' if more > 0 else ''}"
 
 
 def _workloads(comparison: Comparison) -> list[Workload]:

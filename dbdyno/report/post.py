@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.error import DynoError
-from dbdyno.report import chart, markdown, picture
+from dbdyno.model import Json
+from dbdyno.report import chart, markdown, picture, png
 from dbdyno.report.view import Page
 
 
@@ -33,5 +34,9 @@ def pictures(page: Page, folder: Path) -> dict[Path, bytes]:
     found: dict[Path, bytes] = {}
     for name, spec in chart.specs(page).items():
         found[folder / f"{name}.svg"] = picture.svg(spec, page.arms)
-        found[folder / f"{name}.png"] = picture.png(spec, page.arms)
+        found[folder / f"{name}.png"] = _png(spec, page)
     return found
+
+
+def _png(spec: Json, page: Page) -> bytes:
+    return png.packed(picture.png(spec, page.arms))

@@ -181,7 +181,17 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
         title="Published metrics",
         columns=columns,
         rows=tuple(rows),
-        note="Means of the blocks. docs/metrics.md says what each column is.",
+        note=_means(step) + "docs/metrics.md says what each column is.",
+    )
+
+
+def _means(step: StepComparison) -> str:
+    """Which means stand here, as they are not those of the throughput; nothing for one block."""
+    if max((len(result.runs) for result in step.cells), default=0) <= 1:
+        return ""
+    return (
+        "Arithmetic means of the blocks (throughput has the geometric one); ratios are geometric "
+        "means of the blocks' own. "
     )
 
 

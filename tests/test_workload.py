@@ -452,7 +452,8 @@ def test_another_text_has_another_hash(tmp_path: Path) -> None:
 def test_the_reference_of_workload_files_names_every_key() -> None:
     reference = (ROOT / "docs" / "workload.md").read_text()
     forms = (form.WorkloadFile, form.Table, form.Fill, form.Column, form.Maker, form.Text,
-             form.Cursor, form.Statement, form.Transaction, form.Repetition, form.Repeated, form.Sleep, form.StepSet, form.Step,
+             form.Cursor, form.Statement, form.Transaction, form.Repetition, form.Repeated,
+             form.Sleep, form.StepSet, form.Step,
              form.Role, form.Pace, form.Stop, form.OnError, form.Part, form.Headline,
              form.Sla)  # fmt: skip
     for one in forms:

@@ -52,8 +52,9 @@ def expand(
     created: dict[str, str] = {}
     made = []
     for ordinal, (name, step, place) in enumerate(drafts, start=1):
-        one, uses = _step(ordinal, name, step, workload, place)
+        # What is left out may be what these parameters rule out.
         if ordinal in chosen:
+            one, uses = _step(ordinal, name, step, workload, place)
             created |= dict.fromkeys(_creates(step, workload.file), name)
             _check_tables(name, uses - set(created), drafts, workload)
             made.append(_with_engine(one, engine))

@@ -91,7 +91,7 @@ def _choose(role: form.Role, content: Content, scope: Scope) -> list[Json]:
         raise place.error("names no statement")
     chosen = {one: place.at(one).integer(weight, low=0) for one, weight in weights.items()}
     if not any(chosen.values()):
-        raise scope.error(_nothing(weights, scope))
+        raise place.error(_nothing(weights, scope))
     return [
         {"program": content.program(one, place), "weight": weight}
         for one, weight in chosen.items()
@@ -102,9 +102,9 @@ def _choose(role: form.Role, content: Content, scope: Scope) -> list[Json]:
 def _nothing(weights: Mapping[str, form.Number], scope: Scope) -> str:
     """Why a role has nothing to choose from, and the parameters to look at."""
     names = sorted({n for w in weights.values() if isinstance(w, str) for n in names_of(w)})
-    values = ", ".join(f"`{name}` = {scope.names[name]!r}" for name in names)
+    values = " or ".join(f"`{name}`, which is {scope.names[name]!r}" for name in names)
     remedy = f"change {values}, or leave the step out" if values else "raise one of them"
-    return f"nothing to choose from, as all weights are 0; {remedy}"
+    return f"there is nothing to choose from, as all weights are 0; {remedy}"
 
 
 def _json(name: str, role: form.Role, choose: list[Json], content: Content, scope: Scope) -> Json:

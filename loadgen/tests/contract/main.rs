@@ -122,6 +122,27 @@ const CASES: &[Case] = &[
         "at most one each",
     ),
     (
+        "l.x",
+        "/programs/0/code/0",
+        r#"["sleep", 5]"#,
+        "programs[0].code[0]",
+        "between two `send`s",
+    ),
+    (
+        "l.x",
+        "/programs/0/code/3",
+        r#"["sleep", 5]"#,
+        "programs[0].code[3]",
+        "between two `send`s",
+    ),
+    (
+        "l.x",
+        "/programs/0/code/1",
+        r#"["sleep", 86400000001]"#,
+        "programs[0].code[1]",
+        "at most 86400000000, a day",
+    ),
+    (
         "qr100",
         "/tables",
         "{}",

@@ -12,6 +12,7 @@ mod examples;
 mod harness;
 mod pacing;
 mod rates;
+mod sleeping;
 
 use dyno_loadgen::event::Tick;
 use dyno_loadgen::job::{Job, Piece, RoleStop, Stop};

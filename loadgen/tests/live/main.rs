@@ -18,3 +18,4 @@ mod sending;
     reason = "shared with the tests of sessions, which use more of it"
 )]
 mod server;
+mod sleeping;

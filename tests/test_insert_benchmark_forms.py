@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dbdyno import workload
+from dbdyno import plan, workload
 from dbdyno.error import WorkloadError
 from dbdyno.model import Step
 from workload_reader import role, sql
+
+ROOT = Path(__file__).parent.parent
 
 
 def made(
@@ -387,3 +391,19 @@ def test_a_plans_parameters_go_before_its_preset_and_that_before_its_set() -> No
     assert made(host, preset="cached", set="2023")["l.i0"].job["clients"] == 24
     smaller = made({**host, "host_memory_gb": 1, "clients": 1}, preset="cached")
     assert role(smaller["l.i0"], "insert")["stop"]["operations"] * 100 < 1_300_000
+
+
+# --- Plans -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted((ROOT / "plans").glob("*.toml"))])
+def test_a_shipped_plan_is_right_at_its_size_and_at_the_sizes_that_its_comment_names(
+    name: str,
+) -> None:
+    text = (ROOT / "plans" / name).read_text()
+    read = plan.parse(text, ROOT / "plans" / name)
+    assert text.startswith("# ")
+    for preset in set(re.findall(r'^#.*?`preset = "([^"]+)"`', text, re.MULTILINE)):
+        (use,) = read.workloads
+        loaded = workload.load(use.name, set=use.set, preset=preset)
+        assert workload.expand(loaded, workload.host(8, 32 << 30), "postgres", version=18)

@@ -3,7 +3,7 @@
 use crate::counted::{Tally, on_fake, on_server};
 use crate::harness::{example, fake};
 use crate::server::serve;
-use dyno_loadgen::job::{Job, Pace, Protocol, Stop};
+use dyno_loadgen::job::{Instruction, Job, Pace, Protocol, Stop};
 use serde_json::json;
 
 /// Allocations that an error reply may make: its message, its detail, both together, its place in a tick's list.
@@ -45,6 +45,20 @@ fn inserts_tied_deletes_and_queries_on_the_fake_allocate_nothing() {
     }
     let tally = a_second_on_fake(job);
     assert!(tally.sent > 59_000);
+    assert_steady(&tally);
+}
+
+#[test]
+fn transactions_that_sleep_allocate_nothing() {
+    let mut job = fake("qr100", r#"{"default_us": 100, "cursor": {"tail": 1}}"#);
+    (job.roles[0].pace, job.roles[0].stop) = (Pace::Closed {}, None);
+    for program in &mut job.programs {
+        program.name.push_str("-held");
+        let send = program.code[0];
+        program.code = vec![send, Instruction::Sleep(700), send];
+    }
+    job.cursors[0].resync_every = None;
+    let tally = a_second_on_fake(job);
     assert_steady(&tally);
 }
 

@@ -29,8 +29,12 @@ fn holding(server: &crate::server::Server, seconds: f64, sleep_us: u64) -> Value
 #[test]
 fn a_connection_is_idle_in_its_transaction_and_blocks_no_other() {
     let Some(server) = server() else { return };
-    for threads in [1, 3] {
+    for (threads, begin, holds) in [
+        (1, "BEGIN", 0),
+        (3, "BEGIN ISOLATION LEVEL REPEATABLE READ", 3),
+    ] {
         let mut job = holding(&server, 600.0, 3_600_000_000);
+        job["statements"][1]["pieces"] = json!([begin]);
         job["threads"] = threads.into();
         job["autostart"] = false.into();
         let mut generator = Generator::start(&job);
@@ -43,6 +47,9 @@ fn a_connection_is_idle_in_its_transaction_and_blocks_no_other() {
             "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND pid IN {pids}"
         );
         assert_eq!(number(&server, &idle), 3);
+        // Between statements only a repeatable read keeps the snapshot that vacuum has to respect.
+        let snapshots = format!("{idle} AND backend_xmin IS NOT NULL");
+        assert_eq!(number(&server, &snapshots), holds, "{begin}");
         let asked = Instant::now();
         generator.command("stop");
         let ended = generator.end();

@@ -1,0 +1,174 @@
+"""The Insert Benchmark's other forms on a real server: what its log says that it was sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbdyno import plan, runner
+from dbdyno.model import Json
+from dbdyno.server import fetch
+from dbdyno.store import Results, StepFolder
+
+pytestmark = pytest.mark.live
+
+PLAN = """
+name = "forms"
+[arms.new]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "256MB"
+settings = {{ log_statement = "all" }}
+[server]
+data_dir = "{data}"
+[[workloads]]
+name = "insert-benchmark"
+{workload}
+"""
+OF_2023 = """
+set = "2023"
+parameters = { clients = 2, rows = 4_000, rows_i1 = 2_000, rates = [100], seconds = 3 }
+"""
+MIXED = """
+set = "prepared"
+parameters = { clients = 2, rows = 5_000, rows_i1 = 2_000, rows_i2 = 300, rates = [100], \
+seconds = 4, wait_s = 1, partitions = 3, rows_per_partition = 2_000, indexes = 2, htap_seconds = 1 }
+steps = ["l.i0", "l.x", "l.i1p", "cleanup", "qr100e"]
+"""
+
+
+def newest() -> fetch.Build:
+    return max(fetch.installed(), key=lambda build: build.version_num)
+
+
+def results_of(workload: str, parent: Path) -> Iterator[Results]:
+    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
+    text = PLAN.format(base_dir=newest().base_dir, data=data, workload=workload)
+    try:
+        outcome = runner.run(plan.parse(text, None), parent, wait=True)
+        assert outcome.failed == 0
+        yield Results.open(outcome.folder)
+    finally:
+        subprocess.run(["rm", "-rf", str(data)], check=True)
+
+
+@pytest.fixture(scope="module")
+def of_2023(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """A run of the form of 2023."""
+    yield from results_of(OF_2023, tmp_path_factory.mktemp("of_2023"))
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """A run with partitions, two indexes, long transactions, an even pace and prepared writes."""
+    yield from results_of(MIXED, tmp_path_factory.mktemp("mixed"))
+
+
+def statements(results: Results) -> list[str]:
+    """What the server's log says was executed, in order, one line each; prepared ones with $n."""
+    (block,) = results.blocks()
+    log = block.path / "new" / "log" / "postgres.log"
+    entries = re.split(r"(?m)^\d+\.\d+ \[\d+\] ", log.read_text())
+    found = [re.match(r"LOG:  (?:statement|execute [^:]*): (.*)", e, re.S) for e in entries]
+    return [" ".join(match[1].split()) for match in found if match]
+
+
+def steps_of(results: Results) -> dict[str, StepFolder]:
+    (block,) = results.blocks()
+    (run,) = block.runs()
+    return {step.name: step for step in run.steps()}
+
+
+def events(step: StepFolder, name: str) -> list[Json]:
+    lines = (step.path / "events.jsonl").read_text().splitlines()
+    return [one for line in lines if (one := json.loads(line))["event"] == name]
+
+
+def totals(step: StepFolder) -> dict[str, tuple[int, int]]:
+    """Operations and rows of each role."""
+    (done,) = events(step, "done")
+    return {name: (one["count"], one["rows"]) for name, one in done["totals"].items()}
+
+
+def test_the_steps_of_2023_are_run_in_their_order(of_2023: Results) -> None:
+    assert list(steps_of(of_2023)) == ["l.i0", "l.x", "l.i1", "vacuum", "q100"]
+    seen = statements(of_2023)
+    assert sorted(one for one in seen if one.startswith("VACUUM")) == [
+        "VACUUM (VERBOSE) pi1",
+        "VACUUM (VERBOSE) pi2",
+    ]
+
+
+def test_the_deletes_of_2023_are_ranges_that_follow_one_another(of_2023: Results) -> None:
+    deletes = [one for one in statements(of_2023) if one.startswith("DELETE")]
+    form = r"DELETE FROM (pi[12]) WHERE transactionid >= (\d+) AND transactionid < (\d+)"
+    ranges: dict[str, list[tuple[int, int]]] = {"pi1": [], "pi2": []}
+    for one in deletes:
+        match = re.fullmatch(form, one)
+        assert match is not None, one
+        ranges[match[1]].append((int(match[2]), int(match[3])))
+    for found in ranges.values():
+        assert len(found) == 40 + 6
+        assert {high - low for low, high in found} == {50}
+        assert [low for low, _ in found[:40]] == [1 + 50 * number for number in range(40)]
+    deleted = totals(steps_of(of_2023)["l.i1"])["delete"]
+    assert deleted == (80, 80 * 50), "no key was missing among the first"
+
+
+def test_partitions_are_made_filled_and_vacuumed(mixed: Results) -> None:
+    seen = statements(mixed)
+    created = [one for one in seen if "PARTITION OF pi2" in one]
+    assert created == [
+        "CREATE TABLE pi2_p0 PARTITION OF pi2 FOR VALUES FROM (0) TO (2000)",
+        "CREATE TABLE pi2_p1 PARTITION OF pi2 FOR VALUES FROM (2000) TO (4000)",
+        "CREATE TABLE pi2_p2 PARTITION OF pi2 FOR VALUES FROM (4000) TO (MAXVALUE)",
+    ]
+    assert sum(one.startswith("CREATE INDEX") for one in seen) == 4
+    captured = events(steps_of(mixed)["cleanup"], "captured")
+    notices = "\n".join(notice for one in captured for notice in one["notices"])
+    live = dict(re.findall(r'"(pi\d_p\d)": scanned .* containing (\d+) live rows', notices))
+    assert sorted(live) == [f"pi{table}_p{part}" for table in (1, 2) for part in range(3)]
+    for table in (1, 2):
+        parts = [int(live[f"pi{table}_p{part}"]) for part in range(3)]
+        # 2,000 of 5,100 rows came and went; the first partition has lost what it had.
+        assert (sum(parts), parts[0]) == (5_100, 0)
+
+
+def test_prepared_writes_insert_and_delete_the_same_rows(mixed: Results) -> None:
+    done = totals(steps_of(mixed)["l.i1p"])
+    assert done["insert"] == done["delete"] == (2 * 40, 2 * 2000)
+    seen = statements(mixed)
+    deletes = [one for one in seen if one.startswith("DELETE FROM pi1") and "$1 ORDER" in one]
+    assert deletes
+    assert set(deletes) == {
+        "DELETE FROM pi1 WHERE transactionid IN (SELECT transactionid FROM pi1 "
+        "WHERE transactionid >= $1 ORDER BY transactionid ASC LIMIT 50)"
+    }
+    assert any(one.startswith("INSERT INTO pi2") and "($295,$296," in one for one in seen)
+
+
+def test_an_even_pace_sends_two_statements_in_each_second(mixed: Results) -> None:
+    step = steps_of(mixed)["qr100e"]
+    assert totals(step)["insert"] == (2 * 8, 2 * 8 * 50)
+    ticks = [one for one in events(step, "tick") if one["role"] == "insert"]
+    assert [sum(client[0] for client in one["per_client"]) for one in ticks] == [4, 4, 4, 4]
+    shapes = {name for one in events(step, "tick") for name in one["operations"]}
+    assert shapes == {"insert", "delete", "market", "register", "htap", "begin", "peek", "COMMIT"}
+
+
+def test_long_transactions_are_held_and_committed(mixed: Results) -> None:
+    seen = statements(mixed)
+    begun = seen.count("BEGIN ISOLATION LEVEL READ COMMITTED")
+    peeks = [one for one in seen if re.fullmatch(r"SELECT \* FROM pi[12] LIMIT 1", one)]
+    done = sum(totals(step).get("htap", (0, 0))[0] for step in steps_of(mixed).values())
+    assert begun == seen.count("COMMIT") == len(peeks) == done
+    ticks = [one for one in events(steps_of(mixed)["qr100e"], "tick") if one["role"] == "htap"]
+    longest = max(one["operations"]["htap"]["max_us"] for one in ticks)
+    assert longest >= 1_000_000
+    assert max(one["operations"]["COMMIT"]["max_us"] for one in ticks) < 1_000_000

@@ -280,9 +280,20 @@ def test_the_other_switches_are_where_they_should_be() -> None:
     assert sql(expanded["l.i2"], "delete_range").startswith("DELETE FROM <pi> WHERE transactionid")
 
 
-def test_a_delete_form_that_is_none_is_refused() -> None:
-    line = refused({"delete_form": "rnge"})
-    assert line.endswith("change `delete_form`, which is 'rnge', or leave the step out")
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("indexes", 4, "0, 1, 2 or 3"),
+        ("indexes", 1.5, "0, 1, 2 or 3"),
+        ("secondary_at_start", 2, "0 or 1"),
+        ("delete_form", "rnge", "limit or range"),
+    ],
+)
+def test_a_switch_that_is_set_to_what_is_none_is_refused(
+    name: str, value: object, wanted: str
+) -> None:
+    line = refused({name: value})
+    assert line == f"key `checks`: `{name}` has to be {wanted}, but `{name}` is {value!r}"
 
 
 def test_protocols_are_switches_too() -> None:

@@ -345,6 +345,7 @@ class WorkloadFile(Form):
     sets: dict[str, StepSet] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)
     presets: dict[str, Parameters] = Field(default_factory=dict)
+    checks: dict[str, Number] = Field(default_factory=dict)
     tables: dict[str, Table] = Field(default_factory=dict)
     values: dict[str, Maker] = Field(default_factory=dict)
     cursors: dict[str, Cursor] = Field(default_factory=dict)

@@ -38,7 +38,21 @@ def of(workload: Workload, given: Mapping[str, Value]) -> dict[str, Value]:
     if workload.preset is not None:
         layers[f"presets.{workload.preset}"] = workload.file.presets[workload.preset]
     layers["parameters"] = given
-    return values(workload.file.parameters, layers, workload.source)
+    done = values(workload.file.parameters, layers, workload.source)
+    for sentence, written in workload.file.checks.items():
+        _check(sentence, written, done, workload.source)
+    return done
+
+
+def _check(sentence: str, written: Value, names: Mapping[str, Value], source: str) -> None:
+    """Refuses parameters for which what the file says of them does not hold."""
+    try:
+        holds = resolve(written, names)
+    except ExpressionError as reason:
+        raise _error(source, "checks", str(reason)) from None
+    if not holds:
+        found = " and ".join(f"`{one}` is {names[one]!r}" for one in sorted(names_of(str(written))))
+        raise _error(source, "checks", f"{sentence}, but {found}")
 
 
 def values(

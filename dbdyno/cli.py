@@ -311,6 +311,7 @@ def golden_remove(
     keys: Annotated[list[str] | None, typer.Argument(metavar="KEY", help="Which ones.")] = None,
     all_of_them: Annotated[bool, typer.Option("--all", help="All that are here.")] = False,
     data_dir: DataDir = None,
+    wait: Wait = False,
 ) -> None:
     """Remove golden copies; not while a lab measures on this host."""
     from dbdyno.server import golden, place
@@ -319,7 +320,7 @@ def golden_remove(
     if bool(keys) == all_of_them:
         raise DynoError("name the keys of golden copies (`dyno golden list`), or say --all")
     root = data_dir or place.data_root()
-    with HostLock(plan="golden remove"):
+    with HostLock(plan="golden remove", wait=wait):
         for key in golden.remove(root, keys or [one.name for one in golden.marked(root)]):
             say(f"removed {key}")
 

@@ -68,10 +68,7 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
     if at is not None and origin.not_vacuumed(at.before(steps)):
-        yield (
-            f"  not vacuumed: what {at.step.name} leaves is kept with its dead rows and without "
-            "a visibility map; save after a step that vacuums where that matters"
-        )
+        yield f"  not vacuumed: {at.step.name} leaves rows to vacuum, and all runs begin with them"
 
 
 def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:

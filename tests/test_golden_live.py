@@ -376,7 +376,7 @@ def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_st
     with pytest.raises(ServerError, match=rf"`dyno golden remove {at.key} --data-dir {data}`"):
         preflight.prepare(of)
     assert folder.exists()
-    ended = dyno("golden", "remove", at.key, "--data-dir", data)
+    ended = dyno("golden", "remove", at.key, "--wait", "--data-dir", data)
     assert (ended.returncode, ended.stderr) == (0, f"removed {at.key}\n")
     assert preflight.prepare(of).copies == {}
 
@@ -393,7 +393,7 @@ def fetch_account():  # type: ignore[no-untyped-def]
 
 def dyno(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dbdyno", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_the_commands_say_what_is_there_and_refuse_what_is_unclear(data: Path) -> None:
@@ -401,7 +401,7 @@ def test_the_commands_say_what_is_there_and_refuse_what_is_unclear(data: Path) -
     for arguments in ((), ("abc", "--all")):
         ended = dyno("golden", "remove", *arguments, "--data-dir", data)
         assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
-    ended = dyno("golden", "remove", "abc", "--data-dir", data)
+    ended = dyno("golden", "remove", "abc", "--wait", "--data-dir", data)
     assert ended.returncode == 2 and "there are none" in ended.stderr
 
 

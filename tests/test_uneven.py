@@ -201,6 +201,11 @@ def test_a_moment_of_a_long_window_is_no_notice() -> None:
     assert len(told(a_run("a"), a_run("b", checkpoints=[(0, 5.0)]))) == 1
 
 
+def test_less_than_a_second_is_no_notice_in_a_short_window_either() -> None:
+    runs = [a_run("a", seconds=5.0), a_run("b", seconds=5.0, vacuums=[(1.0, 1.9)])]
+    assert told(*runs) == []
+
+
 def test_shares_of_the_windows_count_where_they_are_unlike_in_length() -> None:
     """A fixed work took one arm twice as long, with twice the checkpoints: alike."""
     twice = a_run("b", seconds=200.0, checkpoints=[(0, 40)])

@@ -102,6 +102,16 @@ def test_blocks_make_one_line_with_the_means_of_those_that_differ() -> None:
     ]
 
 
+def test_what_differs_now_this_way_now_that_is_not_averaged_away() -> None:
+    more = {"wal_since_checkpoint_bytes": 1000.0 * MIB}
+    runs = [run for block in (1, 2) for run in pair(block, **more)]
+    runs += [a_run("pg17", 3, before=more), a_run("pg18", 3)]
+    (line,) = told(*runs)
+    assert line.endswith(
+        "100 MiB (pg17) and 1,000 MiB (pg18), in 2 of 3 blocks, in 1 more the other way round"
+    )
+
+
 def test_a_single_block_is_not_counted() -> None:
     (line,) = told(*pair(dead_share=4.0))
     assert line.endswith("4.0 % (pg18), in the only block")

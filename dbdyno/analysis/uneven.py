@@ -123,18 +123,29 @@ def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
 def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
     """`state at the start differs: dead rows 0.1 % (pg17) and 4.0 % (pg18), in 3 of 3 blocks`."""
     known = [values for runs in blocks.values() if len(values := _values(rule.name, runs)) > 1]
-    unlike = [values for values in known if _differs(rule, list(values.values()))]
-    if not unlike:
+    ahead: dict[str, list[dict[str, float]]] = {}
+    for values in known:
+        if _differs(rule, list(values.values())):
+            ahead.setdefault(max(values, key=values.__getitem__), []).append(values)
+    if not ahead:
         return None
-    means = {
-        arm: fsum(its) / len(its)
-        for arm in dict.fromkeys(arm for values in unlike for arm in values)
-        if (its := [values[arm] for values in unlike if arm in values])
-    }
-    told = _and([f"{rule.shown(value)} ({arm})" for arm, value in means.items()])
+    # Where it is now this arm, now that one, means of all would look alike.
+    usual = max(ahead.values(), key=len)
+    told = _and([f"{rule.shown(mean)} ({arm})" for arm, mean in _means(usual).items()])
+    others = sum(len(its) for its in ahead.values()) - len(usual)
     count = len(known)
-    where = f"in {len(unlike)} of {count} blocks" if count > 1 else "in the only block"
-    return f"state at the start differs: {rule.words} {told}, {where}"
+    where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
+    ending = f", in {others} more the other way round" if others else ""
+    return f"state at the start differs: {rule.words} {told}, {where}{ending}"
+
+
+def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each arm over the blocks in which it has the value."""
+    found: dict[str, list[float]] = {}
+    for values in blocks:
+        for arm, value in values.items():
+            found.setdefault(arm, []).append(value)
+    return {arm: fsum(its) / len(its) for arm, its in found.items()}
 
 
 def _values(name: str, runs: Runs) -> dict[str, float]:

@@ -261,6 +261,7 @@ def test_more_pages_than_may_be_read_are_left_unread_with_the_reason(
     server.execute("UPDATE pi1 SET k = 0", database="ib")
     look(server, "pi1")  # makes the extensions
     monkeypatch.setattr(pages, "PAGES_READ_MAX", 10)
+    monkeypatch.setattr(pages, "SHARE_READ_MAX", 1.0)
     read = "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables"
     (before,) = ask(server, read)
     found = look(server, "pi1")
@@ -271,6 +272,21 @@ def test_more_pages_than_may_be_read_are_left_unread_with_the_reason(
     assert "pages of indexes" in found["unavailable"]["leaves"]
     assert state(found)["free_share"] is None
     assert state(found)["all_visible_share"] == 0.0
+
+
+def test_a_table_that_has_just_been_loaded_is_not_read(server: Server) -> None:
+    """Its hint bits are left for the step that comes to it first, such as l.x."""
+    for statement in (
+        "CREATE TABLE loaded (id bigint)",
+        "INSERT INTO loaded SELECT generate_series(1, 10000)",
+    ):
+        server.execute(statement, database="ib")
+    found = look(server, "loaded")
+    assert found["bloat"] is None
+    assert found["unavailable"]["bloat"] == (
+        "45 of 45 pages of tables that changed since their last vacuum: more than the 11 that are "
+        "read"
+    )
 
 
 def test_a_list_of_too_many_buffers_is_not_asked_for(

@@ -147,6 +147,8 @@ def test_what_the_server_did_is_the_difference_of_two_snapshots(server: Server) 
 
 
 def test_looking_leaves_no_traces_in_the_tables_counters(server: Server) -> None:
+    changed = "UPDATE pi4 SET data = 'z' WHERE id = 500"
+    server.execute(*(f"VACUUM {table}" for table in TABLES), changed, database="ib")
     snapshot(server)
     time.sleep(1.5)
     before = snapshot(server)
@@ -154,7 +156,7 @@ def test_looking_leaves_no_traces_in_the_tables_counters(server: Server) -> None
     after = snapshot_after(server)
     for name in ("n_tup_ins", "n_tup_upd", "n_tup_del", "seq_scan", "n_dead_tup"):
         assert after["tables"]["pi1"][name] == before["tables"]["pi1"][name]
-    assert before["bloat"]["pi4"]["scanned_percent"] == 100  # its pages were read, but not counted
+    assert before["bloat"]["pi4"]["scanned_percent"] > 0  # pages were read, but not counted
     for name in ("heap_blks_hit", "heap_blks_read"):
         assert after["tables"]["pi4"][name] == before["tables"]["pi4"][name]
     assert after["wal"]["position_bytes"] - before["wal"]["position_bytes"] < 4096

@@ -102,6 +102,16 @@ def test_blocks_make_one_line_with_the_means_of_those_that_differ() -> None:
     ]
 
 
+def test_what_differs_now_this_way_now_that_is_not_averaged_away() -> None:
+    more = {"wal_since_checkpoint_bytes": 1000.0 * MIB}
+    runs = [run for block in (1, 2) for run in pair(block, **more)]
+    runs += [a_run("pg17", 3, before=more), a_run("pg18", 3)]
+    (line,) = told(*runs)
+    assert line.endswith(
+        "100 MiB (pg17) and 1,000 MiB (pg18), in 2 of 3 blocks, in 1 more the other way round"
+    )
+
+
 def test_a_single_block_is_not_counted() -> None:
     (line,) = told(*pair(dead_share=4.0))
     assert line.endswith("4.0 % (pg18), in the only block")
@@ -199,6 +209,11 @@ def test_what_both_windows_had_is_no_notice() -> None:
 def test_a_moment_of_a_long_window_is_no_notice() -> None:
     assert told(a_run("a"), a_run("b", checkpoints=[(0, 4.9)])) == []
     assert len(told(a_run("a"), a_run("b", checkpoints=[(0, 5.0)]))) == 1
+
+
+def test_less_than_a_second_is_no_notice_in_a_short_window_either() -> None:
+    runs = [a_run("a", seconds=5.0), a_run("b", seconds=5.0, vacuums=[(1.0, 1.9)])]
+    assert told(*runs) == []
 
 
 def test_shares_of_the_windows_count_where_they_are_unlike_in_length() -> None:

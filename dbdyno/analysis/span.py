@@ -74,9 +74,10 @@ def _running(
 ) -> Iterable[Span]:
     """Runs of autovacuum that the log did not know yet when it was read."""
     for start_s, run in runs:
+        what = AUTOVACUUM.get(run["kind"])
         ended = any(abs(span.start_s - start_s) < SAME_S_MAX for span in logged)
-        if not ended and start_s <= end_s:
-            label = f"{AUTOVACUUM[run['kind']]} {run['table']} (still running)"
+        if what is not None and not ended and start_s <= end_s:
+            label = f"{what} {run['table']} (still running)"
             yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=end_s)
 
 

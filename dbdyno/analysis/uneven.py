@@ -17,8 +17,10 @@ LIVE_ROWS_MIN = 100_000
 """Shares of a smaller database move by themselves, and all of it is in the caches anyway."""
 BLOCKS_NAMED_MAX = 3
 """So many blocks of a line are told one by one, the others counted."""
+WINDOW_S_MIN = 1.0
+"""That one arm must have had more of a checkpoint: what is over in less moves no rate."""
 WINDOW_SHARE_MIN = 0.05
-"""Of its window that one arm must have had more of a checkpoint: a rate moves by a part of that."""
+"""Of its window likewise: a rate moves by a part of that."""
 FACTOR_MIN = 2.0
 """By which it must be more than another's: all arms of a long step have some of each."""
 
@@ -121,18 +123,29 @@ def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
 def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
     """`state at the start differs: dead rows 0.1 % (pg17) and 4.0 % (pg18), in 3 of 3 blocks`."""
     known = [values for runs in blocks.values() if len(values := _values(rule.name, runs)) > 1]
-    unlike = [values for values in known if _differs(rule, list(values.values()))]
-    if not unlike:
+    ahead: dict[str, list[dict[str, float]]] = {}
+    for values in known:
+        if _differs(rule, list(values.values())):
+            ahead.setdefault(max(values, key=values.__getitem__), []).append(values)
+    if not ahead:
         return None
-    means = {
-        arm: fsum(its) / len(its)
-        for arm in dict.fromkeys(arm for values in unlike for arm in values)
-        if (its := [values[arm] for values in unlike if arm in values])
-    }
-    told = _and([f"{rule.shown(value)} ({arm})" for arm, value in means.items()])
+    # Where it is now this arm, now that one, means of all would look alike.
+    usual = max(ahead.values(), key=len)
+    told = _and([f"{rule.shown(mean)} ({arm})" for arm, mean in _means(usual).items()])
+    others = sum(len(its) for its in ahead.values()) - len(usual)
     count = len(known)
-    where = f"in {len(unlike)} of {count} blocks" if count > 1 else "in the only block"
-    return f"state at the start differs: {rule.words} {told}, {where}"
+    where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
+    ending = f", in {others} more the other way round" if others else ""
+    return f"state at the start differs: {rule.words} {told}, {where}{ending}"
+
+
+def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each arm over the blocks in which it has the value."""
+    found: dict[str, list[float]] = {}
+    for values in blocks:
+        for arm, value in values.items():
+            found.setdefault(arm, []).append(value)
+    return {arm: fsum(its) / len(its) for arm, its in found.items()}
 
 
 def _values(name: str, runs: Runs) -> dict[str, float]:
@@ -161,13 +174,11 @@ def _differs(rule: _Rule, values: Sequence[float]) -> bool:
 
 def _window(kind: str, blocks: Mapping[int, Runs]) -> str | None:
     """`checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's`."""
-    told = []
-    for block, runs in blocks.items():
-        known = {arm: s for arm, run in runs.items() if (s := _seconds(kind, run)) is not None}
-        shares = [seconds / (runs[arm].seconds or 1.0) for arm, seconds in known.items()]
-        if len(known) > 1 and _apart(shares):
-            parts = [_amount(seconds, arm) for arm, seconds in known.items()]
-            told.append(f"block {block}: {', '.join(parts)}")
+    told = [
+        f"block {block}: {', '.join(_amount(seconds, arm) for arm, seconds in known.items())}"
+        for block, runs in blocks.items()
+        if _unlike(known := _seconds_by_arm(kind, runs), runs)
+    ]
     if not told:
         return None
     more = len(told) - BLOCKS_NAMED_MAX
@@ -176,13 +187,26 @@ def _window(kind: str, blocks: Mapping[int, Runs]) -> str | None:
     return f"{KINDS[kind]}: {named}{ending}"
 
 
-def _apart(shares: Sequence[float]) -> bool:
-    low, high = min(shares), max(shares)
-    return high - low >= WINDOW_SHARE_MIN and high >= low * FACTOR_MIN
+def _unlike(known: Mapping[str, float], runs: Runs) -> bool:
+    """Whether one arm had much more of it than another, in seconds and as a share of its window."""
+    shares = [seconds / (runs[arm].seconds or 1.0) for arm, seconds in known.items()]
+    return _apart(list(known.values()), WINDOW_S_MIN) and _apart(shares, WINDOW_SHARE_MIN)
+
+
+def _apart(values: Sequence[float], least: float) -> bool:
+    if len(values) < 2:
+        return False
+    low, high = min(values), max(values)
+    return high - low >= least and high >= low * FACTOR_MIN
 
 
 def _amount(seconds: float, arm: str) -> str:
-    return f"{seconds:.1f} s in {arm}'s" if seconds else f"none in {arm}'s"
+    text = f"{seconds:.1f}"
+    return f"none in {arm}'s" if text == "0.0" else f"{text} s in {arm}'s"
+
+
+def _seconds_by_arm(kind: str, runs: Runs) -> dict[str, float]:
+    return {arm: s for arm, run in runs.items() if (s := _seconds(kind, run)) is not None}
 
 
 def _seconds(kind: str, run: StepRun) -> float | None:

@@ -1,15 +1,16 @@
 """Looks into the tables' pages: what all can see, free space, dead rows, how full the indexes are.
 
 Whoever reads pages changes them: they come into caches and get hint bits, which the next step would
-else have to set. So only few are read (PAGES_READ_MAX), those that changed last; of all others the
-visibility map and the free space map tell. Where that is not enough the part is None, with the
-reason. The connection is its own, so that what it reads is no step's: closed before the counters of
-before.json are read, opened after those of after.json.
+else have to set. So only few are read (PAGES_READ_MAX, SHARE_READ_MAX), those that changed last; of
+all others the visibility map and the free space map tell. Where that is not enough the part is
+None, with the reason. The connection is its own, so that what it reads is no step's: closed before
+the counters of before.json are read, opened after those of after.json.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 
 from dbdyno.model import Address, Json
 from dbdyno.probe.reader import Reader, Unavailable, connected
@@ -17,8 +18,12 @@ from dbdyno.probe.relation import relations
 
 PAGES_READ_MAX = 4096
 """Of all tables together; as many again of all indexes. 32 MiB, 15 ms out of a cache."""
+SHARE_READ_MAX = 0.25
+"""Of the tables' pages: what has just been loaded is left to the step that comes to it first."""
 PAGES_MAPPED_MAX = 8 << 20
 """64 GiB of tables: their maps take about a second, 0.1 µs a page."""
+
+CHANGED = "pages of tables that changed since their last vacuum"
 
 Pages = dict[str, Json | None]
 
@@ -64,9 +69,11 @@ def bloat(reader: Reader, seen: Json | None) -> Json:
     """
     if seen is None:
         raise Unavailable("without the visibility map nobody knows how much would be read")
-    unseen = sum(table["pages"] - table["all_visible_pages"] for table in seen.values())
-    refuse_too_many(unseen, PAGES_READ_MAX, "pages of tables that changed since their last vacuum")
-    refuse_too_many(sum(t["pages"] for t in seen.values()), PAGES_MAPPED_MAX, "pages of tables")
+    pages = sum(table["pages"] for table in seen.values())
+    refuse_too_many(pages, PAGES_MAPPED_MAX, "pages of tables")
+    unseen = pages - sum(table["all_visible_pages"] for table in seen.values())
+    refuse_too_many(unseen, PAGES_READ_MAX, CHANGED)
+    refuse_too_many(unseen, floor(pages * SHARE_READ_MAX), f"of {pages:,} {CHANGED}")
     reader.extend("pgstattuple")
     rows = reader.rows(
         """

@@ -75,13 +75,12 @@ class Reader:
 
     def extend(self, extension: str) -> None:
         """Makes the extension in the database; raises Unavailable where the build lacks it."""
-        known = self.rows(
-            "SELECT installed_version FROM pg_available_extensions WHERE name = %s", [extension]
-        )
-        if not known:
+        if self.rows("SELECT 1 FROM pg_extension WHERE extname = %s", [extension]):
+            return
+        # This view reads all extensions' files.
+        if not self.rows("SELECT 1 FROM pg_available_extensions WHERE name = %s", [extension]):
             raise Unavailable(f"this server comes without the extension {extension}")
-        if known[0]["installed_version"] is None:
-            self.rows(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+        self.rows(f"CREATE EXTENSION IF NOT EXISTS {extension}")
 
     def lack(self, part: str, keys: Sequence[str], reason: str) -> Json:
         """Keys of a part that this version does not have: all None, the reason kept for each."""

@@ -20,8 +20,8 @@ CLIENTS_SHOWN_MIN = 3
 TENTHS = 10
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""
-SAME_SHARE_MAX = 0.01
-"""Roles whose clients' rates lie as close as this to another role's are tied to it."""
+SAME_SHARE_MAX = 0.05
+"""Roles whose clients' rates all lie as close as this to another role's follow it, as deletes do."""
 
 Of = Callable[[Fairness], float | None]
 

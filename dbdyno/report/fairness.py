@@ -21,7 +21,7 @@ TENTHS = 10
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""
 SAME_SHARE_MAX = 0.05
-"""Roles whose clients' rates all lie as close as this to another role's follow it, as deletes do."""
+"""Where each client's rates in two roles lie as close as this, one follows the other."""
 
 Of = Callable[[Fairness], float | None]
 

@@ -10,8 +10,11 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from typer.testing import CliRunner
 
 from comparison_builder import comparison
+from dbdyno import cli
+from dbdyno.analysis import compare
 from dbdyno.error import DynoError
 from dbdyno.publish import publish
 from dbdyno.report import chart, markdown, page, picture, png, post
@@ -160,3 +163,23 @@ def test_a_full_disk_leaves_nothing_half_done_and_the_old_files_whole(
         publish({tmp_path / "post/a.png": b"a", tmp_path / "post.md": b"too much"})
     assert everything(tmp_path) == {"post.md"}
     assert (tmp_path / "post.md").read_text() == "old"
+
+
+# --- The command -----------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_post_beside_its_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = comparison(blocks=1, troubles=False)
+    small = type(made)(**{**vars(made), "steps": made.steps[1:2]})
+    monkeypatch.setattr(compare, "load", lambda folder, base=None: small)
+    asked = ["report", ".", "--markdown", f"{tmp_path}/post.md", "--pictures", f"{tmp_path}/all"]
+    assert CliRunner().invoke(cli.app, asked).exit_code == 0
+    text = (tmp_path / "post.md").read_text()
+    links = [link for _, link in PICTURE.findall(text)]
+    assert links and all((tmp_path / link).read_bytes().startswith(PNG) for link in links)
+    assert len(list((tmp_path / "all").iterdir())) == 2 * len(links)
+    taken = CliRunner().invoke(cli.app, ["report", ".", "--pictures", f"{tmp_path}/post.md"])
+    assert isinstance(taken.exception, DynoError)
+    assert (tmp_path / "post.md").read_text() == text

@@ -20,8 +20,8 @@ CLIENTS_SHOWN_MIN = 3
 TENTHS = 10
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""
-SAME_SHARE_MAX = 0.01
-"""Roles whose clients' rates lie as close as this to another role's are tied to it."""
+SAME_SHARE_MAX = 0.05
+"""Where each client's rates in two roles lie as close as this, one follows the other."""
 
 Of = Callable[[Fairness], float | None]
 
@@ -296,7 +296,7 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
         ),
         rows=rows,
         note="Whole seconds, all clients together, with under 10 % of the median second's rate; "
-        "counted over all blocks.",
+        "counted over all blocks. The median second: mean of the blocks.",
     )
 
 
@@ -309,7 +309,7 @@ def _stall_cells(result: Result, role: str) -> Iterable[Cell]:
     block, worst = max(found, key=lambda pair: pair[1].longest_s)
     several = len(result.runs) > 1 and worst.longest_s > 0
     return (
-        spread.cell(one.median for _, one in found),
+        Cell(text=number.number(spread.mean(one.median for _, one in found))),
         Cell(text=f"{stalled:,}", detail=f"of {seconds:,}", tone="notice" if stalled else ""),
         Cell(text=str(worst.longest_s), detail=f"block {block}" if several else ""),
     )
@@ -353,7 +353,8 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         note="Of the clients whose work the step's throughput counts. pct, as published: by how "
         "much later the last client ended than the first, in percent of the first one's time; "
         "steps that last as long as their target rate takes have none. Jain's index, of the "
-        "clients' rates: 1 where all are equally fast, 1/n where one of n does all.",
+        "clients' rates: 1 where all are equally fast, 1/n where one of n does all. "
+        + max(map(_note, shown), key=len),
     )
 
 

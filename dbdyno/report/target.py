@@ -42,7 +42,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         colors="Red: not held." if any(not target.met for target in found) else "",
         note="All clients together. A target is held with at least 95 % of it over the whole "
         "window; a second is missed with less than 95 % in that second, also where later ones "
-        "catch up.",
+        f"catch up. {spread.blocks(max(len(result.runs) for result in step.cells))}".strip(),
     )
 
 

@@ -61,10 +61,10 @@ class Tab:
             mobile=mobile,
         )
 
-    def media(self, **features: str) -> None:
-        """Sets media features: `prefers_color_scheme="dark"`."""
+    def media(self, kind: str = "", **features: str) -> None:
+        """Sets the medium (`print`) and its features: `prefers_color_scheme="dark"`."""
         named = [{"name": key.replace("_", "-"), "value": features[key]} for key in features]
-        self.ask("Emulation.setEmulatedMedia", features=named)
+        self.ask("Emulation.setEmulatedMedia", media=kind, features=named)
 
     def open(self, path: Path) -> None:
         """Opens a file and waits until its scripts have run."""

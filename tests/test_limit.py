@@ -13,7 +13,7 @@ from rich.console import Console
 
 from dbdyno.analysis import compare, evidence, limit
 from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
-from dbdyno.report import bound, chart, html, markdown, page, terminal
+from dbdyno.report import bound, html, markdown, page, terminal, totals
 from dbdyno.report.view import Page, Tone
 from dbdyno.store import Results
 from result_builder import build, plant
@@ -262,7 +262,7 @@ def test_the_chart_of_ratios_points_to_where_the_true_one_lies(tmp_path: Path) -
     ratios = shown.workloads[0].ratios
     assert ratios is not None
     assert "a triangle points to where the true ratio lies" in ratios.title
-    values = chart.ratio_spec(ratios, shown.arms)["data"]["values"]
+    values = totals.ratios(ratios, shown.arms)["data"]["values"]
     assert [one["bound"] for one in values] == ["exact", "at least"]
 
 

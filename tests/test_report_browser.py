@@ -19,6 +19,7 @@ from dbdyno.report import chart, html, page
 from dbdyno.report.view import Line, Page, SecondsChart, Section, Table
 
 SAVED_S_MAX = 60.0
+A4_ACROSS_PX = 1_032  # 297 mm without margins of 12 mm
 CONTRAST_MIN = 4.5  # WCAG 2.1, level AA, for text of ordinary size
 
 
@@ -459,3 +460,22 @@ def test_paper_has_every_chart_though_none_was_looked_at(tab: Tab, shown: Page, 
     pdf = tab.paper()
     assert pdf.startswith(b"%PDF") and len(pdf) > 50_000
     assert tab.run("document.querySelectorAll('.chart.drawn').length") == len(chart.specs(shown))
+
+
+def test_paper_cuts_no_table_of_eight_arms(running: Browser, place: Path) -> None:
+    made = page.make(comparison(blocks=2, arms=[f"pg{number}" for number in range(11, 19)]))
+    (workload,) = made.workloads
+    one = replace(made, workloads=(replace(workload, sections=workload.sections[8:9]),))
+    path = place / "eight.html"
+    path.write_text(html.render(one), encoding="utf-8")
+    tab = running.tab()
+    tab.width(1280)
+    tab.open(path)
+    widest = "Math.max(...[...document.querySelectorAll('main table')]"
+    widest += ".map((one) => one.getBoundingClientRect().right))"
+    assert tab.run(widest) > 1_280  # on the screen such a table is scrolled by itself
+    tab.run("window.dispatchEvent(new Event('beforeprint'))")
+    tab.media("print")
+    tab.width(A4_ACROSS_PX)
+    assert tab.run(widest) <= A4_ACROSS_PX
+    tab.ask("Page.close")

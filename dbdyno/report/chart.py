@@ -65,8 +65,8 @@ def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json
 
 
 BARS_NOTE = (
-    "From zero: the mean of the blocks, and an upright line for each. Thick line: the 95 % interval "
-    "of the ratio to the base; thin line: the base."
+    "From zero: the mean of the blocks, and an upright line for each. Thick line: the 95 % "
+    "interval of the ratio to the base; thin line: the base."
 )
 
 

@@ -100,10 +100,17 @@ window.addEventListener("resize", () => {
   timer = setTimeout(redraw, 200);
 });
 
-// Paper has everything: each chart, and what is folded. What is drawn by promises is drawn before
-// the browser goes on, as nothing waits for a network.
+// Paper has everything: each chart, what is folded, and tables in their whole width. What is drawn by
+// promises is drawn before the browser goes on, as nothing waits for a network.
+const paper_px = 1030; // A4 across, within the margins of the style sheet
+const paper_share = 0.95; // of a table's width on screen: letters are smaller on paper
+
 window.addEventListener("beforeprint", () => {
   frames.forEach(draw);
+  for (const table of document.querySelectorAll("main table")) {
+    const fit = paper_px / (table.offsetWidth * paper_share);
+    if (fit < 1) table.style.setProperty("--fit", String(fit));
+  }
   for (const folded of document.querySelectorAll("details:not([open])")) {
     folded.open = true;
     folded.dataset.opened = "";

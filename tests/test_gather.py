@@ -1,0 +1,282 @@
+"""What was derived is kept and found again: the same to the digit, and never of other files."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno import cores
+from dbdyno.analysis import compare, derive, gather
+from dbdyno.analysis.packed import PackedSeries
+from dbdyno.analysis.plain import from_plain, to_plain
+from dbdyno.error import ResultError
+from dbdyno.model import Series, StepRun
+from dbdyno.store import Results, StepFolder
+from dbdyno.store.derived import CODE, FOLDER
+from result_builder import build
+
+LONG_AGO_S = 1_750_000_000
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    """A result whose files were written long ago."""
+    folder = build(tmp_path, blocks=2, steps=("l.i0", "qr100"))
+    for path in folder.rglob("*"):
+        os.utime(path, (LONG_AGO_S, LONG_AGO_S))
+    return folder
+
+
+def folders(result: Path) -> list[StepFolder]:
+    return [
+        step
+        for block in Results.open(result).blocks()
+        for run in block.runs()
+        for step in run.steps()
+    ]
+
+
+def entries(result: Path) -> list[Path]:
+    return sorted((result / FOLDER).rglob("*.json"))
+
+
+def gathered(result: Path) -> list[StepRun]:
+    return gather.step_runs(folders(result), Results.open(result).shelf())
+
+
+def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be derived from here on."""
+
+    def never(folder: StepFolder) -> StepRun:
+        raise AssertionError(f"{folder.path} was derived again")
+
+    monkeypatch.setattr(derive, "step_run", never)
+
+
+# --- Kept ------------------------------------------------------------------------------------
+
+
+def test_what_was_kept_is_what_was_derived(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    derived = [derive.step_run(folder) for folder in folders(result)]
+    assert gathered(result) == derived
+    assert len(entries(result)) == len(derived) == 8
+    forbid(monkeypatch)
+    assert gathered(result) == derived
+    assert compare.load(result).warnings == ()
+
+
+def test_an_entry_lies_where_its_step_does_and_is_plain_json(result: Path) -> None:
+    gathered(result)
+    path = result / FOLDER / "002/pg18/insert-benchmark/06-qr100.json"
+    entry = json.loads(path.read_text())
+    assert entry["derived"]["metrics"]["qps"] == 5_000.0
+    assert set(entry["files"]) == {
+        "step.json", "job.json", "events.jsonl", "host.jsonl", "before.json", "after.json",
+        "done.json",
+    }  # fmt: skip
+
+
+def test_a_file_that_was_changed_is_read_again(result: Path) -> None:
+    before = gathered(result)
+    folder = folders(result)[1]
+    path = folder.path / "events.jsonl"
+    path.write_text(path.read_text().replace('"query"', '"yreuq"'))  # the same size
+    os.utime(path, (LONG_AGO_S, LONG_AGO_S + 1))
+    after = gathered(result)
+    assert after[1] != before[1]
+    assert after[1] == derive.step_run(folder)
+    assert [run for run in after if run is not after[1]] == [
+        r for r in before if r is not before[1]
+    ]
+
+
+def test_a_file_more_or_less_makes_an_entry_void(result: Path) -> None:
+    gathered(result)
+    path = folders(result)[1].path
+    (path / "after.json").unlink()
+    assert gathered(result)[1].metrics["dbgb1"] is None
+    (path / "failed.json").write_text('{"status": "failed", "reason": "late"}')
+    assert gathered(result)[1].reason == "late"
+
+
+def test_files_that_were_written_just_now_are_not_trusted_to_stay(result: Path) -> None:
+    (folders(result)[0].path / "done.json").touch()
+    gathered(result)
+    assert len(entries(result)) == 7
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b'{"format": 1}', b"\xff\x00", b'{"derived": {}}']
+)
+def test_an_entry_that_is_damaged_counts_for_nothing(result: Path, content: bytes) -> None:
+    derived = gathered(result)
+    entries(result)[0].write_bytes(content)
+    assert gathered(result) == derived
+    assert entries(result)[0].read_bytes() != content
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("code", "0" * 64), ("format", 2), ("files", {}), ("derived", {}), ("derived", None)],
+)
+def test_an_entry_of_another_version_counts_for_nothing(
+    result: Path, key: str, value: object
+) -> None:
+    derived = gathered(result)
+    path = entries(result)[0]
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    assert gathered(result) == derived
+
+
+def test_an_entry_of_another_run_counts_for_nothing(result: Path) -> None:
+    derived = gathered(result)
+    path = entries(result)[0]
+    entry = json.loads(path.read_text())
+    entry["derived"]["block"] = 7
+    path.write_text(json.dumps(entry))
+    assert gathered(result) == derived
+
+
+def test_where_nothing_can_be_written_all_goes_without(result: Path) -> None:
+    (result / FOLDER).write_text("a file where the folder should be")
+    runs = gathered(result)
+    assert [run.status for run in runs] == ["ok"] * 8
+    assert (result / FOLDER).read_text() == "a file where the folder should be"
+
+
+def test_deleting_what_was_kept_loses_nothing(result: Path) -> None:
+    first = compare.load(result)
+    for path in entries(result):
+        path.unlink()
+    assert compare.load(result) == first
+
+
+def test_what_derives_is_all_in_the_code_that_an_entry_is_valid_for() -> None:
+    code = "import sys; from dbdyno.analysis import derive; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    parts = {name.split(".")[1] for name in said.stdout.split() if name.startswith("dbdyno.")}
+    covered = {name.removesuffix(".py") for name in CODE}
+    assert parts - covered <= {"change"}, "which only a plan that goes on needs"
+
+
+def test_no_number_that_is_none_is_kept(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def odd(folder: StepFolder) -> StepRun:
+        return replace(run, metrics={"qps": float("nan")})
+
+    run = derive.step_run(folders(result)[0])
+    monkeypatch.setattr(derive, "step_run", odd)
+    gathered(result)
+    assert entries(result) == []
+
+
+# --- On all cores ----------------------------------------------------------------------------
+
+
+def test_many_processes_derive_what_one_does(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = gather.step_runs(folders(result), None)
+    monkeypatch.setattr(gather, "BYTES_MIN", 0)
+    monkeypatch.setattr(multiprocessing, "cpu_count", lambda: 3)
+    assert gather.step_runs(folders(result), None) == alone
+    assert entries(result) == []
+    assert gathered(result) == alone
+    assert len(entries(result)) == 8
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_answers_come_in_the_order_of_the_questions(processes: int) -> None:
+    assert cores.spread(lambda n: n * n, list(range(40)), processes) == [n * n for n in range(40)]
+    assert cores.spread(lambda n: n, [], processes) == []
+
+
+def test_the_work_is_done_by_other_processes() -> None:
+    pids = set(cores.spread(lambda _: os.getpid(), list(range(10)), 3))
+    assert len(pids) == 3
+    assert os.getpid() not in pids
+
+
+def test_what_a_process_did_not_bring_is_computed_here() -> None:
+    here = os.getpid()
+
+    def answer(number: int) -> int:
+        if number == 3 and os.getpid() != here:
+            os._exit(9)
+        return number
+
+    assert cores.spread(answer, list(range(10)), 2) == list(range(10))
+
+
+def test_an_error_is_raised_here() -> None:
+    def refuse(number: int) -> int:
+        raise ResultError(f"no {number}")
+
+    with pytest.raises(ResultError, match="no 0"):
+        cores.spread(refuse, [0, 1, 2], 2)
+
+
+# --- Plain values ----------------------------------------------------------------------------
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+series = st.lists(st.tuples(numbers, numbers), max_size=5).map(
+    lambda points: Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
+)
+scalars: dict[Any, st.SearchStrategy[Any]] = {
+    str: st.text(st.characters(exclude_categories=["Cs"]), max_size=5), int: st.integers(-9, 2**60),
+    float: numbers, bool: st.booleans(), types.NoneType: st.none(),
+}  # fmt: skip
+
+
+def made(hint: Any) -> st.SearchStrategy[Any]:
+    """Any value of a type, from its annotations: a new field is tried without a word here."""
+    if hint == Mapping[str, Series]:
+        return st.dictionaries(scalars[str], series, max_size=3).map(PackedSeries.of)
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        its: Any = hint
+        return st.builds(its, **{one.name: made(hints[one.name]) for one in fields(hint)})
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return st.one_of([made(one) for one in arguments])
+    if origin is tuple:
+        return st.lists(made(arguments[0]), max_size=2).map(tuple)
+    if origin is Mapping:
+        return st.dictionaries(scalars[str], made(arguments[1]), max_size=2)
+    return st.sampled_from(arguments) if origin is Literal else scalars[hint]
+
+
+@given(made(StepRun))
+def test_every_field_of_a_run_comes_back_as_it_was(run: StepRun) -> None:
+    text = json.dumps(to_plain(run), allow_nan=False)
+    assert from_plain(StepRun, json.loads(text)) == run
+
+
+def test_a_value_with_a_field_more_or_less_is_refused(result: Path) -> None:
+    plain = to_plain(derive.step_run(folders(result)[0]))
+    with pytest.raises(ValueError, match="StepRun has"):
+        from_plain(StepRun, {**plain, "novel": 1})
+    del plain["status"]
+    with pytest.raises((KeyError, ValueError)):
+        from_plain(StepRun, plain)
+
+
+def test_packed_series_are_a_mapping_and_small() -> None:
+    x_s = tuple(float(second) for second in range(1_800))
+    plain = {name: Series(x_s=x_s, y=tuple(v * 100.0 for v in x_s)) for name in ("a", "b", "c")}
+    packed = PackedSeries.of(plain)
+    assert packed == plain
+    assert (set(packed), len(packed), "a" in packed, "z" in packed) == ({*"abc"}, 3, True, False)
+    assert len(packed.plain["arrays"]) == 2, "what is the same is there once"
+    assert sum(map(len, packed.plain["arrays"])) < 1_800 * 8
+    with pytest.raises(KeyError):
+        packed["z"]

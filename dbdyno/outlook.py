@@ -145,7 +145,7 @@ def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
             here = [need for need in shared if need.root == root]
             yield f"disk: {root}: {room.listed(here)} at most; {gb(free)} free"
     for copy in prepared.copies.values():
-        yield f"  {origin.described(copy)}: {gb(copy.facts['bytes'])}, is there already"
+        yield f"  {gb(copy.facts['bytes'])} are there already: {origin.described(copy)}"
 
 
 def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:

@@ -311,7 +311,7 @@ def test_a_second_block_and_another_plan_begin_with_what_the_first_block_left(
     prepared = preflight.prepare(further)
     assert len(prepared.copies) == 2
     said = "\n".join(outlook.describe(further, prepared))
-    assert "block 1: " in said and "old*" in said and "is there already" in said
+    assert "block 1: " in said and "old*" in said and "GB are there already: golden copy" in said
     outcome = runner.run(further, tmp_path / "two", wait=True)
     assert names(Results.open(outcome.folder)) == {
         ("001", "old"): ["qr100", "qp100"],

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dbdyno.analysis import compare
 from dbdyno.analysis.uneven import notices
 from dbdyno.model import Cell, Span, StepRun
+from result_builder import build
+from result_planted import Planted, plant
 
 MIB = 1 << 20
 LIKE = {
@@ -247,3 +251,17 @@ def test_a_log_that_does_not_tell_is_not_taken_for_nothing() -> None:
         a_run("pg18", checkpoints=[(0, 50)], vacuums=[(0.0, 50.0)]),
     ]
     assert told(*runs) == []
+
+
+def test_a_comparison_has_the_notices_of_each_step(tmp_path: Path) -> None:
+    def planted(arm: str, step: str, block: int) -> Planted:
+        ran = ((2.0, 10.0),) if (arm, step) == ("pg18", "qr100") else ()
+        return plant(step, checkpoints=ran, autovacuums=())
+
+    folder = build(tmp_path, blocks=2, steps=("l.i1", "qr100"), planted=planted)
+    first, second = compare.load(folder).steps
+    assert first.notices == ()
+    assert second.notices == (
+        "checkpoints in the windows differ: block 1: none in pg17's, 8.0 s in pg18's; "
+        "block 2: none in pg17's, 8.0 s in pg18's",
+    )

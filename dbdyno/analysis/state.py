@@ -70,8 +70,8 @@ STATES: tuple[State, ...] = (
     _row(
         "free_share", "%",
         """free space in tables | free space in the tables' own pages as a share of them
-        (pgstattuple_approx); NA without the extension, and where more than a little would have to be
-        read: of a table that has no vacuum behind it""",
+        (pgstattuple_approx); NA without the extension, and where more than a little would have to
+        be read: of tables that have no vacuum behind them""",
     ),
     _row(
         "dirty_bytes", "bytes",

@@ -6,6 +6,7 @@ held, and, marked live, of PostgreSQL. `by_hand` shares nothing with what is tes
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -71,7 +72,22 @@ def steps_of(text: str, parent: Path) -> dict[str, StepFolder]:
 
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepFolder]:
-    return steps_of(FAKE, tmp_path_factory.mktemp("fake"))
+    steps = steps_of(FAKE, tmp_path_factory.mktemp("fake"))
+    for folder in steps.values():
+        move_counters(folder.path / "host.jsonl")
+    return steps
+
+
+def move_counters(path: Path) -> None:
+    """Makes the fake's machine, of which only the CPU moves, write, switch and grow."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for number, line in enumerate(lines):
+        line["host"]["context_switches"] = 7_001 * number**2
+        line["host"]["cpu_us"]["softirq"] = 901 * number
+        line["rss_bytes"] = 1_000_003 * (1 + number % 4)
+        line["disk"] |= {"reads": 13 * number, "read_bytes": 80_021 * number}
+        line["disk"] |= {"writes": 101 * number, "write_bytes": 990_001 * number}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture(scope="module")

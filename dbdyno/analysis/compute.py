@@ -115,7 +115,7 @@ def largest_p99_us(encoded: Iterable[tuple[str, str | None]]) -> float | None:
     for role, histogram in encoded:
         if histogram is not None:
             by_role.setdefault(role, []).append(histogram)
-    wholes = [Histogram.of(histograms) for histograms in by_role.values()]
+    wholes = Histogram.of_each(list(by_role.values()))
     return max((whole.percentile_us(0.99) for whole in wholes if whole.count), default=None)
 
 

@@ -172,7 +172,10 @@ def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
                 key = tick.role, name
                 encoded.setdefault(key, []).append(part["response"])
                 longest_us[key] = max(longest_us.get(key, 0), part["max_us"])
-    return {key: Histogram.of(texts, longest_us[key]) for key, texts in encoded.items()}
+    found = dict(zip(encoded, Histogram.of_each(list(encoded.values())), strict=True))
+    for key, histogram in found.items():
+        histogram.max_us = longest_us[key]
+    return found
 
 
 def timed_operations(job: Json) -> set[str]:

@@ -32,16 +32,37 @@ _TOGETHER_MAX = 256
 """So many are decoded at once: more would not be faster, but take memory."""
 
 
-def counts_of(encoded: Sequence[str]) -> NDArray[np.int64]:
-    """The sums of the histograms' cells, up to the last cell in use.
+Counts = NDArray[np.int64]
+
+
+def counts_of_each(groups: Sequence[Sequence[str]]) -> list[Counts]:
+    """The sums of the cells of each group's histograms, up to the last cell in use.
 
     Raises ResultError where a text is no histogram of 1 µs to 1 h with 3 digits.
     """
-    counts = np.zeros(CELLS, dtype=np.int64)
-    for first in range(0, len(encoded), _TOGETHER_MAX):
-        _add(counts, [_body(text) for text in encoded[first : first + _TOGETHER_MAX]])
-    used = np.flatnonzero(counts)
-    return counts[: used[-1] + 1 if len(used) else 0].copy()
+    sums = [np.zeros(0, dtype=np.int64) for _ in groups]
+    texts = [(place, text) for place, group in enumerate(groups) for text in group]
+    for first in range(0, len(texts), _TOGETHER_MAX):
+        some = texts[first : first + _TOGETHER_MAX]
+        cells, counts, ends = _decoded([_body(text) for _, text in some])
+        begin = 0
+        for number, (place, _) in enumerate(some):
+            if number + 1 == len(some) or some[number + 1][0] != place:  # its group's last one
+                end = int(ends[number])
+                sums[place] = _added(sums[place], cells[begin:end], counts[begin:end])
+                begin = end
+    return sums
+
+
+def _added(whole: Counts, cells: Counts, counts: Counts) -> Counts:
+    """The sums with some counts more, grown where they reach further."""
+    full = counts > 0
+    if not full.any():
+        return whole
+    grown = np.zeros(max(len(whole), int(cells[full].max()) + 1), dtype=np.int64)
+    grown[: len(whole)] = whole
+    np.add.at(grown, cells[full], counts[full])
+    return grown
 
 
 def _body(text: str) -> bytes:
@@ -65,25 +86,24 @@ def _body(text: str) -> bytes:
     return body
 
 
-def _add(counts: NDArray[np.int64], bodies: Sequence[bytes]) -> None:
-    """Adds the counts of all bodies to the cells that they are of."""
+def _decoded(bodies: Sequence[bytes]) -> tuple[Counts, Counts, Counts]:
+    """The cells, their counts (negative: so many are empty), and where each body ends in these."""
     found = np.frombuffer(b"".join(bodies), dtype=np.uint8)
+    none = np.zeros(0, dtype=np.int64)
     if not len(found):
-        return
+        return none, none, np.zeros(len(bodies), dtype=np.int64)
     last = np.flatnonzero(found < 128)  # a number's last byte has no high bit
     first = np.concatenate(([0], last[:-1] + 1))
     numbers = _numbers(found, first, last)
-    cells = np.where(numbers < 0, -numbers, 1)  # how many cells each number is about
+    steps = np.where(numbers < 0, -numbers, 1)  # how many cells each number is about
     ends = np.searchsorted(last, np.cumsum([len(body) for body in bodies]))
-    if cells.max() > CELLS:
+    if steps.max() > CELLS:
         raise _refused("it has too many cells")
-    before = np.concatenate(([0], np.cumsum(cells)))
+    before = np.concatenate(([0], np.cumsum(steps)))
     begins = np.concatenate(([0], ends[:-1]))
     if (before[ends] - before[begins]).max() > CELLS:
         raise _refused("it has too many cells")
-    cell = before[:-1] - np.repeat(before[begins], ends - begins)
-    full = numbers > 0
-    np.add.at(counts, cell[full], numbers[full])
+    return before[:-1] - np.repeat(before[begins], ends - begins), numbers, ends
 
 
 def _numbers(

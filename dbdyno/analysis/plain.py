@@ -23,6 +23,8 @@ Maker = Callable[[Any], Any]
 
 def to_plain(value: Any) -> Any:
     """A value as dicts, lists and scalars; series in their packed form."""
+    if type(value) in SCALARS:
+        return value
     if is_dataclass(value):
         return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, PackedSeries):
@@ -31,8 +33,7 @@ def to_plain(value: Any) -> Any:
         return {key: to_plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):
         return [to_plain(inner) for inner in value]
-    assert isinstance(value, SCALARS), f"{type(value)} is no plain value"
-    return value
+    raise TypeError(f"{type(value)} is no plain value")
 
 
 def from_plain(kind: type[Made], value: Any) -> Made:

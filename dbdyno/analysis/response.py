@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dbdyno.analysis.hdr import CELLS, counts_of
+from dbdyno.analysis.hdr import CELLS, counts_of_each
 from dbdyno.model import ResponseTimes
 
 HIGHEST_US = 3_600_000_000
@@ -27,21 +27,24 @@ class Histogram:
         self.max_us = 0  # exact, while a cell knows three digits
 
     @classmethod
-    def of(cls, encoded: Sequence[str], max_us: int | None = None) -> Histogram:
-        """The sum of histograms in V2 deflate form, base64, with their exact maximum if known.
+    def of_each(cls, groups: Sequence[Sequence[str]]) -> list[Histogram]:
+        """The sum of each group of histograms in V2 deflate form, base64.
 
-        Raises ResultError where a text is no such histogram.
+        The maximum is the end of the last cell. Raises ResultError where a text is no histogram.
         """
-        whole = cls()
-        whole._counts = counts_of(encoded)
-        last = len(whole._counts) - 1
-        highest_us = int(cell_bounds_us()[1][last]) if last >= 0 else 0
-        whole.max_us = highest_us if max_us is None else max_us
-        return whole
+        wholes = []
+        for counts in counts_of_each(groups):
+            whole = cls()
+            whole._counts = counts
+            whole.max_us = int(cell_bounds_us()[1][len(counts) - 1]) if len(counts) else 0
+            wholes.append(whole)
+        return wholes
 
     def add(self, encoded: str, max_us: int | None = None) -> None:
-        """Adds one histogram, as `of` reads it; many are read faster together."""
-        self.merge(Histogram.of([encoded], max_us))
+        """Adds one histogram, as `of_each` reads it, with its exact maximum where it is known."""
+        (part,) = Histogram.of_each([[encoded]])
+        part.max_us = part.max_us if max_us is None else max_us
+        self.merge(part)
 
     def merge(self, other: Histogram) -> None:
         """Adds the counts of another histogram."""

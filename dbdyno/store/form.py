@@ -50,7 +50,7 @@ DONE = {
 }
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict})}
-READING = {"kind": str, "mono_ns": int, "owners?": {"*": dict}}
+READING = {"kind": str, "mono_ns": int, "owners?": dict}
 EVENTS: dict[str, dict[str, Any]] = {
     "hello": {"protocol": int},
     "started": {"mono_ns": int, "unix_ns": int},

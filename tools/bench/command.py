@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench import contenders, figure, fill, insert, pace, point, scale, share, tpcb
+from bench import analysis, contenders, figure, fill, insert, pace, point, scale, share, tpcb
 from bench.compare import Bench, progress
 from bench.figure import Figure
 from dbdyno import binary
@@ -29,6 +29,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "pace": pace.measure,
     "fill": fill.measure,
     "share": share.measure,
+    "analysis": analysis.measure,
 }
 """In the order in which they run."""
 OUT = contenders.ROOT / "docs/benchmarks/figures.jsonl"

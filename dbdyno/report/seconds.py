@@ -48,13 +48,9 @@ def _run_length(series: Series, points_max: int) -> int:
 
 def numbers(chart: SecondsChart, points_max: int) -> int:
     """How many numbers the lines of a chart take, from which follows what the page will weigh."""
-    lengths = (
-        (line, _run_length(line.series, _per_line(chart, points_max))) for line in chart.lines
-    )
-    return sum(
-        math.ceil(len(line.series.x_s) / length) * (4 if length > 1 else 2)
-        for line, length in lengths
-    )
+    per_line = _per_line(chart, points_max)
+    lengths = ((len(line.series.x_s), _run_length(line.series, per_line)) for line in chart.lines)
+    return sum(math.ceil(count / run) * (4 if run > 1 else 2) for count, run in lengths)
 
 
 def merge_spans(spans: Iterable[Span], kind: str, end_s: float) -> list[tuple[float, float]]:

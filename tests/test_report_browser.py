@@ -434,6 +434,7 @@ LOWEST_CONTRAST = """(() => {
     const is_svg = one instanceof SVGElement;
     const back = ground(one);
     const alpha = Number(style.opacity);
+    if (alpha === 0) continue;
     const fore = channels(is_svg ? style.fill : style.color)
       .map((value, place) => value * alpha + back[place] * (1 - alpha));
     const [dark, bright] = [light(fore), light(back)].sort((a, b) => a - b);

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from dbdyno.model import Json
 from dbdyno.report import look, seconds, totals
-from dbdyno.report.view import Page, SecondsChart, Section, Workload
+from dbdyno.report.view import Page, RatioChart, SecondsChart, Section, Workload
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
 SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
@@ -56,7 +56,8 @@ def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json
         if section.bars:
             drawn = totals.throughput(section, page.base, workload.ratios, page.arms)
             title = f"{section.title}: {section.bars_title}"
-            made[throughput_name(section)] = _titled(drawn, title, page.title, BARS_NOTE)
+            note = throughput_note(section, workload.ratios)
+            made[throughput_name(section)] = _titled(drawn, title, page.title, note)
         for one in seconds_charts(section):
             drawn = seconds.spec(one, page.arms, points_max)
             title = f"{section.title}: {one.title}"
@@ -64,10 +65,15 @@ def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json
     return made
 
 
-BARS_NOTE = (
-    "From zero: the mean of the blocks, and an upright line for each. Thick line: the 95 % "
-    "interval of the ratio to the base; thin line: the base."
-)
+def throughput_note(section: Section, ratios: RatioChart | None) -> str:
+    """What the chart of a step's throughput shows beside its bars."""
+    of_step = [] if ratios is None else [one for one in ratios.points if one.step == section.title]
+    notes = ["From zero."]
+    if any(len(bar.blocks) > 1 for bar in section.bars):
+        notes = ["From zero: the mean of the blocks, and an upright line for each."]
+    if any(one.ratio.low is not None for one in of_step):
+        notes.append("Thick line: the 95 % interval of the ratio to the base; thin line: the base.")
+    return " ".join(notes)
 
 
 def _titled(spec: Json, title: str, *subtitles: str) -> Json:

@@ -34,7 +34,6 @@ def render(page: Page) -> str:
         colors=look.colors(len(page.arms)),
         font=look.FONT,
         looks=_looks(page),
-        bars_note=chart.BARS_NOTE,
         library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
         scripts=[(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS],
     )
@@ -107,6 +106,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["has_groups"] = has_groups
     environment.filters["parts"] = parts
     environment.filters["throughput_name"] = chart.throughput_name
+    environment.filters["throughput_note"] = chart.throughput_note
     environment.filters["bars_words"] = bars_words
     environment.filters["unbroken"] = number.unbroken
     return environment

@@ -19,6 +19,7 @@ POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks
 FULL_LINES_MAX = 4  # so many lines in a panel have as many points each as one by itself
 PANEL_WIDTH = 300  # pixels, before the page sets it
 PANEL_HEIGHT = 62
+LOG_PADDING = 3  # pixels above the largest and below the smallest value
 STRIP_HEIGHT = 3  # pixels at a panel's foot, where autovacuum is shown
 
 _ARRAYS = ("x", "x2", "y", "low", "high")
@@ -47,13 +48,9 @@ def _run_length(series: Series, points_max: int) -> int:
 
 def numbers(chart: SecondsChart, points_max: int) -> int:
     """How many numbers the lines of a chart take, from which follows what the page will weigh."""
-    lengths = (
-        (line, _run_length(line.series, _per_line(chart, points_max))) for line in chart.lines
-    )
-    return sum(
-        math.ceil(len(line.series.x_s) / length) * (4 if length > 1 else 2)
-        for line, length in lengths
-    )
+    per_line = _per_line(chart, points_max)
+    lengths = ((len(line.series.x_s), _run_length(line.series, per_line)) for line in chart.lines)
+    return sum(math.ceil(count / run) * (4 if run > 1 else 2) for count, run in lengths)
 
 
 def merge_spans(spans: Iterable[Span], kind: str, end_s: float) -> list[tuple[float, float]]:
@@ -182,19 +179,23 @@ def spec(chart: SecondsChart, arms: Sequence[str], points_max: int = POINTS_MAX)
     }
 
 
+_SHORT_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
 _LINEAR: Json = {
     "scale": {"zero": True},
-    "axis": {"tickCount": 3, "format": "~s"},
+    "axis": {"tickCount": 3, "labelExpr": _SHORT_LABEL},
 }
 
 
 def _logarithmic(chart: SecondsChart) -> Json:
-    scale = {"type": "log", "nice": False}
+    scale = {"type": "log", "nice": False, "padding": LOG_PADDING}
     return {"scale": scale, "axis": {"values": _ticks(chart), "format": ",~g"}}
 
 
+_BETWEEN = (1, 1.5, 2, 3, 5, 7)
+
+
 def _ticks(chart: SecondsChart) -> list[float]:
-    """Powers of ten within a logarithmic scale; with fewer than two of them, 1, 2 and 5 as well."""
+    """Powers of ten within a logarithmic scale; with fewer than two of them, some between."""
     values = numpy.concatenate([numpy.asarray(line.series.y) for line in chart.lines])
     values = values[values > 0] * chart.scale
     if not values.size:
@@ -204,7 +205,7 @@ def _ticks(chart: SecondsChart) -> list[float]:
     tens = [10.0**power for power in powers if low <= 10.0**power <= high]
     if len(tens) > 1:
         return tens[:: math.ceil(len(tens) / 4)]
-    finer = (first * 10.0**power for power in powers for first in (1, 2, 5))
+    finer = (first * 10.0**power for power in powers for first in _BETWEEN)
     return [tick for tick in finer if low <= tick <= high] or [low]
 
 
@@ -220,7 +221,7 @@ def _time() -> Json:
         "field": "x",
         "type": "quantitative",
         "title": None,
-        "axis": {"tickCount": 3, "format": ",d"},
+        "axis": {"tickCount": 3, "tickMinStep": 1, "format": ",d"},
         "scale": {"nice": False, "domainRaw": {"expr": "zoom"}},
     }
 

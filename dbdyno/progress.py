@@ -145,7 +145,7 @@ class Watch:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def begin(self, title: str, leg: Leg) -> None:
-        """`leg` begins; `title` says where it is, such as `1/3 pg18 l.i0`."""
+        """`leg` begins; `title` says where it is, such as `block 1/3 pg18 l.i0`."""
         self._leg, self._title, self._pulse = leg, title, None
         self._leg_started_s = self._said_s = time.monotonic()
 

@@ -209,7 +209,8 @@ class Run:
 
     def title(self, what: str) -> str:
         """Where the plan is, for the person who watches."""
-        return f"{self.block.number}/{self.lab.plan.schedule.blocks} {self.arm.name} {what}"
+        whole = self.lab.plan.schedule.blocks
+        return f"block {self.block.number}/{whole} {self.arm.name} {what}"
 
     def go(self) -> int:
         """Runs all steps, or those that follow a kept state; returns how many failed or skipped.

@@ -197,6 +197,40 @@ def test_what_calls_a_comparison_into_question_is_there(database: Path) -> None:
     assert any("target rate missed" in str(notice) for (notice,) in found)
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "lost"),
+    [
+        ("events.jsonl", b'{"event": "hello"}\nno JSON\n{"event": "done"}\n', {"ticks", "clients"}),
+        ("events.jsonl", b'{"event": "tick", "measured": true}\n', {"ticks", "clients"}),
+        ("host.jsonl", b'no JSON\n{"kind": "open"}\n', {"samples", "owner_samples"}),
+        ("step.json", None, {"ticks", "clients", "samples", "owner_samples"}),
+        ("step.json", b"{", {"ticks", "clients", "samples", "owner_samples"}),
+        ("job.json", b"[]", {"ticks", "clients"}),
+    ],
+)
+def test_a_damaged_file_is_named_and_costs_only_the_rows_that_it_would_give(
+    tmp_path: Path, file: str, content: bytes | None, lost: set[str]
+) -> None:
+    folder = build(tmp_path, blocks=1, steps=("l.i0", "qr100"))
+    damaged = folder / "blocks/001/pg18/insert-benchmark/01-l.i0" / file
+    damaged.unlink() if content is None else damaged.write_bytes(content)
+    database = tmp_path / "x.duckdb"
+    written = write.export([folder], write.wish(str(database), None, None))
+    assert any(str(damaged.parent) in problem for problem in written.problems)
+    for table in OF_STEPS:
+        lost_ones = ask(
+            database, f"SELECT * FROM \"{table.name}\" WHERE arm = 'pg18' AND step = 'l.i0'"
+        )
+        if table.name in lost:
+            assert not lost_ones, table.name
+    for table in ("ticks", "samples"):
+        kept = ask(database, f"SELECT DISTINCT arm, step FROM {table} ORDER BY ALL")
+        others = [("pg17", "l.i0"), ("pg17", "qr100"), ("pg18", "qr100")]
+        assert [one for one in kept if one != ("pg18", "l.i0")] == others
+    (status,) = ask(database, "SELECT status FROM steps WHERE arm = 'pg18' AND step = 'l.i0'")
+    assert status == (("ok",) if file == "host.jsonl" else ("failed",))
+
+
 # --- Its forms -------------------------------------------------------------------------------
 
 

@@ -201,9 +201,9 @@ def watch(width: int, *, terminal: bool) -> Watch:
     )  # fmt: skip
     found = Watch(LEGS, console)
     for title, leg in (("set-up", LEGS[0]), ("l.i0", LEGS[1])):
-        found.begin(f"1/2 pg18 {title}", leg)
+        found.begin(f"block 1/2 pg18 {title}", leg)
         found.end("well")
-    found.begin("1/2 pg18 qr100", LEGS[2])
+    found.begin("block 1/2 pg18 qr100", LEGS[2])
     return found
 
 
@@ -222,7 +222,7 @@ def test_the_view_fits_and_says_all(width: int, clock: list[float]) -> None:
     lines = shown(of)
     assert max(map(len, lines)) <= width
     assert len(lines) <= (4 if width == 80 else 6)
-    assert lines[0] == "1/2 pg18 qr100 · step 2 of 2 · 3 min 00 s left"
+    assert lines[0] == "block 1/2 pg18 qr100 · step 2 of 2 · 3 min 00 s left"
     text = "\n".join(lines)
     for figure in progress.figures(PULSE):
         assert figure in text
@@ -247,7 +247,7 @@ def test_time_left_is_by_the_work_done_and_goes_on_between_two_ticks(clock: list
 def test_what_takes_longer_than_expected_has_no_time_left(clock: list[float]) -> None:
     of = watch(80, terminal=True)
     clock[0] += 4_000.0
-    assert shown(of)[0] == "1/2 pg18 qr100 · step 2 of 2"
+    assert shown(of)[0] == "block 1/2 pg18 qr100 · step 2 of 2"
 
 
 def test_a_figure_is_not_broken_over_two_lines() -> None:
@@ -275,11 +275,12 @@ def test_a_log_has_a_line_at_a_steps_end_and_one_about_every_minute(clock: list[
         of.end("12,000 queries/s in 150.0 s")
     assert isinstance(of.console.file, io.StringIO)
     lines = of.console.file.getvalue().splitlines()
-    ends = "1/2 pg18 qr100: 12,000 queries/s in 150.0 s (0 s left)"
+    ends = "block 1/2 pg18 qr100: 12,000 queries/s in 150.0 s (0 s left)"
     assert lines[-1] == ends
     assert len(lines) == 2 + 2 + 1
     assert lines[2] == (
-        "1/2 pg18 qr100: 12,346 queries/s now, 12,000 so far; p99 0.45 ms now, 12.3 ms so far; "
+        "block 1/2 pg18 qr100: 12,346 queries/s now, 12,000 so far; "
+        "p99 0.45 ms now, 12.3 ms so far; "
         "target 400 rows/s missed by 15 % (340 so far); 3 errors, 2 retries; "
         "3 min 00 s of the step left"
     )
@@ -295,5 +296,5 @@ def test_in_a_terminal_nothing_stays_but_what_was_said() -> None:
     written = of.console.file.getvalue()
     after = written.rsplit("\x1b[2K", 1)[-1]
     assert "block 1 is void" in written
-    assert "1/2 pg18 qr100: the server ended" in written
+    assert "block 1/2 pg18 qr100: the server ended" in written
     assert "queries/s" not in after, "the view is wiped at the end"

@@ -14,7 +14,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands
 
 Made from the commands themselves by `tools/command_reference.py`; a test compares. Progress goes to
-standard error, results to standard output. Exit status: 0 done; 1 finished, but steps failed; 2 bad
+standard error, results to standard output. In a terminal it is some lines that are drawn anew once
+a second: block, arm and step, rate and p99 in the last second and so far, whether the target is
+held, errors, and the time that step and plan still take; elsewhere it is a line at each step's end,
+and in long steps one about every minute. Exit status: 0 done; 1 finished, but steps failed; 2 bad
 input, in one line that names the file, the key and the remedy; 130 interrupted, everything measured
 is kept and the same command goes on.
 """

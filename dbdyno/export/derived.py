@@ -119,7 +119,7 @@ def steps(source: Source) -> Rows:
 
 
 def _step(source: Source, run: StepRun, place: Place | None) -> Json:
-    begun = None if place is None else source.tolerated(partial(started, place.folder))
+    begun = None if place is None else source.lost.usable(partial(started, place.folder))
     return {
         "measured": run.measured,
         "status": run.status,

@@ -15,7 +15,7 @@ from dbdyno.model import Json
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ROWS_MAX = 20_000
+ROWS_MAX = 10_000
 """Rows of a piece: some megabytes."""
 
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (

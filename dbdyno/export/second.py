@@ -21,7 +21,7 @@ from dbdyno.model import Json
 def load(source: Source) -> Rows:
     """The rows of `ticks` and `clients` of every step, step by step."""
     for place in source.places():
-        yield from source.stream(_load(source, place))
+        yield from source.stream(place.folder, _load(source, place))
 
 
 def _load(source: Source, place: Place) -> Rows:
@@ -42,11 +42,13 @@ def _load(source: Source, place: Place) -> Rows:
 
 
 def _tick(tick: Tick, timed: set[str]) -> Json:
-    times = Histogram()
-    for name, part in tick.operations.items():
-        if part["count"] and (not timed or name in timed):
-            times.add(part["response"], part["max_us"])
-    known = times.max_us > 0  # a fill's rows have an empty histogram
+    parts = [
+        part["response"]
+        for name, part in tick.operations.items()
+        if part["count"] and (not timed or name in timed)
+    ]
+    times = Histogram.of(parts, tick.max_us)
+    known = times.count > 0  # a fill's rows have an empty histogram
     return {
         "operations": tick.count,
         "rows": tick.rows,
@@ -66,7 +68,7 @@ def _tick(tick: Tick, timed: set[str]) -> Json:
 def host(source: Source) -> Rows:
     """The rows of `samples` and `owner_samples` of every step, step by step."""
     for place in source.places():
-        yield from source.stream(_host(source, place))
+        yield from source.stream(place.folder, _host(source, place))
 
 
 def _host(source: Source, place: Place) -> Rows:

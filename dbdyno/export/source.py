@@ -6,14 +6,15 @@ everything else is exported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from dbdyno.analysis import compare, derive
+from dbdyno.analysis import compare, damage, derive
+from dbdyno.analysis.damage import FORM_ERRORS, Damage
 from dbdyno.error import ResultError
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.store import BlockFolder, Results, StepFolder, safe_name
@@ -37,7 +38,10 @@ class Source:
     name: str  # as the user named it
     results: Results
     base: str | None = None  # in place of the plan's
-    problems: list[str] = field(default_factory=list)  # what could not be read, a sentence each
+    lost: Damage = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lost = Damage(self.results.folder)
 
     @classmethod
     def open(cls, folder: Path, base: str | None = None) -> Source:
@@ -57,8 +61,8 @@ class Source:
     def places(self) -> Iterator[Place]:
         """Every step that has a folder, also those of void and unfinished blocks."""
         for block in self.results.blocks():
-            for run in self.tolerated(block.runs) or []:
-                server = self.tolerated(run.server) or {}
+            for run in block.runs():
+                server = self.lost.usable(run.server) or {}
                 for folder in run.steps():
                     yield Place(block=block, folder=folder, server=server)
 
@@ -78,9 +82,8 @@ class Source:
             run: StepRun | None = None
             if place.block.state == "done":
                 run = judged.pop((at.block, at.arm, at.workload, at.ordinal, at.name), None)
-            run = run or self.tolerated(partial(derive.step_run, at))
-            if run is not None:
-                yield run, self.run_key(run, place.block), place
+            run = run or derive.step_run(at)
+            yield run, self.run_key(run, place.block), place
         for run in judged.values():
             yield run, self.run_key(run, None), None
 
@@ -100,24 +103,17 @@ class Source:
         judged = block is None or block.state == "done"
         return self.key | {"void": void, "judged": judged} | named
 
-    def tolerated(self, read: Callable[[], Found]) -> Found | None:
-        """What `read` finds; None where a file is damaged, which is noted."""
-        try:
-            return read()
-        except ResultError as error:
-            self._note(error)
-            return None
-
-    def stream(self, found: Iterable[Found]) -> Iterator[Found]:
-        """What is found up to where a file is damaged, which is noted."""
+    def stream(self, folder: StepFolder, found: Iterable[Found]) -> Iterator[Found]:
+        """What is found in a step's folder, up to where a file is damaged."""
         try:
             yield from found
-        except ResultError as error:
-            self._note(error)
+        except (ResultError, *FORM_ERRORS) as error:
+            self.lost.say(damage.words(folder, error).removeprefix(damage.PREFIX))
 
-    def _note(self, error: ResultError) -> None:
-        if str(error) not in self.problems:
-            self.problems.append(str(error))
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read, a sentence each."""
+        return [f"{self.name}/{line}" for line in dict.fromkeys(self.lost.lines)]
 
 
 def started(folder: StepFolder) -> datetime | None:

@@ -31,8 +31,8 @@ COPY_OPTIONS = {
 FORMATS = ("csv", "json", "parquet", DATABASE)
 DEFAULT_TABLE = "steps"
 DEFAULT_FORMAT = "parquet"
-MEMORY_MAX = "256MB"
-"""Of DuckDB's own; it then works on disk."""
+MEMORY_MAX = "128MB"
+"""Of DuckDB's own; beyond it works on disk. It has one thread, as each takes memory of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +144,7 @@ def _opened(database: Path, temporary: Path) -> Iterator[DuckDBPyConnection]:
 
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": MEMORY_MAX,
+        "threads": 1,
         "temp_directory": str(temporary / "spill"),
     }
     connection = duckdb.connect(str(database), config=settings)

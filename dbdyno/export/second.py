@@ -47,7 +47,8 @@ def _tick(tick: Tick, timed: set[str]) -> Json:
         for name, part in tick.operations.items()
         if part["count"] and (not timed or name in timed)
     ]
-    times = Histogram.of(parts, tick.max_us)
+    (times,) = Histogram.of_each([parts])
+    times.max_us = min(times.max_us, tick.max_us)
     known = times.count > 0  # a fill's rows have an empty histogram
     return {
         "operations": tick.count,

@@ -143,6 +143,7 @@ def test_several_clients_are_several_lines_of_an_arm_in_one_panel() -> None:
         f"client {client}" for _ in "ab" for client in range(4)
     ]
     assert len([one for one in values if one["what"] == "panel"]) == 2
+    assert all(one["dots"] for one in values if one["what"] == "line")  # three points
     assert spec["spec"]["layer"][3]["encoding"]["detail"] == {"field": "label"}
 
 

@@ -19,6 +19,7 @@ POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks
 FULL_LINES_MAX = 4  # so many lines in a panel have as many points each as one by itself
 PANEL_WIDTH = 300  # pixels, before the page sets it
 PANEL_HEIGHT = 62
+DOTS_MAX = 12  # so few points are drawn as dots as well: one alone makes no line
 LOG_PADDING = 3  # pixels above the largest and below the smallest value
 STRIP_HEIGHT = 3  # pixels at a panel's foot, where autovacuum is shown
 
@@ -94,6 +95,8 @@ def _datum(line: Line, what: str, **arrays: Sequence[float]) -> Json:
     made: Json = {"arm": line.arm, "block": _block_name(line.block), "what": what}
     if line.label and what == "line":
         made["label"] = line.label
+    if what == "line" and len(line.series.x_s) <= DOTS_MAX:
+        made["dots"] = True
     return made | {name: list(arrays.get(name, ())) for name in _ARRAYS}
 
 
@@ -250,7 +253,7 @@ def _spans() -> list[Json]:
 
 
 def _lines(chart: SecondsChart, arms: Sequence[str], scale: Json) -> list[Json]:
-    """The line, and behind it the band of what it was thinned from.
+    """The line, behind it the band of what it was thinned from, and dots where points are few.
 
     A logarithmic scale has no place for zero and below: there the line has a gap.
     """
@@ -273,7 +276,12 @@ def _lines(chart: SecondsChart, arms: Sequence[str], scale: Json) -> list[Json]:
         },
         "encoding": encoding | {"y": y},
     }
-    return [band, line]
+    dots = {
+        "transform": [*_only("line", "datum.dots"), _drawable("y")],
+        "mark": {"type": "circle", "size": 12, "opacity": 1, "clip": True},
+        "encoding": encoding | {"y": y},
+    }
+    return [band, line, dots]
 
 
 def _names(arms: Sequence[str], first_block: int) -> list[Json]:

@@ -21,6 +21,7 @@ from dbdyno.model import Arm, Json
 from dbdyno.server import (
     Place,
     Server,
+    account,
     datadir,
     fetch,
     golden,
@@ -372,12 +373,11 @@ def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_st
         preflight.prepare(plan.parse(text(data, warm="prewarm"), None))
     monkeypatch.undo()
     at = next(iter(preflight.prepare(of).points.values()))
-    folder = datadir.make(data / "golden" / at.key, "data", fetch_account())
+    folder = datadir.make(data / "golden" / at.key, "data", account.choose("postgres"))
     with pytest.raises(ServerError, match=rf"`dyno golden remove {at.key} --data-dir {data}`"):
         preflight.prepare(of)
     assert folder.exists()
-    ended = dyno("golden", "remove", at.key, "--wait", "--data-dir", data)
-    assert (ended.returncode, ended.stderr) == (0, f"removed {at.key}\n")
+    assert golden.remove(data, [at.key]) == [at.key]
     assert preflight.prepare(of).copies == {}
 
 
@@ -385,18 +385,18 @@ def sizing(free: int) -> Json:
     return {"cores": 2, "memory_bytes": 8 << 30, "free_disk_bytes": free}
 
 
-def fetch_account():  # type: ignore[no-untyped-def]
-    from dbdyno.server import account
-
-    return account.choose("postgres")
-
-
 def dyno(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dbdyno", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
 
 
 def test_the_commands_say_what_is_there_and_refuse_what_is_unclear(data: Path) -> None:
+    key = golden.key_of(PARTS)
+    datadir.make(data / "golden" / key, "data", account.choose("postgres"))
+    (line,) = dyno("golden", "list", "--data-dir", data).stdout.splitlines()
+    assert line.startswith(f"{key}  golden copy ") and "cannot be read" in line
+    ended = dyno("golden", "remove", key, "--wait", "--data-dir", data)
+    assert (ended.returncode, ended.stderr) == (0, f"removed {key}\n")
     assert dyno("golden", "list", "--data-dir", data).stdout == ""
     for arguments in ((), ("abc", "--all")):
         ended = dyno("golden", "remove", *arguments, "--data-dir", data)

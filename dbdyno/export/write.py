@@ -31,6 +31,8 @@ COPY_OPTIONS = {
 FORMATS = ("csv", "json", "parquet", DATABASE)
 DEFAULT_TABLE = "steps"
 DEFAULT_FORMAT = "parquet"
+READABLE_FROM = "v1.0.0"
+"""The oldest DuckDB that can open a database of ours, whatever version writes it."""
 MEMORY_MAX = "128MB"
 """Of DuckDB's own; beyond it works on disk. It has one thread, as each takes memory of its own."""
 
@@ -145,6 +147,7 @@ def _opened(database: Path, temporary: Path) -> Iterator[DuckDBPyConnection]:
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": MEMORY_MAX,
         "threads": 1,
+        "storage_compatibility_version": READABLE_FROM,
         "temp_directory": str(temporary / "spill"),
     }
     connection = duckdb.connect(str(database), config=settings)

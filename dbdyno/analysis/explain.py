@@ -126,7 +126,7 @@ def _words(value: Any) -> str:
         return "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={inner}" for key, inner in sorted(value.items()))
-    return str(value)
+    return str(value) or "(empty)"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -100,7 +100,9 @@ def _memory(host: Json) -> str:
 
 
 def _storage(data: Json) -> str:
-    rotational = {True: "rotating", False: "not rotating"}.get(data.get("rotational"))  # type: ignore[arg-type]
+    # A device without a model is a virtual one, whose flag says nothing of what is below it.
+    known = data.get("rotational") if data.get("model") else None
+    rotational = {True: "rotating", False: "not rotating"}.get(known)  # type: ignore[arg-type]
     unsure = data.get("unsure")
     return _join(
         [

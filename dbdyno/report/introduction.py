@@ -70,7 +70,9 @@ def _processor(cpu: Json) -> str:
 def _storage(data: Json) -> str:
     """The file system and the device below it, with what is known of it."""
     device = data.get("device")
-    kind = {True: "rotating", False: "SSD"}.get(data.get("rotational"))  # type: ignore[arg-type]
+    # A device without a model is a virtual one, whose flag says nothing of what is below it.
+    rotational = data.get("rotational") if data.get("model") else None
+    kind = {True: "rotating", False: "SSD"}.get(rotational)  # type: ignore[arg-type]
     size = number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else None
     details = ", ".join(str(part) for part in (data.get("model"), size, kind) if part)
     where = f"{device} ({details})" if device and details else device

@@ -10,7 +10,7 @@ from dbdyno.analysis import derive
 from dbdyno.analysis.packed import PackedSeries
 from dbdyno.analysis.plain import from_plain, to_plain
 from dbdyno.model import StepRun
-from dbdyno.store import Shelf, StepFolder
+from dbdyno.store import Files, Shelf, StepFolder
 
 BYTES_MIN = 4_000_000
 """Of raw files: with fewer, other processes are not worth their beginning."""
@@ -23,10 +23,11 @@ def step_runs(folders: Sequence[StepFolder], shelf: Shelf | None) -> list[StepRu
     """
     found = [_kept(folder, shelf) for folder in folders]
     missing = [place for place, run in enumerate(found) if run is None]
-    size = sum(bytes_ for place in missing for bytes_, _ in folders[place].files().values())
+    files = {place: folders[place].files() for place in missing}
+    size = sum(bytes_ for its in files.values() for bytes_, _ in its.values())
 
     def anew(place: int) -> StepRun:
-        return _derived(folders[place], shelf)
+        return _derived(folders[place], files[place], shelf)
 
     runs = cores.spread(anew, missing, processes=None if size > BYTES_MIN else 1)
     made = dict(zip(missing, runs, strict=True))
@@ -45,8 +46,8 @@ def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
     return run if (run.arm, run.block) == (folder.arm, folder.block) else None
 
 
-def _derived(folder: StepFolder, shelf: Shelf | None) -> StepRun:
-    before = folder.files()
+def _derived(folder: StepFolder, before: Files, shelf: Shelf | None) -> StepRun:
+    """A step derived anew; `before`: its files before they are read."""
     run = derive.step_run(folder)
     run = replace(run, series=PackedSeries.of(run.series))
     if shelf is not None:

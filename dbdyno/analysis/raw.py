@@ -135,8 +135,10 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
 def number(value: Any, *path: str) -> float | None:
     """The number at `path` in nested objects; None where it, or a part of the way, is missing."""
     for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return float(value) if isinstance(value, int | float) else None
+        if type(value) is not dict:  # isinstance takes twice as long, and this is called often
+            return None
+        value = value.get(key)
+    return float(value) if isinstance(value, (int, float)) else None
 
 
 def difference(before: Any, after: Any, *path: str) -> float | None:

@@ -32,7 +32,7 @@ from dbdyno.store.file import (
 )
 
 __all__ = [
-    "FORMAT", "BlockFolder", "BlockState", "Lines", "Results", "RunFolder", "Shelf", "StepFolder",
+    "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf", "StepFolder",
     "read_json", "read_lines", "safe_name", "write_json",
 ]  # fmt: skip
 

@@ -32,8 +32,8 @@ from dbdyno.store.file import (
 )
 
 __all__ = [
-    "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf", "StepFolder",
-    "read_json", "read_lines", "safe_name", "write_json",
+    "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
+    "StepFolder", "read_json", "read_lines", "safe_name", "write_json",
 ]  # fmt: skip
 
 FORMAT = 1

@@ -379,7 +379,7 @@ WARNINGS: list[tuple[str, dict[str, object], str]] = [
     (
         "qr100",
         {"generator_busy_share": 0.82},
-        "`generator.threads`: its busiest thread was busy 82 %",
+        "load generator at its limit: its busiest thread was busy 82 %",
     ),
     ("qr100", {"late_us": 2_500_000, "backlog": 1_200}, "up to 2.5 s late, up to 1,200 waiting"),
     ("qr100", {"steal_us_per_s": 60_000.0}, "CPU taken by other machines: 3.0 %"),

@@ -19,6 +19,8 @@ from dbdyno.store import Results
 from result_builder import build, plant
 from result_planted import Planted
 
+MORE = f"({limit.MORE_THREADS})"
+
 BUSY = 0.84
 FASTER = 1.2
 
@@ -66,8 +68,8 @@ def printed(shown: Page, *, full: bool = False) -> str:
     ("share", "reasons"),
     [
         (limit.BUSY_SHARE_MAX, ()),
-        (0.71, ("its busiest thread was busy 71 % of the time",)),
-        (1.0, ("its busiest thread was busy 100 % of the time",)),
+        (0.71, (f"its busiest thread was busy 71 % of the time {MORE}",)),
+        (1.0, (f"its busiest thread was busy 100 % of the time {MORE}",)),
     ],
 )
 def test_a_busy_thread_makes_the_rate_a_lower_bound(
@@ -80,7 +82,7 @@ def test_a_busy_thread_makes_the_rate_a_lower_bound(
     (run,) = cell(compare.load(folder), "pg17").runs
     assert run.limited == reasons
     assert run.metrics["qps"] == pytest.approx(5_000.0), "the number stays"
-    said = [text for text in run.warnings if "`generator.threads`" in text]
+    said = [text for text in run.warnings if text.startswith("load generator at its limit")]
     assert [text.partition(": ")[2] for text in said] == list(reasons)
 
 
@@ -89,7 +91,10 @@ def test_a_busy_thread_makes_the_rate_a_lower_bound(
     [
         (None, ()),  # older results
         (1_000.0 * limit.LAG_MS_P99_MAX, ()),
-        (2_340.0, ("it sent operations late by itself, 1 % of them by over 2.3 ms",)),
+        (
+            2_340.0,
+            (f"it sent operations late by itself, 1 % of them by over 2.3 ms {MORE}",),
+        ),
     ],
 )
 def test_a_generator_that_sends_late_makes_the_rate_a_lower_bound(
@@ -100,6 +105,13 @@ def test_a_generator_that_sends_late_makes_the_rate_a_lower_bound(
     assert limit.limits(found, {"lag_us_p99": lag_us}) == reasons
 
 
+def test_on_a_host_that_is_full_more_threads_are_no_remedy(tmp_path: Path) -> None:
+    results = Results.open(build(tmp_path, steps=("qr100",), blocks=1))
+    found = evidence.read(results.blocks()[0].runs()[0].steps()[0])
+    (reason,) = limit.limits(found, {"lag_us_p99": 2_340.0, "cpups": 99.2})
+    assert reason.endswith("(the host's processors were busy to 99 %: fewer clients or more cores)")
+
+
 def test_a_role_that_is_sent_late_makes_the_step_a_lower_bound(tmp_path: Path) -> None:
     def planted(arm: str, name: str, block: int) -> Planted:
         return plant(name, lag_us={"insert": 40, "query": 1_800})
@@ -107,7 +119,7 @@ def test_a_role_that_is_sent_late_makes_the_step_a_lower_bound(tmp_path: Path) -
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",), planted=planted)
     comparison = compare.load(folder)
     (run,) = cell(comparison, "pg17").runs
-    assert run.limited == ("it sent operations late by itself, 1 % of them by over 1.8 ms",)
+    assert run.limited == (f"it sent operations late by itself, 1 % of them by over 1.8 ms {MORE}",)
     assert "≥ 5,000" in printed(page.make(comparison))
 
 
@@ -127,7 +139,7 @@ def test_any_busy_thread_counts_not_their_mean(tmp_path: Path) -> None:
     lines[-1]["threads"] = [{"cpu_us": 1, "busy_share": share} for share in (0.1, 0.9, 0.1)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (run,) = cell(compare.load(folder), "pg17").runs
-    assert run.limited == ("its busiest thread was busy 90 % of the time",)
+    assert run.limited == (f"its busiest thread was busy 90 % of the time {MORE}",)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +175,11 @@ def test_the_comparison_as_json_has_the_mark_and_the_reason(tmp_path: Path) -> N
     assert (base["value_bound"], other["value_bound"]) == ("exact", "at least")
     assert other["ratio_bound"] == "at least"
     reasons = [run["limited"] for run in other["runs"]]
-    assert reasons == [[], ["its busiest thread was busy 84 % of the time"], []]
+    assert reasons == [
+        [],
+        [f"its busiest thread was busy 84 % of the time {MORE}"],
+        [],
+    ]
 
 
 # --- The page and its formats ----------------------------------------------------------------
@@ -171,7 +187,7 @@ def test_the_comparison_as_json_has_the_mark_and_the_reason(tmp_path: Path) -> N
 
 def test_every_format_shows_the_mark_at_the_rate_and_the_reason(tmp_path: Path) -> None:
     shown = page.make(compared(tmp_path, ["pg18"]))
-    reason = "its busiest thread was busy 84 % of the time"
+    reason = "its busiest thread was busy 84 % of the time (give it more"
     for text in (printed(shown, full=True), markdown.render(shown), html.render(shown)):
         words = " ".join(text.replace("\u00a0", " ").split())
         assert "≥ 6,000" in words

@@ -16,7 +16,7 @@ LAB_SHARE_MAX = 5.0
 END_SPREAD_MAX = 0.02
 JAIN_MIN = 0.95
 """Of the rates of the headline's clients; of two clients, one has 1.6 times the other's rate."""
-AT_LIMIT = "load generator at its limit, give it more `generator.threads`"
+AT_LIMIT = "load generator at its limit"
 READING_DELAY_MS_MAX = 50.0
 
 

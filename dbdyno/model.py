@@ -231,7 +231,7 @@ class Stalls:
 
 @dataclass(frozen=True, kw_only=True)
 class StepRun:
-    """One step of one run, derived from its raw files."""
+    """One step of one run, derived from its raw files. Without values: what was not measured."""
 
     workload: str
     arm: str
@@ -241,20 +241,20 @@ class StepRun:
     measured: bool
     status: str  # "ok", "failed", "skipped"
     reason: str | None
-    seconds: float | None  # the window's length
-    metrics: Mapping[str, float | None]  # names of dbdyno.metric
     headline: str | None  # the headline metric's name
     sla_target: float | None  # rows per second, all clients
-    sla_achieved: float | None
-    sla_met: bool | None
-    response: Mapping[str, ResponseTimes]  # by published kind: insert, delete, query
-    operations: Mapping[str, ResponseTimes]  # by operation name
-    series: Mapping[str, Series]  # "insert.rate", "insert.max_us", "query.rate" …; all clients
-    owners: Mapping[str, OwnerCost]
-    spans: tuple[Span, ...]
-    end_spread: float | None  # (last − first client's end) / window
-    limited: tuple[str, ...]  # what limited the generator, so that the rate is "at least"
-    warnings: tuple[str, ...]
+    seconds: float | None = None  # the window's length
+    metrics: Mapping[str, float | None] = field(default_factory=dict)  # names of dbdyno.metric
+    sla_achieved: float | None = None
+    sla_met: bool | None = None
+    response: Mapping[str, ResponseTimes] = field(default_factory=dict)  # insert, delete, query
+    operations: Mapping[str, ResponseTimes] = field(default_factory=dict)  # by operation name
+    series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …: analysis/series
+    owners: Mapping[str, OwnerCost] = field(default_factory=dict)
+    spans: tuple[Span, ...] = ()
+    end_spread: float | None = None  # (last − first client's end) / window
+    limited: tuple[str, ...] = ()  # what limited the generator, so that the rate is "at least"
+    warnings: tuple[str, ...] = ()
     targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
     fairness: tuple[Fairness, ...] = ()  # roles with several clients
     stalls: tuple[Stalls, ...] = ()

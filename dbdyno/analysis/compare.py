@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno import metric, stats
@@ -115,29 +115,18 @@ def _complete(
 
 
 def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
-    return replace(
-        example,
+    return StepRun(
+        workload=example.workload,
         arm=arm,
         block=block,
+        ordinal=example.ordinal,
+        step=example.step,
+        measured=example.measured,
         status="skipped",
         reason="the run ended before this step",
-        seconds=None,
-        metrics={},
-        sla_achieved=None,
-        sla_met=None,
-        response={},
-        operations={},
-        series={},
-        owners={},
-        spans=(),
-        end_spread=None,
-        limited=(),
-        warnings=(),
-        targets=(),
-        fairness=(),
-        stalls=(),
-        state_before={},
-        state_after={},
+        headline=example.headline,
+        sla_target=example.sla_target,
+        extent=example.extent,
     )
 
 

@@ -71,20 +71,8 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
         measured=step.get("measured", True),
         status=end["status"],
         reason=end["reason"],
-        seconds=None,
-        metrics={},
         headline=headline["metric"] if headline is not None else None,
         sla_target=float(promised["rows_per_s"]) if promised is not None else None,
-        sla_achieved=None,
-        sla_met=None,
-        response={},
-        operations={},
-        series={},
-        owners={},
-        spans=(),
-        end_spread=None,
-        limited=(),
-        warnings=(),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Protocol
 from dbdyno import binary, store
 from dbdyno.error import ServerError
 from dbdyno.host import canary
+from dbdyno.job import clients
 from dbdyno.loadgen import DEFAULT_THREADS, Generator, server_json
 from dbdyno.meter import Meter
 from dbdyno.model import Headline, Json, Step
@@ -234,9 +235,8 @@ def checks(step: Step, totals: Json) -> list[Json]:
         quota = role["stop"] or partner_stop(step.job["roles"], role)
         if quota is None or step.roles.get(role["name"]) not in ("insert", "delete"):
             continue
-        clients = step.job["clients"] if role["per"] == "client" else 1
         rows = rows_per_operation(step.job, role)
-        expected = quota["operations"] * clients * rows
+        expected = quota["operations"] * clients(step.job, role) * rows
         actual = totals[role["name"]]["rows"]
         what = f"rows of role {role['name']}"
         found.append(

@@ -6,18 +6,14 @@ millisecond, nearly all of it for the histograms of the headline's role.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
-import numpy as np
-from hdrh.histogram import HdrHistogram
-
+from dbdyno.job import clients, timed_operations
 from dbdyno.model import Json, Step
 from dbdyno.progress import Pulse
+from dbdyno.response import Histogram
 
 NS_PER_S = 1_000_000_000
-HIGHEST_US = 3_600_000_000
-SIGNIFICANT_DIGITS = 3
 
 
 @dataclass
@@ -57,11 +53,11 @@ class Meter:
     def __init__(self, step: Step) -> None:
         self.step = step
         self.counts: dict[str, Count] = {}
-        self.response = histogram()
+        self.response = Histogram()
         headline = step.headline
         roles = [role["name"] for role in step.job["roles"]]
         self.leader = headline.role if headline else roles[0] if roles else "fill"
-        self.timed = whole_operations(step.job)
+        self.timed = timed_operations(step.job)
 
     def take(self, tick: Json) -> Pulse | None:
         """Counts a tick; returns how the step does where it is one of the headline's role."""
@@ -69,13 +65,13 @@ class Meter:
         if tick["role"] != self.leader or not tick["active_ns"]:
             return None
         rates = self.rates(tick)
-        second = self.merged(tick) if rates["unit"] else histogram()
+        second = self.merged(tick) if rates["unit"] else Histogram()
         if tick["measured"]:
-            self.response.add(second)
+            self.response.merge(second)
         return Pulse(
             **rates,
-            p99_us=percentile_us(second, 0.99),
-            p99_so_far_us=percentile_us(self.response, 0.99),
+            p99_us=p99_us(second),
+            p99_so_far_us=p99_us(self.response),
             **self.against_target(),
             errors=sum(count.errors for count in self.counts.values()),
             retries=sum(count.retries for count in self.counts.values()),
@@ -83,12 +79,13 @@ class Meter:
             share=self.share(),
         )
 
-    def merged(self, tick: Json) -> HdrHistogram:
+    def merged(self, tick: Json) -> Histogram:
         """The response times of a second: of whole operations, not of a transaction's parts."""
-        found = histogram()
-        for name, part in tick["operations"].items():
-            if part["count"] and (not self.timed or name in self.timed):
-                found.decode_and_add(part["response"])
+        operations = tick["operations"].items()
+        whole = [(name, part) for name, part in operations if part["count"]]
+        (found,) = Histogram.of_each(
+            [[part["response"] for name, part in whole if not self.timed or name in self.timed]]
+        )
         return found
 
     def rates(self, tick: Json) -> Json:
@@ -133,33 +130,9 @@ class Meter:
 
 def quota(job: Json, role: Json) -> int:
     """How many operations a role has to do, all clients together."""
-    clients = job["clients"] if role["per"] == "client" else 1
-    return int(role["stop"]["operations"]) * int(clients)
+    return int(role["stop"]["operations"]) * clients(job, role)
 
 
-def whole_operations(job: Json) -> set[str]:
-    """The names under which whole operations are timed: a transaction's, not its statements'."""
-    names = set()
-    for program in job["programs"]:
-        sends = [index for verb, index in program["code"] if verb == "send"]
-        single = len(sends) == 1
-        names.add(job["statements"][sends[0]]["name"] if single else program["name"])
-    return names
-
-
-def histogram() -> HdrHistogram:
-    """An empty histogram of the contract's form."""
-    return HdrHistogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
-
-
-def percentile_us(found: HdrHistogram, quantile: float) -> float | None:
-    """The nearest rank, in microseconds; None where nothing was counted.
-
-    The library's own way walks all cells in Python, which takes milliseconds for long times.
-    """
-    if not found.total_count:
-        return None
-    cumulated = np.cumsum(np.ctypeslib.as_array(found.counts))
-    cell = int(np.searchsorted(cumulated, math.ceil(quantile * found.total_count - 1e-9)))
-    value = found.get_highest_equivalent_value(found.get_value_from_index(cell))
-    return float(min(value, found.max_value))
+def p99_us(found: Histogram) -> float | None:
+    """The p99 in microseconds; None where nothing was counted."""
+    return found.percentile_us(0.99) if found.count else None

@@ -334,6 +334,15 @@ METRICS: tuple[Metric, ...] = (
     ),
 )  # fmt: skip
 
+HELD_SHARE = 0.95
+"""Of a target rate, from which on it counts as held (spec insert-benchmark.md 6.3)."""
+
+
+def held(achieved: float, target: float) -> bool:
+    """Whether a rate was held: 95 % of it, rounded, as in the published reports."""
+    return achieved >= round(HELD_SHARE * target)
+
+
 _BY_NAME = {metric.name: metric for metric in METRICS}
 
 

@@ -94,30 +94,16 @@ def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared
 
 def of_time(plan: Plan, prepared: Prepared) -> str:
     """A guess of the whole plan's time, and what copies save of it."""
-    whole = total_s(plan, prepared)
-    saved = sum(
-        run_s(prepared, use, arm.name, copied=False) - run_s(prepared, use, arm.name, copied=True)
+    runs = [
+        (use, arm.name, begins_from_copy(use, arm.name, number, prepared))
         for number in range(1, plan.schedule.blocks + 1)
         for use in plan.workloads
         for arm in plan.arms
-        if begins_from_copy(use, arm.name, number, prepared)
-    )
+    ]
+    whole = sum(run_s(prepared, use, arm, copied=copied) for use, arm, copied in runs)
+    saved = sum(run_s(prepared, use, arm, copied=False) for use, arm, _ in runs) - whole
     ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
     return f"time: about {duration(whole)}{ending}"
-
-
-def total_s(plan: Plan, prepared: Prepared) -> float:
-    """A guess of the whole plan's time, in seconds."""
-
-    def seconds(number: int, use: WorkloadUse, arm: Arm) -> float:
-        copied = begins_from_copy(use, arm.name, number, prepared)
-        return run_s(prepared, use, arm.name, copied=copied)
-
-    numbers = range(1, plan.schedule.blocks + 1)
-    return sum(
-        seconds(number, use, arm) for number in numbers for use in plan.workloads
-        for arm in plan.arms
-    )  # fmt: skip
 
 
 def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbdyno import __version__, origin, room, workload
+from dbdyno import __version__, job, origin, room, workload
 from dbdyno.error import DynoError, PlanError
 from dbdyno.host import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse
@@ -259,13 +259,9 @@ def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
     largest = 0
     for use in plan.workloads:
         for step in prepared.steps[use.name, arm.name]:
-            clients = step.job["clients"]
-            busy = sum(
-                role["connections"] * (clients if role["per"] == "client" else 1)
-                for role in step.job["roles"]
-            )
+            busy = job.connections(step.job)
             busy += sum(fill["streams"] or FILL_STREAMS_MAX for fill in step.job["fills"])
-            largest = max(largest, busy + (clients if step.job["cursors"] else 0))
+            largest = max(largest, busy + (step.job["clients"] if step.job["cursors"] else 0))
     return largest
 
 

@@ -17,6 +17,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from dbdyno import metric
+
 STEP_OVERHEAD_S = 4.0
 """Around each step: canary, statistics, connections (a first guess; measured ones replace it)."""
 RUN_OVERHEAD_S = 6.0
@@ -25,8 +27,6 @@ UNKNOWN_STEP_S = 10.0
 """What a step is taken to last that gives no expectation, until it was seen once."""
 LINE_EVERY_S = 60.0
 """In a log, between two lines within a step."""
-TARGET_HELD = 0.95
-"""Of a target: as the published reports take it (analysis judges it again, from the raw files)."""
 TARGET_JUDGED_S = 20.0
 """Before that a burst more or less decides: the published pacing has one operation in its first
 second."""
@@ -99,7 +99,7 @@ class Pulse:
         """Whether the target was held so far; None where there is none, or too early to say."""
         if self.target is None or self.achieved is None or self.elapsed_s < TARGET_JUDGED_S:
             return None
-        return self.achieved >= round(TARGET_HELD * self.target)
+        return metric.held(self.achieved, self.target)
 
     @property
     def left_s(self) -> float | None:

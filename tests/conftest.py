@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dbdyno.server import place
+from comparison_builder import comparison
+from dbdyno.model import Comparison
+from dbdyno.report import page
+from dbdyno.report.view import Page
+from dbdyno.server import Place
+from dbdyno.server import place as places
+from server_place import a_place, builds
 
 
 def is_server_here() -> bool:
     """Whether there is any build of PostgreSQL, fetched or of the distribution."""
-    fetched = place.cache_root().glob("postgres/*/bin/postgres")
+    fetched = places.cache_root().glob("postgres/*/bin/postgres")
     return any(fetched) or any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
@@ -21,3 +28,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(
             "no PostgreSQL here: `dyno server fetch postgres 17` or `apt-get install postgresql`"
         )
+
+
+@pytest.fixture(name="place")
+def _place() -> Iterator[Place]:
+    """A place for the servers of one test."""
+    with a_place() as made:
+        yield made
+
+
+@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+def base_dir(request: pytest.FixtureRequest) -> Path:
+    """Each build that is here, the newest of each major version."""
+    path: Path = request.param
+    return path
+
+
+@pytest.fixture(scope="module")
+def three() -> Comparison:
+    """A made-up comparison of three blocks."""
+    return comparison(blocks=3)
+
+
+@pytest.fixture(scope="module")
+def shown(three: Comparison) -> Page:
+    """Its page."""
+    return page.make(three)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dbdyno.server import Place, fetch
+from dbdyno.model import Arm
+from dbdyno.server import Place, Server, fetch, provide
 from dbdyno.server import place as places
 from dbdyno.server.account import choose
 
@@ -30,6 +31,19 @@ def a_place() -> Iterator[Place]:
         yield place
     finally:
         shutil.rmtree(base)
+
+
+@contextmanager
+def started(arm: Arm, place: Place) -> Iterator[Server]:
+    """The arm's server, running; it is gone afterwards."""
+    server = provide(arm, place=place)
+    server.prepare()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop(crash=True)
+        server.remove()
 
 
 def builds() -> list[Path]:

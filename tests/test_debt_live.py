@@ -12,8 +12,8 @@ import pytest
 from dbdyno.analysis.state import state
 from dbdyno.model import Address, Arm, Json
 from dbdyno.probe import pages, postgres
-from dbdyno.server import Server, provide
-from server_place import a_place, builds
+from dbdyno.server import Server
+from server_place import a_place, builds, started
 
 pytestmark = pytest.mark.live
 
@@ -30,15 +30,8 @@ def one_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server without autovacuum."""
     settings = {"autovacuum": "off", "shared_buffers": "64MB", "autovacuum_naptime": "1s"}
     arm = Arm(name="indebted", engine="postgres", base_dir=request.param, settings=settings)
-    with a_place() as place:
-        made = provide(arm, place=place)
-        made.prepare()
-        try:
-            made.start()
-            yield made
-        finally:
-            made.stop(crash=True)
-            made.remove()
+    with a_place() as place, started(arm, place) as made:
+        yield made
 
 
 @pytest.fixture

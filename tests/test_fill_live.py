@@ -13,8 +13,8 @@ import pytest
 from dbdyno import measure, workload
 from dbdyno.loadgen import Generator
 from dbdyno.model import Arm, Json, Step
-from dbdyno.server import Server, provide
-from server_place import a_place, builds
+from dbdyno.server import Server
+from server_place import a_place, builds, started
 
 pytestmark = pytest.mark.live
 
@@ -76,16 +76,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         base_dir=request.param,
         settings={"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"},
     )
-    with a_place() as place:
-        made = provide(arm, place=place)
-        made.prepare()
-        try:
-            made.start()
-            made.create_database(DATABASE)
-            yield made
-        finally:
-            made.stop(crash=True)
-            made.remove()
+    with a_place() as place, started(arm, place) as made:
+        made.create_database(DATABASE)
+        yield made
 
 
 def load(server: Server, name: str, parameters: Json, form: str) -> list[Json]:

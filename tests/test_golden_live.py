@@ -32,7 +32,7 @@ from dbdyno.server import (
     warm,
 )
 from dbdyno.store import Results, StepFolder
-from server_place import a_place, builds
+from server_place import builds
 
 pytestmark = pytest.mark.live
 WAIT_S = 30.0
@@ -47,17 +47,6 @@ TABLE = (
     "VACUUM (ANALYZE) t",
 )
 LOOK = "SELECT count(*), min(a), max(a), sum(b), sum(length(c)) FROM t"
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    with a_place() as made:
-        yield made
-
-
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
-def base_dir(request: pytest.FixtureRequest) -> Path:
-    return request.param
 
 
 def newest() -> Path:

@@ -15,8 +15,8 @@ from dbdyno.host import device
 from dbdyno.host.sampler import Sampler
 from dbdyno.model import Address, Arm, Json
 from dbdyno.probe import postgres
-from dbdyno.server import Server, provide
-from server_place import a_place, builds
+from dbdyno.server import Server
+from server_place import a_place, builds, started
 
 pytestmark = pytest.mark.live
 
@@ -44,17 +44,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         base_dir=request.param,
         settings={"autovacuum": "off", "shared_buffers": "32MB"},
     )
-    with a_place() as place:
-        made = provide(arm, place=place)
-        made.prepare()
-        try:
-            made.start()
-            made.create_database("ib")
-            made.execute(*tables_sql(), database="ib")
-            yield made
-        finally:
-            made.stop(crash=True)
-            made.remove()
+    with a_place() as place, started(arm, place) as made:
+        made.create_database("ib")
+        made.execute(*tables_sql(), database="ib")
+        yield made
 
 
 def tables_sql() -> list[str]:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from dbdyno import progress
-from dbdyno.analysis.evidence import timed_operations
-from dbdyno.analysis.response import Histogram
-from dbdyno.meter import Meter, histogram, percentile_us, whole_operations
+from dbdyno.job import timed_operations
+from dbdyno.meter import Meter, p99_us
 from dbdyno.model import Headline, Json, Sla, Step
 from dbdyno.progress import Forecast, Leg, Pulse, Watch, filled
+from dbdyno.response import Histogram
 
 PROGRAMS = [
     {"name": "pay", "code": [["send", 0], ["send", 1]]},
@@ -142,7 +142,7 @@ def test_p99_so_far_is_what_the_report_will_say(seconds: list[list[int]]) -> Non
 
 def test_of_a_transaction_the_whole_is_timed_as_the_report_does_it() -> None:
     job = {"programs": PROGRAMS, "statements": STATEMENTS}
-    assert whole_operations(job) == timed_operations(job) == {"pay", "third"}
+    assert timed_operations(job) == {"pay", "third"}
     meter = Meter(step(role("query"), headline=QUERIES))
     operations = {"pay": operation(900), "first": operation(10), "second": operation(10)}
     pulse = meter.take(tick("query", (1, 1), (0, 0), operations=operations))
@@ -151,7 +151,7 @@ def test_of_a_transaction_the_whole_is_timed_as_the_report_does_it() -> None:
 
 
 def test_a_second_without_any_response_has_no_p99() -> None:
-    assert percentile_us(histogram(), 0.99) is None
+    assert p99_us(Histogram()) is None
 
 
 def test_a_target_is_judged_when_enough_was_seen_and_errors_are_of_all_roles() -> None:

@@ -14,16 +14,6 @@ from dbdyno.report.fairness import told
 from dbdyno.report.view import Cell, Page, Section, Table
 
 
-@pytest.fixture(scope="module")
-def three() -> Comparison:
-    return comparison(blocks=3)
-
-
-@pytest.fixture(scope="module")
-def shown(three: Comparison) -> Page:
-    return page.make(three)
-
-
 def section(page: Page, step: str) -> Section:
     return next(one for one in page.workloads[0].sections if one.title == step)
 

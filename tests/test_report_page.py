@@ -16,16 +16,6 @@ from dbdyno.report.summary import absolute_tones, relative_tone
 from dbdyno.report.view import Cell, Page, Section, Table
 
 
-@pytest.fixture(scope="module")
-def three() -> Comparison:
-    return comparison(blocks=3)
-
-
-@pytest.fixture(scope="module")
-def shown(three: Comparison) -> Page:
-    return page.make(three)
-
-
 def table(page: Page, name: str) -> Table:
     """The summary table whose name ends so."""
     return next(one for one in page.workloads[0].summary if one.name.endswith(name))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.server import Place, leftovers, process
-from server_place import a_place, builds
+from server_place import builds
 
 ROOT = Path(__file__).parents[1]
 WAIT_S = 20.0
@@ -40,12 +40,6 @@ if how == "postmaster first":
     os.kill(server.postmaster_pid, signal.SIGKILL)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    with a_place() as made:
-        yield made
 
 
 def until(true: Callable[[], object]) -> bool:

@@ -8,7 +8,6 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -17,21 +16,10 @@ import pytest
 from dbdyno.error import HostError, PlanError, ServerError
 from dbdyno.model import Arm, Json
 from dbdyno.server import Place, Server, process, provide
-from server_place import a_place, builds
+from server_place import a_place, builds, started
 
 pytestmark = pytest.mark.live
 WAIT_S = 10.0
-
-
-@pytest.fixture
-def place() -> Iterator[Place]:
-    with a_place() as made:
-        yield made
-
-
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
-def base_dir(request: pytest.FixtureRequest) -> Path:
-    return request.param
 
 
 @pytest.fixture
@@ -47,18 +35,6 @@ def shared(base_dir: Path) -> Iterator[Server]:
     settings = {"autovacuum_naptime": "1s", "autovacuum_vacuum_threshold": "10"}
     with a_place() as place, started(an_arm(base_dir, settings=settings), place) as server:
         yield server
-
-
-@contextmanager
-def started(arm: Arm, place: Place) -> Iterator[Server]:
-    server = provide(arm, place=place)
-    server.prepare()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop(crash=True)
-        server.remove()
 
 
 def an_arm(base_dir: Path, **changes: object) -> Arm:

@@ -47,6 +47,9 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "model": frozenset(),
     "error": frozenset(),
     "metric": frozenset(),
+    "job": frozenset({"model"}),
+    "hdr": frozenset({"error"}),
+    "response": BASE | {"hdr"},
     "stats": frozenset(),
     "change": BASE,
     "binary": frozenset({"error"}),
@@ -62,16 +65,16 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "ceiling": BASE | {"binary", "loadgen"},
     "store": BASE | {"change"},
     "progress": BASE,
-    "meter": BASE | {"progress"},
+    "meter": BASE | {"progress", "job", "response"},
     "origin": MEASURING,
     "room": MEASURING,
-    "preflight": MEASURING | {"origin", "room"},
+    "preflight": MEASURING | {"job", "origin", "room"},
     "outlook": MEASURING | {"progress", "origin", "room", "preflight"},
-    "measure": MEASURING | {"progress", "meter"},
+    "measure": MEASURING | {"job", "progress", "meter"},
     "runner": MEASURING | {"progress", "origin", "preflight", "measure", "ceiling"},
-    "analysis": BASE | {"stats", "store", "cores"},
+    "analysis": BASE | {"stats", "store", "cores", "job", "response"},
     "report": BASE | {"analysis"},
-    "export": BASE | {"store", "analysis"},
+    "export": BASE | {"store", "analysis", "job", "response"},
     "publish": frozenset({"error"}),
     "cli": MEASURING
     | {"progress", "preflight", "outlook", "runner", "analysis", "report", "export", "publish"},
@@ -79,7 +82,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
 }
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
 PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
-PURE |= {"report", "change", "host.procfs", "server.config"}
+PURE |= {"report", "change", "job", "hdr", "response", "host.procfs", "server.config"}
 IMPURE_IMPORTS = frozenset(
     {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}
 )

@@ -10,9 +10,9 @@ from dbdyno.analysis import evidence as basis
 from dbdyno.analysis import raw
 from dbdyno.analysis.evidence import Evidence
 from dbdyno.analysis.raw import per, scaled
-from dbdyno.analysis.response import Histogram
 from dbdyno.analysis.span import overlap_s
 from dbdyno.model import Json, Span, StepRun
+from dbdyno.response import Histogram
 
 LAG_OPERATIONS_MIN = 1_000
 """Of a role: with fewer, the slowest 1 % are a handful, and one late waking of a thread decides."""

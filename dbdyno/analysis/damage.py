@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dbdyno.error import ResultError
-from dbdyno.model import StepRun
+from dbdyno.model import Json, StepRun
 from dbdyno.store import StepFolder
 
 PREFIX = "damaged: "
@@ -61,6 +61,11 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
     if step is None:
         step = {"workload": folder.workload, "ordinal": folder.ordinal, "name": folder.name}
     end = lost.usable(folder.failed) or {"status": "failed", "reason": reason}
+    return unmeasured(folder, step, end["status"], end["reason"])
+
+
+def unmeasured(folder: StepFolder, step: Json, status: str, reason: str | None) -> StepRun:
+    """A step of which no more is said than what it is, as its step.json has it, and its end."""
     headline, promised = step.get("headline"), step.get("sla")
     return StepRun(
         workload=step["workload"],
@@ -69,8 +74,8 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
         ordinal=step["ordinal"],
         step=step["name"],
         measured=step.get("measured", True),
-        status=end["status"],
-        reason=end["reason"],
+        status=status,
+        reason=reason,
         headline=headline["metric"] if headline is not None else None,
         sla_target=float(promised["rows_per_s"]) if promised is not None else None,
     )

@@ -9,7 +9,6 @@ from dbdyno.analysis.evidence import KINDS, Evidence
 from dbdyno.analysis.extent import extent
 from dbdyno.analysis.fairness import fairness
 from dbdyno.analysis.raw import NS_PER_S
-from dbdyno.analysis.response import merged
 from dbdyno.analysis.series import series
 from dbdyno.analysis.span import spans
 from dbdyno.analysis.stall import stalls
@@ -17,6 +16,7 @@ from dbdyno.analysis.state import state
 from dbdyno.analysis.target import targets
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
+from dbdyno.response import merged
 from dbdyno.store import StepFolder
 
 
@@ -37,19 +37,8 @@ def step_run(folder: StepFolder) -> StepRun:
 def _blank(folder: StepFolder, found: Evidence) -> StepRun:
     """What every step has, whether it ended well or not."""
     status, reason = _status(found)
-    step = found.step
-    headline = step.get("headline")
-    return StepRun(
-        workload=step["workload"],
-        arm=folder.arm,
-        block=folder.block,
-        ordinal=step["ordinal"],
-        step=step["name"],
-        measured=step["measured"],
-        status=status,
-        reason=reason,
-        headline=headline["metric"] if headline is not None else None,
-        sla_target=warning.sla(found)[1],
+    return replace(
+        damage.unmeasured(folder, found.step, status, reason),
         series=series(found),
         spans=spans(found),
         state_before=state(found.before),
@@ -67,18 +56,22 @@ def _status(found: Evidence) -> tuple[str, str | None]:
 
 
 def _measured(run: StepRun, found: Evidence) -> StepRun:
-    run = replace(run, targets=targets(found), fairness=fairness(found), stalls=stalls(found))
-    run = replace(run, end_spread=end_spread(found))
+    run = replace(
+        run,
+        targets=targets(found),
+        fairness=fairness(found),
+        stalls=stalls(found),
+        end_spread=end_spread(found),
+    )
     metrics = compute.metrics(found, run)
-    achieved, target = warning.sla(found)
     limited = limit.limits(found, metrics)
-    held = achieved is not None and target is not None and warning.sla_met(achieved, target)
+    inserts = run.targets[0] if run.targets else None
     return replace(
         run,
         seconds=found.load.seconds,
         metrics=metrics,
-        sla_achieved=achieved,
-        sla_met=held if target is not None else None,
+        sla_achieved=inserts.achieved if inserts is not None else None,
+        sla_met=None if run.sla_target is None else inserts is not None and inserts.met,
         response=_by_kind(found),
         operations=_by_operation(found),
         owners=found.owners,

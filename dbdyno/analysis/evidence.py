@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from dbdyno.analysis import raw
 from dbdyno.analysis.damage import FORM_ERRORS, Damage
-from dbdyno.analysis.response import Histogram, merged
 from dbdyno.error import ResultError
+from dbdyno.job import timed_operations
 from dbdyno.model import Json, OwnerCost
+from dbdyno.response import Histogram, merged
 from dbdyno.store import StepFolder
 
 KINDS = ("insert", "delete", "query")
@@ -176,16 +177,6 @@ def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
     for key, histogram in found.items():
         histogram.max_us = longest_us[key]
     return found
-
-
-def timed_operations(job: Json) -> set[str]:
-    """The names under which whole operations are timed: a transaction's, not its statements'."""
-    names = set()
-    for program in job.get("programs", []):
-        sends = [code[1] for code in program["code"] if code[0] == "send"]
-        single = len(sends) == 1
-        names.add(job["statements"][sends[0]]["name"] if single else program["name"])
-    return names
 
 
 # --- Owners ----------------------------------------------------------------------------------

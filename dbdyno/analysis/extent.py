@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dbdyno.job import connections
 from dbdyno.model import Extent, Json
 
 
@@ -9,12 +10,8 @@ def extent(job: Json) -> Extent | None:
     """The extent of a job; None where the job is missing."""
     if "clients" not in job:
         return None
-    clients = job["clients"]
     return Extent(
-        clients=clients,
-        connections=sum(
-            role["connections"] * (clients if role["per"] == "client" else 1)
-            for role in job.get("roles", [])
-        ),
+        clients=job["clients"],
+        connections=connections(job),
         tables=sum(job.get("tables", {}).values()),
     )

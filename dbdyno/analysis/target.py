@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dbdyno.analysis.evidence import Evidence
 from dbdyno.analysis.pace import full_seconds
-from dbdyno.analysis.warning import sla_met
+from dbdyno.metric import held
 from dbdyno.model import Target
 
 
@@ -41,7 +41,7 @@ def _of_role(evidence: Evidence, role: str, rows_per_s: float, window_s: float) 
         kind=evidence.kind(role),
         rows_per_s=rows_per_s,
         achieved=achieved,
-        met=sla_met(achieved, rows_per_s),
+        met=held(achieved, rows_per_s),
         seconds=len(whole),
-        seconds_missed=sum(not sla_met(tick.rows / tick.seconds, rows_per_s) for tick in whole),
+        seconds_missed=sum(not held(tick.rows / tick.seconds, rows_per_s) for tick in whole),
     )

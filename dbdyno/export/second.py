@@ -8,12 +8,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dbdyno.analysis import raw
-from dbdyno.analysis.evidence import BUSY, CPU_PARTS, timed_operations
+from dbdyno.analysis.evidence import BUSY, CPU_PARTS
 from dbdyno.analysis.raw import NS_PER_S, Tick
-from dbdyno.analysis.response import Histogram
 from dbdyno.export.derived import Rows
 from dbdyno.export.source import Place, Source
+from dbdyno.job import timed_operations
 from dbdyno.model import Json
+from dbdyno.response import Histogram
 
 # --- The load --------------------------------------------------------------------------------
 

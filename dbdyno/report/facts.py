@@ -99,10 +99,16 @@ def _memory(host: Json) -> str:
     )
 
 
+def rotates(data: Json) -> bool | None:
+    """Whether the data's device has rotating disks; None where nobody knows.
+
+    A device without a model is a virtual one, whose flag says nothing of what is below it.
+    """
+    return data.get("rotational") if data.get("model") else None
+
+
 def _storage(data: Json) -> str:
-    # A device without a model is a virtual one, whose flag says nothing of what is below it.
-    known = data.get("rotational") if data.get("model") else None
-    rotational = {True: "rotating", False: "not rotating"}.get(known)  # type: ignore[arg-type]
+    rotational = {True: "rotating", False: "not rotating"}.get(rotates(data))  # type: ignore[arg-type]
     unsure = data.get("unsure")
     return _join(
         [

@@ -5,12 +5,12 @@ Columns and formulas of the finish times are the published ones: min_time, max_t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import Fairness, StepComparison, StepRun
-from dbdyno.report import number, spread
+from dbdyno.report import by_arm, number, spread
 from dbdyno.report.view import Cell, Column, Row, Table
 
 CLIENTS_SHOWN_MAX = 12
@@ -115,8 +115,9 @@ def _note(step: StepComparison) -> str:
     return spread.blocks(max((len(result.runs) for result in step.cells), default=0))
 
 
-def _group(role: str, unit: str) -> str:
-    return f"{role}, {unit}"
+def _groups(roles: Mapping[str, str]) -> dict[str, str]:
+    """The name of each role's group in tables of rates."""
+    return {role: f"{role}, {unit}/s" for role, unit in roles.items()}
 
 
 # --- Each role as a whole --------------------------------------------------------------------
@@ -125,14 +126,8 @@ def _group(role: str, unit: str) -> str:
 def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
     """The published columns, Jain's index, and the slowest, median and fastest client."""
     finish = _FINISH if _bound_by_work(step) else ()
-    rows = tuple(
-        Row(
-            cells=(Cell(text=result.arm), *_whole_cells(_of_role(result, role), finish)),
-            group=_group(role, f"{unit}/s"),
-            arm=result.arm,
-        )
-        for role, unit in roles.items()
-        for result in step.cells
+    rows = by_arm.rows(
+        step, _groups(roles), lambda result, role: _whole_cells(_of_role(result, role), finish)
     )
     columns = (
         Column(text="arm", left=True),
@@ -197,14 +192,8 @@ def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iter
     clients = max(len(fair.rates) for run in _runs(step) for fair in run.fairness)
     if not CLIENTS_SHOWN_MIN <= clients <= CLIENTS_SHOWN_MAX:
         return
-    rows = tuple(
-        Row(
-            cells=(Cell(text=result.arm), *_ranked(_of_role(result, role), clients)),
-            group=_group(role, f"{unit}/s"),
-            arm=result.arm,
-        )
-        for role, unit in roles.items()
-        for result in step.cells
+    rows = by_arm.rows(
+        step, _groups(roles), lambda result, role: _ranked(_of_role(result, role), clients)
     )
     names = ["slowest", *(f"{place}." for place in range(2, clients)), "fastest"]
     single = max(len(result.runs) for result in step.cells) == 1
@@ -241,16 +230,16 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
         Row(
             cells=(
                 Cell(text=result.arm),
-                Cell(text=name),
+                Cell(text=which),
                 *(Cell(text=_tenth(found, tenth, of)) for tenth in range(TENTHS)),
             ),
-            group=_group(role, f"{unit}/s of a client"),
+            group=f"{name} of a client",
             arm=result.arm,
         )
-        for role, unit in roles.items()
+        for role, name in _groups(roles).items()
         for result in step.cells
         if (found := [fair for fair in _of_role(result, role) if fair.slices])
-        for name, of in (("slowest", min), ("mean", spread.mean), ("fastest", max))
+        for which, of in (("slowest", min), ("mean", spread.mean), ("fastest", max))
     )
     if not rows:
         return
@@ -280,11 +269,6 @@ def _tenth(found: Sequence[Fairness], tenth: int, of: Callable[[Sequence[float]]
 def _stalls(step: StepComparison, prefix: str) -> Table:
     """The seconds in which a role all but stood still, over all blocks."""
     roles = dict.fromkeys(stalls.role for run in _runs(step) for stalls in run.stalls)
-    rows = tuple(
-        Row(cells=(Cell(text=result.arm), *_stall_cells(result, role)), group=role, arm=result.arm)
-        for role in roles
-        for result in step.cells
-    )
     return Table(
         name=f"{prefix}-stalls",
         title="Stalls",
@@ -294,7 +278,7 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
             Column(text="stalled seconds"),
             Column(text="longest run, s"),
         ),
-        rows=rows,
+        rows=by_arm.rows(step, {role: role for role in roles}, _stall_cells),
         note="Whole seconds, all clients together, with under 10 % of the median second's rate; "
         "counted over all blocks. The median second: mean of the blocks.",
     )

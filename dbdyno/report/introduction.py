@@ -7,6 +7,7 @@ from statistics import median
 
 from dbdyno.model import Comparison, Json, StepComparison, StepRun
 from dbdyno.report import number
+from dbdyno.report.facts import rotates
 from dbdyno.report.view import Cell, Column, Row, Table
 
 CACHED_READS_MAX = 0.01
@@ -70,9 +71,7 @@ def _processor(cpu: Json) -> str:
 def _storage(data: Json) -> str:
     """The file system and the device below it, with what is known of it."""
     device = data.get("device")
-    # A device without a model is a virtual one, whose flag says nothing of what is below it.
-    rotational = data.get("rotational") if data.get("model") else None
-    kind = {True: "rotating", False: "SSD"}.get(rotational)  # type: ignore[arg-type]
+    kind = {True: "rotating", False: "SSD"}.get(rotates(data))  # type: ignore[arg-type]
     size = number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else None
     details = ", ".join(str(part) for part in (data.get("model"), size, kind) if part)
     where = f"{device} ({details})" if device and details else device

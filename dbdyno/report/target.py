@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, Target
-from dbdyno.report import number, spread
-from dbdyno.report.view import Cell, Column, Row, Table, Tone
+from dbdyno.report import by_arm, number, spread
+from dbdyno.report.view import Cell, Column, Table, Tone
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
 
@@ -18,15 +18,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     if not found:
         return
     roles = {target.role: target.kind for target in found}
-    rows = tuple(
-        Row(
-            cells=(Cell(text=result.arm), *_cells(result, role)),
-            group=NAMES.get(kind, role),
-            arm=result.arm,
-        )
-        for role, kind in roles.items()
-        for result in step.cells
-    )
+    groups = {role: NAMES.get(kind, role) for role, kind in roles.items()}
     yield Table(
         name=f"{prefix}-target-rates",
         title="Target rates",
@@ -38,7 +30,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
             Column(text="held in blocks"),
             Column(text="seconds missed"),
         ),
-        rows=rows,
+        rows=by_arm.rows(step, groups, _cells),
         colors="Red: not held." if any(not target.met for target in found) else "",
         note="All clients together. A target is held with at least 95 % of it over the whole "
         "window; a second is missed with less than 95 % in that second, also where later ones "

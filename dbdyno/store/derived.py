@@ -11,18 +11,22 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from dbdyno.store.file import write_atomically
+
 FORMAT = 1
 FOLDER = "derived"
 SETTLED_NS = 2_000_000_000
 """A file that was changed so lately may change again without its time telling."""
-CODE = ("analysis", "store", "error.py", "metric.py", "model.py", "stats.py")
+CODE = (
+    "analysis", "store", "error.py", "hdr.py", "job.py", "metric.py", "model.py", "response.py",
+    "stats.py",
+)  # fmt: skip
 """The parts of the package by which an entry is derived."""
 
 Files = dict[str, list[int]]
@@ -58,7 +62,7 @@ class Shelf:
             text = json.dumps(entry, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
             path = self._path(step)
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, text.encode())
+            write_atomically(path, text.encode(), synced=False)  # if lost, it is derived again
 
     def _path(self, step: Path) -> Path:
         place = step.relative_to(self._blocks)
@@ -70,19 +74,6 @@ def files(step: Path) -> Files:
     with os.scandir(step) as entries:
         found = [(entry.name, entry.stat()) for entry in entries]
     return {name: [its.st_size, its.st_mtime_ns] for name, its in sorted(found)}
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """As `write_atomically`, but not synced: what is lost is derived again."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
 
 
 def code_version() -> str | None:

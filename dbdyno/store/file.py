@@ -30,18 +30,23 @@ def write_json(path: Path, value: Any) -> None:
     write_atomically(path, (text + "\n").encode())
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that `path` holds either the old or the whole new content, synced."""
+def write_atomically(path: Path, content: bytes, *, synced: bool = True) -> None:
+    """Write a file so that `path` holds either the old or the whole new content.
+
+    `synced`: it is on the disk then.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    if synced:
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -11,8 +11,8 @@ from bench.compare import Bench
 from bench.figure import Figure, Target
 from bench.process import ContenderFailed
 from dbdyno import ceiling
-from dbdyno.analysis.response import Histogram
 from dbdyno.model import Address, Json
+from dbdyno.response import Histogram
 
 RATES_PER_S = (1, 10, 100, 1_000, 10_000, 100_000)
 CONNECTIONS = 32

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dbdyno.analysis.hdr import CELLS, counts_of_each
+from dbdyno.hdr import CELLS, counts_of_each
 from dbdyno.model import ResponseTimes
 
 HIGHEST_US = 3_600_000_000

@@ -43,6 +43,7 @@ class WorkloadUse:
     preset: str | None = None  # parameters by name, below those given one by one
     save: str | None = None  # "post-l.i2": keep the data directory after this step; None: never
     warm: str | None = None  # "prewarm" or "scan": after a start from what was kept; None: neither
+    groups: tuple[str, ...] | None = None  # only these, and steps of none; None: all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,8 @@ class Schedule:
     """How often and in which order the arms run."""
 
     blocks: int = 1
-    interleave: str = "run"
+    interleave: str = "run"  # "step", "slice": all arms are up, and take turns
+    slice_s: float = 1.0  # how long a turn lasts where slices are interleaved
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
 
 
@@ -86,10 +88,11 @@ class Block:
 class Headline:
     """A step's throughput: which role's work, counted how, under which published name."""
 
-    metric: str  # "ips" or "qps"
+    metric: str  # "ips", "qps" or "scan"
     role: str
-    count: str  # "rows" or "operations"
+    count: str  # "rows", "operations", or "statements" with BEGIN and COMMIT
     work: int | None = None  # this much work instead of what was counted (l.x: indexed rows)
+    each: int | None = None  # each operation counts as so much work (scan: the rows of a table)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +123,7 @@ class Step:
     explain: Mapping[str, str]  # statement name -> SQL with $n, for EXPLAIN
     expected_s: float | None  # a guess for progress and `check`; None: unknown
     nominal_s: float | None  # what the step lasts where the target rate is held
+    group: str | None = None  # the title under which tables list it: "point queries"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +234,18 @@ class Stalls:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StatementUse:
+    """One kind of statement in the window of a step, all connections of a role together."""
+
+    role: str
+    name: str
+    kind: str  # "statement", or "control": BEGIN, COMMIT, ROLLBACK
+    per_s: float  # executions without error
+    rows_per_s: float  # returned or affected
+    found: float | None  # share of the executions that found a row; None: the statement has none
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepRun:
     """One step of one run, derived from its raw files. Without values: what was not measured."""
 
@@ -259,6 +275,8 @@ class StepRun:
     fairness: tuple[Fairness, ...] = ()  # roles with several clients
     stalls: tuple[Stalls, ...] = ()
     extent: Extent | None = None
+    group: str | None = None  # the title under which tables list the step
+    statements: tuple[StatementUse, ...] = ()
     state_before: Mapping[str, float | None] = field(default_factory=dict)  # analysis/state.py
     state_after: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -301,7 +319,21 @@ class StepComparison:
     step: str
     headline: str | None
     cells: tuple[Cell, ...]
+    group: str | None = None  # the title under which tables list it
     notices: tuple[str, ...] = ()  # what the arms did not have alike
+
+
+@dataclass(frozen=True, kw_only=True)
+class Across:
+    """Two steps of one arm: the throughput of the second by that of the first, paired by block."""
+
+    kind: Literal["post by pre", "scale-up"]
+    workload: str
+    arm: str
+    first: str  # a step's name: before the writes, or with the fewest clients
+    second: str
+    ratio: Ratio | None  # None: no block has both
+    clients: tuple[int, int] | None = None  # of both; scale-up only, where their quotient is ideal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,6 +360,7 @@ class Comparison:
     servers: Mapping[str, Json]  # arm -> server.json of its last run
     plan: Json
     steps: tuple[StepComparison, ...]
+    across: tuple[Across, ...] = ()
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]
     incomplete: str | None  # "2 of 3 blocks done", else None

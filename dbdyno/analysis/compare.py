@@ -55,6 +55,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         servers=last,
         plan=plan,
         steps=_steps(plan, arms, runs),
+        across=(),
         differences=explain.differences([arm for arm in arms if arm in last], last, plan),
         warnings=(
             *damage.of_steps(derived),

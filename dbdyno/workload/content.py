@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from dbdyno.model import Json
-from dbdyno.workload import sql
+from dbdyno.workload import distribution, sql
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.form import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.maker import (
-    COMPUTED,
     ROW,
     SCOPES,
-    base_name,
+    base_names,
     check_permutation,
     cursor_names,
     value_json,
@@ -47,6 +46,7 @@ class Content:
         self.explain: dict[str, str] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._used: dict[str, set[int]] = {}  # statement -> values that it draws
+        self._bound: set[str] = set()  # statements that need a cursor
         self._tables: dict[str, str | None] = {}  # statement -> the kind of table it names
         self._entering: list[str] = []
 
@@ -61,8 +61,7 @@ class Content:
         `rows` are those of the fill that it is for.
         """
         numbers = {}
-        base = base_name(maker)
-        if base is not None:
+        for base in base_names(maker, scope):
             if base == ROW and rows is not None:
                 numbers[base] = self.add_row(f"row of {name}", 1)
             else:
@@ -128,11 +127,14 @@ class Content:
         used, tables = set(), set()
         for piece in sql.walk(pieces):
             if isinstance(piece, sql.ValueHere):
-                used |= self._with_bases(self.value(piece.name))
+                used |= distribution.with_bases(self.values, self.value(piece.name))
             elif isinstance(piece, sql.CursorHere):
                 self.cursor(piece.name)
+                self._bound.add(name)
             elif isinstance(piece, (sql.TableHere, sql.NumberHere)):
                 tables.add(self.table(scope))
+        if any(self._is_bound(number) for number in used):
+            self._bound.add(name)
         self._check_repeated(pieces, scope)
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
@@ -146,6 +148,7 @@ class Content:
                 "pieces": [self._piece(piece, scope) for piece in pieces],
                 "types": _types(form, protocol, pieces, scope),
                 "rows": rows,
+                **({"class": scope.at("class").text(form.class_)} if form.class_ else {}),
             }
         )
         if sql.explainable(text):
@@ -228,6 +231,14 @@ class Content:
                 return self._tables[statement["name"]]
         return None
 
+    def bound_by_cursor(self, program: int) -> str | None:
+        """The first statement of a program that needs a cursor or moves one."""
+        for number in self._sends(program):
+            name = self.statements[number]["name"]
+            if name in self._bound or any(cursor["on"] == number for cursor in self.cursors):
+                return str(name)
+        return None
+
     def finish(self) -> None:
         """Points the cursors at the statements that move them, where the job has these."""
         for cursor in self.cursors:
@@ -247,20 +258,20 @@ class Content:
     def _is_wide(self, number: int) -> bool:
         return bool(self.values[number]["per"] == "transaction")
 
-    def _with_bases(self, number: int) -> set[int]:
-        """A value and those that it is computed from."""
-        found = {number}
-        while taken := [kind for kind in COMPUTED if kind in self.values[number]]:
-            number = self.values[number][taken[0]]["value"]
-            found.add(number)
-        return found
+    def _is_bound(self, number: int) -> bool:
+        """Whether a cursor bounds a value."""
+        return any(isinstance(bound, dict) for bound in self.values[number].get("uniform", ()))
 
     def _check_repeated(self, pieces: tuple[sql.Piece, ...], scope: Scope) -> None:
         """A sequence counts operations, so it is of no use where each item needs its own."""
         items = [one for piece in pieces if isinstance(piece, sql.Repeat) for one in piece.pieces]
         names = [item.name for item in items if isinstance(item, sql.ValueHere)]
-        for number in {base for name in names for base in self._with_bases(self.value(name))}:
-            value = self.values[number]
+        for name in names:
+            self._check_item(self.value(name), scope)
+
+    def _check_item(self, number: int, scope: Scope) -> None:
+        for base in sorted(distribution.with_bases(self.values, number)):
+            value = self.values[base]
             if "sequence" in value and value["per"] == "item":
                 raise scope.error(
                     f"`{value['name']}` counts operations, so all items would have the same; "

@@ -84,9 +84,25 @@ def extent(values: Sequence[Json], number: int, rows: int | None = None) -> tupl
         case {"add": {"value": base, "plus": plus}}:
             inner = extent(values, base, rows)
             return inner and (inner[0] + plus, inner[1] + plus)
+        case {"add": {"value": one, "other": two}}:
+            # Two that have something in common may not reach their bounds together.
+            if with_bases(values, one) & with_bases(values, two):
+                return None
+            ends = extent(values, one, rows), extent(values, two, rows)
+            return ends[0] and ends[1] and (ends[0][0] + ends[1][0], ends[0][1] + ends[1][1])
         case value:
             ranges = [value[kind]["range"] for kind in (*KINDS, "permutation") if kind in value]
             return (ranges[0][0], ranges[0][1]) if ranges else None
+
+
+def with_bases(values: Sequence[Json], number: int) -> set[int]:
+    """A job's value and those that it is computed from."""
+    found, open_ends = set(), {number}
+    while open_ends:
+        found.add(at := open_ends.pop())
+        made: Json = values[at].get("add") or values[at].get("permutation") or {}
+        open_ends |= {made[key] for key in ("value", "other") if key in made} - found
+    return found
 
 
 def _iterations(written: Number, scope: Scope) -> int:

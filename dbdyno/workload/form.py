@@ -116,9 +116,24 @@ class Permutation(Form):
 
 
 class Sequence(Form):
-    """Numbers that no two operations of a role in a step share."""
+    """Numbers counted up over a role's operations, of which `each` in a row have the same."""
 
     first: Number = 1
+    each: Number = 1
+    step: Number = 1
+
+
+class Item(Form):
+    """The number of the item in its repetition."""
+
+    first: Number = 1
+
+
+class Client(Form):
+    """A number of each client's own."""
+
+    first: Number = 0
+    step: Number = 1
 
 
 class Numbers(Form):
@@ -187,6 +202,8 @@ class Maker(Numbers):
     pattern: str | None = None
     clock: Literal["second"] | None = None
     sequence: Sequence | None = None
+    item: Item | None = None
+    client: Client | None = None
     per: Literal["item", "statement", "transaction"] = "item"
     format: Literal["integer", "decimal2", "text", "timestamp"] | None = None
 
@@ -207,6 +224,7 @@ class Statement(PerEngine):
     protocol: str = "simple"
     types: str | list[str] | None = None
     rows: Number | None = None
+    class_: str | None = Field(default=None, alias="class", min_length=1)
 
 
 class Repetition(Form):
@@ -262,7 +280,7 @@ class Role(Form):
     connections: Number = 1
     run: str | None = None
     choose: str | dict[str, Number] | None = None
-    table: Literal["own", "by_connection", "in_turn"] | None = None
+    table: Literal["own", "by_connection", "in_turn", "uniform"] | None = None
     pace: Literal["closed"] | Pace = "closed"
     stop: Stop | None = None
     kind: Literal["insert", "delete", "query", "other"] | None = None

@@ -40,6 +40,7 @@ def make(name: str, step: form.Step, file: form.WorkloadFile, scope: Scope) -> M
     else:
         roles, kinds = role.from_roles(step.roles, content, scope)
     content.finish()
+    role.check_tables(roles, content, scope)
     job = {
         **_frame(name, file, scope),
         "values": content.values,
@@ -71,9 +72,7 @@ def fill(file: form.WorkloadFile, scope: Scope) -> Made:
     ]
     if content.cursors:
         raise scope.error(f"a fill cannot use the cursor `{content.cursors[0]['name']}`")
-    for value in content.values:
-        if "sequence" in value:
-            raise scope.error(f"a fill cannot use the sequence `{value['name']}`; use `:row`")
+    _check_filled(content, scope)
     job = {
         **_frame("fill", file, scope),
         "values": content.values,
@@ -93,6 +92,18 @@ def fill(file: form.WorkloadFile, scope: Scope) -> Made:
         uses=frozenset(one["table"] for one in fills),
         nominal_s=None,
     )
+
+
+def _check_filled(content: Content, scope: Scope) -> None:
+    """Refuses values that depend on operations, and sums of two."""
+    for value in content.values:
+        for kind in ("sequence", "item", "client"):
+            if kind in value:
+                raise scope.error(f"a fill cannot use the {kind} `{value['name']}`; use `:row`")
+        if "other" in value.get("add", {}):
+            raise scope.error(
+                f"a fill cannot add two values, as `{value['name']}` does, but a number to one"
+            )
 
 
 def table_names(file: form.WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dbdyno.model import Json
 from dbdyno.workload import distribution
 from dbdyno.workload.form import Maker, Permutation, Text
+from dbdyno.workload.form import Sequence as Counted
 from dbdyno.workload.scope import Scope
 
 SCOPES = ("item", "statement", "transaction")
@@ -15,10 +16,10 @@ SCOPES = ("item", "statement", "transaction")
 
 CURSOR = re.compile(r"cursor:(\w+?)\s*(?:([+-])\s*(\d+))?")
 COMPUTED = ("add", "permutation")
-"""Makers that take another value."""
+"""Makers that take other values."""
 MAKERS = (
     *("uniform", *distribution.KINDS, *COMPUTED),
-    *("sequence", "text", "pattern", "clock", "constant"),
+    *("sequence", "item", "client", "text", "pattern", "clock", "constant"),
 )
 ROW = ":row"
 """What a fill's column names in the place of a value: the row's number, from 1."""
@@ -32,11 +33,12 @@ def cursor_names(maker: Maker, scope: Scope) -> list[str]:
     return [m[1] for text in texts if (m := CURSOR.fullmatch(scope.at("uniform").text(text)))]
 
 
-def base_name(maker: Maker) -> str | None:
-    """The value that another is computed from."""
+def base_names(maker: Maker, scope: Scope) -> list[str]:
+    """The values that another is computed from itself."""
     if maker.add is not None:
-        return str(maker.add[0])
-    return None if maker.permutation is None else maker.permutation.value
+        other = scope.at("add").value(maker.add[1])
+        return [str(maker.add[0]), *([other] if isinstance(other, str) else [])]
+    return [] if maker.permutation is None else [maker.permutation.value]
 
 
 def value_json(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> Json:
@@ -53,11 +55,18 @@ def value_json(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]
     elif skewed is not None:
         made = distribution.made(skewed, place)
     elif maker.add is not None:
-        made = {"value": numbers[str(maker.add[0])], "plus": place.integer(maker.add[1])}
+        made = _added(maker.add, place, numbers)
     elif maker.permutation is not None:
         made = _permutation(maker.permutation, place, numbers)
     elif maker.sequence is not None:
-        made = {"first": place.at("first").integer(maker.sequence.first)}
+        made = _sequence(maker.sequence, place)
+    elif maker.item is not None:
+        if maker.per != "item":
+            raise scope.at("per").error("an `item` counts a repetition's items; leave `per` out")
+        made = {"first": place.at("first").integer(maker.item.first)}
+    elif maker.client is not None:
+        first = place.at("first").integer(maker.client.first)
+        made = {"first": first, "step": place.at("step").integer(maker.client.step)}
     elif maker.text is not None:
         made = _text(maker.text, place)
     elif maker.constant is not None:
@@ -101,6 +110,24 @@ def check_permutation(
         raise scope.at("permutation", "range").error(
             f"`{name}` runs from {inside[0]} to {inside[1]}, which is not inside of {low} to {high}"
         )
+
+
+def _added(written: Sequence[int | float | str], scope: Scope, numbers: Mapping[str, int]) -> Json:
+    """A value and a number, or two values."""
+    value, other = numbers[str(written[0])], scope.value(written[1])
+    if isinstance(other, str):
+        return {"value": value, "other": numbers[other]}
+    return {"value": value, "plus": scope.integer(written[1])}
+
+
+def _sequence(written: Counted, scope: Scope) -> Json:
+    """What is as in plain counting is left out."""
+    made = {
+        "first": scope.at("first").integer(written.first),
+        "each": scope.at("each").integer(written.each, low=1),
+        "step": scope.at("step").integer(written.step),
+    }
+    return {key: value for key, value in made.items() if key == "first" or value != 1}
 
 
 def _permutation(written: Permutation, scope: Scope, numbers: Mapping[str, int]) -> Json:

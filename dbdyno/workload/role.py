@@ -39,6 +39,18 @@ def from_roles(
     return made, kinds
 
 
+def check_tables(roles: Sequence[Json], content: Content, scope: Scope) -> None:
+    """Refuses tables that are drawn where a cursor is read from one; after `content.finish`."""
+    for role in roles:
+        if not role["table"] or role["table"]["by"] != "uniform":
+            continue
+        for one in role["choose"]:
+            if name := content.bound_by_cursor(one["program"]):
+                raise scope.at("roles", role["name"], "table").error(
+                    f"`{name}` has a cursor, which is read from one table; take `own`"
+                )
+
+
 def from_parts(
     parts: Sequence[form.Part], content: Content, scope: Scope
 ) -> tuple[list[Json], dict[str, str]]:

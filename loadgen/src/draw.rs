@@ -3,12 +3,15 @@
 //! Each draw is mix64 of (seed, step, role, connection, operation, number of the draw), so that what is drawn does not
 //! depend on time, and an operation that is tried again draws the same.
 
-use crate::job::{Bound, Format, Job, Maker, Role, Value};
+use crate::job::{Bound, ClientNumber, Format, Job, Maker, Per, Role, Sequence, Value};
 use crate::text::{write_integer, write_quoted, write_timestamp};
 use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
 const CHOICE: u64 = u64::MAX;
+
+/// What the name of a class of statements is drawn with, apart from all other draws.
+const TABLE: &str = "table";
 
 /// The longest text of a time: a year of any length, and 15 characters.
 const TIME_BYTES_MAX: usize = 35;
@@ -32,10 +35,15 @@ enum Source {
     Skewed(Box<Skewed>),
     /// Another value and a number.
     Add(usize, i64),
+    /// Two other values.
+    Sum(usize, usize),
     /// Another value, permuted.
     Permuted(usize, Box<Permutation>),
-    /// From this number on, counted over the role's operations.
-    Sequence(i64),
+    /// Counted over the role's operations.
+    Sequence(Sequence),
+    /// From this number on, counted over a repetition's items.
+    Item(i64),
+    Client(ClientNumber),
     /// The random number itself, of which a text is made when it is written.
     Random,
     Clock,
@@ -48,16 +56,25 @@ impl Source {
             Maker::Uniform(low, high) => Self::Uniform(*low, *high),
             Maker::Skewed(distribution) => Self::Skewed(Box::new(Skewed::new(distribution, seed))),
             Maker::Add { value, plus } => Self::Add(*value, *plus),
+            Maker::Sum { value, other } => Self::Sum(*value, *other),
             Maker::Permutation(permuted) => {
                 let permutation = Permutation::new(seed, permuted.range);
                 Self::Permuted(permuted.value, Box::new(permutation))
             }
-            Maker::Sequence(sequence) => Self::Sequence(sequence.first),
+            Maker::Sequence(sequence) => Self::Sequence(*sequence),
+            Maker::Item(item) => Self::Item(item.first),
+            Maker::Client(client) => Self::Client(*client),
             Maker::Text(_) | Maker::Pattern(_) => Self::Random,
             Maker::Clock => Self::Clock,
             Maker::Constant(number) | Maker::Row(number) => Self::Constant(*number),
         }
     }
+}
+
+/// A class of statements as a part of the seed of its operations' tables.
+#[must_use]
+pub fn class_part(class: &str) -> u64 {
+    mix(name_part(TABLE), &[name_part(class)])
 }
 
 impl Values {
@@ -137,6 +154,10 @@ pub struct Draw {
     /// The connection's number and how many the role has, and by both the operation's number among all of the role.
     place: (u64, u64),
     sequence: u64,
+    /// The number of the item in its repetition, from 0; what writes a statement sets it.
+    pub item: i64,
+    /// The number of the client, or in a role of the step of the connection.
+    client: i64,
     /// One for each of the job's values: a number, or a text's random number.
     drawn: Box<[i64]>,
     /// One for each of the job's cursors: what statements write and values are bounded by.
@@ -160,6 +181,12 @@ impl Draw {
             next: 0,
             place: (connection, role.connections_of(job.clients)),
             sequence: connection,
+            item: 0,
+            client: match role.per {
+                Per::Client => connection / u64::from(role.connections),
+                Per::Step => connection,
+            }
+            .cast_signed(),
             drawn: vec![0; job.values.len()].into_boxed_slice(),
             cursors: vec![0; job.cursors.len()].into_boxed_slice(),
             unix_s: 0,
@@ -185,6 +212,14 @@ impl Draw {
         uniform(mix_in(self.operation, CHOICE), 0, high).unsigned_abs()
     }
 
+    /// One of `tables` for all statements of a class in this operation; `class` as [`class_part`] makes it.
+    #[inline]
+    #[must_use]
+    pub fn table(&self, class: u64, tables: u32) -> u32 {
+        let number = uniform(mix_in(self.operation, class), 0, i64::from(tables) - 1);
+        u32::try_from(number).unwrap_or(0)
+    }
+
     /// Draws a value anew.
     #[inline]
     pub fn draw(&mut self, values: &Values, index: usize) {
@@ -195,8 +230,16 @@ impl Draw {
             }
             Source::Skewed(skewed) => skewed.number(self.random()),
             Source::Add(value, plus) => self.drawn[*value].saturating_add(*plus),
+            Source::Sum(value, other) => self.drawn[*value].saturating_add(self.drawn[*other]),
             Source::Permuted(value, permutation) => permutation.number(self.drawn[*value]),
-            Source::Sequence(first) => first.wrapping_add_unsigned(self.sequence),
+            Source::Sequence(sequence) => {
+                let turn = (self.sequence / sequence.each).cast_signed();
+                sequence
+                    .first
+                    .wrapping_add(turn.wrapping_mul(sequence.step))
+            }
+            Source::Item(first) => first.wrapping_add(self.item),
+            Source::Client(of) => of.first.wrapping_add(self.client.wrapping_mul(of.step)),
             Source::Random => self.random().cast_signed(),
             Source::Clock => self.read_clock(values.utc_offset_s),
             Source::Constant(number) => *number,

@@ -141,6 +141,8 @@ pub struct OperationTick {
     pub count: u64,
     /// Rows of their replies.
     pub rows: u64,
+    /// Those of which no reply had a row.
+    pub empty: u64,
     /// The longest response time.
     pub max_us: u64,
     /// Errors by code.

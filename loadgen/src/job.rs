@@ -12,7 +12,7 @@ mod server;
 
 pub use check::JobError;
 pub use dsn::Dsn;
-pub use maker::{Bound, Maker, Permuted, Sequence, Value};
+pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, Sequence, Value};
 pub use piece::Piece;
 pub use place::{Place, Tls, TlsMode};
 pub use role::{
@@ -193,6 +193,9 @@ pub struct Statement {
     /// The nominal number of rows of one execution; shown, not checked.
     #[serde(default)]
     pub rows: u64,
+    /// Statements of a class share an operation's table where tables are drawn; null: its own, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
 }
 
 /// What an operation does.

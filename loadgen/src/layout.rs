@@ -2,7 +2,7 @@
 //!
 //! Everything here follows from the job alone, so that k processes with segments do what one would.
 
-use crate::job::{Arrivals, Job, Pace, Per, TableBy};
+use crate::job::{Arrivals, Job, Pace, Per, Role, TableBy};
 use crate::pace::{self, Burst, Even, Line, Poisson, Schedule, Share};
 
 /// One connection of a role.
@@ -12,10 +12,29 @@ pub struct ConnectionLayout {
     pub number: u32,
     /// Its table, as an index from 0; where it goes from table to table, the first.
     pub table: u32,
-    /// What it adds to its table's index with each operation, and how many tables there are.
-    pub turn: Option<(u32, u32)>,
+    /// Whether and how its operations go from table to table.
+    pub walk: Walk,
     /// Operations that it does; none: until the step ends.
     pub quota: Option<u64>,
+}
+
+/// How a connection's operations go from table to table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walk {
+    /// They stay with one.
+    Stay,
+    /// Each adds so much to the table's index, modulo the count.
+    Turn {
+        /// What is added.
+        step: u32,
+        /// How many tables there are.
+        tables: u32,
+    },
+    /// Each draws one of so many for each class of its statements.
+    Draw {
+        /// How many tables there are.
+        tables: u32,
+    },
 }
 
 /// The connections of one role that share a client and a pace.
@@ -160,23 +179,35 @@ fn connection(
         let chosen = match table.by {
             TableBy::Own => client,
             TableBy::ByConnection | TableBy::InTurn => number,
+            TableBy::Uniform => 0,
         };
         chosen % job.tables[&table.of]
-    });
-    let turn = source.table.as_ref().and_then(|table| {
-        let clients = match source.per {
-            Per::Client => job.clients,
-            Per::Step => 1,
-        };
-        let tables = job.tables[&table.of];
-        (table.by == TableBy::InTurn).then(|| ((source.connections * clients) % tables, tables))
     });
     let quota = job.quota_of(role).map(|all| share(all, place, count));
     ConnectionLayout {
         number,
         table,
-        turn,
+        walk: walk(job, source),
         quota,
+    }
+}
+
+fn walk(job: &Job, role: &Role) -> Walk {
+    let Some(table) = &role.table else {
+        return Walk::Stay;
+    };
+    let tables = job.tables[&table.of];
+    match table.by {
+        TableBy::Own | TableBy::ByConnection => Walk::Stay,
+        TableBy::InTurn => {
+            let clients = match role.per {
+                Per::Client => job.clients,
+                Per::Step => 1,
+            };
+            let step = (role.connections * clients) % tables;
+            Walk::Turn { step, tables }
+        }
+        TableBy::Uniform => Walk::Draw { tables },
     }
 }
 
@@ -190,13 +221,9 @@ fn share(all: u64, place: u32, count: u32) -> u64 {
 #[must_use]
 pub fn uses_cursors(job: &Job, role: usize) -> bool {
     let statements = job.statements_of(&job.roles[role]);
-    statements.iter().any(|statement| {
-        !job.cursors_of(*statement).is_empty()
-            || job
-                .cursors
-                .iter()
-                .any(|cursor| cursor.on == Some(*statement))
-    })
+    statements
+        .iter()
+        .any(|statement| job.uses_cursors(*statement))
 }
 
 fn probes(job: &Job, groups: &[GroupLayout]) -> Vec<u32> {
@@ -312,15 +339,18 @@ mod tests {
         let connections = &workers[0].groups[0].connections;
         let turns: Vec<_> = connections
             .iter()
-            .map(|one| (one.table, one.turn, one.quota))
+            .map(|one| (one.table, one.walk, one.quota))
             .collect();
         // Tables 0, 2, 4 and 1, 3.
-        assert_eq!(
-            turns,
-            [(0, Some((2, 5)), Some(3)), (1, Some((2, 5)), Some(2))]
-        );
-        job.roles[0].table.as_mut().unwrap().by = TableBy::ByConnection;
-        assert_eq!(layout(&job, 1)[0].groups[0].connections[1].turn, None);
+        let turn = Walk::Turn { step: 2, tables: 5 };
+        assert_eq!(turns, [(0, turn, Some(3)), (1, turn, Some(2))]);
+        let walk_by = |by| {
+            let mut job = job.clone();
+            job.roles[0].table.as_mut().unwrap().by = by;
+            layout(&job, 1)[0].groups[0].connections[1].walk
+        };
+        assert_eq!(walk_by(TableBy::ByConnection), Walk::Stay);
+        assert_eq!(walk_by(TableBy::Uniform), Walk::Draw { tables: 5 });
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A job compiled: what every worker reads and none changes.
 
-use crate::draw::Values;
+use crate::draw::{Values, class_part};
 use crate::job::{Capture, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
 use crate::statement::Statement;
@@ -12,6 +12,8 @@ pub struct Compiled {
     pub values: Values,
     /// By the statement's index, then by the table's number; one entry where it names no table.
     statements: Box<[Box<[Statement]>]>,
+    /// By the statement's index: what its class draws tables with.
+    pub classes: Box<[u64]>,
     /// By the statement's index: the cursors it needs.
     pub needs: Box<[Box<[usize]>]>,
     /// By the statement's index: the cursors that its generation advances.
@@ -140,6 +142,11 @@ impl Compiled {
                 .clone()
                 .map(|index| for_tables(job, index))
                 .collect(),
+            classes: job
+                .statements
+                .iter()
+                .map(|statement| class_part(statement.class.as_ref().unwrap_or(&statement.name)))
+                .collect(),
             needs: statements
                 .clone()
                 .map(|index| {
@@ -184,6 +191,12 @@ impl Compiled {
         } else {
             table as usize
         }]
+    }
+
+    /// The tables' numbers that a statement is compiled for: 0 alone where it names none.
+    #[must_use]
+    pub fn tables(&self, index: usize) -> std::ops::Range<u32> {
+        0..u32::try_from(self.statements[index].len()).unwrap_or(u32::MAX)
     }
 
     /// The shape of the records of a job with this many clients.

@@ -40,6 +40,8 @@ pub struct OperationRecord {
     pub count: u64,
     /// Rows of their replies.
     pub rows: u64,
+    /// Those of which no reply had a row.
+    pub empty: u64,
     /// The longest response time in microseconds, exactly.
     pub max_us: u64,
     /// Errors by code.
@@ -140,6 +142,7 @@ impl OperationRecord {
         Ok(Self {
             count: 0,
             rows: 0,
+            empty: 0,
             max_us: 0,
             errors: Vec::new(),
             retries: 0,
@@ -153,6 +156,7 @@ impl OperationRecord {
     pub fn complete(&mut self, times: Times, rows: u64) {
         self.count += 1;
         self.rows += rows;
+        self.empty += u64::from(rows == 0);
         self.max_us = self.max_us.max(times.response_us);
         self.response.saturating_record(times.response_us);
         self.service.saturating_record(times.service_us);
@@ -167,7 +171,8 @@ impl OperationRecord {
     }
 
     fn clear(&mut self) {
-        (self.count, self.rows, self.max_us, self.retries) = (0, 0, 0, 0);
+        (self.count, self.rows, self.empty) = (0, 0, 0);
+        (self.max_us, self.retries) = (0, 0);
         self.errors.clear();
         self.response.reset();
         self.service.reset();
@@ -176,6 +181,7 @@ impl OperationRecord {
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.rows += other.rows;
+        self.empty += other.empty;
         self.max_us = self.max_us.max(other.max_us);
         self.retries += other.retries;
         for (code, count) in &other.errors {

@@ -245,11 +245,13 @@ fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Ve
                     if number > 0 {
                         out.extend_from_slice(separator);
                     }
+                    draw.item = i64::from(number);
                     for index in draws {
                         draw.draw(values, *index);
                     }
                     write_literals(parts, values, draw, out);
                 }
+                draw.item = 0;
             }
         }
     }
@@ -290,12 +292,14 @@ fn bind(
                 parts,
                 ..
             } => {
-                for _ in 0..*count {
+                for number in 0..*count {
+                    draw.item = i64::from(number);
                     for index in draws {
                         draw.draw(values, *index);
                     }
                     bind(parts, values, draw, kinds, place, out)?;
                 }
+                draw.item = 0;
                 continue;
             }
             Part::Value(index) => (draw.drawn(*index), Some(*index)),

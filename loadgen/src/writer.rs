@@ -187,6 +187,7 @@ impl Writer {
         Ok(OperationTick {
             count: record.count,
             rows: record.rows,
+            empty: record.empty,
             max_us: record.max_us,
             errors: record
                 .errors

@@ -195,6 +195,9 @@ impl<'a> Plan<'a> {
             }
             Maker::Uniform(..)
             | Maker::Sequence(_)
+            | Maker::Item(_)
+            | Maker::Client(_)
+            | Maker::Sum { .. }
             | Maker::Clock
             | Maker::Text(_)
             | Maker::Pattern(_) => return None,

@@ -38,10 +38,21 @@ pub enum Maker {
         /// What is added.
         plus: i64,
     },
+    /// Two other values together.
+    Sum {
+        /// The index of the one.
+        value: usize,
+        /// The index of the other.
+        other: usize,
+    },
     /// Another value in its place in a permutation of a range.
     Permutation(Permuted),
     /// A number that no two operations of a role in a step share.
     Sequence(Sequence),
+    /// The item's number in its repetition.
+    Item(ItemNumber),
+    /// The client's number.
+    Client(ClientNumber),
     /// A text, partly random.
     Text(TextShape),
     /// A text in which `#` is a random digit and `@` a random letter.
@@ -55,14 +66,15 @@ pub enum Maker {
 }
 
 impl Maker {
-    /// The index of the value that this one is computed from.
-    #[must_use]
-    pub fn base(&self) -> Option<usize> {
-        match self {
-            Self::Add { value, .. } => Some(*value),
-            Self::Permutation(permuted) => Some(permuted.value),
-            _ => None,
-        }
+    /// The indices of the values that this one is computed from itself.
+    pub fn bases(&self) -> impl Iterator<Item = usize> {
+        let (one, other) = match self {
+            Self::Add { value, .. } => (Some(*value), None),
+            Self::Sum { value, other } => (Some(*value), Some(*other)),
+            Self::Permutation(permuted) => (Some(permuted.value), None),
+            _ => (None, None),
+        };
+        one.into_iter().chain(other)
     }
 
     /// Whether it makes a text, with which nothing can be computed.
@@ -88,6 +100,38 @@ pub struct Permuted {
 pub struct Sequence {
     /// That of the first operation of the role's first connection.
     pub first: i64,
+    /// So many operations after each other have the same.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub each: u64,
+    /// What lies between two different ones.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub step: i64,
+}
+
+/// Numbers counted up over the items of a repetition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemNumber {
+    /// That of the first item, and outside of repetitions.
+    pub first: i64,
+}
+
+/// A number of each client's own: of each connection's in a role of the step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientNumber {
+    /// That of client 0.
+    pub first: i64,
+    /// What lies between two clients.
+    pub step: i64,
+}
+
+fn one<T: From<u8>>() -> T {
+    T::from(1)
+}
+
+fn is_one<T: From<u8> + PartialEq>(number: &T) -> bool {
+    *number == one()
 }
 
 /// A bound of a uniform value.
@@ -115,8 +159,26 @@ pub struct CursorBound {
 #[serde(deny_unknown_fields)]
 struct RawAdd {
     value: usize,
-    #[serde(default)]
-    plus: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plus: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    other: Option<usize>,
+}
+
+impl TryFrom<RawAdd> for Maker {
+    type Error = String;
+
+    fn try_from(raw: RawAdd) -> Result<Self, String> {
+        let value = raw.value;
+        match (raw.plus, raw.other) {
+            (Some(_), Some(_)) => Err("an `add` has `plus` or `other`, not both".to_owned()),
+            (_, Some(other)) => Ok(Self::Sum { value, other }),
+            (plus, None) => Ok(Self::Add {
+                value,
+                plus: plus.unwrap_or(0),
+            }),
+        }
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -162,6 +224,10 @@ struct RawValue {
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<Sequence>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<ItemNumber>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<ClientNumber>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<RawText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pattern: Option<String>,
@@ -193,12 +259,11 @@ impl TryFrom<RawValue> for Value {
         let distributions = raw.distributions().into_iter().flatten().map(Maker::Skewed);
         let others = [
             raw.uniform.map(|(low, high)| Maker::Uniform(low, high)),
-            raw.add.map(|add| Maker::Add {
-                value: add.value,
-                plus: add.plus,
-            }),
+            raw.add.map(Maker::try_from).transpose()?,
             raw.permutation.map(Maker::Permutation),
             raw.sequence.map(Maker::Sequence),
+            raw.item.map(Maker::Item),
+            raw.client.map(Maker::Client),
             raw.text.map(|text| {
                 Maker::Text(TextShape {
                     fill: text.fill,
@@ -222,7 +287,8 @@ impl TryFrom<RawValue> for Value {
             }),
             _ => Err(format!(
                 "value `{}` needs exactly one of `uniform`, `zipf`, `pareto`, `special`, `bates`, `gaussian`, \
-                 `exponential`, `add`, `permutation`, `sequence`, `text`, `pattern`, `clock`, `constant`, `row`",
+                 `exponential`, `add`, `permutation`, `sequence`, `item`, `client`, `text`, `pattern`, `clock`, \
+                 `constant`, `row`",
                 raw.name
             )),
         }
@@ -245,6 +311,8 @@ impl From<Value> for RawValue {
             add: None,
             permutation: None,
             sequence: None,
+            item: None,
+            client: None,
             text: None,
             pattern: None,
             clock: None,
@@ -259,9 +327,12 @@ impl From<Value> for RawValue {
             Maker::Skewed(Distribution::Bates(shape)) => raw.bates = Some(shape),
             Maker::Skewed(Distribution::Gaussian(shape)) => raw.gaussian = Some(shape),
             Maker::Skewed(Distribution::Exponential(shape)) => raw.exponential = Some(shape),
-            Maker::Add { value, plus } => raw.add = Some(RawAdd { value, plus }),
+            Maker::Add { value, plus } => raw.add = Some(added(value, Some(plus), None)),
+            Maker::Sum { value, other } => raw.add = Some(added(value, None, Some(other))),
             Maker::Permutation(permuted) => raw.permutation = Some(permuted),
             Maker::Sequence(sequence) => raw.sequence = Some(sequence),
+            Maker::Item(item) => raw.item = Some(item),
+            Maker::Client(client) => raw.client = Some(client),
             Maker::Text(shape) => {
                 raw.text = Some(RawText {
                     fill: shape.fill,
@@ -276,4 +347,8 @@ impl From<Value> for RawValue {
         }
         raw
     }
+}
+
+fn added(value: usize, plus: Option<i64>, other: Option<usize>) -> RawAdd {
+    RawAdd { value, plus, other }
 }

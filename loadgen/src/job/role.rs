@@ -92,6 +92,8 @@ pub enum TableBy {
     ByConnection,
     /// From that table on the next with each operation, so that connections share the tables out.
     InTurn,
+    /// Drawn for each operation and class of statement, all tables alike often.
+    Uniform,
 }
 
 /// When operations become due.

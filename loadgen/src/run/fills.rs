@@ -197,6 +197,7 @@ impl Step<'_> {
         let operation = OperationTick {
             count: new,
             rows: new,
+            empty: 0,
             max_us: 0,
             errors: BTreeMap::new(),
             retries: 0,

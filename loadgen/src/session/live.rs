@@ -5,14 +5,16 @@ use super::look::Look;
 use super::postgres::{Captured, PostgresSession, ReadBuffer, Reply, SessionError, Target};
 use super::{Command, Opened, Ready, Sent, Sessions};
 use crate::job::Protocol;
-use crate::layout::WorkerLayout;
+use crate::layout::{Walk, WorkerLayout};
 use crate::program::Compiled;
-use crate::statement::Parameters;
+use crate::statement::{Parameters, Statement};
 use crate::wake::Waker;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::fmt;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -48,6 +50,17 @@ struct Purpose {
     /// The role's index; none for a probe.
     role: Option<usize>,
     table: u32,
+    walk: Walk,
+}
+
+impl Purpose {
+    /// The tables that a statement may be sent for.
+    fn tables(&self, code: &Compiled, statement: usize) -> Range<u32> {
+        match self.walk {
+            Walk::Draw { .. } => code.tables(statement),
+            Walk::Stay | Walk::Turn { .. } => self.table..self.table + 1,
+        }
+    }
 }
 
 /// A connection of a worker, or the place of a lost one.
@@ -234,12 +247,14 @@ fn purposes(layout: &WorkerLayout) -> Vec<Purpose> {
         group.connections.iter().map(move |connection| Purpose {
             role,
             table: connection.table,
+            walk: connection.walk,
         })
     });
     of_groups
         .chain(layout.probes.iter().map(|_| Purpose {
             role: None,
             table: 0,
+            walk: Walk::Stay,
         }))
         .collect()
 }
@@ -259,17 +274,8 @@ fn open_one(
         .set_nonblocking()
         .map_err(|error| format!("role `{name}`: {error}"))?;
     session.limit(Some(deadline));
-    let mut parameters = vec![Parameters::default(); code.needs.len()];
-    for index in purpose
-        .role
-        .map_or(&[][..], |role| &code.roles[role].statements)
-    {
-        let statement = code.statement(*index, purpose.table);
-        parameters[*index] =
-            prepare(code, &mut session, *index, purpose.table).map_err(|error| {
-                format!("role `{name}`, statement {}: {error}", statement.wire_name)
-            })?;
-    }
+    let parameters =
+        prepare(code, &mut session, purpose).map_err(|error| format!("role `{name}`, {error}"))?;
     session.limit(None);
     session.capture(!code.capture.is_empty() || purpose.role.is_none());
     let server_pid = session.server_pid();
@@ -282,25 +288,58 @@ fn open_one(
     ))
 }
 
+/// Prepares what a role sends, for every table that it may name; the parameters of each statement by its index.
 fn prepare(
     code: &Compiled,
     session: &mut PostgresSession,
-    index: usize,
-    table: u32,
-) -> Result<Parameters, String> {
-    let statement = code.statement(index, table);
-    let oids = match statement.protocol {
-        Protocol::Simple => return Ok(Parameters::default()),
-        Protocol::Execute => {
-            return session
-                .query(&statement.prepare)
-                .map(|_| Parameters::default())
-                .map_err(|error| error.to_string());
-        }
-        Protocol::Extended => session.prepare("", &statement.sql),
-        Protocol::Prepared => session.prepare(&statement.wire_name, &statement.sql),
+    purpose: &Purpose,
+) -> Result<Vec<Parameters>, String> {
+    let named = |statement: &Statement, error: &dyn fmt::Display| {
+        format!("statement {}: {error}", statement.wire_name)
     };
-    statement.parameters(&code.values, &oids.map_err(|error| error.to_string())?)
+    let mut parsed = Vec::new();
+    let of_role = purpose.role.map(|role| &code.roles[role].statements);
+    for index in of_role.into_iter().flatten() {
+        for statement in purpose
+            .tables(code, *index)
+            .map(|table| code.statement(*index, table))
+        {
+            match statement.protocol {
+                Protocol::Simple => {}
+                Protocol::Execute => {
+                    session
+                        .query(&statement.prepare)
+                        .map_err(|error| named(statement, &error))?;
+                }
+                Protocol::Extended => parsed.push((*index, statement, "")),
+                Protocol::Prepared => parsed.push((*index, statement, &*statement.wire_name)),
+            }
+        }
+    }
+    let asked: Vec<_> = parsed
+        .iter()
+        .map(|(_, statement, name)| (*name, &*statement.sql))
+        .collect();
+    let mut types = Vec::new();
+    if let Err(error) = session.prepare_all(&asked, &mut types) {
+        let refused = parsed.get(types.len()).or(parsed.last());
+        return Err(refused.map_or_else(String::new, |(_, refused, _)| named(refused, &error)));
+    }
+    let mut parameters = vec![Parameters::default(); code.needs.len()];
+    let mut previous = None;
+    for ((index, statement, _), oids) in parsed.iter().zip(&types) {
+        let own = statement
+            .parameters(&code.values, oids)
+            .map_err(|error| named(statement, &error))?;
+        if previous == Some(*index) && parameters[*index] != own {
+            let error =
+                "its parameters have other types than for the table before; make all tables alike";
+            return Err(named(statement, &error));
+        }
+        previous = Some(*index);
+        parameters[*index] = own;
+    }
+    Ok(parameters)
 }
 
 impl Sessions for LiveSessions {

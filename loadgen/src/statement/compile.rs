@@ -160,7 +160,7 @@ fn draws(job: &Job, used: impl Iterator<Item = usize>, scopes: &[Scope]) -> Box<
     let mut seen = BTreeSet::new();
     for index in used {
         let bases = job.bases(index).unwrap_or_default();
-        for value in bases.into_iter().rev().chain([index]) {
+        for value in bases.into_iter().chain([index]) {
             if scopes.contains(&job.values[value].per) && seen.insert(value) {
                 order.push(value);
             }

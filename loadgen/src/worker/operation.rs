@@ -4,6 +4,7 @@ use super::state::{Course, Operation, State};
 use super::{Mode, Worker};
 use crate::event::Event;
 use crate::job::Capture;
+use crate::layout::Walk;
 use crate::program::Step;
 use crate::record::{Code, Times, TraceRecord, microseconds};
 use crate::session::{Sent, Sessions};
@@ -48,7 +49,7 @@ impl<S: Sessions> Worker<S> {
             statement_due_ns: due_ns,
             ..Operation::default()
         };
-        if let (Some((step, tables)), true) = (connection.turn, connection.begun > 0) {
+        if let (Walk::Turn { step, tables }, true) = (connection.walk, connection.begun > 0) {
             connection.table = (connection.table + step) % tables;
         }
         connection.begun += 1;
@@ -104,6 +105,9 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
         let code = &self.code;
+        if let Walk::Draw { tables } = connection.walk {
+            connection.table = connection.draw.table(code.classes[statement], tables);
+        }
         let out = self.sessions.output(index);
         out.clear();
         let encoded = code.statement(statement, connection.table).encode(

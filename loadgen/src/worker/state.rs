@@ -2,7 +2,7 @@
 
 use crate::draw::Draw;
 use crate::job::{Job, Pace, Per};
-use crate::layout::{self, GroupLayout, WorkerLayout};
+use crate::layout::{self, GroupLayout, Walk, WorkerLayout};
 use crate::pace::Line;
 use crate::session::Opened;
 use crate::session::postgres::Reply;
@@ -63,8 +63,8 @@ pub(super) struct Connection {
     pub(super) client: u32,
     pub(super) number: u32,
     pub(super) table: u32,
-    /// What it adds to its table's number with each operation, and how many tables there are.
-    pub(super) turn: Option<(u32, u32)>,
+    /// Whether and how its operations go from table to table.
+    pub(super) walk: Walk,
     pub(super) group: usize,
     /// The place of its client's probe; none where its statements need no cursor.
     pub(super) probe: Option<usize>,
@@ -163,7 +163,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 client: group.client,
                 number: connection.number,
                 table: connection.table,
-                turn: connection.turn,
+                walk: connection.walk,
                 group: index,
                 probe: probe.filter(|_| uses_cursors),
                 state: State::Idle,

@@ -181,6 +181,8 @@ fn the_examples_show_every_maker() {
         "add",
         "permutation",
         "sequence",
+        "item",
+        "client",
         "text",
         "pattern",
         "clock",

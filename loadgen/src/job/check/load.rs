@@ -162,10 +162,7 @@ impl Job {
     }
 
     fn check_table(&self, role: &Role, key: &str) -> Check {
-        let in_turn = role
-            .table
-            .as_ref()
-            .is_some_and(|table| table.by == TableBy::InTurn);
+        let by = role.table.as_ref().map(|table| table.by);
         if let Some(table) = &role.table {
             ensure(
                 self.tables.contains_key(&table.of),
@@ -174,14 +171,21 @@ impl Job {
             )?;
         }
         for statement in self.statements_of(role) {
-            let bound = self.statements[statement].protocol != Protocol::Simple
-                || !self.cursors_of(statement).is_empty();
+            let name = &self.statements[statement].name;
+            let cursors = self.uses_cursors(statement);
+            let bound = self.statements[statement].protocol != Protocol::Simple || cursors;
             ensure(
-                !(in_turn && bound),
+                !(by == Some(TableBy::InTurn) && bound),
                 format!("{key}.table.by"),
                 format!(
-                    "statement `{}` is made for one table; only `simple` ones without cursors go in turn",
-                    self.statements[statement].name
+                    "statement `{name}` is made for one table; only `simple` ones without cursors go in turn"
+                ),
+            )?;
+            ensure(
+                !(by == Some(TableBy::Uniform) && cursors),
+                format!("{key}.table.by"),
+                format!(
+                    "statement `{name}` has a cursor, which is read from one table; take `own` or `by_connection`"
                 ),
             )?;
             for name in self.tables_of(statement) {
@@ -374,13 +378,22 @@ impl Job {
             ),
         )?;
         for index in std::iter::once(value).chain(self.bases(value).unwrap_or_default()) {
+            ensure(
+                !matches!(self.values[index].maker, Maker::Sum { .. }),
+                key,
+                format!(
+                    "`{}` adds two values; in a fill a number can be added to one",
+                    self.values[index].name
+                ),
+            )?;
             let (name, pure) = match &self.values[index].maker {
                 Maker::Uniform(low, high) => (
                     "a cursor",
                     matches!((low, high), (Bound::Integer(_), Bound::Integer(_))),
                 ),
                 Maker::Clock => ("the clock", false),
-                Maker::Sequence(_) => ("operations; use `row`", false),
+                Maker::Sequence(_) | Maker::Item(_) => ("operations; use `row`", false),
+                Maker::Client(_) => ("the client", false),
                 _ => ("", true),
             };
             ensure(

@@ -47,6 +47,11 @@ impl Job {
                 format!("{key}.pieces"),
                 "is empty; give the SQL",
             )?;
+            ensure(
+                statement.class.as_deref() != Some(""),
+                format!("{key}.class"),
+                "is empty; give it a name, or leave it out",
+            )?;
             let pieces = format!("{key}.pieces");
             let parameters = self.check_pieces(&statement.pieces, &pieces, false)?;
             ensure(
@@ -231,6 +236,13 @@ impl Job {
             }
         }
         cursors
+    }
+
+    /// Whether a statement needs a cursor or moves one.
+    #[must_use]
+    pub fn uses_cursors(&self, statement: usize) -> bool {
+        let mut cursors = self.cursors.iter();
+        cursors.any(|cursor| cursor.on == Some(statement)) || !self.cursors_of(statement).is_empty()
     }
 
     /// The tables that a statement names.

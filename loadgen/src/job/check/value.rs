@@ -1,8 +1,9 @@
 //! What makes a job's values valid.
 
 use super::{Check, ensure, ensure_index, ensure_names};
-use crate::job::{Bound, Format, Job, Maker, Permuted, Value};
+use crate::job::{Bound, Format, Job, Maker, Permuted, Scope, Value};
 use crate::value::{Bounds, Distribution, TextShape, bates, gaussian, zipf};
+use std::collections::BTreeSet;
 
 /// The longest text that a value may make: a mistake in a job must not exhaust the memory.
 const TEXT_CHARACTERS_MAX: u32 = 4 << 20;
@@ -30,13 +31,23 @@ impl Job {
                     }
                 }
             }
-            Maker::Add { value: base, .. } => {
-                self.check_base(&format!("{key}.add"), index, *base)?;
+            Maker::Add { .. } | Maker::Sum { .. } => {
+                self.check_bases(&format!("{key}.add"), index)?;
             }
             Maker::Skewed(distribution) => check_distribution(&key, distribution)?,
             Maker::Permutation(permuted) => self.check_permutation(&key, index, permuted)?,
             Maker::Text(shape) => check_text(&key, shape)?,
-            Maker::Sequence(_)
+            Maker::Sequence(sequence) => ensure(
+                sequence.each >= 1,
+                format!("{key}.sequence.each"),
+                "is 0; give at least 1",
+            )?,
+            Maker::Item(_) => ensure(
+                value.per == Scope::Item,
+                format!("{key}.per"),
+                "an `item` counts the items of a repetition; only `per` item can it do so",
+            )?,
+            Maker::Client(_)
             | Maker::Pattern(_)
             | Maker::Clock
             | Maker::Constant(_)
@@ -49,14 +60,21 @@ impl Job {
         )
     }
 
-    /// Checks the value that another is computed from.
-    fn check_base(&self, key: &str, index: usize, base: usize) -> Check {
-        ensure_index(base, self.values.len(), format!("{key}.value"), "values")?;
+    /// Checks the values that another is computed from.
+    fn check_bases(&self, key: &str, index: usize) -> Check {
+        for (base, name) in self.values[index].maker.bases().zip(["value", "other"]) {
+            ensure_index(base, self.values.len(), format!("{key}.{name}"), "values")?;
+        }
         ensure(
-            base != index && self.bases(index).is_some(),
+            self.bases(index).is_some(),
             key,
             "the value is computed from itself; name another",
         )?;
+        let mut bases = self.values[index].maker.bases();
+        bases.try_for_each(|base| self.check_base(key, index, base))
+    }
+
+    fn check_base(&self, key: &str, index: usize, base: usize) -> Check {
         let base = &self.values[base];
         ensure(
             !base.maker.is_text(),
@@ -78,7 +96,7 @@ impl Job {
 
     fn check_permutation(&self, key: &str, index: usize, permuted: &Permuted) -> Check {
         let key = format!("{key}.permutation");
-        self.check_base(&key, index, permuted.value)?;
+        self.check_bases(&key, index)?;
         ordered(permuted.range, &key)?;
         self.check_permuted(index, None)
     }
@@ -119,22 +137,45 @@ impl Job {
                 let (least, greatest) = self.range_of(*value, rows)?;
                 Some((least + i128::from(*plus), greatest + i128::from(*plus)))
             }
+            Maker::Sum { value, other } => {
+                // Two that have something in common may not reach their bounds together.
+                let with_bases = |index| Some((self.bases(index)?, index));
+                let (bases, value) = with_bases(*value)?;
+                let (others, other) = with_bases(*other)?;
+                let common = bases.contains(&other)
+                    || others.contains(&value)
+                    || value == other
+                    || bases.iter().any(|base| others.contains(base));
+                if common {
+                    return None;
+                }
+                let (one, two) = (self.range_of(value, rows)?, self.range_of(other, rows)?);
+                Some((one.0 + two.0, one.1 + two.1))
+            }
             _ => None,
         }
     }
 
-    /// The values that a value is computed from, nearest first; none where they form a circle or one does not exist.
+    /// The values that a value is computed from, each once and behind those that it is computed from itself; none where
+    /// they form a circle or one does not exist.
     #[must_use]
     pub fn bases(&self, index: usize) -> Option<Vec<usize>> {
-        let mut bases = Vec::new();
-        let mut at = index;
-        while let Some(base) = self.values.get(at)?.maker.base() {
-            if base == index || bases.contains(&base) {
-                return None;
+        let (mut bases, mut above) = (Vec::new(), BTreeSet::new());
+        let mut open = vec![(index, false)];
+        while let Some((at, done)) = open.pop() {
+            if done {
+                above.remove(&at);
+                bases.push(at);
+            } else if !bases.contains(&at) {
+                if !above.insert(at) {
+                    return None;
+                }
+                open.push((at, true));
+                let maker = &self.values.get(at)?.maker;
+                open.extend(maker.bases().map(|base| (base, false)));
             }
-            bases.push(base);
-            at = base;
         }
+        bases.pop();
         Some(bases)
     }
 }

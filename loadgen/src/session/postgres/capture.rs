@@ -40,8 +40,8 @@ impl Captured {
 #[derive(Debug, Default)]
 pub(super) struct Capture {
     pub(super) captured: Captured,
-    /// The types' OIDs of a described statement's parameters.
-    pub(super) parameter_types: Vec<u32>,
+    /// The types' OIDs of the parameters of each statement that was described.
+    pub(super) parameter_types: Vec<Vec<u32>>,
     /// Whether each column of the result is in text form.
     text: Vec<bool>,
     /// What rows and notices have taken so far.
@@ -110,10 +110,8 @@ impl Capture {
 
     fn take_parameter_types(&mut self, body: &[u8]) -> Result<(), SessionError> {
         let mut fields = Fields(body);
-        self.parameter_types.clear();
-        for _ in 0..fields.u16()? {
-            self.parameter_types.push(fields.u32()?);
-        }
+        let types: Result<Vec<_>, _> = (0..fields.u16()?).map(|_| fields.u32()).collect();
+        self.parameter_types.push(types?);
         Ok(())
     }
 }

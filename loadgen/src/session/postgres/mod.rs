@@ -42,6 +42,9 @@ use transport::Transport;
 const READ_BUFFER_BYTES: usize = 64 << 10;
 /// The size of the buffer for requests that are made before or beside the hot path.
 const SMALL_BUFFER_BYTES: usize = 8 << 10;
+/// About how much is asked to be parsed at once. A server that waits until its answers are taken takes nothing itself,
+/// so this has to fit into what lies between it and us.
+const PARSED_BYTES_MAX: usize = 8 << 10;
 /// The most reads of one [`PostgresSession::receive`]: whoever sends without end does not keep a worker from its clock.
 const READS_AT_ONCE_MAX: u32 = 16;
 
@@ -93,14 +96,47 @@ impl PostgresSession {
     /// # Errors
     /// `Server` where the server refuses it; the session can be used further then.
     pub fn prepare(&mut self, name: &str, sql: &str) -> Result<Vec<u32>, SessionError> {
-        refuse_nul(name)?;
-        refuse_nul(sql)?;
-        let output = self.output();
-        output.clear();
-        encode::parse_named(output, name.as_bytes(), sql.as_bytes());
-        encode::describe_statement(output, name.as_bytes());
-        encode::sync(output);
-        Ok(self.answer()?.parameter_types)
+        let mut types = Vec::new();
+        self.prepare_all(&[(name, sql)], &mut types)?;
+        Ok(types.pop().unwrap_or_default())
+    }
+
+    /// Parses statements, each a name and SQL, many to a round trip; appends the types' OIDs of each one's
+    /// parameters to `types`. Waits for the answers.
+    ///
+    /// # Errors
+    /// `Server` where the server refuses one, which is the first that `types` lacks; the session can be used further
+    /// then.
+    pub fn prepare_all(
+        &mut self,
+        statements: &[(&str, &str)],
+        types: &mut Vec<Vec<u32>>,
+    ) -> Result<(), SessionError> {
+        let mut rest = statements.iter().peekable();
+        while rest.peek().is_some() {
+            let output = self.output();
+            output.clear();
+            while let Some((name, sql)) = rest.next_if(|(name, sql)| {
+                output.is_empty() || output.len() + name.len() + sql.len() < PARSED_BYTES_MAX
+            }) {
+                refuse_nul(name)?;
+                refuse_nul(sql)?;
+                encode::parse_named(output, name.as_bytes(), sql.as_bytes());
+                encode::describe_statement(output, name.as_bytes());
+            }
+            encode::sync(output);
+            let (kept, error) = self.answers()?;
+            types.extend(kept.parameter_types);
+            error.map_or(Ok(()), |error| Err(SessionError::Server(error)))?;
+            let asked = statements.len() - rest.len();
+            if types.len() != asked {
+                return Err(SessionError::Protocol(format!(
+                    "the server described {} statements where {asked} were asked for",
+                    types.len()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Runs SQL by the simple protocol and keeps its rows and notices. Waits for the answer.
@@ -304,13 +340,18 @@ impl PostgresSession {
 
     /// Sends the output and waits for the whole answer, whether the stream is blocking or not.
     fn answer(&mut self) -> Result<Capture, SessionError> {
+        match self.answers()? {
+            (_, Some(error)) => Err(SessionError::Server(error)),
+            (kept, None) => Ok(kept),
+        }
+    }
+
+    /// The same, with what was kept before an error of the server.
+    fn answers(&mut self) -> Result<(Capture, Option<ServerError>), SessionError> {
         let outer = self.reader.capture.replace(Box::default());
         let outcome = self.exchange();
         let kept = std::mem::replace(&mut self.reader.capture, outer);
-        match outcome?.error {
-            Some(error) => Err(SessionError::Server(error)),
-            None => Ok(kept.map(|kept| *kept).unwrap_or_default()),
-        }
+        Ok((kept.map(|kept| *kept).unwrap_or_default(), outcome?.error))
     }
 
     fn exchange(&mut self) -> Result<Reply, SessionError> {

@@ -324,7 +324,16 @@ def test_versions_that_nobody_published_are_refused(tmp_path: Path) -> None:
         published.pair(dataclasses.replace(made, servers=servers), None, STUDIES)
 
 
+def test_the_page_names_every_study_and_where_it_is() -> None:
+    text = PAGE.read_text()
+    for one in STUDIES:
+        assert f"[{one.label}]({one.url})" in text
+
+
 def test_the_page_has_its_marks_once() -> None:
     text = PAGE.read_text()
     assert text.count(published.BEGIN) == text.count(published.END) == 1
-    assert published.placed(text, "x").count("x") >= 1
+    changed = published.placed(text, "| the new part |")
+    assert changed.count("| the new part |") == 1
+    assert changed.split(published.BEGIN)[0] == text.split(published.BEGIN)[0]
+    assert changed.split(published.END)[1] == text.split(published.END)[1]

@@ -274,7 +274,7 @@ def _measured(of: Pair) -> str:
     turns = (comparison.plan.get("schedule") or {}).get("interleave", "run")
     lines = [
         f"- {_build(of, of.arm)} against {_build(of, comparison.base)}",
-        f"- {blocks}, interleaved by {turns}{_created(comparison.plan)}",
+        f"- {blocks}, interleaved by {turns}{_begun(comparison.generator)}",
         *(f"- {text}" for text in _workloads(comparison.plan)),
         f"- {_machine(comparison.host)}",
     ]
@@ -295,10 +295,11 @@ def _build(of: Pair, arm: str) -> str:
     return f"PostgreSQL {of.version(arm)} ({', '.join(details)})"
 
 
-def _created(plan: Json) -> str:
-    if not plan.get("created_unix_ns"):
+def _begun(generator: Json | None) -> str:
+    """The day on which the load generator's ceiling was measured, before the first block."""
+    if generator is None or not generator.get("unix_ns"):
         return ""
-    return f", begun {datetime.fromtimestamp(plan['created_unix_ns'] / 1e9, UTC):%Y-%m-%d}"
+    return f", begun {datetime.fromtimestamp(generator['unix_ns'] / 1e9, UTC):%Y-%m-%d}"
 
 
 def _workloads(plan: Json) -> Iterator[str]:
@@ -324,8 +325,9 @@ def _table(of: Pair, its: Sequence[Row]) -> str:
     lines = [_line(columns), _line(["---", *["---:"] * (len(heads) + 1), "---", "---:", "---"])]
     for row in its:
         published = ["–" if one is None else _published(one) for one in row.published]
+        found = row.finding if row.cell is not None else "–"
         here, cpu = _here(row.cell), _cpu(row.cell)
-        lines.append(_line([row.step, *published, here, row.finding, cpu, row.verdict]))
+        lines.append(_line([row.step, *published, here, found, cpu, row.verdict]))
     return "\n".join(lines)
 
 
@@ -348,7 +350,10 @@ def _here(cell: Cell | None) -> str:
 
 def _cpu(cell: Cell | None) -> str:
     ratio = cell.ratios.get(CPU) if cell is not None else None
-    return "–" if ratio is None else _ratio(ratio)
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return "–" if ratio is None else _ratio(ratio)
+    sign = SIGNS["up"] if ratio.low > 1 else SIGNS["down"] if ratio.high < 1 else ""
+    return f"{_ratio(ratio)}{sign}"
 
 
 def _ratio(ratio: Ratio) -> str:
@@ -361,7 +366,8 @@ def _counts(of: Pair, all_rows: Sequence[Row]) -> str:
     lines = [_line(["study", *names, "no figure"]), _line(["---", *["---:"] * 4])]
     for place, (study, base, version) in enumerate(of.studies):
         counts = Counter(row.verdicts[place] for row in all_rows)
-        link = f"[{study.label}]({study.url}): {version} ÷ {base}"
+        again = f", {base} as measured earlier" if base in study.reused else ""
+        link = f"[{study.label}]({study.url}): {version} ÷ {base}{again}"
         lines.append(_line([link, *(str(counts[one]) for one in (*names, None))]))
     return "\n".join(lines)
 

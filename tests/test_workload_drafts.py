@@ -127,6 +127,20 @@ def test_a_sets_list_names_steps_that_the_file_has(tmp_path: Path) -> None:
                                                          "a run has each step once")  # fmt: skip
 
 
+def test_a_set_may_be_like_another(tmp_path: Path) -> None:
+    own = 'like = "turned"\nwithout = ["write"]\ninstead = { "read_n=2" = "again" }\n'
+    text = TEXT.replace("[sets.turned]", f"[sets.own]\n{own}\n[sets.turned]")
+    assert list(made(text, tmp_path, "own")) == ["load", "again", "read_n=1"]
+    for wrong, line in {
+        own + 'steps = ["load"]\n': "has either `steps` or `like`; remove one",
+        own.replace('"turned"', '"own"'): "is like itself: own → own",
+        own.replace('"turned"', '"turnt"'): "that has a list of steps; did you mean `turned`?",
+        own.replace('"write"', '"wriet"'): "no step `wriet` in it; did you mean `write`?",
+        own.replace('"read_n=2"', '"read_n=3"'): "no step `read_n=3` in it; did you mean",
+    }.items():
+        assert line in complaint(text.replace(own, wrong), tmp_path, "own")
+
+
 def test_a_listed_step_that_is_switched_off_is_passed_over(tmp_path: Path) -> None:
     text = TEXT.replace('"again"]', '"never", "again"]', 1)
     assert "never" not in made(text, tmp_path, "short")

@@ -47,10 +47,12 @@ def taken(
     `given` are the plan's parameters. `steps` keeps only these, and brings them in from other sets;
     `groups` keeps only the steps of these groups and those of none. Raises WorkloadError.
     """
-    every = list(itertools.islice(_drafts(workload, scope, given), STEPS_MAX + 1))
+    name = workload.set or ""
+    listed = _listed(name, workload, scope, (name,))
+    every = list(itertools.islice(_drafts(workload, scope, given, listed), STEPS_MAX + 1))
     if len(every) > STEPS_MAX:
         raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
-    ordered = _with_foreign(_own(every, workload, scope), every, steps, workload)
+    ordered = _with_foreign(_own(every, workload, scope, listed), every, steps, workload)
     numbered = [replace(one, ordinal=n) for n, one in enumerate(ordered, start=1)]
     if groups is not None:
         return numbered, _of_groups(numbered, groups, workload)
@@ -60,7 +62,9 @@ def taken(
 # --- Every step of the file -----------------------------------------------------------------
 
 
-def _drafts(workload: Workload, scope: Scope, given: Mapping[str, Any]) -> Iterator[Draft]:
+def _drafts(
+    workload: Workload, scope: Scope, given: Mapping[str, Any], listed: Sequence[str] | None
+) -> Iterator[Draft]:
     """Every step, those with `for` once for each combination, the first key slowest."""
     filled = any(table.fill for table in workload.file.tables.values())
     there = workload.fill == "fast"
@@ -73,7 +77,8 @@ def _drafts(workload: Workload, scope: Scope, given: Mapping[str, Any]) -> Itera
         for items in itertools.product(*lists):
             names = dict(zip(step.each, items, strict=True))
             plain = _draft(step, place, names, workload)
-            swept = _sweep(plain, workload, scope) if plain.there else []
+            own = plain.there and _in_set(plain, workload, listed)
+            swept = _sweep(plain, workload, scope) if own else []
             for values in swept:
                 base = place.knowing(parameter.of(workload, {**given, **values}))
                 yield replace(_draft(step, base, names, workload), name=_swept(plain.base, values))
@@ -115,9 +120,8 @@ def _draft(step: form.Step, place: Scope, names: Mapping[str, Value], workload: 
 def _sweep(draft: Draft, workload: Workload, scope: Scope) -> list[dict[str, Value]]:
     """The values of parameters with which the set has a timed step; none: as it is."""
     chosen = workload.file.sets.get(workload.set or "")
-    if chosen is None or draft.form is None or not _in_set(draft, workload):
-        return []
-    if not chosen.sweep or not draft.form.measured or draft.form.seconds is None:
+    step = draft.form
+    if chosen is None or step is None or not step.measured or step.seconds is None:
         return []
     place = scope.root("sets", str(workload.set), "sweep")
     for key in chosen.sweep:
@@ -125,7 +129,8 @@ def _sweep(draft: Draft, workload: Workload, scope: Scope) -> list[dict[str, Val
             remedy = suggestion(key, workload.file.parameters)
             raise place.at(key).error(f"no such parameter; {remedy}")
     lists = [_list(written, place.at(key)) for key, written in chosen.sweep.items()]
-    return [dict(zip(chosen.sweep, one, strict=True)) for one in itertools.product(*lists)]
+    combinations = itertools.product(*lists) if lists else ()
+    return [dict(zip(chosen.sweep, one, strict=True)) for one in combinations]
 
 
 def _swept(name: str, values: Mapping[str, Value]) -> str:
@@ -135,29 +140,56 @@ def _swept(name: str, values: Mapping[str, Value]) -> str:
 # --- Those of a set -------------------------------------------------------------------------
 
 
-def _in_set(draft: Draft, workload: Workload) -> bool:
-    chosen = workload.file.sets.get(workload.set or "")
+def _in_set(draft: Draft, workload: Workload, listed: Sequence[str] | None) -> bool:
     if draft.form is None:
         return True
-    if chosen is not None and chosen.steps is not None:
-        return draft.base in chosen.steps
+    if listed is not None:
+        return draft.base in listed
     return not draft.form.sets or workload.set in draft.form.sets
 
 
-def _own(every: Sequence[Draft], workload: Workload, scope: Scope) -> list[Draft]:
+def _listed(
+    name: str, workload: Workload, scope: Scope, above: tuple[str, ...]
+) -> list[str] | None:
+    """The names of a set's steps in its order, where it lists them or is like one that does."""
+    chosen = workload.file.sets.get(name)
+    place = scope.root("sets", name)
+    if chosen is None or (chosen.steps is None and chosen.like is None):
+        return None
+    if chosen.like is None:
+        return chosen.steps
+    if chosen.steps is not None:
+        raise place.error("has either `steps` or `like`; remove one")
+    if chosen.like in above:
+        raise place.at("like").error("is like itself: " + " → ".join((*above, chosen.like)))
+    base = _listed(chosen.like, workload, scope, (*above, chosen.like))
+    if base is None:
+        lists = [key for key, one in workload.file.sets.items() if one.steps is not None]
+        raise place.at("like").error(
+            f"no set `{chosen.like}` that has a list of steps; {suggestion(chosen.like, lists)}"
+        )
+    for key, names in (("without", chosen.without), ("instead", list(chosen.instead))):
+        for one in names:
+            if one not in base:
+                raise place.at(key).error(f"no step `{one}` in it; {suggestion(one, base)}")
+    return [chosen.instead.get(one, one) for one in base if one not in chosen.without]
+
+
+def _own(
+    every: Sequence[Draft], workload: Workload, scope: Scope, listed: Sequence[str] | None
+) -> list[Draft]:
     """The steps of the workload's set in its order: its own list's, or else the file's."""
-    own = [one for one in every if one.there and _in_set(one, workload)]
-    chosen = workload.file.sets.get(workload.set or "")
-    if chosen is None or chosen.steps is None:
+    own = [one for one in every if one.there and _in_set(one, workload, listed)]
+    if listed is None:
         return own
     place = scope.root("sets", str(workload.set), "steps")
-    for number, name in enumerate(chosen.steps, start=1):
+    for number, name in enumerate(listed, start=1):
         if name not in {one.base for one in every}:
             remedy = suggestion(name, [one.base for one in every])
             raise place.at(number).error(f"no step `{name}`; {remedy}")
-        if name in chosen.steps[: number - 1]:
+        if name in listed[: number - 1]:
             raise place.at(number).error(f"`{name}` is there twice; a run has each step once")
-    order = {name: number for number, name in enumerate(chosen.steps)}
+    order = {name: number for number, name in enumerate(listed)}
     return sorted(own, key=lambda one: -1 if one.form is None else order[one.base])
 
 

@@ -353,12 +353,16 @@ Parameters = dict[str, Number | list[Number]]
 class StepSet(Form):
     """A set of steps, and the parameters that are its own.
 
-    `steps` names them in the set's order; without it they are those that name the set. `sweep` has
-    each timed step once for every value of a parameter.
+    `steps` names them in the set's order, or they are `like` another set's, some left out
+    (`without`), some replaced (`instead`); else they are those that name the set. `sweep` has each
+    timed step once for every value of a parameter.
     """
 
     description: str = ""
     steps: list[str] | None = None
+    like: str | None = None
+    without: list[str] = Field(default_factory=list)
+    instead: dict[str, str] = Field(default_factory=dict)
     sweep: dict[str, str | list[Number]] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)
 

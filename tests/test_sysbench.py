@@ -214,7 +214,7 @@ def test_presets_for_the_scale_up_are_the_published_ones() -> None:
 
 def test_sizes_for_a_host_follow_its_memory() -> None:
     for cores, memory_bytes, clients, tables in ((2, 16 << 30, 1, 1), (48, 128 << 30, 36, 8)):
-        host = workload.host(cores, memory_bytes)
+        host: Any = workload.host(cores, memory_bytes)
         for preset, share in (("cached", 0.3), ("io-bound", 2)):
             steps = sysbench(preset=preset, **host)
             rows = steps["fill"].job["fills"][0]["rows"]
@@ -405,6 +405,7 @@ def test_statements_are_sent_as_literals_where_a_plan_asks_for_it() -> None:
 
 def test_an_unknown_benchmark_or_group_names_the_nearest() -> None:
     loaded = workload.load("sysbench")
+    given: Any
     for given, line in (
         ({"steps": ["points-query"]}, "no step `points-query` .*did you mean `point-query`"),
         ({"steps": ["read-only_range=1000"]}, "did you mean `read-only_range=10"),

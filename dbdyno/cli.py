@@ -259,11 +259,12 @@ def server_fetch(
 
 @workload_app.command("list")
 def workload_list() -> None:
-    """Show the names of the workloads that come with dyno."""
+    """Show the workloads that come with dyno, each in a line."""
     from dbdyno import workload
 
+    width = max(map(len, workload.names()))
     for name in workload.names():
-        print(name)  # noqa: T201
+        print(f"{name:<{width}}  {workload.load(name).description}")  # noqa: T201
 
 
 @workload_app.command("show")

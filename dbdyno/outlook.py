@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from dbdyno import origin, preflight, room, schedule
+from dbdyno import fit, origin, preflight, room, schedule
 from dbdyno.model import Arm, Plan, Step, WorkloadUse
 from dbdyno.preflight import NO_LOG, Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
@@ -28,6 +28,7 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
         of_time(plan, prepared),
         *of_disk(plan, prepared),
         *of_memory(plan, prepared),
+        *fit.notices(plan, prepared),
     ]
     return [line for one in written for line in folded(one)]
 
@@ -61,10 +62,13 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
     steps = prepared.steps[use.name, plan.base]
     at = prepared.points.get((use.name, plan.base))
     yield f"workload {use.name}"
+    width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         guess = "unknown" if step.expected_s is None else duration(step.expected_s)
         kept = at is not None and at.step.ordinal == step.ordinal
-        yield f"  {step.ordinal:02d} {step.name:<16} about {guess}" + (" (kept)" if kept else "")
+        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}" + (
+            " (kept)" if kept else ""
+        )
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
     if at is not None and origin.not_vacuumed(at.before(steps)):

@@ -91,6 +91,7 @@ class WorkloadForm(Form):
     name: str
     parameters: dict[str, Any] = Field(default_factory=dict)
     steps: list[str] | None = None
+    groups: list[str] | None = None
     fill: Load | None = None
     set: str | None = None
     preset: str | None = None
@@ -177,6 +178,7 @@ def parse(text: str, path: Path | None) -> Plan:
                 name=use.name,
                 parameters=use.parameters,
                 steps=None if use.steps is None else tuple(use.steps),
+                groups=None if use.groups is None else tuple(use.groups),
                 fill=use.fill,
                 set=use.set,
                 preset=use.preset,
@@ -358,7 +360,11 @@ def _expand(
     loaded: workload.Workload, use: WorkloadUse, engine: str, version: int | None
 ) -> Mapping[str, Any]:
     parameters = {**HOST_CHECKED, **use.parameters}
-    steps = workload.expand(loaded, parameters, engine, version=version, steps=use.steps)
+    if use.steps is not None and use.groups is not None:
+        raise WorkloadError("a plan names `steps` or `groups`; remove one of them")
+    steps = workload.expand(
+        loaded, parameters, engine, version=version, steps=use.steps, groups=use.groups
+    )
     if not steps:
         raise WorkloadError(f"{loaded.source}: no step is left; name at least one under `steps`")
     return {step.name: step for step in steps}

@@ -134,8 +134,14 @@ def expand(
 ) -> tuple[Step, ...]:
     """The steps of a workload for the arm's engine and version, sized to the host."""
     version = of.major if of else None
-    given = parameters(use, sizing)
-    return workload.expand(load(plan, use), given, arm.engine, version=version, steps=use.steps)
+    return workload.expand(
+        load(plan, use),
+        parameters(use, sizing),
+        arm.engine,
+        version=version,
+        steps=use.steps,
+        groups=use.groups,
+    )
 
 
 def load(plan: Plan, use: WorkloadUse) -> workload.Workload:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from dbdyno import ceiling, measure, origin, preflight, schedule, store
+from dbdyno import ceiling, fit, measure, origin, preflight, schedule, store
 from dbdyno.error import ResultError, ServerError
 from dbdyno.host import facts
 from dbdyno.host.fake import FakeSampler
@@ -72,6 +72,8 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
         first = [CEILING] if blocks and has_servers(plan) else []
         with Watch([*first, *legs_of(plan, prepared, results, blocks)]) as watch:
             lab = Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+            for notice in fit.notices(plan, prepared):
+                watch.say(notice)
             if first:
                 keep_ceiling(lab)
             return run_blocks(lab, blocks)

@@ -6,8 +6,9 @@ itself is entered before it, so that a number always points back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from dbdyno.model import Json
 from dbdyno.workload import distribution, sql
@@ -31,6 +32,13 @@ PROTOCOLS = ("simple", "extended", "prepared", "execute")
 SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
+
+
+class Instruction(NamedTuple):
+    """One line of a program: `draw` or `send` with an index, or `sleep` with microseconds."""
+
+    what: str
+    number: int
 
 
 class Content:
@@ -199,25 +207,67 @@ class Content:
 
     def add_program(self, name: str, form: Statement | Transaction) -> int:
         """Enters a program: what is drawn once for all of it, then its statements."""
-        does: list[str | int] = [name]
-        draws: set[int] = set()
+        code: list[Instruction] = []
+        first: set[int] = set()
+        anew: set[int] = set()  # what repetitions draw
         if isinstance(form, Transaction):
-            does = _flat(form, self.scope.root("transactions", name))
-            scope = self.scope.root("transactions", name, "draw")
-            for value in form.draw:
-                number = self.value(value)
-                if self.values[number]["per"] != "transaction":
-                    raise scope.error(f'`{value}` is listed; give it the key per = "transaction"')
-                draws.add(number)
-        code = [
-            ["send", self.statement(one)] if isinstance(one, str) else ["sleep", one]
+            scope = self.scope.root("transactions", name)
+            first = self._listed(form.draw, scope.at("draw"))
+            for part in _parts(form, scope):
+                drawn = self._anew(part)
+                anew |= set(drawn)
+                turn = [Instruction("draw", number) for number in drawn]
+                code += (turn + self._instructions(part.does)) * part.times
+        else:
+            code = self._instructions([name])
+        sent = [self.statements[number]["name"] for what, number in code if what == "send"]
+        first |= {number for one in sent for number in self._wide(one)}
+        code = [Instruction("draw", number) for number in sorted(first - anew)] + code
+        self._check_drawn(name, code)
+        self.programs.append({"name": name, "code": [list(one) for one in code]})
+        return len(self.programs) - 1
+
+    def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
+        """What sends these statements, and sleeps so many microseconds."""
+        return [
+            Instruction("send", self.statement(one))
+            if isinstance(one, str)
+            else Instruction("sleep", one)
             for one in does
         ]
-        names = [one for one in does if isinstance(one, str)]
-        draws |= {number for one in names for number in self._used[one] if self._is_wide(number)}
-        drawn = [["draw", number] for number in sorted(draws)]
-        self.programs.append({"name": name, "code": [*drawn, *code]})
-        return len(self.programs) - 1
+
+    def _listed(self, names: Sequence[str], scope: Scope) -> set[int]:
+        """The values that a transaction or repetition lists under `draw`."""
+        numbers = {name: self.value(name) for name in names}
+        for name, number in numbers.items():
+            if not self._is_wide(number):
+                raise scope.error(f'`{name}` is listed; give it the key per = "transaction"')
+        return set(numbers.values())
+
+    def _anew(self, part: Part) -> list[int]:
+        """What a repetition draws for each turn: its list, and what is computed from that."""
+        listed = self._listed(part.draw, part.scope.at("draw"))
+        self._instructions(part.does)  # enters the statements, so that their values are known
+        used = {n for one in part.does if isinstance(one, str) for n in self._wide(one)}
+        return sorted(listed | {number for number in used if self._with_bases(number) & listed})
+
+    def _wide(self, statement: str) -> set[int]:
+        """The values of a statement that are drawn once for a transaction or turn."""
+        return {number for number in self._used[statement] if self._is_wide(number)}
+
+    def _check_drawn(self, name: str, code: Sequence[Instruction]) -> None:
+        """Refuses a value that only a later repetition draws."""
+        drawn: set[int] = set()
+        for what, number in code:
+            if what == "draw":
+                drawn.add(number)
+            elif what == "send":
+                statement = self.statements[number]["name"]
+                for value in sorted(self._wide(statement) - drawn):
+                    raise self.scope.root("transactions", name).error(
+                        f"`{statement}` uses `{self.values[value]['name']}`, which a repetition "
+                        "behind it draws; list it under the transaction's `draw`, too"
+                    )
 
     def rows_of(self, program: int) -> int:
         """The nominal rows of one operation."""
@@ -291,26 +341,38 @@ class Content:
         return self._numbers[kind, name]
 
 
-def _flat(transaction: Transaction, scope: Scope) -> list[str | int]:
-    """A transaction's statements as they are sent, and its sleeps in microseconds."""
-    names: list[str | int] = []
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Statements and sleeps (in microseconds) that a transaction does one or more times."""
+
+    does: Sequence[str | int]
+    times: int = 1
+    draw: Sequence[str] = ()
+    scope: Scope
+
+
+def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
+    """What a transaction does, in its order; without what is repeated 0 times."""
+    parts: list[Part] = []
     for number, one in enumerate(transaction.do, start=1):
+        place = scope.at("do", number)
         if isinstance(one, str):
-            names.append(one)
-            continue
-        if isinstance(one, Sleep):
-            names.append(_sleep_us(one, scope.at("do", number, "sleep_s")))
-            continue
-        place = scope.at("do", number, "repeat")
-        count = place.integer(one.repeat, low=0)
-        if len(names) + count * len(one.do) > SENDS_MAX:
-            raise place.error(f"at most {SENDS_MAX} statements in all, not {count} times")
-        names += one.do * count
-    if not names:
+            parts.append(Part(does=[one], scope=place))
+        elif isinstance(one, Sleep):
+            parts.append(Part(does=[_sleep_us(one, place.at("sleep_s"))], scope=place))
+        else:
+            times = place.at("repeat").integer(one.repeat, low=0)
+            parts.append(Part(does=one.do, times=times, draw=one.draw, scope=place))
+            sends = sum(part.times * len(part.does) for part in parts)
+            if sends > SENDS_MAX:
+                sentence = f"at most {SENDS_MAX} statements in all, not {times} times"
+                raise place.at("repeat").error(sentence)
+    parts = [part for part in parts if part.times]
+    if not parts:
         raise scope.at("do").error("sends nothing")
-    if isinstance(names[0], int) or isinstance(names[-1], int):
+    if isinstance(parts[0].does[0], int) or isinstance(parts[-1].does[-1], int):
         raise scope.at("do").error("a `sleep_s` stands between two statements")
-    return names
+    return parts
 
 
 def _sleep_us(sleep: Sleep, scope: Scope) -> int:

@@ -228,9 +228,10 @@ class Statement(PerEngine):
 
 
 class Repetition(Form):
-    """Statements that are sent several times, or not at all."""
+    """Statements that are sent several times, or not at all; `draw` is drawn anew each time."""
 
     repeat: Number
+    draw: list[str] = Field(default_factory=list)
     do: list[str] = Field(min_length=1)
 
 
@@ -304,10 +305,11 @@ class Part(Form):
 class Headline(Form):
     """A step's published throughput."""
 
-    metric: Literal["ips", "qps"]
+    metric: Literal["ips", "qps", "scan"]
     role: str
-    count: Literal["rows", "operations"]
+    count: Literal["rows", "operations", "statements"]
     work: Number | None = None
+    each: Number | None = None
 
 
 class Sla(Form):
@@ -321,6 +323,7 @@ class Step(Form):
     """One interval of the workload, or several where it has `for`."""
 
     name: str
+    group: str | None = None
     fill: Load | None = None
     sets: list[str] = Field(default_factory=list)
     when: Number = 1
@@ -348,9 +351,19 @@ Parameters = dict[str, Number | list[Number]]
 
 
 class StepSet(Form):
-    """A set of steps, and the parameters that are its own."""
+    """A set of steps, and the parameters that are its own.
+
+    `steps` names them in the set's order, or they are `like` another set's, some left out
+    (`without`), some replaced (`instead`); else they are those that name the set. `sweep` has each
+    timed step once for every value of a parameter.
+    """
 
     description: str = ""
+    steps: list[str] | None = None
+    like: str | None = None
+    without: list[str] = Field(default_factory=list)
+    instead: dict[str, str] = Field(default_factory=dict)
+    sweep: dict[str, str | list[Number]] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)
 
 
@@ -361,6 +374,7 @@ class WorkloadFile(Form):
     fill: Load | None = None
     set: str | None = None
     sets: dict[str, StepSet] = Field(default_factory=dict)
+    groups: dict[str, str] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)
     presets: dict[str, Parameters] = Field(default_factory=dict)
     checks: dict[str, Number] = Field(default_factory=dict)

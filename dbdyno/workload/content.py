@@ -249,7 +249,10 @@ class Content:
         listed = self._listed(part.draw, part.scope.at("draw"))
         self._instructions(part.does)  # enters the statements, so that their values are known
         used = {n for one in part.does if isinstance(one, str) for n in self._wide(one)}
-        return sorted(listed | {number for number in used if self._with_bases(number) & listed})
+        return sorted(
+            listed
+            | {number for number in used if distribution.with_bases(self.values, number) & listed}
+        )
 
     def _wide(self, statement: str) -> set[int]:
         """The values of a statement that are drawn once for a transaction or turn."""

@@ -239,6 +239,32 @@ def test_the_counts_are_those_of_the_rows() -> None:
         assert [int(count) for count in counts] == expected, label
 
 
+def test_what_the_steps_met_stands_beside_them() -> None:
+    made = comparison_builder.comparison()
+    shares = {"pg17": 100.0, "pg18": 61.5}
+    cells = tuple(
+        dataclasses.replace(
+            cell,
+            metrics={**cell.metrics, "found_share": shares[cell.arm] - 10},
+            runs=tuple(
+                dataclasses.replace(run, state_before={"all_visible_share": share})
+                for run, share in zip(
+                    cell.runs, (shares[cell.arm], shares[cell.arm], None), strict=True
+                )
+            ),
+        )
+        for cell in made.steps[0].cells
+    )
+    names = ("range-covered-pk", "range-notcovered-pk", "delete", "point-query")
+    steps = tuple(dataclasses.replace(made.steps[0], step=name, cells=cells) for name in names)
+    text = published.document(published.pair(dataclasses.replace(made, steps=steps), None, STUDIES))
+    met = text.split("### What the steps met")[1].split("###")[0]
+    assert "| range-covered-pk | pages all visible, % | 100.0 | 61.5 |" in met
+    assert "| delete | deletes found a row, % | 90.0 | 51.5 |" in met
+    assert met.count("\n| ") == 4
+    assert "What the steps met" not in published.document(published.pair(made_up(), None, STUDIES))
+
+
 def test_one_block_decides_nothing() -> None:
     made = comparison_builder.comparison(blocks=1)
     steps = (dataclasses.replace(made.steps[0], step="hot-points"),)

@@ -32,6 +32,8 @@ MARGIN = 0.03
 """A ratio that is off 1 by less is flat; the published posts colour from the same 3 % on."""
 PUBLISHED_DIGITS = 2  # of a published ratio
 CPU = "server_cpu_per_op"
+VISIBLE = "all_visible_share"
+FOUND = "found_share"
 
 Direction = Literal["down", "flat", "up"]
 """What a published ratio says."""
@@ -236,7 +238,7 @@ def rows(of: Pair) -> Mapping[str, tuple[Row, ...]]:
 
 def _row(of: Pair, step: str) -> Row:
     published = tuple(study.ratio(step, base, version) for study, base, version in of.studies)
-    cell = _ours(of, step)
+    cell = _ours(of, step, of.arm)
     found = finding(cell.ratio, cell.ratio_bound) if cell is not None else "open"
     measured = cell is not None and cell.ratio is not None
     verdicts = tuple(
@@ -246,13 +248,13 @@ def _row(of: Pair, step: str) -> Row:
     return Row(step=step, published=published, cell=cell, finding=found, verdicts=verdicts)
 
 
-def _ours(of: Pair, step: str) -> Cell | None:
-    """Our cell of the arm. Raises ResultError where several workloads have such a step."""
+def _ours(of: Pair, step: str, arm: str) -> Cell | None:
+    """Our cell of an arm. Raises ResultError where several workloads have such a step."""
     found: list[StepComparison] = [one for one in of.comparison.steps if one.step == step]
     if len(found) > 1:
         names = ", ".join(one.workload for one in found)
         raise ResultError(f"step `{step}` is in several workloads of this result: {names}")
-    return next((cell for one in found for cell in one.cells if cell.arm == of.arm), None)
+    return next((cell for one in found for cell in one.cells if cell.arm == arm), None)
 
 
 # --- The page's part -------------------------------------------------------------------------
@@ -261,10 +263,14 @@ def _ours(of: Pair, step: str) -> Cell | None:
 def document(of: Pair) -> str:
     """What stands between the marks: what was measured, a table for each group, counts."""
     groups = rows(of)
+    every = [row for its in groups.values() for row in its]
     parts = [_measured(of)]
     for title, its in groups.items():
         parts.append(f"### {title[0].upper()}{title[1:]}\n\n{_table(of, its)}")
-    parts.append(f"### Counts\n\n{_counts(of, [row for its in groups.values() for row in its])}")
+    conditions = _conditions(of, [row.step for row in every])
+    if conditions:
+        parts.append(f"### What the steps met\n\n{conditions}")
+    parts.append(f"### Counts\n\n{_counts(of, every)}")
     return "\n\n".join(parts)
 
 
@@ -359,6 +365,27 @@ def _cpu(cell: Cell | None) -> str:
 def _ratio(ratio: Ratio) -> str:
     interval = number.interval(ratio.low, ratio.high)
     return f"{number.ratio(ratio.value)}{f' ({interval})' if interval else ''}"
+
+
+def _conditions(of: Pair, steps: Sequence[str]) -> str:
+    """Pages that index-only scans need not fetch, deletes that found a row; "" where unknown."""
+    lines = []
+    for step in steps:
+        cells = [_ours(of, step, arm) for arm in (of.comparison.base, of.arm)]
+        visible = [_before(cell, VISIBLE) if "-covered" in step else None for cell in cells]
+        found = [cell.metrics.get(FOUND) if cell and step == "delete" else None for cell in cells]
+        for what, shares in (("pages all visible, %", visible), ("deletes found a row, %", found)):
+            if any(share is not None for share in shares):
+                lines.append(_line([step, what, *(number.number(share, 1) for share in shares)]))
+    head = _line(["step", "what", f"`{of.comparison.base}`", f"`{of.arm}`"])
+    return "\n".join([head, _line(["---", "---", "---:", "---:"]), *lines]) if lines else ""
+
+
+def _before(cell: Cell | None, state: str) -> float | None:
+    """A state before the step, the mean of the runs that have it."""
+    known = [run.state_before.get(state) for run in cell.runs] if cell is not None else []
+    shares = [share for share in known if share is not None]
+    return sum(shares) / len(shares) if shares else None
 
 
 def _counts(of: Pair, all_rows: Sequence[Row]) -> str:

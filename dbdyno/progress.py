@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Self
 
 from rich.console import Console, Group
@@ -73,9 +73,13 @@ class Forecast:
     def place(self) -> tuple[int, int] | None:
         """Which step of its run the next leg is, and of how many; None where it is none."""
         before, after = self.legs[: self.done], self.legs[self.done :]
-        above = sum(1 for _ in takewhile(lambda leg: leg.step, reversed(before)))
-        below = sum(1 for _ in takewhile(lambda leg: leg.step, after))
-        return (above + 1, above + below) if below else None
+        above = [leg.step for leg in takewhile(lambda leg: leg.step, reversed(before))]
+        below = [leg.step for leg in takewhile(lambda leg: leg.step, after)]
+        # Arms that take a step one after the other, before any takes the next, are at one step.
+        reached, whole = (
+            sum(1 for _ in groupby([*reversed(above), *rest])) for rest in (below[:1], below)
+        )
+        return (reached, whole) if below else None
 
 
 @dataclass(frozen=True, kw_only=True)

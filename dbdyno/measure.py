@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -146,6 +146,10 @@ class Measurement:
         store.write_json(self.folder / "done.json", done)
         return done
 
+    def took_turns(self, rounds: int) -> None:
+        """Says in how many rounds the arm took its turn, where slices are interleaved."""
+        self.bench = replace(self.bench, turns=(self.bench.turns or {}) | {"rounds": rounds})
+
     def failed(self, error: Exception) -> StepFailed:
         """Writes failed.json; the failure with its reason, which may be the server's own."""
         server = self.bench.server
@@ -172,8 +176,10 @@ class Load:
         """Starts the generator. Raises GeneratorError where it cannot be started."""
         complete = job(self.step, self.bench)
         store.write_json(self.folder / "job.json", complete)
-        lines = self._stack.enter_context(store.Lines(self.folder / "events.jsonl"))
-        self.generator = self._stack.enter_context(Generator(complete, lines.write_raw))
+        with ExitStack() as stack:
+            lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
+            self.generator = stack.enter_context(Generator(complete, lines.write_raw))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -207,6 +213,11 @@ class Load:
             case "done":
                 self._done = event
         return None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the window has closed, or the generator ended without one."""
+        return self._close is not None or self.over
 
     @property
     def over(self) -> bool:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
-from dbdyno import measure, schedule
+from dbdyno import measure, schedule, turns
 from dbdyno.error import ServerError
-from dbdyno.model import Plan, Step, WorkloadUse
+from dbdyno.measure import Measurement
+from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.progress import Leg
 from dbdyno.run import Run
 from dbdyno.server import quiet
+from dbdyno.turns import Player
 
 REST_EXPECTED_S = 3.0
 """A guess for the progress bar: the checkpoints, the sync and the wait before the first turn."""
@@ -32,8 +35,9 @@ def go(runs: Sequence[Run]) -> int:
             for step in prelude:
                 run.do(step)
         come_to_rest(runs)
+        sliced = runs[0].lab.plan.schedule.interleave == "slice"
         for step in rest:
-            in_turn(runs, step)
+            (in_slices if sliced else in_turn)(runs, step)
     return sum(run.failed for run in runs)
 
 
@@ -65,6 +69,38 @@ def in_turn(runs: Sequence[Run], step: Step) -> None:
         run.do(step_of(run, step))
 
 
+def in_slices(runs: Sequence[Run], step: Step) -> None:
+    """The arms take the step in turns of some seconds; one that cannot is told so at once."""
+    lab, use, number = runs[0].lab, runs[0].use, runs[0].block.number
+    plan = lab.plan
+    lab.watch.begin(f"{runs[0].of_block} {step.name} in turns", sliced_leg(plan, use, step))
+    how: Json = {
+        "order": list(schedule.of_round(plan, number, step, 1)),
+        "slice_s": plan.schedule.slice_s,
+    }
+    ended = {run.arm.name: run.run_step(step_of(run, step)) for run in runs if not run.able}
+    players = {run.arm.name: player(run, step_of(run, step), how) for run in runs if run.able}
+    turns.play(
+        list(players.values()),
+        slice_s=plan.schedule.slice_s,
+        order=partial(schedule.of_round, plan, number, step),
+    )
+    for run in runs:
+        if run.arm.name in players:
+            found = players[run.arm.name].found
+            assert found is not None
+            ended[run.arm.name] = run.ended(step_of(run, step), found)
+    said = "; ".join(f"{run.arm.name} {ended[run.arm.name][1]}" for run in runs)
+    lab.watch.end(said, alarm=not all(well for well, _ in ended.values()))
+
+
+def player(run: Run, step: Step, how: Json) -> Player:
+    """An arm that is to take turns in a step."""
+    run.bench = replace(run.bench, turns=how)
+    folder, bench = run.place(step)
+    return Player(Measurement(step, bench, folder), run.lab.watch.rate)
+
+
 def step_of(run: Run, step: Step) -> Step:
     """The same step with the job of the arm's own engine and version."""
     steps = run.lab.prepared.steps[run.use.name, run.arm.name]
@@ -75,10 +111,19 @@ def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Iterator[Leg]:
     """The legs of one workload after the preludes, in the order in which `go` walks them."""
     yield rest_leg(use)
     for step in steps:
-        for _ in plan.arms:
-            yield Leg(use.name, step.name, step.expected_s)
+        if plan.schedule.interleave == "slice":
+            yield sliced_leg(plan, use, step)
+        else:
+            yield from (Leg(use.name, step.name, step.expected_s) for _ in plan.arms)
 
 
 def rest_leg(use: WorkloadUse) -> Leg:
     """The part of the way on which all arms come to rest."""
     return Leg(use.name, "", REST_EXPECTED_S)
+
+
+def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
+    """A step that all arms take in turns: their times, and what settles after each resumption."""
+    lost_share = turns.SETTLE_NS / turns.SECOND_NS / plan.schedule.slice_s
+    expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
+    return Leg(use.name, step.name, expected_s and expected_s * len(plan.arms))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import read_steps
 from dbdyno import binary, outlook, plan, preflight, runner, schedule
 from dbdyno.analysis import compare
 from dbdyno.error import PlanError, ResultError
@@ -34,49 +35,10 @@ name = "./reads.toml"
 blocks = 2
 interleave = "step"
 """
-READS = """
-[tables.t]
-create.any = "CREATE TABLE {t} (id int8)"
-[tables.t.fill]
-rows = 1000
-columns = { id = ":row" }
-[values]
-id = { uniform = [1, 1000] }
-[statements]
-point = "SELECT id FROM {t} WHERE id = :id"
-other = "SELECT id FROM {t} WHERE id > :id LIMIT 1"
-"""
-STEP = """
-[[steps]]
-name = "{name}"
-seconds = 3
-writes = {writes}
-measured = {measured}
-{headline}
-roles.query = {{ run = "{run}" }}
-"""
-NAMES = ("one", "two", "three", "four")
-
-
-def reads(**writes: bool) -> str:
-    """A workload of steps that read, but for those of which it is said."""
-    written = READS
-    for name in NAMES:
-        measured = name != "two"
-        written += STEP.format(
-            name=name,
-            writes=str(writes.get(name, False)).lower(),
-            measured=str(measured).lower(),
-            headline='headline = { metric = "qps", role = "query", count = "operations" }'
-            if measured
-            else "",
-            run="point" if name != "two" else "other",
-        )
-    return written
 
 
 def made(folder: Path, change: tuple[str, str] = ("", ""), **writes: bool) -> Plan:
-    (folder / "reads.toml").write_text(reads(**writes))
+    (folder / "reads.toml").write_text(read_steps.text(**writes))
     text = PLAN.replace(*change).replace("MORE", "default_us = 100")
     return plan.parse(text, folder / "plan.toml")
 
@@ -267,7 +229,7 @@ class TestRun:
 
     def test_an_arm_that_fails_is_skipped_later_and_the_others_go_on(self, tmp_path: Path) -> None:
         error = 'errors = [{ statement = "other", every = 50, code = "XX000" }]'
-        (tmp_path / "reads.toml").write_text(reads())
+        (tmp_path / "reads.toml").write_text(read_steps.text())
         of = plan.parse(PLAN.replace("MORE", error), tmp_path / "plan.toml")
         outcome = runner.run(of, tmp_path / "out", wait=True)
         assert outcome.failed == 2 * 3, "two failed, three and four skipped, in both blocks"

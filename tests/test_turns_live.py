@@ -51,7 +51,7 @@ REST_S_MAX = 2.0
 """Tests need no machine at rest, and a busy one would keep them waiting for it."""
 COMMAND = (
     f"from dbdyno.server import quiet; quiet.quiet.__defaults__ = ({REST_S_MAX},); "
-    "from dbdyno.cli import app; app()"
+    "import sys; from dbdyno.cli import main; sys.exit(main())"
 )
 
 

@@ -160,9 +160,10 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
 def _interleaved(plan: Json) -> Iterable[str]:
     """How arms took turns, and what memory each had, where all were up at once."""
     schedule = plan.get("schedule") or {}
+    slice_s = schedule.get("slice_s") or 0
     how = {
         "step": "one directly after the other, in an order drawn for each step",
-        "slice": f"in turns of {schedule.get('slice_s') or 0:g} s, in an order drawn for each round",
+        "slice": f"in turns of {slice_s:g} s, in an order drawn for each round",
     }.get(str(schedule.get("interleave")))
     if how is None:
         return

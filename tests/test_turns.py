@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from comparison_builder import comparison
+from dbdyno import change, preflight
 from dbdyno.analysis import evidence, raw, series, span
 from dbdyno.analysis.evidence import Evidence
-from dbdyno.model import Json
+from dbdyno.model import Json, Schedule
+from dbdyno.report import introduction
 
 S = 1_000_000_000
 
@@ -158,3 +162,43 @@ def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
     found = series.series(of(raw.load(events()), {}))
     assert found["host.cpu_pct"].x_s == (1.0, 2.0, 2.5, 3.0)
     assert found["host.cpu_pct"].y == pytest.approx([100 * 3 / 8] * 4)
+
+
+# --- What is said and kept of it ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ({"interleave": "run", "slice_s": None}, None),
+        ({}, None),
+        ({"interleave": "step", "slice_s": None}, "arms took one directly after the other, in an"),
+        ({"interleave": "slice", "slice_s": 0.5}, "arms took in turns of 0.5 s, in an order"),
+    ],
+)
+def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
+    schedule: Json, words: str | None
+) -> None:
+    made = comparison(blocks=3)
+    arms = [{"name": "one", "memory": "2GB"}, {"name": "two", "memory": "512MB"}]
+    plan = made.plan | {"schedule": schedule, "arms": arms}
+    said = " ".join(introduction.paragraphs(replace(made, plan=plan)))
+    assert ("All servers of a block were up at once" in said) == (words is not None)
+    assert words is None or words in said
+    shared = "Memory was shared out among them: one 2GB, two 512MB."
+    assert (shared in said) == (words is not None)
+
+
+def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
+    def kept(**schedule: object) -> Json:
+        return {"schedule": preflight.schedule_json(Schedule(**schedule))}  # type: ignore[arg-type]
+
+    old = {"schedule": {"blocks": 1, "interleave": "run", "checkpoint": None}}
+    assert change.refused(old, kept(), 1) is None, "older folders know no slices"
+    half = kept(interleave="slice", slice_s=0.5)
+    assert change.refused(half, kept(interleave="slice", slice_s=0.5), 1) is None
+    assert change.refused(half, kept(interleave="slice"), 1) == (
+        "`schedule.slice_s` is 1.0 now and was 0.5"
+    )
+    for other in (kept(), kept(interleave="step")):
+        assert "`schedule.interleave`" in str(change.refused(half, other, 1))

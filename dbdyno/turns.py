@@ -192,6 +192,7 @@ def play(
                 if name in by_name and by_name[name].playing:
                     player = by_name[name]
                     player.attempt(partial(player.turn, round(slice_s * SECOND_NS)))
-        time.sleep(measure.STATISTICS_DELAY_S)
+        if players:
+            time.sleep(measure.STATISTICS_DELAY_S)
         for player in players:
             player.attempt(player.after)

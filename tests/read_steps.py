@@ -9,7 +9,7 @@ HEAD = """
 seconds = 3
 warmup_s = 0
 [tables.t]
-create.any = "CREATE TABLE {t} (id int8)"
+create.any = "CREATE TABLE {t} (id int)"
 [tables.t.fill]
 rows = 1000
 columns = { id = ":row" }

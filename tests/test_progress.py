@@ -243,7 +243,7 @@ def test_arms_that_share_a_step_in_turns_are_each_shown_by_name(clock: list[floa
     assert lines[1].startswith("pg17 23 queries/s now, 12,000 so far")
     assert "pg18 12,346 queries/s now, 12,000 so far" in "\n".join(lines)
     assert "pg18 p99 0.45 ms now, 12.3 ms so far" in "\n".join(lines)
-    assert "28 min" in lines[0], "as was expected of all, whatever an arm has done"
+    assert "29 min 00 s left" in lines[0], "as was expected of all, whatever an arm has done"
     of.end("well")
     assert of.forecast.done == 3
     of.begin("next", LEGS[3])

@@ -69,11 +69,12 @@ def data() -> Iterator[Path]:
     subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
-def written(folder: Path, data: Path, **changes: object) -> Path:
-    """A plan of all builds that are here, at most three, in slices."""
+def written(folder: Path, data: Path, *, count: int = 2, **changes: object) -> Path:
+    """A plan of so many builds that are here, the newest, in slices."""
     values: dict[str, object] = {
         "arms": "".join(
-            ARM.format(name=f"v{path.name.split('.')[0]}", base_dir=path) for path in builds()[-3:]
+            ARM.format(name=f"v{path.name.split('.')[0]}", base_dir=path)
+            for path in builds()[-count:]
         ),
         "data": data,
         "seconds": 2,
@@ -108,7 +109,7 @@ def turns_of(step: StepFolder) -> list[tuple[int, int]]:
 
 
 def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: Path) -> None:
-    of = plan.load(written(tmp_path, data))
+    of = plan.load(written(tmp_path, data, count=3))
     outcome = runner.run(of, tmp_path / "out", wait=True)
     assert outcome.failed == 0
     results = Results.open(outcome.folder)
@@ -203,7 +204,7 @@ class Lab:
 
     def paused(self, name: str) -> dict[str, Path]:
         """Waits until all arms have had a turn in a step; their folders."""
-        arms = len(builds()[-3:])
+        arms = len(builds()[-2:])
 
         def look() -> Path | None:
             files = list(self.out.glob(f"turns/blocks/001/*/reads/*-{name}/events.jsonl"))

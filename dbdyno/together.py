@@ -13,6 +13,7 @@ from functools import partial
 
 from dbdyno import measure, schedule, turns
 from dbdyno.error import ServerError
+from dbdyno.job import SETTLE_NS
 from dbdyno.measure import Measurement
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.progress import Leg
@@ -124,6 +125,6 @@ def rest_leg(use: WorkloadUse) -> Leg:
 
 def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     """A step that all arms take in turns: their times, and what settles after each resumption."""
-    lost_share = turns.SETTLE_NS / turns.SECOND_NS / plan.schedule.slice_s
+    lost_share = SETTLE_NS / turns.SECOND_NS / plan.schedule.slice_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.name, step.name, expected_s and expected_s * len(plan.arms))

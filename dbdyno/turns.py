@@ -15,13 +15,12 @@ from typing import Self
 
 from dbdyno import measure
 from dbdyno.error import ServerError
+from dbdyno.job import SETTLE_NS
 from dbdyno.loadgen import Inbox
 from dbdyno.measure import Load, Measurement, StepFailed
 from dbdyno.model import Json
 from dbdyno.progress import Pulse
 
-SETTLE_NS = 200_000_000
-"""What follows a resumption and counts for nothing (contract/README.md, "pause")."""
 SECOND_NS = 1_000_000_000
 
 Show = Callable[[Pulse, str], None]

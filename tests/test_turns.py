@@ -12,6 +12,7 @@ from comparison_builder import comparison
 from dbdyno import change, preflight
 from dbdyno.analysis import evidence, raw, series, span
 from dbdyno.analysis.evidence import Evidence
+from dbdyno.job import SETTLE_NS
 from dbdyno.model import Json, Schedule
 from dbdyno.report import introduction
 
@@ -109,9 +110,9 @@ def events() -> Iterator[Json]:
     yield {"event": "resumed", "mono_ns": 7 * S}
     yield {"event": "window_open", "mono_ns": 10 * S}
     yield {"event": "paused", "mono_ns": 11 * S}
-    yield {"event": "resumed", "mono_ns": 14 * S - raw.SETTLE_NS}
+    yield {"event": "resumed", "mono_ns": 14 * S - SETTLE_NS}
     yield {"event": "paused", "mono_ns": 15 * S + S // 2}
-    yield {"event": "resumed", "mono_ns": 20 * S - raw.SETTLE_NS}
+    yield {"event": "resumed", "mono_ns": 20 * S - SETTLE_NS}
     yield {
         "event": "window_close",
         "mono_ns": 20 * S + S // 2,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbdyno.job import SETTLE_NS
 from dbdyno.model import Json
 
 NS_PER_S = 1_000_000_000
@@ -19,8 +20,6 @@ TICK_KEYS = frozenset(
     {"event", "mono_ns", "tick", "active_ns", "measured", "role", "per_client", "operations"}
     | {"late_us_max", "backlog", "cpu_us", "lag", "queue"}
 )
-SETTLE_NS = 200_000_000
-"""What follows a resumption and counts for nothing (contract/README.md)."""
 GAUGES = frozenset(
     {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
     | {"rss_bytes", "pss_bytes", "cpu_source"}

@@ -27,6 +27,8 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         if not sizes:
             continue
         most, memory_bytes = max(sizes.values()), prepared.sizing.memory_bytes
+        if plan.schedule.together:  # all of them are there at once
+            most = sum(sizes.values())
         if most > memory_bytes:
             yield (
                 f"tables of {use.name}: {gb(most)}, more than the host's {gb(memory_bytes)} of "
@@ -37,7 +39,8 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         small = [f"{name} {gb(buffers[name])}" for name in sizes if sizes[name] > buffers[name]]
         if small:
             yield (
-                f"tables of {use.name}: {gb(most)}, more than shared_buffers ({', '.join(small)}): "
+                f"tables of {use.name}: {gb(max(sizes.values()))}, more than shared_buffers "
+                f"({', '.join(small)}): "
                 "what is read comes from the page cache, too"
             )
 

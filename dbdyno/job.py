@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dbdyno.model import Json
 
+SETTLE_NS = 200_000_000
+"""What follows a resumption and counts for nothing (contract/README.md, "pause")."""
+
 
 def clients(job: Json, role: Json) -> int:
     """How many times a role is there: once for each client, or once in all."""

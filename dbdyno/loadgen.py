@@ -6,8 +6,10 @@ import contextlib
 import json
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
@@ -118,6 +120,14 @@ class Generator:
         """Starts the load, after `ready`."""
         self._say('{"do":"go"}')
 
+    def pause(self) -> None:
+        """Lets operations in flight end, and begins no others until `resume`."""
+        self._say('{"do":"pause"}')
+
+    def resume(self) -> None:
+        """Goes on after a pause, once `paused` has come."""
+        self._say('{"do":"resume"}')
+
     def stop(self) -> None:
         """Ends the step early; after `window_close`: lets the generator close its connections."""
         self._say('{"do":"stop"}')
@@ -149,9 +159,8 @@ class Generator:
         traceback: TracebackType | None,
     ) -> None:
         """Ends the process (by asking, then by force) and keeps what it still said."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it may be gone already
-            self._process.stdin.close()
+        assert self._process.stdout is not None
+        self.hang_up()
         killer = threading.Timer(END_TIMEOUT_S, self._process.kill)
         killer.start()
         try:
@@ -162,6 +171,16 @@ class Generator:
             killer.cancel()
             self._process.stdout.close()
             self._listener.join(timeout=1)
+
+    def hang_up(self) -> None:
+        """Tells it that nobody listens any more: it ends by itself. Doing so twice is harmless."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it may be gone already
+            self._process.stdin.close()
+
+    def kill(self) -> None:
+        """Ends it by force."""
+        self._process.kill()
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None
@@ -182,6 +201,54 @@ class Generator:
         said = "; ".join(self._stderr)
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         return f"dyno-loadgen {how} before the step was done" + (f": {said}" if said else "")
+
+
+class Inbox:
+    """A generator's events, waited for with an end to the waiting; they come to it by a thread.
+
+    A context manager within the generator's own.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._queue: SimpleQueue[Json | Exception] = SimpleQueue()
+        self._thread = threading.Thread(target=self._receive, name="inbox", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Waits for the generator's last word, by force where it takes too long."""
+        self._generator.hang_up()
+        self._thread.join(END_TIMEOUT_S)
+        if self._thread.is_alive():
+            self._generator.kill()
+            self._thread.join()
+
+    def next(self, until_ns: int | None = None) -> Json | None:
+        """The next event; None where none came until then, in ns of CLOCK_MONOTONIC.
+
+        Raises what `Generator.events` raises.
+        """
+        try:
+            if until_ns is None:
+                found = self._queue.get()
+            else:
+                left_s = (until_ns - time.monotonic_ns()) / 1e9
+                found = self._queue.get(timeout=max(0.0, left_s))
+        except Empty:
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _receive(self) -> None:
+        try:
+            for event in self._generator.events():
+                self._queue.put(event)
+        except Exception as error:
+            self._queue.put(error)
 
 
 def refuse_foreign(hello: Json) -> None:

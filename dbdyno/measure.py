@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from dbdyno import binary, store
 from dbdyno.error import ServerError
@@ -64,6 +66,7 @@ class Bench:
     warm: str | None = None  # how caches are warmed before the step: it is the first after a start
     checkpoint: bool = False  # whether the step begins with a checkpoint
     data_path: Path | None = None  # on the device that has to rest after it
+    turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
 
 
 class StepFailed(Exception):
@@ -76,16 +79,165 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None
     `show` gets the step's figures each second. Raises StepFailed where the arm failed (failed.json
     is written), GeneratorError where the lab did (then nothing of the block is to be judged).
     """
-    write_description(step, bench, folder)
-    log_position = bench.server.log_position()
-    try:
-        done = {"status": "ok"} | make_ready(bench) | take(step, bench, folder, show)
-    except (StepFailed, ServerError) as error:
-        reason = bench.server.failure() or str(error)
-        fail(folder, reason, bench.server, log_position)
-        raise StepFailed(reason) from error
-    store.write_json(folder / "done.json", done)
-    return done
+    with Measurement(step, bench, folder) as measurement:
+        try:
+            measurement.before(each_second=True)
+            with Load(measurement) as load:
+                load.run(show)
+            measurement.found |= load.outcome()
+            wait_for_statistics(bench.server)
+            return measurement.after()
+        except (StepFailed, ServerError) as error:
+            raise measurement.failed(error) from error
+
+
+class Measurement:
+    """A step of one run from its first reading to its last: `before`, its load, then `after`.
+
+    What lies between them is up to the caller. A context manager: readings end with it. Where
+    either, or the load, raises StepFailed or ServerError, the caller says `failed`.
+    """
+
+    def __init__(self, step: Step, bench: Bench, folder: Path) -> None:
+        """Says in `folder` what the step is; begins nothing."""
+        write_description(step, bench, folder)
+        self.step, self.bench, self.folder = step, bench, folder
+        self.found: Json = {}  # of done.json, so far
+        self.sampler = bench.sampler(folder / "host.jsonl")
+        self._first_log_position = bench.server.log_position()
+        self._log_position = self._first_log_position
+        self._started_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sampler.stop()
+
+    def before(self, *, each_second: bool) -> None:
+        """Makes the step ready, and the readings and the state before its load.
+
+        `each_second`: from now on a thread makes a reading each second. Raises ServerError.
+        """
+        server, step = self.bench.server, self.step
+        self.found = make_ready(self.bench) | {"canary": {}, "warnings": []}
+        self._started_s = time.monotonic()
+        self._log_position = server.log_position()
+        if each_second:
+            self.sampler.start()
+        self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
+        server.execute(*step.setup)
+        write_probe(probe.before, server, step, self.folder / "before.json")
+
+    def after(self) -> Json:
+        """The state and the readings after it; writes done.json and returns what stands there.
+
+        Raises ServerError.
+        """
+        server, step = self.bench.server, self.step
+        write_probe(probe.after, server, step, self.folder / "after.json")
+        self.found["canary"]["after"] = idle_reading(server, self.sampler, "end")
+        self.found["waited_s"] = pad(step, server, self._started_s)
+        self.sampler.stop()
+        self.found |= {"switch": self.bench.switch, "turns": self.bench.turns}
+        self.found["log_events"] = server.log_events(self._log_position)
+        self.found["sampler_cpu_us"] = self.sampler.cpu_us
+        done = {"status": "ok"} | self.found
+        store.write_json(self.folder / "done.json", done)
+        return done
+
+    def took_turns(self, rounds: int) -> None:
+        """Says in how many rounds the arm took its turn, where slices are interleaved."""
+        self.bench = replace(self.bench, turns=(self.bench.turns or {}) | {"rounds": rounds})
+
+    def failed(self, error: Exception) -> StepFailed:
+        """Writes failed.json; the failure with its reason, which may be the server's own."""
+        server = self.bench.server
+        reason = server.failure() or str(error)
+        fail(self.folder, reason, server, self._first_log_position)
+        return StepFailed(reason)
+
+
+class Load:
+    """A generator at work on a step, and what its events mean to the readings of the host.
+
+    A context manager: the generator is gone afterwards.
+    """
+
+    def __init__(self, measurement: Measurement) -> None:
+        self.step, self.bench = measurement.step, measurement.bench
+        self.sampler, self.folder = measurement.sampler, measurement.folder
+        self._meter = Meter(self.step)
+        self._close: Json | None = None
+        self._done: Json | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Starts the generator. Raises GeneratorError where it cannot be started."""
+        complete = job(self.step, self.bench)
+        store.write_json(self.folder / "job.json", complete)
+        with ExitStack() as stack:
+            lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
+            self.generator = stack.enter_context(Generator(complete, lines.write_raw))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.__exit__(kind, error, traceback)
+
+    def run(self, show: Callable[[Pulse], None]) -> None:
+        """Takes the load from its beginning to its end; raises GeneratorError."""
+        for event in self.generator.events():
+            if event["event"] == "ready":
+                self.generator.go()
+            if (pulse := self.take(event)) is not None:
+                show(pulse)
+
+    def take(self, event: Json) -> Pulse | None:
+        """Reads the counters at the window's two ends; how the step does where a tick says it."""
+        self.sampler.observe(event)
+        match event["event"]:
+            case "window_open":
+                self.sampler.read("open", event["mono_ns"])
+            case "tick":
+                return self._meter.take(event)
+            case "window_close":
+                self._close = event
+                self.sampler.read("close", event["mono_ns"])
+                self.generator.stop()
+            case "done":
+                self._done = event
+        return None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the window has closed, or the generator ended without one."""
+        return self._close is not None or self.over
+
+    @property
+    def over(self) -> bool:
+        """Whether the generator has said its last word."""
+        return self._done is not None
+
+    def outcome(self) -> Json:
+        """The window's length, what was counted in all, and the checks, once it is over.
+
+        Raises StepFailed where the arm failed.
+        """
+        done, close = self._done, self._close
+        assert done is not None
+        if done["status"] != "ok" or close is None:
+            if self.bench.server.engine != "fake":
+                time.sleep(SERVER_GONE_S)
+            raise StepFailed(done["reason"] or f"dyno-loadgen ended with `{done['status']}`")
+        totals = done["totals"]
+        found = checks(self.step, totals)
+        return {"window_ns": close["active_ns"], "totals": totals, "checks": found}
 
 
 def make_ready(bench: Bench) -> Json:
@@ -104,32 +256,6 @@ def make_ready(bench: Bench) -> Json:
         ready["checkpoint_s"] = time.monotonic() - begun_s
         ready["rest"] = quiet.quiet(filter(None, [bench.data_path]))
     return ready
-
-
-def take(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None]) -> Json:
-    """The step itself, from its first reading to its last; returns what stands in done.json.
-
-    Raises StepFailed, ServerError, GeneratorError.
-    """
-    started_s = time.monotonic()
-    log_position = bench.server.log_position()
-    sampler = bench.sampler(folder / "host.jsonl")
-    sampler.start()
-    found: Json = {"canary": {}, "warnings": []}
-    try:
-        found["canary"]["before"] = idle_reading(bench.server, sampler, "start")
-        bench.server.execute(*step.setup)
-        write_probe(probe.before, bench.server, step, folder / "before.json")
-        found |= generate(step, bench, sampler, folder, show)
-        write_probe(probe.after, bench.server, step, folder / "after.json")
-        found["canary"]["after"] = idle_reading(bench.server, sampler, "end")
-        found["waited_s"] = pad(step, bench.server, started_s)
-    finally:
-        sampler.stop()
-    found["switch"] = bench.switch
-    found["log_events"] = bench.server.log_events(log_position)
-    found["sampler_cpu_us"] = sampler.cpu_us
-    return found
 
 
 def write_description(step: Step, bench: Bench, folder: Path) -> None:
@@ -166,46 +292,10 @@ def planted(fake: Json | None, job: Json) -> Json | None:
     return fake | kept | {"errors": errors}
 
 
-def generate(
-    step: Step, bench: Bench, sampler: Sampler, folder: Path, show: Callable[[Pulse], None]
-) -> Json:
-    """Runs the generator and reads the counters at the window's two ends.
-
-    Returns the window's length, what the generator counted in all, and the checks.
-    """
-    complete = job(step, bench)
-    store.write_json(folder / "job.json", complete)
-    meter = Meter(step)
-    with (
-        store.Lines(folder / "events.jsonl") as lines,
-        Generator(complete, lines.write_raw) as generator,
-    ):
-        open_ns = close_ns = 0
-        done: Json = {}
-        for event in generator.events():
-            sampler.observe(event)
-            match event["event"]:
-                case "ready":
-                    generator.go()
-                case "window_open":
-                    open_ns = event["mono_ns"]
-                    sampler.read("open", open_ns)
-                case "tick" if pulse := meter.take(event):
-                    show(pulse)
-                case "window_close":
-                    close_ns = event["mono_ns"]
-                    sampler.read("close", close_ns)
-                    generator.stop()
-                case "done":
-                    done = event
-    if done["status"] != "ok":
-        if bench.server.engine != "fake":
-            time.sleep(SERVER_GONE_S)
-        raise StepFailed(done["reason"] or f"dyno-loadgen ended with `{done['status']}`")
-    if bench.server.engine != "fake":
+def wait_for_statistics(server: Server) -> None:
+    """Waits, once a step's connections are closed, until what they did stands in the statistics."""
+    if server.engine != "fake":
         time.sleep(STATISTICS_DELAY_S)
-    totals = done["totals"]
-    return {"window_ns": close_ns - open_ns, "totals": totals, "checks": checks(step, totals)}
 
 
 def summary(step: Step, found: Json) -> str:

@@ -55,6 +55,11 @@ class Schedule:
     slice_s: float = 1.0  # how long a turn lasts where slices are interleaved
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
 
+    @property
+    def together(self) -> bool:
+        """Whether all arms of a block are up at once."""
+        return self.interleave != "run"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:

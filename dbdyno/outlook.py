@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from dbdyno import fit, origin, preflight, room, schedule
-from dbdyno.model import Arm, Plan, Step, WorkloadUse
+from dbdyno import fit, origin, preflight, room, schedule, together
+from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse
 from dbdyno.preflight import NO_LOG, Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
 from dbdyno.room import gb
@@ -61,18 +61,24 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
     """A workload's steps with their times, and what is kept of it."""
     steps = prepared.steps[use.name, plan.base]
     at = prepared.points.get((use.name, plan.base))
+    turns = schedule.parted(steps)[1] if plan.schedule.together else ()
     yield f"workload {use.name}"
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         guess = "unknown" if step.expected_s is None else duration(step.expected_s)
-        kept = at is not None and at.step.ordinal == step.ordinal
-        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}" + (
-            " (kept)" if kept else ""
-        )
+        kept = " (kept)" if at is not None and at.step.ordinal == step.ordinal else ""
+        turn = f" {how_interleaved(plan)}" if step in turns else ""
+        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{turn}{kept}"
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
     if at is not None and origin.not_vacuumed(at.before(steps)):
         yield f"  not vacuumed: {at.step.name} leaves rows to vacuum, and all runs begin with them"
+
+
+def how_interleaved(plan: Plan) -> str:
+    """How arms share a step among them."""
+    sliced = plan.schedule.interleave == "slice"
+    return f"each, in turns of {plan.schedule.slice_s:g} s" if sliced else "each, arms in turn"
 
 
 def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
@@ -86,8 +92,20 @@ def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
             names.append(name + "*" * copied)
             marked |= copied
         yield f"block {block.number}: {' '.join(names)}"
+        yield from (f"  {line}" for line in of_turns(plan, block, prepared))
     if marked:
         yield "* begins from a golden copy"
+
+
+def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
+    """The order in which the arms of a block take the steps that they take in turn."""
+    for use in plan.workloads if plan.schedule.together else ():
+        for step in schedule.parted(prepared.steps[use.name, plan.base])[1]:
+            if plan.schedule.interleave == "slice":
+                order = schedule.of_round(plan, block.number, step, 1)
+                yield f"{step.name}: {' '.join(order)}, then drawn anew for each turn"
+            else:
+                yield f"{step.name}: {' '.join(schedule.of_step(plan, block.number, step))}"
 
 
 def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
@@ -106,6 +124,7 @@ def of_time(plan: Plan, prepared: Prepared) -> str:
     ]
     whole = sum(run_s(prepared, use, arm, copied=copied) for use, arm, copied in runs)
     saved = sum(run_s(prepared, use, arm, copied=False) for use, arm, _ in runs) - whole
+    whole += plan.schedule.blocks * sum(turns_s(plan, prepared, use) for use in plan.workloads)
     ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
     return f"time: about {duration(whole)}{ending}"
 
@@ -118,6 +137,15 @@ def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> fl
     if at is not None and copied:
         steps = at.after(steps)
     return RUN_OVERHEAD_S + copy_s + steps_s(steps)
+
+
+def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse) -> float:
+    """A guess of what a block takes longer as its arms take turns, in seconds."""
+    if not plan.schedule.together:
+        return 0.0
+    turns = schedule.parted(prepared.steps[use.name, plan.base])[1]
+    whole = sum(leg.expected_s or 0.0 for leg in together.legs(plan, use, turns))
+    return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
 
 
 def steps_s(steps: Iterable[Step]) -> float:
@@ -145,4 +173,9 @@ def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:
     ending = ""
     if prepared.sizing.memory_bytes != capacity.memory_bytes():
         ending = f"; the plan's first blocks were sized to {gb(prepared.sizing.memory_bytes)}"
-    yield f"memory: {gb(capacity.memory_bytes())}; one server is up at a time{ending}"
+    up = "one server is up at a time"
+    if plan.schedule.together:
+        asked = preflight.shares(plan)
+        each = ", ".join(f"{name} {gb(size)}" for name, size in asked.items())
+        up = f"all servers are up at once ({each}, together {gb(sum(asked.values()))})"
+    yield f"memory: {gb(capacity.memory_bytes())}; {up}{ending}"

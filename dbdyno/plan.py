@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import Field
 
-from dbdyno import workload
+from dbdyno import schedule, workload
 from dbdyno.error import PlanError, WorkloadError
-from dbdyno.model import Arm, Plan, Schedule, WorkloadUse
+from dbdyno.model import Arm, Plan, Schedule, Step, WorkloadUse
 from dbdyno.workload.document import Form, read, suggestion
 from dbdyno.workload.file import NAME
 from dbdyno.workload.form import Load
@@ -28,7 +28,9 @@ SEED_MAX = 2**53 - 1
 
 ENGINES = ("postgres", "fake")
 LATER_ENGINES = ("mysql", "mariadb")
-LATER_INTERLEAVES = ("step", "slice")
+INTERLEAVES = ("run", "step", "slice")
+SLICE_S_MIN, SLICE_S_MAX = 0.5, 60.0
+"""A turn's seconds: below, what a pause costs is no more small; above, steps do as well."""
 HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
 """The host that presets are tried with when a plan is read: what is right for it is for others."""
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
@@ -104,6 +106,7 @@ class ScheduleForm(Form):
 
     blocks: int = 1
     interleave: str = "run"
+    slice_s: float | int | None = None
     checkpoint: str | None = None
 
 
@@ -194,6 +197,7 @@ def parse(text: str, path: Path | None) -> Plan:
         label=form.label,
         threads=_threads(form.generator, source),
     )
+    _check_together(plan, source)
     _check_workloads(plan, source)
     return plan
 
@@ -280,17 +284,31 @@ def _schedule(form: ScheduleForm, source: str) -> Schedule:
         raise _error(
             source, "schedule.blocks", f"must be from 1 to {BLOCKS_MAX}, not {form.blocks}"
         )
-    if form.interleave in LATER_INTERLEAVES:
-        sentence = f'"{form.interleave}" is not supported yet; use "run"'
-        raise _error(source, "schedule.interleave", sentence)
-    if form.interleave != "run":
-        remedy = suggestion(form.interleave, ("run", *LATER_INTERLEAVES))
+    if form.interleave not in INTERLEAVES:
+        remedy = suggestion(form.interleave, INTERLEAVES)
         raise _error(source, "schedule.interleave", f"no interleave `{form.interleave}`; {remedy}")
     if form.checkpoint not in (None, *CHECKPOINTS):
         remedy = suggestion(str(form.checkpoint), CHECKPOINTS)
         sentence = f"no checkpoint `{form.checkpoint}`; {remedy}"
         raise _error(source, "schedule.checkpoint", sentence)
-    return Schedule(blocks=form.blocks, interleave=form.interleave, checkpoint=form.checkpoint)
+    return Schedule(
+        blocks=form.blocks,
+        interleave=form.interleave,
+        slice_s=_slice_s(form, source),
+        checkpoint=form.checkpoint,
+    )
+
+
+def _slice_s(form: ScheduleForm, source: str) -> float:
+    if form.slice_s is None:
+        return Schedule.slice_s
+    if form.interleave != "slice":
+        sentence = 'only interleave = "slice" has turns; write that, or remove it'
+        raise _error(source, "schedule.slice_s", sentence)
+    if not SLICE_S_MIN <= form.slice_s <= SLICE_S_MAX:
+        sentence = f"must be from {SLICE_S_MIN:g} to {SLICE_S_MAX:g}, not {form.slice_s:g}"
+        raise _error(source, "schedule.slice_s", sentence)
+    return float(form.slice_s)
 
 
 def _threads(form: GeneratorForm, source: str) -> int | None:
@@ -311,6 +329,48 @@ def _path(written: str | None, plan: Path | None, key: str, source: str) -> Path
     return (plan.parent if plan else Path()) / written
 
 
+def _check_together(plan: Plan, source: str) -> None:
+    """Servers that are up at once share the memory out; turns need a clock that all have."""
+    how = f'interleave = "{plan.schedule.interleave}"'
+    for arm in plan.arms if plan.schedule.together else ():
+        if arm.engine == "fake" and plan.schedule.interleave == "slice":
+            sentence = f'"fake" has a clock of its own and takes no turns; use "step", not {how}'
+            raise _error(source, f"arms.{arm.name}.engine", sentence)
+        if arm.config is not None and arm.memory is None and len(plan.arms) > 1:
+            sentence = f"missing; with {how} all servers are up at once: write the share of each"
+            raise _error(source, f"arms.{arm.name}.memory", sentence)
+
+
+def _check_turns(
+    plan: Plan, use: WorkloadUse, loaded: workload.Workload, steps: Sequence[Step]
+) -> None:
+    """Only steps that read can be taken in turns, and those after the last one that writes.
+
+    What a published load writes is needed, and comes before. Raises WorkloadError.
+    """
+    how = f'interleave = "{plan.schedule.interleave}"'
+    loads = {step.name for step in loaded.file.steps if step.fill is not None}
+    for step in steps:
+        if step.writes and step.headline is not None and step.name not in loads:
+            raise WorkloadError(
+                f"step `{step.name}` writes, and with {how} arms take turns in steps that only "
+                'read; leave it out by `steps` or `groups`, or use interleave = "run"'
+            )
+    prelude, rest = schedule.parted(steps)
+    if not rest:
+        raise WorkloadError(
+            f"no step that only reads follows `{prelude[-1].name}`, so {how} has nothing to take "
+            'in turns; add one, or use interleave = "run"'
+        )
+    saved = (use.save or "").removeprefix(SAVE)
+    if saved in [step.name for step in rest]:
+        remedy = f'save "{SAVE}{prelude[-1].name}"' if prelude else "remove `save`"
+        raise WorkloadError(
+            f"`save` is after `{saved}`, but with {how} the server of each arm runs on through "
+            f'all steps that only read; {remedy}, or use interleave = "run"'
+        )
+
+
 def _check_workloads(plan: Plan, source: str) -> None:
     """Each workload expands for each arm, and each has a folder of its own."""
     folders: dict[str, str] = {}
@@ -321,8 +381,10 @@ def _check_workloads(plan: Plan, source: str) -> None:
                 use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset
             )
             for engine, version in dict.fromkeys((a.engine, major_version(a)) for a in plan.arms):
-                names = tuple(_expand(loaded, use, engine, version))
-                _check_save(use, names, engine, f"{source}: key `{key}")
+                steps = _expand(loaded, use, engine, version)
+                _check_save(use, tuple(steps), engine, f"{source}: key `{key}")
+                if plan.schedule.together:
+                    _check_turns(plan, use, loaded, tuple(steps.values()))
         except WorkloadError as reason:
             raise _error(source, key, str(reason)) from None
         if loaded.name in BESIDE_ARMS or loaded.name.endswith(".json"):
@@ -358,7 +420,7 @@ def _check_save(use: WorkloadUse, names: Sequence[str], engine: str, where: str)
 
 def _expand(
     loaded: workload.Workload, use: WorkloadUse, engine: str, version: int | None
-) -> Mapping[str, Any]:
+) -> Mapping[str, Step]:
     parameters = {**HOST_CHECKED, **use.parameters}
     if use.steps is not None and use.groups is not None:
         raise WorkloadError("a plan names `steps` or `groups`; remove one of them")

@@ -14,7 +14,7 @@ from pathlib import Path
 from dbdyno import __version__, job, origin, room, workload
 from dbdyno.error import DynoError, PlanError
 from dbdyno.host import device
-from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse
+from dbdyno.model import Arm, Json, Plan, Schedule, Step, WorkloadUse
 from dbdyno.origin import Point
 from dbdyno.room import Need
 from dbdyno.server import (
@@ -103,6 +103,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     )
     for arm in plan.arms:
         check_arm(plan, arm, prepared)
+    refuse_short_memory(plan)
     prepared = with_copies(plan, prepared)
     disk = needs(plan, prepared)
     room.refuse_full(disk, [arm.name for arm in plan.arms])
@@ -169,6 +170,23 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
         )
 
 
+def shares(plan: Plan) -> Mapping[str, int]:
+    """The bytes of memory that arms name, whose servers are up at once or one after the other."""
+    return {arm.name: config.bytes_of(arm.memory) for arm in plan.arms if arm.memory is not None}
+
+
+def refuse_short_memory(plan: Plan) -> None:
+    """Raises PlanError where servers that are up at once have no room in memory together."""
+    there, asked = capacity.memory_bytes(), shares(plan)
+    if plan.schedule.together and sum(asked.values()) > there:
+        each = ", ".join(f"{room.gb(size)} for {name}" for name, size in asked.items())
+        raise PlanError(
+            f'with interleave = "{plan.schedule.interleave}" all servers are up at once: '
+            f"{each} are {room.gb(sum(asked.values()))}, and the host has {room.gb(there)}: lower "
+            "`memory` of the arms"
+        )
+
+
 def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
     """Adds where data are kept, and which golden copies there are. Raises ServerError: bad ones."""
     points: dict[tuple[str, str], Point] = {}
@@ -191,19 +209,19 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
 
 
 def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
-    """What the plan needs on disk at most: one run at a time, and all copies still to be made."""
-    runs: list[Need] = []
+    """What the plan needs on disk at most: its runs, and all copies that are still to be made."""
+    runs: list[list[Need]] = []
     copies: dict[str, list[Need]] = {}
     data_root = origin.data_root(plan)
     wal_root = plan.wal_dir or data_root
     for arm in (arm for arm in plan.arms if arm.engine != "fake"):
         wal = wal_bytes(provide_server(plan, arm, prepared, NO_LOG))
-        runs.append(Need(what=room.WAL, root=wal_root, bytes=wal))
+        of_arm = [Need(what=room.WAL, root=wal_root, bytes=wal)]
         for use in plan.workloads:
             tables = estimate(
                 plan, use, prepared.steps[use.name, arm.name], prepared.sizing
             ).disk_bytes
-            runs.append(Need(what=room.DATA, root=data_root, bytes=tables))
+            of_arm.append(Need(what=room.DATA, root=data_root, bytes=tables))
             at = prepared.points.get((use.name, arm.name))
             if at is not None and at.key not in prepared.copies:
                 kept = prepared.copy_bytes[at.key] - wal
@@ -211,8 +229,10 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
                     Need(what=room.COPIES, root=data_root, bytes=kept),
                     Need(what=room.COPIES, root=wal_root, bytes=wal),
                 ]
+        runs.append(room.largest(of_arm))
+    up = [need for needs in runs for need in needs]
     made = [need for needs in copies.values() for need in needs]
-    return (*room.largest(runs), *room.total(made))
+    return (*(room.total if plan.schedule.together else room.largest)(up), *room.total(made))
 
 
 def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
@@ -281,12 +301,18 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "blocks": plan.schedule.blocks,
         "arms": [arm_json(arm, prepared.builds.get(arm.name)) for arm in plan.arms],
         "workloads": [workload_json(plan, use) for use in plan.workloads],
-        "schedule": asdict(plan.schedule),
+        "schedule": schedule_json(plan.schedule),
         "generator": {"threads": plan.threads},
         "sizing": asdict(prepared.sizing),
         "text": plan.text,
         "dyno": __version__,
     }
+
+
+def schedule_json(schedule: Schedule) -> Json:
+    """The schedule; only slices have a length, so that older folders, which lack it, go on."""
+    sliced = schedule.interleave == "slice"
+    return asdict(schedule) | {"slice_s": schedule.slice_s if sliced else None}
 
 
 def arm_json(arm: Arm, of: Build | None) -> Json:

@@ -6,9 +6,9 @@ Everything goes to standard error; results go to standard output elsewhere.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Self
 
 from rich.console import Console, Group
@@ -73,9 +73,13 @@ class Forecast:
     def place(self) -> tuple[int, int] | None:
         """Which step of its run the next leg is, and of how many; None where it is none."""
         before, after = self.legs[: self.done], self.legs[self.done :]
-        above = sum(1 for _ in takewhile(lambda leg: leg.step, reversed(before)))
-        below = sum(1 for _ in takewhile(lambda leg: leg.step, after))
-        return (above + 1, above + below) if below else None
+        above = [leg.step for leg in takewhile(lambda leg: leg.step, reversed(before))]
+        below = [leg.step for leg in takewhile(lambda leg: leg.step, after)]
+        # Arms that take a step one after the other, before any takes the next, are at one step.
+        reached, whole = (
+            sum(1 for _ in groupby([*reversed(above), *rest])) for rest in (below[:1], below)
+        )
+        return (reached, whole) if below else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +127,7 @@ class Watch:
         self._plan_started_s = self._leg_started_s = self._said_s = time.monotonic()
         self._leg: Leg | None = None
         self._title = "starting"
-        self._pulse: Pulse | None = None
+        self._pulses: dict[str, Pulse] = {}  # by arm where several share a step, else by ""
         self._pulse_s = 0.0
         self._live = Live(
             console=self.console,
@@ -146,16 +150,19 @@ class Watch:
 
     def begin(self, title: str, leg: Leg) -> None:
         """`leg` begins; `title` says where it is, such as `block 1/3 pg18 l.i0`."""
-        self._leg, self._title, self._pulse = leg, title, None
+        self._leg, self._title, self._pulses = leg, title, {}
         self._leg_started_s = self._said_s = time.monotonic()
 
-    def rate(self, pulse: Pulse) -> None:
-        """How the step does; called about once a second while its window is open."""
-        self._pulse, self._pulse_s = pulse, time.monotonic()
+    def rate(self, pulse: Pulse, arm: str = "") -> None:
+        """How the step does; called about once a second while its window is open.
+
+        `arm`: whose figures they are, where several arms share the step in turns.
+        """
+        self._pulses, self._pulse_s = self._pulses | {arm: pulse}, time.monotonic()
         if not self.console.is_terminal and self._pulse_s - self._said_s >= LINE_EVERY_S:
             self._said_s = self._pulse_s
-            left = f"{duration(self.step_left_s(self._leg, pulse))} of the step left"
-            self.say(f"{self._title}: {'; '.join([*figures(pulse), left])}")
+            left = f"{duration(self.step_left_s(self._leg, self._pulses))} of the step left"
+            self.say(f"{self._title}: {'; '.join([*shown(self._pulses), left])}")
 
     def again(self, legs: Sequence[Leg]) -> None:
         """A block was broken off and is done again: `legs` are all that is still to be walked."""
@@ -173,13 +180,14 @@ class Watch:
             self.say(f"{self._title}: {text} ({duration(self.forecast.left_s())} left)")
         elif alarm:
             self.say(f"{self._title}: {text}")
-        self._leg = self._pulse = None
+        self._leg, self._pulses = None, {}
 
     # --- What is shown in a terminal ---
 
-    def step_left_s(self, leg: Leg | None, pulse: Pulse | None) -> float:
+    def step_left_s(self, leg: Leg | None, pulses: Mapping[str, Pulse]) -> float:
         """How long `leg` takes on: as far as the step knows itself, else as is expected."""
         now_s = time.monotonic()
+        pulse = pulses.get("")
         if pulse is not None and pulse.left_s is not None:
             return max(0.0, pulse.left_s - (now_s - self._pulse_s))
         if leg is None:
@@ -191,19 +199,18 @@ class Watch:
 
         Another thread asks for them, so what may change meanwhile is looked at once.
         """
-        leg, pulse = self._leg, self._pulse
-        step_left_s = self.step_left_s(leg, pulse)
+        leg, pulses = self._leg, self._pulses
+        step_left_s = self.step_left_s(leg, pulses)
         left_s = step_left_s + self.forecast.after_s(running=0 if leg is None else 1)
         spent_s = time.monotonic() - self._plan_started_s
         first = [self._title]
         if leg is not None and (place := self.forecast.place()) is not None:
             first += ["step {} of {}".format(*place)]
             first += [f"{duration(step_left_s)} left"] if step_left_s else []
-        shown = list(figures(pulse)) if pulse is not None else []
         width = self.console.width
         return Group(
             *(Text(line, style="bold") for line in filled(first, width)),
-            *(figure_line(line) for line in filled(shown, width)),
+            *(figure_line(line) for line in filled(shown(pulses), width)),
             bar(spent_s / ((spent_s + left_s) or 1.0), f"plan {duration(left_s)} left"),
         )
 
@@ -244,6 +251,12 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def shown(pulses: Mapping[str, Pulse]) -> Iterable[str]:
+    """The figures of a step: of an arm that has it for itself, or of several, with their names."""
+    for arm, pulse in sorted(pulses.items()):
+        yield from (f"{arm} {one}".lstrip() for one in figures(pulse))
 
 
 def figures(pulse: Pulse) -> Iterable[str]:

@@ -8,8 +8,9 @@ place among the others without changing their order.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
-from dbdyno.model import Block, Plan
+from dbdyno.model import Block, Plan, Step
 
 SEED_BITS = 53
 """Seeds are whole numbers that every reader of JSON keeps exactly."""
@@ -22,12 +23,36 @@ def blocks(plan: Plan) -> tuple[Block, ...]:
 
 def block(plan: Plan, number: int) -> Block:
     """The block of this number (from 1), also beyond those that the plan asks for."""
-    names = [arm.name for arm in plan.arms]
     return Block(
         number=number,
-        order=tuple(sorted(names, key=lambda name: (_draw(plan.seed, number, "arm", name), name))),
+        order=_order(plan, number, "arm"),
         seed=_draw(plan.seed, number, "seed") >> (64 - SEED_BITS),
     )
+
+
+def parted(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """The steps up to the last one that writes, and those after it, in which arms can take turns.
+
+    The former are the *prelude*: each arm goes through it for itself.
+    """
+    cut = max((number for number, step in enumerate(steps, start=1) if step.writes), default=0)
+    return tuple(steps[:cut]), tuple(steps[cut:])
+
+
+def of_step(plan: Plan, number: int, step: Step) -> tuple[str, ...]:
+    """In which order the arms take a step of block `number`, where steps are interleaved."""
+    return _order(plan, number, "step", step.workload, step.name)
+
+
+def of_round(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
+    """In which order the arms take their turn of this number (from 1), where slices are."""
+    return _order(plan, number, "slice", step.workload, step.name, str(turn))
+
+
+def _order(plan: Plan, number: int, *purpose: str) -> tuple[str, ...]:
+    """All arms, in an order drawn for this."""
+    names = [arm.name for arm in plan.arms]
+    return tuple(sorted(names, key=lambda name: (_draw(plan.seed, number, *purpose, name), name)))
 
 
 def _draw(seed: int, number: int, *purpose: str) -> int:

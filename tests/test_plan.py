@@ -216,10 +216,6 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ("[schedule]\nblocks = 0", "key `schedule.blocks`: must be from 1 to 1000, not 0"),
         ('[schedule]\nblocks = "3"', "key `schedule.blocks`: must be a whole number, not '3'"),
         (
-            '[schedule]\ninterleave = "slice"',
-            'key `schedule.interleave`: "slice" is not supported yet; use "run"',
-        ),
-        (
             '[schedule]\ninterleave = "rnu"',
             "key `schedule.interleave`: no interleave `rnu`; did you mean `run`?",
         ),

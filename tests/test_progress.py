@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -230,6 +231,23 @@ def test_the_view_fits_and_says_all(width: int, clock: list[float]) -> None:
     assert "p99 0.45 ms now, 12.3 ms so far" in text
     assert "target 400 rows/s missed by 15 % (340 so far)" in text
     assert "3 errors, 2 retries" in text
+
+
+def test_arms_that_share_a_step_in_turns_are_each_shown_by_name(clock: list[float]) -> None:
+    of = watch(80, terminal=True)
+    clock[0] += 60.0
+    of.rate(replace(PULSE, target=None, errors=0), "pg18")
+    of.rate(replace(PULSE, rate=23.0, target=None, errors=0), "pg17")
+    lines = shown(of)
+    assert max(map(len, lines)) <= 80
+    assert lines[1].startswith("pg17 23 queries/s now, 12,000 so far")
+    assert "pg18 12,346 queries/s now, 12,000 so far" in "\n".join(lines)
+    assert "pg18 p99 0.45 ms now, 12.3 ms so far" in "\n".join(lines)
+    assert "29 min 00 s left" in lines[0], "as was expected of all, whatever an arm has done"
+    of.end("well")
+    assert of.forecast.done == 3
+    of.begin("next", LEGS[3])
+    assert "pg17" not in "\n".join(shown(of))
 
 
 def test_time_left_is_by_the_work_done_and_goes_on_between_two_ticks(clock: list[float]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbdyno.job import SETTLE_NS
 from dbdyno.model import Json
 
 NS_PER_S = 1_000_000_000
@@ -19,6 +20,11 @@ TICK_KEYS = frozenset(
     {"event", "mono_ns", "tick", "active_ns", "measured", "role", "per_client", "operations"}
     | {"late_us_max", "backlog", "cpu_us", "lag", "queue"}
 )
+GAUGES = frozenset(
+    {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
+    | {"rss_bytes", "pss_bytes", "cpu_source"}
+)
+"""What of a reading of the host is no counter."""
 WHOLE_TICK_SHARE = 0.999
 """A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
 
@@ -56,7 +62,8 @@ class Load:
     unix_minus_mono_ns: int | None
     seconds: float | None  # the window's exact length; None where it was not closed
     ticks: tuple[Tick, ...]  # of the window
-    clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty
+    clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty; without pauses
+    pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
     done: Json = field(default_factory=dict)  # the last event
     names: frozenset[str] = frozenset()  # of the events that there are, ticks left out
     unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
@@ -66,14 +73,35 @@ class Load:
         wanted = set(roles)
         return [tick for tick in self.ticks if tick.role in wanted]
 
+    def active_s(self, passed_s: float) -> float:
+        """Active time at a moment: `passed_s` seconds after the window's start, less pauses."""
+        paused = (min(end, passed_s) - begun for begun, end in self._paused_s if begun < passed_s)
+        return passed_s - sum(paused)
+
+    @property
+    def passed_s(self) -> float:
+        """How long the window was, with its pauses; one that was not closed: to its last tick."""
+        active_s = self.seconds
+        if active_s is None:
+            active_s = max((tick.end_s for tick in self.ticks), default=0.0)
+        return active_s + sum(end - begun for begun, end in self._paused_s)
+
+    @property
+    def _paused_s(self) -> list[tuple[float, float]]:
+        open_ns = self.open_ns or 0
+        return [((a - open_ns) / NS_PER_S, (b - open_ns) / NS_PER_S) for a, b in self.pauses]
+
 
 def load(events: Iterable[Json]) -> Load:
     """Reads the events of a step."""
     found: dict[str, Json] = {}
     ticks: list[Json] = []
     keys: set[str] = set()
+    pauses: list[tuple[int, int]] = []
     for event in events:
         if event["event"] != "tick":
+            if event["event"] == "resumed" and "window_open" in found and "paused" in found:
+                pauses.append((found["paused"]["mono_ns"], event["mono_ns"] + SETTLE_NS))
             found[event["event"]] = event
             continue
         keys |= event.keys() - TICK_KEYS
@@ -86,7 +114,8 @@ def load(events: Iterable[Json]) -> Load:
         unix_minus_mono_ns=started["unix_ns"] - started["mono_ns"] if started else None,
         seconds=close["active_ns"] / NS_PER_S if close else None,
         ticks=tuple(_ticks(ticks)),
-        clients_end_ns=_ends(close),
+        clients_end_ns=_ends(close, pauses),
+        pauses=tuple(pauses),
         done=found.get("done", {}),
         names=frozenset(found),
         unknown=(
@@ -96,9 +125,14 @@ def load(events: Iterable[Json]) -> Load:
     )
 
 
-def _ends(close: Json | None) -> tuple[int, ...]:
+def _ends(close: Json | None, pauses: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """The ends of the clients, each earlier by the pauses before it."""
     ends: Sequence[int | None] = (close or {}).get("clients_end_ns") or ()
-    return tuple(end for end in ends if end is not None)
+    return tuple(
+        end - sum(until - begun for begun, until in pauses if begun < end)
+        for end in ends
+        if end is not None
+    )
 
 
 def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
@@ -167,7 +201,11 @@ def plus(amounts: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """The host's readings that lie in the window, its ends first and last."""
+    """The host's readings that lie in the window, its ends first and last.
+
+    Where the arm took turns with others its counters are as if the time between its turns had not
+    been: a difference is the sum over its own turns.
+    """
 
     readings: tuple[Json, ...]
 
@@ -198,11 +236,53 @@ class Host:
 def host(lines: Iterable[Json]) -> Host:
     """The readings from `open` to `close`; without either end, what there is of `second` ones."""
     kept: list[Json] = []
+    foreign: Json = {}  # by how much counters grew between the arm's turns, so far
+    paused: Json | None = None  # the reading at the last turn's end, until the next turn begins
     for line in lines:
-        if line["kind"] == "open":
-            kept = [line]
-        elif line["kind"] in ("second", "close"):
-            kept.append(line)
-        if line["kind"] == "close":
+        kind = line["kind"]
+        if kind == "open":
+            kept, foreign, paused = [line], {}, None
+        elif kind in ("second", "settled", "pause", "close"):
+            if paused is not None:
+                foreign, paused = _sum(foreign, _growth(paused, line)), None
+            if kind == "pause":
+                paused = line
+            if kind != "settled":  # as the `pause` before it, now
+                kept.append(_less(line, foreign))
+        if kind == "close":
             break
     return Host(readings=tuple(kept))
+
+
+def _growth(before: Any, after: Json) -> Json:
+    """By how much each counter of a reading grew; one that was not there yet was 0."""
+    grown: Json = {}
+    for key, now in after.items():
+        was = before.get(key) if isinstance(before, dict) else None
+        if key in GAUGES or now is None:
+            continue
+        grown[key] = _growth(was, now) if isinstance(now, dict) else now - (was or 0)
+    return grown
+
+
+def _sum(first: Json, second: Json) -> Json:
+    """Both growths together."""
+    total = dict(first)
+    for key, grown in second.items():
+        was = first.get(key)
+        total[key] = _sum(was or {}, grown) if isinstance(grown, dict) else grown + (was or 0)
+    return total
+
+
+def _less(reading: Json, foreign: Json) -> Json:
+    """A reading whose counters never grew by that."""
+    if not foreign:
+        return reading
+    return {
+        key: value
+        if value is None or key not in foreign
+        else _less(value, foreign[key])
+        if isinstance(value, dict)
+        else value - foreign[key]
+        for key, value in reading.items()
+    }

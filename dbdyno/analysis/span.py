@@ -1,4 +1,4 @@
-"""When checkpoints and autovacuum ran, from the server's log, on the window's clock.
+"""When checkpoints and autovacuum ran, from the server's log, on the window's active clock.
 
 A checkpoint's start and end are in the log; one that began before the step stands there with its
 start. Of an autovacuum there is only the end, with how long it took: one that still ran after the
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.raw import Load
 from dbdyno.model import Json, Span
 
 AUTOVACUUM = {"automatic vacuum": "vacuum", "automatic analyze": "analyze"}
@@ -27,9 +29,7 @@ def spans(evidence: Evidence) -> tuple[Span, ...]:
     if load.open_ns is None or load.unix_minus_mono_ns is None:
         return ()
     open_unix_s = (load.open_ns + load.unix_minus_mono_ns) / 1e9
-    end_s = load.seconds
-    if end_s is None:
-        end_s = max((tick.end_s for tick in load.ticks), default=0.0)
+    end_s = load.passed_s
     events = sorted(evidence.end.get("log_events") or [], key=lambda event: float(event["unix_ms"]))
     timed = [(event["unix_ms"] / 1e3 - open_unix_s, event) for event in events]
     logged = list(_autovacuums(timed))
@@ -39,7 +39,16 @@ def spans(evidence: Evidence) -> tuple[Span, ...]:
     ]
     found = [*_checkpoints(timed, end_s), *logged, *_running(running, logged, end_s)]
     touching = [span for span in found if span.end_s >= 0 and span.start_s <= end_s]
-    return tuple(sorted(touching, key=lambda span: span.start_s))
+    active = filter(None, (_active(span, load) for span in touching))
+    return tuple(sorted(active, key=lambda span: span.start_s))
+
+
+def _active(span: Span, load: Load) -> Span | None:
+    """A span without the load's pauses; None where it lies within one."""
+    start_s, end_s = load.active_s(span.start_s), load.active_s(span.end_s)
+    if start_s == end_s and span.start_s != span.end_s:
+        return None
+    return replace(span, start_s=start_s, end_s=end_s)
 
 
 def _checkpoints(events: Iterable[tuple[float, Json]], end_s: float) -> Iterable[Span]:

@@ -1,4 +1,4 @@
-"""Reads the host's counters each second and at a window's ends, into host.jsonl.
+"""Reads the host's counters each second and at a window's and its turns' ends, into host.jsonl.
 
 Each line is cumulative counters of the host, the device and every owner (docs/results.md). The
 readings are of /proc only: nothing is asked of the server.
@@ -93,7 +93,7 @@ class Sampler:
             raise self._failure
 
     def read(self, kind: str, event_mono_ns: int | None = None) -> None:
-        """Makes a reading at once: `start`, `open`, `close` or `end`.
+        """Makes a reading at once; `kind` is one of those in docs/results.md, host.jsonl.
 
         `event_mono_ns`: when that happened of which the reading tells; how much later it was
         made is in the line.

@@ -154,6 +154,28 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     order = ", in an order drawn for each" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
     yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{order}."
+    yield from _interleaved(comparison.plan)
+
+
+def _interleaved(plan: Json) -> Iterable[str]:
+    """How arms took turns, and what memory each had, where all were up at once."""
+    schedule = plan.get("schedule") or {}
+    slice_s = schedule.get("slice_s") or 0
+    how = {
+        "step": "one directly after the other, in an order drawn for each step",
+        "slice": f"in turns of {slice_s:g} s, in an order drawn for each round",
+    }.get(str(schedule.get("interleave")))
+    if how is None:
+        return
+    yield (
+        "All servers of a block were up at once: each arm went for itself through its steps up to "
+        f"the last one that writes; the steps after it, which only read, arms took {how}."
+    )
+    sizes = [
+        f"{arm['name']} {arm['memory']}" for arm in plan.get("arms") or () if arm.get("memory")
+    ]
+    if sizes:
+        yield f"Memory was shared out among them: {_named(sizes)}."
 
 
 def _plural(count: int, word: str) -> str:

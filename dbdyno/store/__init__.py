@@ -360,7 +360,7 @@ class Results:
         sync_folder(target.parent)
         return target
 
-    def begin_block(self, block: Block) -> Path:
+    def begin_block(self, block: Block, interleave: str = "run") -> Path:
         """Make the folder of a block that is missing, with its order.json."""
         folder = self._block_path(block.number)
         folder.mkdir(parents=True)
@@ -368,6 +368,7 @@ class Results:
             "block": block.number,
             "order": list(block.order),
             "seed": block.seed,
+            "interleave": interleave,
             "started_unix_ns": time.time_ns(),
             "boot_id": _boot_id(),
         }

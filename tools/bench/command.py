@@ -12,7 +12,19 @@ from pathlib import Path
 
 import psycopg
 
-from bench import analysis, contenders, figure, fill, insert, pace, point, scale, share, tpcb
+from bench import (
+    analysis,
+    contenders,
+    figure,
+    fill,
+    insert,
+    interleave,
+    pace,
+    point,
+    scale,
+    share,
+    tpcb,
+)
 from bench.compare import Bench, progress
 from bench.figure import Figure
 from dbdyno import binary
@@ -30,8 +42,11 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "fill": fill.measure,
     "share": share.measure,
     "analysis": analysis.measure,
+    "interleave": interleave.measure,
 }
 """In the order in which they run."""
+LONG = ("interleave",)
+"""Those that run only where they are named."""
 OUT = contenders.ROOT / "docs/benchmarks/figures.jsonl"
 PAIRS, SECONDS, ROWS = 7, 3, 1_000_000
 FAILED = "failed"
@@ -74,7 +89,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         epilog="How each figure is taken stands in docs/benchmarks/README.md.",
     )
     known = ", ".join(MEASUREMENTS)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} (all)")
+    left_out = f"all but {', '.join(LONG)}"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} ({left_out})")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"of each comparison ({PAIRS})")
     parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of one run ({SECONDS})")
     parser.add_argument("--rows", type=int, default=ROWS, help=f"that fill loads ({ROWS:,})")
@@ -87,7 +103,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         parser.error("at least one pair of at least one second, and one row")
     if not options.out.parent.is_dir():
         parser.error(f"there is no folder `{options.out.parent}` for --out: make it")
-    options.names = [name for name in MEASUREMENTS if not options.names or name in options.names]
+    wanted = options.names or [name for name in MEASUREMENTS if name not in LONG]
+    options.names = [name for name in MEASUREMENTS if name in wanted]
     return options
 
 
@@ -110,6 +127,8 @@ def show(figures: Sequence[Figure]) -> None:
     for why in dict.fromkeys(f"{one.beside}: {one.missing}" for one in figures if one.missing):
         print(why)
     print("median (minimum to maximum); CPU and throughput: the generator's, the other's being 1")
+    if any(one.shown for one in figures):
+        print("turns: standard deviation over blocks in %, with its 95 % interval")
     if any(one.samples for one in figures):
         print("\n" + "\n".join(figure.costs(figures)))
         print("medians; CPU and user: of the client alone, for each operation")

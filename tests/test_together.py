@@ -1,0 +1,250 @@
+"""Arms that are up at once and take the steps that read in turn: orders, plans, a fake's run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import read_steps
+from dbdyno import binary, outlook, plan, preflight, runner, schedule
+from dbdyno.analysis import compare
+from dbdyno.error import PlanError, ResultError
+from dbdyno.model import Plan, Schedule, Step
+from dbdyno.progress import Forecast, Leg
+from dbdyno.server import capacity
+from dbdyno.store import Results
+
+PLAN = """
+name = "together"
+[arms.a]
+engine = "fake"
+fake = { service_us = { point = 100 } }
+[arms.b]
+engine = "fake"
+fake = { service_us = { point = 105 }, MORE }
+[arms.c]
+engine = "fake"
+fake = { service_us = { point = 110 } }
+[[workloads]]
+name = "./reads.toml"
+[schedule]
+blocks = 2
+interleave = "step"
+"""
+
+
+def made(folder: Path, change: tuple[str, str] = ("", ""), **writes: bool) -> Plan:
+    (folder / "reads.toml").write_text(read_steps.text(**writes))
+    text = PLAN.replace(*change).replace("MORE", "default_us = 100")
+    return plan.parse(text, folder / "plan.toml")
+
+
+# --- Orders ------------------------------------------------------------------------------------
+
+
+def test_each_arm_comes_once_in_each_step_and_round_in_an_order_of_its_own(tmp_path: Path) -> None:
+    of = made(tmp_path)
+    steps = preflight.prepare(of).steps["./reads.toml", "a"]
+    orders = [schedule.of_step(of, block, step) for block in range(1, 60) for step in steps]
+    rounds = [schedule.of_round(of, 1, steps[1], turn) for turn in range(1, 300)]
+    for drawn in (orders, rounds):
+        assert {tuple(sorted(order)) for order in drawn} == {("a", "b", "c")}
+        counts = Counter(drawn)
+        assert len(counts) == 6, "every order comes"
+        assert max(counts.values()) < 2.0 * min(counts.values()) + 10
+    assert orders != [schedule.of_step(replace(of, seed=7), 1, step) for step in steps] * 59
+
+
+def test_a_further_arm_takes_its_place_without_changing_the_others_order(tmp_path: Path) -> None:
+    of = made(tmp_path)
+    fewer = replace(of, arms=of.arms[:2])
+    step = preflight.prepare(of).steps["./reads.toml", "a"][1]
+    for turn in range(1, 50):
+        order = schedule.of_round(of, 3, step, turn)
+        assert tuple(one for one in order if one != "c") == schedule.of_round(fewer, 3, step, turn)
+
+
+def steps_that_write(*writes: bool) -> list[Step]:
+    base = Step(
+        ordinal=1, name="s", workload="w", measured=True, writes=True, warm="none", setup=(),
+        job={}, headline=None, sla=None, pad_to_s=None, roles={}, tables=(), explain={},
+        expected_s=None, nominal_s=None,
+    )  # fmt: skip
+    return [replace(base, ordinal=number, writes=one) for number, one in enumerate(writes, 1)]
+
+
+@pytest.mark.parametrize(
+    ("writes", "cut"),
+    [((True, False, True, False, False), 3), ((False, False), 0), ((True,), 1), ((), 0)],
+)
+def test_the_prelude_ends_with_the_last_step_that_writes(
+    writes: tuple[bool, ...], cut: int
+) -> None:
+    steps = steps_that_write(*writes)
+    assert schedule.parted(steps) == (tuple(steps[:cut]), tuple(steps[cut:]))
+
+
+# --- Plans -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (
+            ('"step"', '"stp"'),
+            "key `schedule.interleave`: no interleave `stp`; did you mean `step`?",
+        ),
+        (
+            ('"step"', '"step"\nslice_s = 2'),
+            'key `schedule.slice_s`: only interleave = "slice" has turns; write that, or remove it',
+        ),
+        (
+            ('"step"', '"slice"\nslice_s = 0.4'),
+            "key `schedule.slice_s`: must be from 0.5 to 60, not 0.4",
+        ),
+        (
+            ('"step"', '"slice"'),
+            'key `arms.a.engine`: "fake" has a clock of its own and takes no turns; use "step", '
+            'not interleave = "slice"',
+        ),
+        (
+            ('engine = "fake"\nfake = { service_us = { point = 110 } }', 'version = "17"\n'
+             'config = "x10a"'),
+            'key `arms.c.memory`: missing; with interleave = "step" all servers are up at once: '
+            "write the share of each",
+        ),
+        (
+            ('"./reads.toml"', '"insert-benchmark"'),
+            'key `workloads[1]`: step `l.x` writes, and with interleave = "step" arms take turns '
+            "in steps that only read; leave it out by `steps` or `groups`, or use "
+            'interleave = "run"',
+        ),
+        (
+            ('"./reads.toml"', '"insert-benchmark"\nsteps = ["l.i0", "cleanup"]'),
+            "key `workloads[1]`: no step that only reads follows `cleanup`, so "
+            'interleave = "step" has nothing to take in turns; add one, or use interleave = "run"',
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_taken_in_turns_gets_one_line(
+    tmp_path: Path, change: tuple[str, str], line: str
+) -> None:
+    with pytest.raises(PlanError) as error:
+        made(tmp_path, change)
+    assert str(error.value).removeprefix(f"{tmp_path}/plan.toml: ") == line
+
+
+def test_a_measured_step_that_writes_is_refused_and_a_hidden_one_begins_the_turns(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(PlanError, match="step `three` writes"):
+        made(tmp_path, three=True)
+    of = made(tmp_path, two=True)
+    steps = preflight.prepare(of).steps["./reads.toml", "a"]
+    assert [step.name for step in schedule.parted(steps)[1]] == ["three", "four"]
+
+
+def test_servers_whose_memory_is_more_than_the_hosts_are_refused(tmp_path: Path) -> None:
+    of = made(tmp_path)
+    half = f"{capacity.memory_bytes() // 2 + (1 << 20) >> 20}MB"
+    arms = tuple(replace(arm, memory=half) for arm in of.arms[:2])
+    with pytest.raises(PlanError, match=r"for a, .* GB for b are .* GB, and the host has"):
+        preflight.refuse_short_memory(replace(of, arms=arms))
+    preflight.refuse_short_memory(replace(of, arms=arms, schedule=Schedule()))
+
+
+def test_the_outlook_says_who_takes_which_step_when(tmp_path: Path) -> None:
+    of = made(tmp_path)
+    said = outlook.describe(of, preflight.prepare(of))
+    steps = preflight.prepare(of).steps["./reads.toml", "a"][1:]
+    for step in steps:
+        order = " ".join(schedule.of_step(of, 2, step))
+        assert (
+            f"  {step.name}: {order}"
+            in said[said.index(f"block 2: {' '.join(schedule.block(of, 2).order)}") :]
+        )
+    assert "  01 fill             about 0 s" in said
+    assert "  02 one              about 3 s each, arms in turn" in said
+
+
+def test_arms_at_one_step_are_at_one_step_of_the_way() -> None:
+    names = ["", "one", "one", "two", "two", "two"]
+    forecast = Forecast([Leg("w", name, 1.0) for name in names])
+    places = []
+    for leg in forecast.legs[:]:
+        places.append(forecast.place())
+        forecast.finish(leg, 1.0)
+    assert places == [None, (1, 2), (1, 2), (2, 2), (2, 2), (2, 2)]
+
+
+# --- A run -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("generator")
+class TestRun:
+    """Runs of the fake."""
+
+    @pytest.fixture
+    def generator(self) -> Path:
+        return binary.find("dyno-loadgen")
+
+    def test_planted_differences_come_out_step_by_step(self, tmp_path: Path) -> None:
+        of = made(tmp_path)
+        folder = runner.run(of, tmp_path / "out", wait=True).folder
+        comparison = compare.load(folder)
+        for name in ("one", "three", "four"):
+            (found,) = [step for step in comparison.steps if step.step == name]
+            ratios = {cell.arm: cell.ratio for cell in found.cells}
+            assert ratios["b"].value == pytest.approx(100 / 105, rel=2e-3)
+            assert ratios["c"].value == pytest.approx(100 / 110, rel=2e-3)
+            assert ratios["c"].blocks == 2
+        prepared = preflight.prepare(of)
+        for block in Results.open(folder).blocks():
+            steps = {
+                (run.arm, step.name): step.done() for run in block.runs() for step in run.steps()
+            }
+            for step in prepared.steps["./reads.toml", "a"][1:]:
+                order = list(schedule.of_step(of, block.number, step))
+                assert all(steps[arm, step.name]["turns"] == {"order": order} for arm in order)
+            assert all(steps[arm, "fill"]["turns"] is None for arm in "abc")
+            assert block.order()["interleave"] == "step"
+
+    def test_the_steps_begin_in_the_drawn_order(self, tmp_path: Path) -> None:
+        of = made(tmp_path)
+        folder = runner.run(of, tmp_path / "out", wait=True).folder
+        of = replace(of, arms=tuple(reversed(of.arms)))
+        steps = preflight.prepare(of).steps["./reads.toml", "a"][1:]
+        for number in (1, 2):
+            wanted = [
+                (step.name, arm) for step in steps for arm in schedule.of_step(of, number, step)
+            ]
+            files = folder.glob(f"blocks/{number:03d}/*/reads/*/step.json")
+            begun = sorted(files, key=lambda path: path.stat().st_mtime_ns)
+            said = [json.loads(path.read_text()) for path in begun]
+            assert [(one["name"], one["arm"]) for one in said if one["name"] != "fill"] == wanted
+
+    def test_an_arm_that_fails_is_skipped_later_and_the_others_go_on(self, tmp_path: Path) -> None:
+        error = 'errors = [{ statement = "other", every = 50, code = "XX000" }]'
+        (tmp_path / "reads.toml").write_text(read_steps.text())
+        of = plan.parse(PLAN.replace("MORE", error), tmp_path / "plan.toml")
+        outcome = runner.run(of, tmp_path / "out", wait=True)
+        assert outcome.failed == 2 * 3, "two failed, three and four skipped, in both blocks"
+        for block in Results.open(outcome.folder).blocks():
+            for run in block.runs():
+                failed = {step.name: step.failed() for step in run.steps()}
+                if run.arm != "b":
+                    assert set(failed.values()) == {None}
+                    continue
+                assert "XX000" in failed["two"]["reason"]
+                assert {failed[one]["status"] for one in ("three", "four")} == {"skipped"}
+
+    def test_how_arms_are_interleaved_belongs_to_what_was_measured(self, tmp_path: Path) -> None:
+        runner.run(made(tmp_path), tmp_path / "out", wait=True)
+        with pytest.raises(
+            ResultError, match=r'`schedule\.interleave` is "run" now and was "step"'
+        ):
+            runner.run(made(tmp_path, ('"step"', '"run"')), tmp_path / "out", wait=True)

@@ -1,0 +1,205 @@
+"""What an arm's turns come to: sums of counters over them, and moments on their own clock."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from comparison_builder import comparison
+from dbdyno import change, preflight
+from dbdyno.analysis import evidence, raw, series, span
+from dbdyno.analysis.evidence import Evidence
+from dbdyno.job import SETTLE_NS
+from dbdyno.model import Json, Schedule
+from dbdyno.report import introduction
+
+S = 1_000_000_000
+
+
+def reading(kind: str, at_s: float, cpu_us: int, switches: int, owners: dict[str, int]) -> Json:
+    """A line of host.jsonl; an owner's number is its CPU time in ms."""
+    return {
+        "kind": kind,
+        "mono_ns": round(at_s * S),
+        "read_ns": 1000,
+        "delay_ns": 2000,
+        "host": {
+            "cpu_us": {"user": cpu_us, "system": 2 * cpu_us, "idle": 5 * cpu_us}
+            | dict.fromkeys(("nice", "iowait", "irq", "softirq", "steal"), 0),
+            "context_switches": switches,
+            "running": 3,
+            "memory_bytes": {"dirty": 7},
+            "swap_pages": {"in": switches, "out": 0},
+        },
+        "disk": {"device": "vda", "write_bytes": 10 * switches, "in_flight": 1},
+        "owners": {
+            name: {
+                "cpu_ns": ms * 1_000_000, "voluntary": ms, "involuntary": 0, "read_bytes": None,
+                "write_bytes": 0, "processes": 1,
+            }
+            for name, ms in owners.items()
+        },
+        "rss_bytes": 5,
+    }  # fmt: skip
+
+
+QUERY, VACUUM = "role:query", "background:autovacuum worker"
+
+# Two turns and a last half: 10-11, 14-15.5 and 20-20.5; between them others are at work.
+LINES = (
+    reading("start", 1, 0, 0, {QUERY: 0}),
+    reading("open", 10, 1_000, 100, {QUERY: 500}),
+    reading("pause", 11, 1_400, 150, {QUERY: 700}),
+    reading("settled", 14, 5_000, 900, {QUERY: 760, VACUUM: 40}),
+    reading("second", 15, 5_300, 930, {QUERY: 900, VACUUM: 40}),
+    reading("pause", 15.5, 5_500, 960, {QUERY: 960, VACUUM: 45}),
+    reading("settled", 20, 9_000, 2_000, {QUERY: 990, VACUUM: 100}),
+    reading("close", 20.5, 9_100, 2_010, {QUERY: 1_050, VACUUM: 100}),
+    reading("end", 30, 99_000, 9_999, {QUERY: 1_050, VACUUM: 100}),
+)
+
+
+def test_a_difference_over_the_window_is_the_sum_over_the_arms_own_turns() -> None:
+    lines = copy.deepcopy(LINES)
+    host = raw.host(lines)
+    assert host.seconds == 1 + 1.5 + 0.5
+    assert host.difference("host", "cpu_us", "user") == 400 + 500 + 100
+    assert host.difference("host", "cpu_us", "system") == 2 * 1000
+    assert host.difference("host", "context_switches") == 50 + 60 + 10
+    assert host.difference("host", "swap_pages", "in") == 120
+    assert host.difference("disk", "write_bytes") == 10 * 120
+    assert lines == LINES, "readings stay as they were read"
+    costs = evidence.owners(host)
+    assert costs[QUERY].cpu_us == (200 + 200 + 60) * 1000
+    assert costs[QUERY].context_switches == 460
+    assert costs[VACUUM].cpu_us == 5_000, "it began between two turns: only its share in the second"
+    assert costs[VACUUM].read_bytes is None
+    assert costs["rest"].cpu_us == 3 * 1000 - 460_000 - 5_000
+
+
+def test_readings_lie_on_the_arms_own_clock_and_gauges_stay() -> None:
+    host = raw.host(LINES)
+    kinds = [(one["kind"], one["mono_ns"] / S) for one in host.readings]
+    assert kinds == [("open", 10), ("pause", 11), ("second", 12), ("pause", 12.5), ("close", 13)]
+    for one in host.readings:
+        assert (one["host"]["running"], one["rss_bytes"], one["disk"]["in_flight"]) == (3, 5, 1)
+        assert one["host"]["memory_bytes"] == {"dirty": 7}
+        assert one["owners"][QUERY]["processes"] == 1
+
+
+def test_a_window_that_closes_before_it_has_settled_gains_nothing() -> None:
+    lines = [*LINES[1:3], reading("close", 14, 5_000, 900, {QUERY: 999})]
+    host = raw.host(lines)
+    assert (host.seconds, host.difference("host", "context_switches")) == (1, 50)
+    assert evidence.owners(host)[QUERY].cpu_us == 200_000
+
+
+def test_without_turns_readings_are_what_was_read() -> None:
+    lines = [LINES[0], LINES[1], LINES[4], LINES[7], LINES[8]]
+    assert raw.host(lines).readings == (LINES[1], LINES[4], LINES[7])
+    assert raw.host([LINES[4]]).open is None
+
+
+def events() -> Iterator[Json]:
+    """A window of 3 s from 10 s on with two pauses; a pause in the warm-up does not count."""
+    yield {"event": "started", "mono_ns": 5 * S, "unix_ns": 105 * S}
+    yield {"event": "paused", "mono_ns": 6 * S}
+    yield {"event": "resumed", "mono_ns": 7 * S}
+    yield {"event": "window_open", "mono_ns": 10 * S}
+    yield {"event": "paused", "mono_ns": 11 * S}
+    yield {"event": "resumed", "mono_ns": 14 * S - SETTLE_NS}
+    yield {"event": "paused", "mono_ns": 15 * S + S // 2}
+    yield {"event": "resumed", "mono_ns": 20 * S - SETTLE_NS}
+    yield {
+        "event": "window_close",
+        "mono_ns": 20 * S + S // 2,
+        "active_ns": 3 * S,
+        "ended": {},
+        "clients_end_ns": [10 * S + S // 2, 15 * S, 20 * S + S // 4],
+    }
+
+
+def test_moments_of_the_load_are_told_without_its_pauses() -> None:
+    load = raw.load(events())
+    assert (load.seconds, load.passed_s) == (3.0, 10.5)
+    moments = {-2: -2, 0: 0, 0.5: 0.5, 1: 1, 2.5: 1, 4: 1, 5: 2, 5.5: 2.5, 9: 2.5, 10.25: 2.75}
+    assert {at_s: load.active_s(at_s) for at_s in moments} == moments
+    ends_s = [(end_ns - load.open_ns) / S for end_ns in load.clients_end_ns]
+    assert ends_s == [0.5, 2.0, 2.75]
+
+
+@pytest.mark.parametrize(
+    ("begun_s", "ended_s", "wanted"),
+    [(110.5, 114.5, (0.5, 1.5)), (112, 113, None), (108, 130, (-2, 3)), (117, 121, (2.5, 3))],
+)
+def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
+    begun_s: float, ended_s: float, wanted: tuple[float, float] | None
+) -> None:
+    load = raw.load(events())
+    log = [
+        {"unix_ms": begun_s * 1e3, "kind": "checkpoint starting", "text": "time"},
+        {"unix_ms": ended_s * 1e3, "kind": "checkpoint complete", "text": "", "duration_s": None},
+    ]
+    found = span.spans(of(load, {"log_events": log}))
+    if wanted is None:
+        assert found == ()
+        return
+    (one,) = found
+    assert one.start_s == pytest.approx(wanted[0])
+    assert min(one.end_s, 3) == pytest.approx(wanted[1])
+
+
+def of(load: raw.Load, end: Json) -> Evidence:
+    return Evidence(
+        step={}, job={}, load=load, host=raw.host(LINES), before=None, after=None, end=end,
+        owners={}, histograms={},
+    )  # fmt: skip
+
+
+def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
+    found = series.series(of(raw.load(events()), {}))
+    assert found["host.cpu_pct"].x_s == (1.0, 2.0, 2.5, 3.0)
+    assert found["host.cpu_pct"].y == pytest.approx([100 * 3 / 8] * 4)
+
+
+# --- What is said and kept of it ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ({"interleave": "run", "slice_s": None}, None),
+        ({}, None),
+        ({"interleave": "step", "slice_s": None}, "arms took one directly after the other, in an"),
+        ({"interleave": "slice", "slice_s": 0.5}, "arms took in turns of 0.5 s, in an order"),
+    ],
+)
+def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
+    schedule: Json, words: str | None
+) -> None:
+    made = comparison(blocks=3)
+    arms = [{"name": "one", "memory": "2GB"}, {"name": "two", "memory": "512MB"}]
+    plan = made.plan | {"schedule": schedule, "arms": arms}
+    said = " ".join(introduction.paragraphs(replace(made, plan=plan)))
+    assert ("All servers of a block were up at once" in said) == (words is not None)
+    assert words is None or words in said
+    shared = "Memory was shared out among them: one 2GB, two 512MB."
+    assert (shared in said) == (words is not None)
+
+
+def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
+    def kept(**schedule: object) -> Json:
+        return {"schedule": preflight.schedule_json(Schedule(**schedule))}  # type: ignore[arg-type]
+
+    old = {"schedule": {"blocks": 1, "interleave": "run", "checkpoint": None}}
+    assert change.refused(old, kept(), 1) is None, "older folders know no slices"
+    half = kept(interleave="slice", slice_s=0.5)
+    assert change.refused(half, kept(interleave="slice", slice_s=0.5), 1) is None
+    assert change.refused(half, kept(interleave="slice"), 1) == (
+        "`schedule.slice_s` is 1.0 now and was 0.5"
+    )
+    for other in (kept(), kept(interleave="step")):
+        assert "`schedule.interleave`" in str(change.refused(half, other, 1))

@@ -1,0 +1,272 @@
+"""Arms in slices on real servers of several versions: turns, state, rough ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import read_steps
+from dbdyno import plan, preflight, runner, schedule
+from dbdyno.analysis import compare, derive
+from dbdyno.model import Json
+from dbdyno.report import page
+from dbdyno.server import process, quiet
+from dbdyno.store import Results, StepFolder
+from server_place import builds
+from test_spine_live import children, eventually
+
+pytestmark = pytest.mark.live
+
+PLAN = """
+name = "turns"
+{arms}
+[server]
+data_dir = "{data}"
+[[workloads]]
+name = "./reads.toml"
+parameters = {{ seconds = {seconds}, warmup_s = 0.7 }}
+steps = {steps}
+{use}
+[schedule]
+blocks = {blocks}
+interleave = "slice"
+slice_s = {slice_s}
+{schedule}
+"""
+ARM = """
+[arms.{name}]
+base_dir = "{base_dir}"
+settings = {{ log_connections = "on", log_statement = "ddl" }}
+"""
+REST_S_MAX = 2.0
+"""Tests need no machine at rest, and a busy one would keep them waiting for it."""
+COMMAND = (
+    f"from dbdyno.server import quiet; quiet.quiet.__defaults__ = ({REST_S_MAX},); "
+    "import sys; from dbdyno.cli import main; sys.exit(main())"
+)
+
+
+@pytest.fixture(autouse=True)
+def _soon_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet.quiet, "__defaults__", (REST_S_MAX,))
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A folder for data that the servers' account can enter."""
+    folder = Path("/var/tmp") / f"dyno-turns-{os.getpid()}"
+    yield folder
+    assert not list(folder.glob("*/data")), "a data directory stayed behind"
+    subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def written(folder: Path, data: Path, *, count: int = 2, **changes: object) -> Path:
+    """A plan of so many builds that are here, the newest, in slices."""
+    values: dict[str, object] = {
+        "arms": "".join(
+            ARM.format(name=f"v{path.name.split('.')[0]}", base_dir=path)
+            for path in builds()[-count:]
+        ),
+        "data": data,
+        "seconds": 2,
+        "steps": json.dumps(["fill", "two", "three"]),
+        "use": "",
+        "blocks": 1,
+        "slice_s": 0.5,
+        "schedule": "",
+    }
+    (folder / "reads.toml").write_text(read_steps.text())
+    file = folder / "turns.toml"
+    file.write_text(PLAN.format(**values | changes))
+    return file
+
+
+def steps_of(results: Results, name: str, block: int = 0) -> dict[str, StepFolder]:
+    runs = results.blocks()[block].runs()
+    return {run.arm: step for run in runs for step in run.steps() if step.name == name}
+
+
+def turns_of(step: StepFolder) -> list[tuple[int, int]]:
+    """The times of an arm's turns in the window, by the generator's own events."""
+    found = list[tuple[int, int]]()
+    begun_ns: int | None = None
+    for event in step.events():
+        if event["event"] in ("started", "resumed"):
+            begun_ns = event["mono_ns"]
+        elif event["event"] in ("paused", "window_close") and begun_ns is not None:
+            found.append((begun_ns, event["mono_ns"]))
+            begun_ns = None
+    return found
+
+
+def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: Path) -> None:
+    of = plan.load(written(tmp_path, data, count=3))
+    outcome = runner.run(of, tmp_path / "out", wait=True)
+    assert outcome.failed == 0
+    results = Results.open(outcome.folder)
+    arms = [arm.name for arm in of.arms]
+    (measured,) = [
+        step
+        for step in preflight.prepare(of).steps["./reads.toml", arms[0]]
+        if step.name == "three"
+    ]
+    steps = steps_of(results, "three")
+    turns = {arm: turns_of(step) for arm, step in steps.items()}
+    for index in range(3):
+        begun = sorted(arms, key=lambda arm: turns[arm][index])
+        assert tuple(begun) == schedule.of_round(of, 1, measured, index + 1)
+    all_turns = sorted(turn for own in turns.values() for turn in own)
+    assert all(first[1] <= second[0] for first, second in pairwise(all_turns)), "one at a time"
+    for arm, step in steps.items():
+        assert_costs(step, step.done()["turns"])
+        assert len(turns[arm]) == step.done()["turns"]["rounds"]
+        assert step.done()["window_ns"] == 2_000_000_000
+        opened = connections(results, arm)
+        first_ns, last_ns = all_turns[0][0], all_turns[-1][1]
+        started = next(event for event in step.events() if event["event"] == "started")
+        ahead_ns = started["unix_ns"] - started["mono_ns"]
+        between = [at for at in opened if first_ns < at * 1e9 - ahead_ns < last_ns]
+        assert between == [], "nobody asks a server anything between the first turn and the last"
+    comparison = compare.load(outcome.folder)
+    assert all(cell.ratio.blocks == 1 for step in comparison.steps for cell in step.cells)
+    words = " ".join(text for text in page.make(comparison).introduction)
+    assert "in turns of 0.5 s" in words
+
+
+def assert_costs(step: StepFolder, turns: Json) -> None:
+    """The arm's costs are the sums over its turns, worked out here from the raw lines."""
+    lines = [line for line in step.host() if line["kind"] not in ("start", "end")]
+    kinds = [line["kind"] for line in lines]
+    assert kinds[0] == "open" and kinds[-1] == "close"
+    assert kinds[1:-1] == ["pause", "settled"] * ((len(kinds) - 2) // 2)
+    assert turns["slice_s"] == 0.5
+    pairs = list(zip(lines[::2], lines[1::2], strict=True))
+    run = derive.step_run(step)
+    for owner in ("role:query", "generator", "lab"):
+        spent = sum(
+            last["owners"][owner]["cpu_ns"] - first["owners"][owner]["cpu_ns"]
+            for first, last in pairs
+        )
+        assert run.owners[owner].cpu_us == pytest.approx(spent / 1000)
+    idle_ns = (
+        lines[-1]["owners"]["role:query"]["cpu_ns"] - lines[0]["owners"]["role:query"]["cpu_ns"]
+    )
+    assert run.owners["role:query"].cpu_us < idle_ns / 1000, "what follows a resumption is left out"
+    seconds = sum(last["mono_ns"] - first["mono_ns"] for first, last in pairs) / 1e9
+    assert seconds == pytest.approx(run.seconds, rel=0.02)
+
+
+def connections(results: Results, arm: str) -> list[float]:
+    """When the server let somebody in, seconds since 1970."""
+    log = (results.blocks()[0].path / arm / "log" / "postgres.log").read_text()
+    return [float(at) for at in re.findall(r"(?m)^(\d+\.\d+) \[\d+\] LOG:  connection auth", log)]
+
+
+def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path) -> None:
+    use = 'save = "post-fill"\nwarm = "prewarm"'
+    file = written(
+        tmp_path, data, use=use, blocks=2, schedule='checkpoint = "before-step"', slice_s=2,
+        steps=json.dumps(["fill", "three", "four"]), seconds=3,
+    )  # fmt: skip
+    outcome = runner.run(plan.load(file), tmp_path / "out", wait=True)
+    assert outcome.failed == 0
+    results = Results.open(outcome.folder)
+    for block in (0, 1):
+        for name, how in (("three", "prewarm"), ("four", None)):
+            for step in steps_of(results, name, block).values():
+                done = step.done()
+                assert (done["warm"] or {}).get("how") == how
+                assert done["checkpoint_s"] > 0
+                assert "second" in [line["kind"] for line in step.host()], "a long slice"
+                assert derive.step_run(step).seconds == 3.0
+    assert {run.golden()["reads"]["began"] for run in results.blocks()[1].runs()} == {True}
+    assert steps_of(results, "fill", 1) == {}
+
+
+class Lab:
+    """A `dyno run` in a process of its own, that does not wait for long until the machine rests."""
+
+    def __init__(self, file: Path) -> None:
+        self.out = file.parent / "out"
+        command = [sys.executable, "-c", COMMAND, "run", file, "--out", self.out, "--wait"]
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def paused(self, name: str) -> dict[str, Path]:
+        """Waits until all arms have had a turn in a step; their folders."""
+        arms = len(builds()[-2:])
+
+        def look() -> Path | None:
+            files = list(self.out.glob(f"turns/blocks/001/*/reads/*-{name}/events.jsonl"))
+            began = [file for file in files if '"paused"' in file.read_text()]
+            return began[0] if len(began) == arms else None
+
+        eventually(look, f"turns of {name}", 300)
+        folders = self.out.glob(f"turns/blocks/001/*/reads/*-{name}")
+        return {folder.parent.parent.name: folder for folder in folders}
+
+    def status(self) -> int:
+        return self.process.wait(timeout=300)
+
+
+def server_pid(folder: Path) -> int:
+    """The process of the connection of a step."""
+    found = re.search(r'"role":"query".*?"server_pid":(\d+)', (folder / "events.jsonl").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+def test_a_killed_server_has_failed_and_the_others_go_on(tmp_path: Path, data: Path) -> None:
+    lab = Lab(written(tmp_path, data, seconds=4, steps=json.dumps(["fill", "one", "three"])))
+    folders = lab.paused("one")
+    victim = sorted(folders)[-1]
+    (postmaster,) = [
+        pid for pid in children(lab.process.pid, "postgres") if server_pid(folders[victim])
+        in process.children(pid)
+    ]  # fmt: skip
+    os.kill(postmaster, signal.SIGKILL)
+    assert lab.status() == 1
+    results = Results.open(lab.out / "turns")
+    (block,) = results.blocks()
+    assert block.state == "done"
+    for arm in folders:
+        failed = {name: steps_of(results, name)[arm].failed() for name in ("one", "three")}
+        if arm != victim:
+            assert failed == {"one": None, "three": None}
+            assert derive.step_run(steps_of(results, "one")[arm]).seconds == 4.0
+            continue
+        assert "signal 9" in failed["one"]["reason"]
+        assert failed["three"]["status"] == "skipped"
+
+
+def test_a_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, data: Path) -> None:
+    lab = Lab(written(tmp_path, data, seconds=4))
+    lab.paused("three")
+    os.kill(children(lab.process.pid, "dyno-loadgen")[0], signal.SIGKILL)
+    assert lab.status() == 0, lab.process.stderr.read()
+    results = Results.open(lab.out / "turns")
+    assert [block.state for block in results.blocks()] == ["void", "done"]
+    assert "killed by signal 9" in results.blocks()[0].reason
+
+
+def test_ctrl_c_in_a_slice_ends_in_order(tmp_path: Path, data: Path) -> None:
+    lab = Lab(written(tmp_path, data, seconds=60))
+    folders = lab.paused("three")
+    pids = children(lab.process.pid, "postgres") + children(lab.process.pid, "dyno-loadgen")
+    assert len(pids) > 2 * len(folders)
+    lab.process.send_signal(signal.SIGINT)
+    assert lab.process.wait(timeout=60) == 130
+    assert "the same command goes on" in lab.process.stderr.read()
+    assert [pid for pid in pids if process.start_ticks(pid) is not None] == []
+    for folder in folders.values():
+        assert '"done"' in (folder / "events.jsonl").read_text().splitlines()[-1]

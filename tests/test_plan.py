@@ -325,7 +325,8 @@ def test_every_plan_that_is_shipped_is_valid_and_named_for_its_file(path: Path) 
     made = plan.load(path)
     assert made.name == path.stem
     orders = {block.order for block in schedule.blocks(made)}
-    assert len(orders) > 1, "the seed gives every block the same order"
+    alike = "the seed gives every block the same order"
+    assert len(orders) > 1 or made.schedule.blocks == 1, alike
 
 
 def test_the_demo_is_short_and_says_so() -> None:

@@ -57,8 +57,8 @@ impl Purpose {
     /// The tables that a statement may be sent for.
     fn tables(&self, code: &Compiled, statement: usize) -> Range<u32> {
         match self.walk {
-            Walk::Draw { .. } => code.tables(statement),
-            Walk::Stay | Walk::Turn { .. } => self.table..self.table + 1,
+            Walk::Draw { .. } | Walk::Turn { .. } => code.tables(statement),
+            Walk::Stay => self.table..self.table + 1,
         }
     }
 }

@@ -403,7 +403,7 @@ const CASES: &[Case] = &[
         "/roles/1/table/by",
         r#""in_turn""#,
         "roles[1].table.by",
-        "in turn",
+        "has a cursor",
     ),
     (
         "fill",

@@ -173,16 +173,8 @@ impl Job {
         for statement in self.statements_of(role) {
             let name = &self.statements[statement].name;
             let cursors = self.uses_cursors(statement);
-            let bound = self.statements[statement].protocol != Protocol::Simple || cursors;
             ensure(
-                !(by == Some(TableBy::InTurn) && bound),
-                format!("{key}.table.by"),
-                format!(
-                    "statement `{name}` is made for one table; only `simple` ones without cursors go in turn"
-                ),
-            )?;
-            ensure(
-                !(by == Some(TableBy::Uniform) && cursors),
+                !(matches!(by, Some(TableBy::InTurn | TableBy::Uniform)) && cursors),
                 format!("{key}.table.by"),
                 format!(
                     "statement `{name}` has a cursor, which is read from one table; take `own` or `by_connection`"

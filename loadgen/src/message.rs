@@ -47,6 +47,8 @@ pub enum Note {
     Failed(String),
     /// All workers are quiet.
     Paused,
+    /// This worker goes on after a pause.
+    Resumed,
     /// The window is closed.
     Closed(Closed),
     /// Nothing is in flight any more.

@@ -315,6 +315,8 @@ mod tests {
     fn a_cleared_record_is_as_new() {
         let mut used = record();
         used.roles[1].complete(0, 1, Times::new(0, 500, 2_600), 7);
+        used.roles[1].complete(0, 1, Times::new(0, 0, 0), 0);
+        assert_eq!(used.roles[1].operations[1].empty, 1, "one had no row");
         used.roles[0].error(1, 0, *b"40001");
         used.roles[0].late_us_max = 3;
         used.roles[0].lag.saturating_record(4);

@@ -2,6 +2,7 @@
 
 mod close;
 mod fills;
+mod pause;
 mod workers;
 
 use crate::event::{Event, Status, ThreadUse, Totals};
@@ -13,6 +14,7 @@ use crate::record::TickRecord;
 use crate::session::live::{monotonic_ns, process_cpu_ns};
 use crate::shared::{End, Phase};
 use crate::writer::Writer;
+use pause::Pauses;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -130,7 +132,6 @@ impl Ending {
 pub(crate) struct Caller {
     go: bool,
     pub(crate) stop: bool,
-    resume: bool,
     signals: u32,
     /// When operations in flight are given up.
     deadline: Option<Instant>,
@@ -197,8 +198,7 @@ impl Step<'_> {
                 match command {
                     Do::Go => self.caller.go = true,
                     Do::Stop => self.caller.stop = true,
-                    Do::Resume => self.caller.resume = true,
-                    Do::Pause => self.caller.resume = false,
+                    Do::Pause | Do::Resume => {}
                 }
                 Turn::Caller(Some(command))
             }
@@ -363,31 +363,28 @@ impl Step<'_> {
     /// Passes commands on until all workers have closed the window; none where they are to be given up.
     fn wait_for_close(&mut self, workers: &mut Workers) -> Option<Vec<Closed>> {
         let mut closed: Vec<Option<Closed>> = vec![None; workers.count];
-        let mut paused = false;
+        let mut pauses = Pauses::new(workers.count);
         let mut stopped = false;
         while closed.iter().any(Option::is_none) {
-            let phase = workers.shared.phase();
             match self.turn(None) {
                 Turn::Note(worker, Note::Closed(note)) => closed[worker] = Some(note),
                 Turn::Note(_, Note::Drained) => workers.drained += 1,
-                Turn::Note(_, Note::Paused) => paused = true,
+                Turn::Note(_, Note::Paused) => pauses.quiet = true,
+                Turn::Note(_, Note::Resumed) => pauses.going += 1,
                 Turn::Note(_, Note::Failed(reason)) => {
                     workers.shared.end(monotonic_ns(), End::Failed(reason));
                     return None;
                 }
-                Turn::Caller(Some(Do::Pause)) if phase == Phase::Running => {
-                    paused = false;
-                    workers.shared.command(Phase::Pausing, monotonic_ns());
-                }
+                Turn::Caller(Some(Do::Pause)) => pauses.want(true),
+                Turn::Caller(Some(Do::Resume)) => pauses.want(false),
                 Turn::Abort => return None,
                 _ => {}
             }
             if self.caller.stop && !stopped {
                 stopped = true;
                 workers.shared.command(Phase::Stopping, monotonic_ns());
-            } else if paused && self.caller.resume && !stopped {
-                (paused, self.caller.resume) = (false, false);
-                workers.shared.command(Phase::Running, monotonic_ns());
+            } else if let (Some(phase), false) = (pauses.command(), stopped) {
+                workers.shared.command(phase, monotonic_ns());
             }
         }
         Some(closed.into_iter().flatten().collect())

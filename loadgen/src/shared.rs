@@ -149,7 +149,9 @@ impl Shared {
             self.go_ns.store(at_ns, SeqCst);
         }
         self.command_ns.store(at_ns, SeqCst);
-        self.quiet.store(0, SeqCst);
+        if phase == Phase::Pausing {
+            self.quiet.store(0, SeqCst);
+        }
         self.phase.store(phase as u8, SeqCst);
         self.wake();
     }
@@ -164,6 +166,12 @@ impl Shared {
         self.paused_ns.fetch_max(at_ns, SeqCst);
         let all = self.quiet.fetch_add(1, SeqCst) as usize + 1 == self.wakers.len();
         all.then(|| self.paused_ns())
+    }
+
+    /// Whether no worker has anything in flight, in a pause.
+    #[must_use]
+    pub fn all_quiet(&self) -> bool {
+        self.quiet.load(SeqCst) as usize == self.wakers.len()
     }
 
     /// When all were quiet.

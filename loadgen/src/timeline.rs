@@ -156,9 +156,11 @@ impl Timeline {
     }
 
     /// Moves what is to come: all was quiet from `paused_ns` to `resumed_ns`, and counting begins after that has settled.
-    pub fn resume(&mut self, paused_ns: u64, resumed_ns: u64) {
+    /// By how much it was moved: what counts for nothing, without what of it had done so already.
+    pub fn resume(&mut self, paused_ns: u64, resumed_ns: u64) -> u64 {
+        let from_ns = paused_ns.max(self.settled_ns);
         self.settled_ns = resumed_ns + SETTLE_NS;
-        let shift_ns = self.settled_ns - paused_ns;
+        let shift_ns = self.settled_ns - from_ns;
         let open = self.number > 0;
         self.began_ns += shift_ns;
         self.boundary_ns += shift_ns;
@@ -171,6 +173,7 @@ impl Timeline {
         {
             *end_ns += shift_ns;
         }
+        shift_ns
     }
 }
 
@@ -241,6 +244,17 @@ mod tests {
         let cut = timeline.cut();
         assert_eq!((cut.end_ns, cut.active_ns), (9_800_000_000, SECOND_NS));
         assert_eq!(timeline.close_ns(), Some(10_800_000_000));
+    }
+
+    #[test]
+    fn a_pause_before_the_last_one_has_settled_adds_no_active_time_and_takes_none() {
+        let mut timeline = Timeline::new(&stop(Some(3.0), 0.0), 0);
+        assert_eq!(timeline.resume(500_000_000, 2_000_000_000), 1_700_000_000);
+        // Counting would have begun at 2.2 s.
+        assert_eq!(timeline.resume(2_050_000_000, 3_000_000_000), 1_000_000_000);
+        let cut = timeline.cut();
+        assert_eq!((cut.end_ns, cut.active_ns), (3_700_000_000, SECOND_NS));
+        assert_eq!(timeline.close_ns(), Some(5_700_000_000));
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod properties;
 mod sleep;
 mod state;
 #[cfg(test)]
+mod tables;
+#[cfg(test)]
 mod tests;
 mod time;
 

@@ -2,19 +2,16 @@
 
 use super::alarm::Alarm;
 use super::look::Look;
+use super::opening::{Purpose, open_one, purposes};
 use super::postgres::{Captured, PostgresSession, ReadBuffer, Reply, SessionError, Target};
 use super::{Command, Opened, Ready, Sent, Sessions};
-use crate::job::Protocol;
-use crate::layout::{Walk, WorkerLayout};
+use crate::layout::WorkerLayout;
 use crate::program::Compiled;
-use crate::statement::{Parameters, Statement};
 use crate::wake::Waker;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::fmt;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -43,25 +40,6 @@ const WAKER_MARK: u64 = u64::MAX;
 
 /// What the alarm's events are marked with.
 const ALARM_MARK: u64 = u64::MAX - 1;
-
-/// What a session is made for.
-#[derive(Debug, Clone)]
-struct Purpose {
-    /// The role's index; none for a probe.
-    role: Option<usize>,
-    table: u32,
-    walk: Walk,
-}
-
-impl Purpose {
-    /// The tables that a statement may be sent for.
-    fn tables(&self, code: &Compiled, statement: usize) -> Range<u32> {
-        match self.walk {
-            Walk::Draw { .. } | Walk::Turn { .. } => code.tables(statement),
-            Walk::Stay => self.table..self.table + 1,
-        }
-    }
-}
 
 /// A connection of a worker, or the place of a lost one.
 #[derive(Debug)]
@@ -239,107 +217,6 @@ impl LiveSessions {
         self.slots[index].session = None;
         self.slots[index].in_flight = false;
     }
-}
-
-fn purposes(layout: &WorkerLayout) -> Vec<Purpose> {
-    let of_groups = layout.groups.iter().flat_map(|group| {
-        let role = Some(group.role);
-        group.connections.iter().map(move |connection| Purpose {
-            role,
-            table: connection.table,
-            walk: connection.walk,
-        })
-    });
-    of_groups
-        .chain(layout.probes.iter().map(|_| Purpose {
-            role: None,
-            table: 0,
-            walk: Walk::Stay,
-        }))
-        .collect()
-}
-
-/// Connects and prepares what the purpose needs.
-fn open_one(
-    code: &Compiled,
-    targets: &[Target],
-    purpose: &Purpose,
-    deadline: Instant,
-) -> Result<(PostgresSession, Opened), String> {
-    let timeout = deadline.saturating_duration_since(Instant::now());
-    let name = purpose.role.map_or("probe", |role| &code.roles[role].name);
-    let mut session = PostgresSession::connect_any(targets, timeout)
-        .map_err(|error| format!("role `{name}`: {error}"))?;
-    session
-        .set_nonblocking()
-        .map_err(|error| format!("role `{name}`: {error}"))?;
-    session.limit(Some(deadline));
-    let parameters =
-        prepare(code, &mut session, purpose).map_err(|error| format!("role `{name}`, {error}"))?;
-    session.limit(None);
-    session.capture(!code.capture.is_empty() || purpose.role.is_none());
-    let server_pid = session.server_pid();
-    Ok((
-        session,
-        Opened {
-            server_pid,
-            parameters: parameters.into(),
-        },
-    ))
-}
-
-/// Prepares what a role sends, for every table that it may name; the parameters of each statement by its index.
-fn prepare(
-    code: &Compiled,
-    session: &mut PostgresSession,
-    purpose: &Purpose,
-) -> Result<Vec<Parameters>, String> {
-    let named = |statement: &Statement, error: &dyn fmt::Display| {
-        format!("statement {}: {error}", statement.wire_name)
-    };
-    let mut parsed = Vec::new();
-    let of_role = purpose.role.map(|role| &code.roles[role].statements);
-    for index in of_role.into_iter().flatten() {
-        for statement in purpose
-            .tables(code, *index)
-            .map(|table| code.statement(*index, table))
-        {
-            match statement.protocol {
-                Protocol::Simple => {}
-                Protocol::Execute => {
-                    session
-                        .query(&statement.prepare)
-                        .map_err(|error| named(statement, &error))?;
-                }
-                Protocol::Extended => parsed.push((*index, statement, "")),
-                Protocol::Prepared => parsed.push((*index, statement, &*statement.wire_name)),
-            }
-        }
-    }
-    let asked: Vec<_> = parsed
-        .iter()
-        .map(|(_, statement, name)| (*name, &*statement.sql))
-        .collect();
-    let mut types = Vec::new();
-    if let Err(error) = session.prepare_all(&asked, &mut types) {
-        let refused = parsed.get(types.len()).or(parsed.last());
-        return Err(refused.map_or_else(String::new, |(_, refused, _)| named(refused, &error)));
-    }
-    let mut parameters = vec![Parameters::default(); code.needs.len()];
-    let mut previous = None;
-    for ((index, statement, _), oids) in parsed.iter().zip(&types) {
-        let own = statement
-            .parameters(&code.values, oids)
-            .map_err(|error| named(statement, &error))?;
-        if previous == Some(*index) && parameters[*index] != own {
-            let error =
-                "its parameters have other types than for the table before; make all tables alike";
-            return Err(named(statement, &error));
-        }
-        previous = Some(*index);
-        parameters[*index] = own;
-    }
-    Ok(parameters)
 }
 
 impl Sessions for LiveSessions {

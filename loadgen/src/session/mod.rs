@@ -7,6 +7,7 @@ mod alarm;
 pub mod fake;
 pub mod live;
 pub mod look;
+mod opening;
 pub mod postgres;
 
 use crate::statement::Parameters;

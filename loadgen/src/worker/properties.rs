@@ -1,7 +1,7 @@
 //! What is promised of every job, on random ones: what is sent depends neither on time nor on threads nor on segments.
 
 use super::tests::{Requests, example, of, requests};
-use crate::job::{Arrivals, FakeError, Job, OnError, Pace, Per, RoleStop, Segment};
+use crate::job::{Arrivals, FakeError, Job, OnError, Pace, Per, RoleStop, Segment, TableBy};
 use proptest::prelude::*;
 
 /// What changes from run to run and must not matter.
@@ -49,6 +49,8 @@ struct Content {
     per: Per,
     /// Inserts with tied deletes that follow a cursor, instead of inserts alone.
     tied: bool,
+    /// Tables that are drawn for each operation, of so many.
+    drawn: Option<u32>,
 }
 
 fn content() -> impl Strategy<Value = Content> {
@@ -58,9 +60,10 @@ fn content() -> impl Strategy<Value = Content> {
         1_u32..5,
         1_u64..60,
         any::<[bool; 2]>(),
+        prop::option::of(1_u32..9),
     )
         .prop_map(
-            |(seed, clients, connections, operations, [of_step, tied])| Content {
+            |(seed, clients, connections, operations, [of_step, tied], drawn)| Content {
                 seed,
                 clients,
                 connections: if tied { 1 } else { connections },
@@ -71,6 +74,7 @@ fn content() -> impl Strategy<Value = Content> {
                     Per::Client
                 },
                 tied,
+                drawn: drawn.filter(|_| !tied),
             },
         )
 }
@@ -93,8 +97,12 @@ fn job(content: &Content, around: &Circumstances) -> Job {
     // The clock is the one value that time may change.
     job.values[0].maker = job.values[1].maker.clone();
     (job.seed, job.clients) = (content.seed, content.clients);
-    job.tables.insert("pi".to_owned(), content.clients);
+    let tables = content.drawn.unwrap_or(content.clients);
+    job.tables.insert("pi".to_owned(), tables);
     let role = &mut job.roles[0];
+    if let (Some(_), Some(table)) = (content.drawn, &mut role.table) {
+        table.by = TableBy::Uniform;
+    }
     (role.per, role.connections) = (content.per, content.connections);
     role.stop = Some(RoleStop {
         operations: Some(content.operations),

@@ -12,10 +12,10 @@ use crate::timeline::{Cut, Timeline};
 /// CPU of the process that ticks report, in nanoseconds: from the start on, without what pauses took.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
-    base: u64,
-    thread_base: u64,
-    excluded: u64,
-    paused_at: u64,
+    /// Of the process, then of the worker's thread: at the start, with what was not to count since.
+    base: [u64; 2],
+    /// The same when all was quiet.
+    paused_at: [u64; 2],
     /// When the time ends that does not count after a pause.
     settles_ns: Option<u64>,
 }
@@ -23,6 +23,18 @@ pub(super) struct Cpu {
 impl Cpu {
     pub(super) fn wake_ns(&self) -> u64 {
         self.settles_ns.unwrap_or(u64::MAX)
+    }
+
+    /// What was spent since a pause began counts for nothing.
+    fn settle(&mut self, spent: [u64; 2]) {
+        self.settles_ns = None;
+        for (base, (spent, paused_at)) in self
+            .base
+            .iter_mut()
+            .zip(spent.into_iter().zip(self.paused_at))
+        {
+            *base += spent.saturating_sub(paused_at);
+        }
     }
 }
 
@@ -62,8 +74,7 @@ impl<S: Sessions> Worker<S> {
         self.start_ns = self.sessions.command_ns(Command::Go, at_ns);
         self.now_ns = self.start_ns;
         self.timeline = Timeline::new(&self.stop, self.start_ns);
-        self.cpu.base = self.sessions.process_cpu_ns();
-        self.cpu.thread_base = self.sessions.thread_cpu_ns();
+        self.cpu.base = self.spent();
         self.mode = Mode::Running;
         if self.index == 0 {
             let unix_ns = self.start_ns + self.shared.unix_ahead_ns;
@@ -176,6 +187,10 @@ impl<S: Sessions> Worker<S> {
     /// Ends the ticks, and the window, whose time has come: before `now_ns`, or at it too.
     #[inline]
     pub(super) fn pass_time(&mut self, now_ns: u64, inclusive: bool) {
+        if self.cpu.wake_ns() <= now_ns {
+            let spent = self.spent();
+            self.cpu.settle(spent);
+        }
         loop {
             let end_ns = self.shared.end_ns();
             let next_ns = self.timeline.wake_ns().min(end_ns);
@@ -201,15 +216,14 @@ impl<S: Sessions> Worker<S> {
                 }
             }
         }
-        if self
-            .cpu
-            .settles_ns
-            .is_some_and(|settles_ns| settles_ns <= now_ns)
-        {
-            self.cpu.settles_ns = None;
-            let now_cpu_ns = self.sessions.process_cpu_ns();
-            self.cpu.excluded += now_cpu_ns.saturating_sub(self.cpu.paused_at);
-        }
+    }
+
+    /// CPU of the process and of this thread.
+    fn spent(&mut self) -> [u64; 2] {
+        [
+            self.sessions.process_cpu_ns(),
+            self.sessions.thread_cpu_ns(),
+        ]
     }
 
     fn tick(&mut self) {
@@ -235,8 +249,8 @@ impl<S: Sessions> Worker<S> {
         }
         self.record.cut = cut;
         if self.index == 0 {
-            let spent_ns = self.sessions.process_cpu_ns().saturating_sub(self.cpu.base);
-            self.record.process_cpu_ns = spent_ns.saturating_sub(self.cpu.excluded);
+            let spent_ns = self.sessions.process_cpu_ns();
+            self.record.process_cpu_ns = spent_ns.saturating_sub(self.cpu.base[0]);
         }
         let Some(empty) = self.empty_record() else {
             return;
@@ -262,8 +276,12 @@ impl<S: Sessions> Worker<S> {
     /// Ends the last tick and says what the caller needs of the window; no operation begins any more.
     pub(super) fn close_window(&mut self) {
         let mut end_ns = self.shared.end_ns();
-        if self.mode == Mode::Paused {
-            // Nothing has happened since all were quiet.
+        if self.cpu.settles_ns.is_some() {
+            let spent = self.spent();
+            self.cpu.settle(spent);
+        }
+        if self.mode == Mode::Paused && self.shared.all_quiet() {
+            // Nothing has happened since.
             end_ns = end_ns.min(self.shared.paused_ns());
         }
         while self.timeline.boundary_ns() < end_ns {
@@ -281,7 +299,7 @@ impl<S: Sessions> Worker<S> {
         let spent_ns = self
             .sessions
             .thread_cpu_ns()
-            .saturating_sub(self.cpu.thread_base);
+            .saturating_sub(self.cpu.base[1]);
         let passed_ns = end_ns
             .saturating_sub(self.start_ns)
             .saturating_sub(self.paused_total_ns);
@@ -312,7 +330,9 @@ impl<S: Sessions> Worker<S> {
         }
         if self.mode == Mode::Pausing {
             self.mode = Mode::Paused;
-            self.cpu.paused_at = self.sessions.process_cpu_ns();
+            if self.cpu.settles_ns.is_none() {
+                self.cpu.paused_at = self.spent();
+            }
             if let Some(paused_ns) = self.shared.quiet(self.now_ns) {
                 self.write(Event::Paused { mono_ns: paused_ns });
                 self.note(Note::Paused);
@@ -331,8 +351,7 @@ impl<S: Sessions> Worker<S> {
             .sessions
             .command_ns(Command::Resume, at_ns)
             .max(paused_ns);
-        self.timeline.resume(paused_ns, resumed_ns);
-        self.paused_total_ns += self.timeline.settled_ns() - paused_ns;
+        self.paused_total_ns += self.timeline.resume(paused_ns, resumed_ns);
         self.cpu.settles_ns = Some(self.timeline.settled_ns());
         let shift_ns = resumed_ns.saturating_sub(self.pause_ns);
         for line in &mut self.lines {
@@ -345,6 +364,7 @@ impl<S: Sessions> Worker<S> {
         }
         self.mode = Mode::Running;
         self.now_ns = resumed_ns;
+        self.note(Note::Resumed);
         if self.index == 0 {
             self.write(Event::Resumed {
                 mono_ns: resumed_ns,

@@ -184,3 +184,32 @@ fn clocks_and_bounds_by_cursors_are_the_only_values_that_time_changes() {
         Maker::Clock
     ));
 }
+
+#[test]
+fn executions_without_a_row_are_counted_by_statement_and_by_transaction() {
+    let played = play(&fake(
+        "tables",
+        r#"{"default_us": 100, "rows": {"point": 0, "points": 7}}"#,
+    ));
+    let sums = |name: &str| {
+        let ticks = played.ticks("query");
+        let of_name = ticks.iter().filter_map(|tick| tick.operations.get(name));
+        of_name.fold([0, 0, 0], |[count, rows, empty], operation| {
+            [
+                count + operation.count,
+                rows + operation.rows,
+                empty + operation.empty,
+            ]
+        })
+    };
+    assert_eq!(sums("BEGIN"), [2000, 0, 2000]);
+    assert_eq!(sums("point"), [4000, 0, 4000]);
+    assert_eq!(sums("points"), [2000, 14_000, 0]);
+    assert_eq!(sums("mixed"), [2000, 20_000, 0], "some statement had a row");
+    let bare = play(&inserts(
+        r#"{"default_us": 500, "rows": {"insert": 0}}"#,
+        100,
+    ));
+    let tick = bare.ticks("insert")[0];
+    assert_eq!(tick.operations["insert"].empty, 200);
+}

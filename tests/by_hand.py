@@ -96,7 +96,7 @@ def operations_of(raw: Raw) -> float:
     if headline["work"]:
         return float(headline["work"])
     if headline.get("each"):
-        return scanned_by_one(raw) * scanners(raw) * raw.window
+        return scanned_by_one(raw) * scanners(raw) * float(raw.window)
     if headline["count"] == "statements":
         return float(sum(sent(raw, tick) for tick in raw.of(headline["role"])))
     return float(raw.amount(1 if headline["count"] == "rows" else 0, headline["role"]))

@@ -24,6 +24,9 @@ WORKLOAD = """
 clients = 3
 rows = 100_000
 
+[groups]
+read = "range queries"
+
 [tables.t]
 create.postgres = "CREATE TABLE {t} (id int PRIMARY KEY, k int, c text)"
 
@@ -49,14 +52,15 @@ parts = [{ once = "VACUUM {t}" }]
 name = "transactions"
 seconds = 12
 warmup_s = 1
-headline = { metric = "qps", role = "write", count = "operations" }
+headline = { metric = "qps", role = "write", count = "statements" }
 roles.write = { kind = "other", run = "mixed" }
 
 [[steps]]
 name = "scan"
+group = "read"
 seconds = 10
 warmup_s = 1
-headline = { metric = "qps", role = "query", count = "operations" }
+headline = { metric = "scan", role = "query", count = "operations", each = "{rows}" }
 roles.query = { run = "scan" }
 
 [[steps]]
@@ -79,27 +83,20 @@ jitter = 0.4
 name = "{workload}"
 """
 
-HEADLINES: dict[str, Json] = {
-    "transactions": {"metric": "qps", "count": "statements"},
-    "scan": {"metric": "scan", "each": 100_000},
-    "delete": {},
-}
+STEPS = ("transactions", "scan", "delete")
 MISSED = {"delete": 0.4, "update": 0.004}
 """Of what the fake server, which finds all, is made to have missed."""
 
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepFolder]:
-    """The measured steps' folders, with headlines, misses and counters planted."""
+    """The measured steps' folders, with misses and counters planted."""
     parent = tmp_path_factory.mktemp("statements")
     workload = parent / "small.toml"
     workload.write_text(WORKLOAD)
     found = steps_of(FAKE.format(workload=workload), parent)
-    for name, changes in HEADLINES.items():
+    for name in STEPS:
         move_counters(found[name].path / "host.jsonl")
-        step = json.loads((found[name].path / "step.json").read_text())
-        step["headline"] |= changes
-        (found[name].path / "step.json").write_text(json.dumps(step))
         rewrite(found[name].path / "events.jsonl", with_misses)
     return found
 
@@ -118,7 +115,7 @@ def with_misses(event: Json) -> Json:
     return event
 
 
-@pytest.mark.parametrize("step", HEADLINES)
+@pytest.mark.parametrize("step", STEPS)
 def test_the_figures_of_statements_are_those_by_hand(
     steps: dict[str, StepFolder], step: str
 ) -> None:
@@ -163,6 +160,7 @@ def test_a_scan_of_which_few_end_has_the_rate_of_their_mean_time(
     assert run.metrics["scan"] != pytest.approx(counted, rel=1e-3)
     assert run.metrics["scan_krows_client"] == pytest.approx((run.metrics["scan"] or 0.0) / 3_000)
     assert run.metrics["p50"] is None
+    assert run.group == "range queries"
     assert run.metrics["found_share"] is None, "it is to find none"
     assert not [text for text in run.warnings if "found no row" in text]
 

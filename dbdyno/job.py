@@ -6,6 +6,10 @@ from dbdyno.model import Json
 
 SETTLE_NS = 200_000_000
 """What follows a resumption and counts for nothing (contract/README.md, "pause")."""
+CONTROL = frozenset(
+    {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"}
+)
+"""How commands begin that only say where a transaction begins or ends."""
 
 
 def clients(job: Json, role: Json) -> int:
@@ -15,7 +19,12 @@ def clients(job: Json, role: Json) -> int:
 
 def connections(job: Json) -> int:
     """The connections of all roles."""
-    return sum(role["connections"] * clients(job, role) for role in job.get("roles", []))
+    return sum(role_connections(job, role) for role in job.get("roles", []))
+
+
+def role_connections(job: Json, role: Json) -> int:
+    """The connections of one role, all clients together."""
+    return int(role["connections"]) * clients(job, role)
 
 
 def timed_operations(job: Json) -> set[str]:
@@ -26,3 +35,21 @@ def timed_operations(job: Json) -> set[str]:
         single = len(sends) == 1
         names.add(job["statements"][sends[0]]["name"] if single else program["name"])
     return names
+
+
+def statement_names(job: Json) -> frozenset[str]:
+    """The names of the job's statements; a transaction of several has another one."""
+    return frozenset(statement["name"] for statement in job.get("statements", []))
+
+
+def first_words(statement: Json) -> list[str]:
+    """How each command of a statement's SQL begins, in capitals."""
+    texts = [piece for piece in statement.get("pieces", []) if isinstance(piece, str)]
+    commands = " ".join(texts).split(";")
+    return [command.split()[0].upper() for command in commands if command.strip()]
+
+
+def is_control(statement: Json) -> bool:
+    """Whether a statement does nothing but begin or end a transaction, by its SQL."""
+    words = first_words(statement)
+    return bool(words) and CONTROL.issuperset(words)

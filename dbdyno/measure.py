@@ -18,7 +18,7 @@ from dbdyno.error import ServerError
 from dbdyno.host import canary
 from dbdyno.job import clients
 from dbdyno.loadgen import DEFAULT_THREADS, Generator, server_json
-from dbdyno.meter import Meter
+from dbdyno.meter import Meter, unit
 from dbdyno.model import Headline, Json, Step
 from dbdyno.probe import postgres as probe
 from dbdyno.progress import Pulse
@@ -225,7 +225,7 @@ class Load:
         return self._done is not None
 
     def outcome(self) -> Json:
-        """The window's length, what was counted in all, and the checks, once it is over.
+        """The window's length, what was counted in it and in all, and the checks, once over.
 
         Raises StepFailed where the arm failed.
         """
@@ -237,7 +237,12 @@ class Load:
             raise StepFailed(done["reason"] or f"dyno-loadgen ended with `{done['status']}`")
         totals = done["totals"]
         found = checks(self.step, totals)
-        return {"window_ns": close["active_ns"], "totals": totals, "checks": found}
+        return {
+            "window_ns": close["active_ns"],
+            "counted": self._meter.counted(),
+            "totals": totals,
+            "checks": found,
+        }
 
 
 def make_ready(bench: Bench) -> Json:
@@ -301,18 +306,16 @@ def wait_for_statistics(server: Server) -> None:
 def summary(step: Step, found: Json) -> str:
     """What came out of a step, for the person who watches: its rate and its length."""
     seconds = f"{found['window_ns'] / 1e9:.1f} s"
-    if step.headline is None:
+    counted = found["counted"]
+    if step.headline is None or not counted["seconds"]:
         return seconds
-    counted = found["totals"][step.headline.role]
-    amount = counted["rows" if step.headline.count == "rows" else "count"]
-    amount = step.headline.work or amount
-    return f"{per_second(step.headline, amount, found['window_ns'])} in {seconds}"
+    amount = counted[step.headline.count] * (step.headline.each or 1)
+    return f"{per_second(step.headline, amount, counted['seconds'])} in {seconds}"
 
 
-def per_second(headline: Headline, amount: int, active_ns: int) -> str:
-    """A rate in words."""
-    unit = "rows/s" if headline.count == "rows" else "queries/s"
-    return f"{amount * 1e9 / active_ns:,.0f} {unit}"
+def per_second(headline: Headline, amount: int, seconds: float) -> str:
+    """A rate in words; where the work is told beforehand, of that."""
+    return f"{(headline.work or amount) / seconds:,.0f} {unit(headline)}"
 
 
 def checks(step: Step, totals: Json) -> list[Json]:

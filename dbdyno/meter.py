@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.job import clients, timed_operations
-from dbdyno.model import Json, Step
+from dbdyno import metric
+from dbdyno.job import clients, statement_names, timed_operations
+from dbdyno.model import Headline, Json, Step
 from dbdyno.progress import Pulse
 from dbdyno.response import Histogram
 
@@ -23,27 +24,33 @@ class Count:
     elapsed_s: float = 0.0
     measured_s: float = 0.0
     operations: int = 0  # with warm-up: a quota counts them
-    amounts: dict[str, int] = field(default_factory=lambda: {"operations": 0, "rows": 0})
+    amounts: dict[str, int] = field(
+        default_factory=lambda: {"operations": 0, "rows": 0, "statements": 0}
+    )
+    second: dict[str, int] = field(default_factory=dict)  # the same of the last tick alone
     errors: int = 0
     retries: int = 0
 
-    def add(self, tick: Json) -> None:
-        """Takes a tick of the role."""
+    def add(self, tick: Json, statements: frozenset[str]) -> None:
+        """Takes a tick of the role; `statements` are the names of those, not of transactions."""
         seconds = tick["active_ns"] / NS_PER_S
         operations, rows, errors, _ = (
             sum(column) for column in zip(*tick["per_client"], strict=True)
         )
+        parts = tick["operations"].items()
+        sent = sum(part["count"] for name, part in parts if name in statements)
+        self.second = {"operations": operations, "rows": rows, "statements": sent}
         self.elapsed_s += seconds
         self.operations += operations
         self.errors += errors
         self.retries += sum(part["retries"] for part in tick["operations"].values())
         if tick["measured"]:
             self.measured_s += seconds
-            self.amounts["operations"] += operations
-            self.amounts["rows"] += rows
+            for what, amount in self.second.items():
+                self.amounts[what] += amount
 
     def rate(self, what: str) -> float | None:
-        """Operations or rows per second of the window so far."""
+        """Operations, rows or statements per second of the window so far."""
         return self.amounts[what] / self.measured_s if self.measured_s else None
 
 
@@ -58,10 +65,11 @@ class Meter:
         roles = [role["name"] for role in step.job["roles"]]
         self.leader = headline.role if headline else roles[0] if roles else "fill"
         self.timed = timed_operations(step.job)
+        self.statements = statement_names(step.job)
 
     def take(self, tick: Json) -> Pulse | None:
         """Counts a tick; returns how the step does where it is one of the headline's role."""
-        self.counts.setdefault(tick["role"], Count()).add(tick)
+        self.counts.setdefault(tick["role"], Count()).add(tick, self.statements)
         if tick["role"] != self.leader or not tick["active_ns"]:
             return None
         rates = self.rates(tick)
@@ -93,13 +101,18 @@ class Meter:
         headline = self.step.headline
         if headline is None or headline.work is not None:
             return {"unit": "", "rate": None, "rate_so_far": None}
-        column = 1 if headline.count == "rows" else 0
-        amount = sum(client[column] for client in tick["per_client"])
+        count, each = self.counts[self.leader], headline.each or 1
+        so_far = count.rate(headline.count)
         return {
-            "unit": "rows/s" if headline.count == "rows" else "queries/s",
-            "rate": amount * NS_PER_S / tick["active_ns"],
-            "rate_so_far": self.counts[self.leader].rate(headline.count),
+            "unit": unit(headline),
+            "rate": count.second[headline.count] * each * NS_PER_S / tick["active_ns"],
+            "rate_so_far": None if so_far is None else so_far * each,
         }
+
+    def counted(self) -> Json:
+        """What the headline's role did in the window so far, and how long that is."""
+        count = self.counts.get(self.leader, Count())
+        return {"seconds": count.measured_s} | count.amounts
 
     def against_target(self) -> Json:
         """The step's target, and what its role achieved so far."""
@@ -136,3 +149,8 @@ def quota(job: Json, role: Json) -> int:
 def p99_us(found: Histogram) -> float | None:
     """The p99 in microseconds; None where nothing was counted."""
     return found.percentile_us(0.99) if found.count else None
+
+
+def unit(headline: Headline) -> str:
+    """The unit of a headline's rate, such as "queries/s"."""
+    return metric.by_name(headline.metric).unit

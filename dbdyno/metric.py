@@ -5,7 +5,8 @@ names and in their order (the twenty-first is the arm's name). Where how it is c
 the published scripts, the row says so. The other rows are ours. `docs/metrics.md` is generated from
 this table by `tools/metric_table.py`; `dbdyno.analysis.derive` computes them.
 
-An *operation* is what a step's headline counts: a row inserted (`ips`) or a query (`qps`).
+An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`; of
+transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`).
 """
 
 from __future__ import annotations
@@ -58,8 +59,12 @@ METRICS: tuple[Metric, ...] = (
     ),
     _published(
         "qps", "queries/s", "higher", 0,
-        """queries | queries of all clients that were completed in the window, by its exact length.
-        Published: each client's last per-second line, by whole seconds""",
+        """queries | queries of all clients that were completed in the window, by its exact length;
+        where the step says that statements are counted, all of the headline's role, BEGIN and
+        COMMIT included (tps and statements_ps tell them apart). Published: by the Insert Benchmark
+        each client's last per-second line, by whole seconds; by sysbench the reads, writes and
+        others (by their result) of all events, the last ones' overshoot included. Here as there
+        the statements of attempts that were retried count, the ROLLBACK after an error does not""",
     ),
     _published(
         "rps", "1/s", "neutral", 1,
@@ -115,8 +120,9 @@ METRICS: tuple[Metric, ...] = (
     _published(
         "cpupq", "µs/operation", "lower", 2,
         """CPU of the host per operation | busy CPU time of the whole host in the window by
-        operations: load generator, background inserts and deletes included, as published. What the
-        operation itself costs is server_cpu_per_op""",
+        operations: load generator, background inserts and deletes included, as published (by
+        sysbench's scripts as cpu/o in percent of the whole machine: times cores × 10,000 it is
+        this). What the operation itself costs is server_cpu_per_op""",
     ),
     _published(
         "dbgb1", "GiB", "lower", 2,
@@ -141,7 +147,8 @@ METRICS: tuple[Metric, ...] = (
         "p50", "1/s", "higher", 0,
         """median second | the per-second rates of what the headline counts, all clients added
         second by second, sorted downwards: the element at round(0.5 × seconds), as published; whole
-        seconds only, NA under 10 of them. Published: client 1 alone, so that a figure of n clients
+        seconds only, NA under 10 of them and in scan, which says nothing of a second. Published:
+        client 1 alone, so that a figure of n clients
         is to be compared with n times the published one, if clients were served alike (jain)""",
     ),
     _published(
@@ -150,6 +157,45 @@ METRICS: tuple[Metric, ...] = (
         were at least this fast. Published: client 1 alone""",
     ),
     # --- Ours: throughput and response times ---
+    _own(
+        "tps", "1/s", "higher", 0,
+        """transactions | what the headline's role did in the window, each transaction once and with
+        all of its statements, by the window's length; a statement by itself is a transaction.
+        Published by sysbench as its own tps, events per second""",
+    ),
+    _own(
+        "statements_ps", "1/s", "higher", 0,
+        """statements | statements of the headline's role that were completed without error in the
+        window, by its length, without those that only begin or end a transaction""",
+    ),
+    _own(
+        "control_ps", "1/s", "neutral", 0,
+        """BEGIN and COMMIT | the rest: BEGIN, COMMIT, ROLLBACK and the like, by their SQL; with
+        statements_ps it is the published QPS of sysbench""",
+    ),
+    _own(
+        "rows_ps", "rows/s", "higher", 0,
+        """rows | rows that the server returned to these statements or says they changed, by the
+        window's length, counted as each statement ends""",
+    ),
+    _own(
+        "found_share", "%", "higher", 1,
+        """statements that found a row | of the executions of the headline's statements that are to
+        find one (nominal rows above 0), the share whose reply had any; under 99 % of any one
+        statement is a warning. Misses are fast and count in qps all the same. NA in results of
+        older versions""",
+    ),
+    _own(
+        "scan", "rows/s", "higher", 0,
+        """rows scanned | rows of a table by the mean response time of a scan, times the connections
+        that scan: of all clients, parts of scans included; NA where no scan ended in the window.
+        Published: scan_krows_client""",
+    ),
+    _own(
+        "scan_krows_client", "1000 rows/s", "higher", 0,
+        """rows scanned by one client | scan by the connections, in thousands: the figure that
+        sysbench's published tables have as QPS of scan""",
+    ),
     _own(
         "dps", "rows/s", "higher", 0,
         """rows deleted | rows that the server confirmed to all clients' deletes in the window, by
@@ -281,6 +327,16 @@ METRICS: tuple[Metric, ...] = (
     ),
     # --- Ours: writes and debt ---
     _own(
+        "wpq", "1/operation", "lower", 4,
+        """device writes per operation | write requests in the window by operations in the window,
+        whatever they count""",
+    ),
+    _own(
+        "wkbpq", "KiB/operation", "lower", 3,
+        """bytes written per operation | bytes written in the window by operations in the window;
+        wKB/o in sysbench's published tables""",
+    ),
+    _own(
         "wal_bytes_per_op", "bytes/operation", "lower", 1,
         """WAL per operation | how far the WAL's position moved from before the step to after it, by
         operations in the window; the position is what every version has""",
@@ -358,9 +414,10 @@ def document() -> str:
         "",
         "Generated from `dbdyno/metric.py` by `tools/metric_table.py`; change the table there.",
         "",
-        "An *operation* is what a step's headline counts: a row inserted (`ips`) or a query",
-        "(`qps`). Rates and costs are differences of counters over exactly the window, not means",
-        "of samples. What a machine or a version cannot tell is `NA`.",
+        "An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`;",
+        "of transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`).",
+        "Rates and costs are differences of counters over exactly the window, not means of",
+        "samples. What a machine or a version cannot tell is `NA`.",
     ]
     for title, published in (("Published columns", True), ("Ours", False)):
         lines += ["", f"## {title}", "", "| name | unit | better | what | how |", "|" + "---|" * 5]

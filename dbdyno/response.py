@@ -61,6 +61,14 @@ class Histogram:
         """How many response times there are."""
         return int(self._counts.sum())
 
+    @property
+    def mean_us(self) -> float | None:
+        """The mean, of cells' middles: right to 1 in 2,000. None where there are none."""
+        if not self.count:
+            return None
+        lower, upper = (bounds[: len(self._counts)] for bounds in cell_bounds_us())
+        return float(np.dot(self._counts, (lower + upper) / 2) / self._counts.sum())
+
     def percentile_us(self, quantile: float) -> float:
         """The nearest rank: the smallest time that at least `quantile` of all do not exceed.
 

@@ -71,15 +71,15 @@ def published(raw: Raw) -> dict[str, float | None]:
     """The twenty columns of the published tables."""
     headline = raw.step["headline"]
     inserted = float(raw.amount(1, *raw.roles("insert")))
-    operations = None
-    if headline is not None:
-        column = 1 if headline["count"] == "rows" else 0
-        operations = float(headline["work"] or raw.amount(column, headline["role"]))
-        if headline["metric"] == "ips":
-            inserted = operations
+    operations = None if headline is None else operations_of(raw)
+    if headline is not None and headline["metric"] == "ips":
+        inserted = operations or 0.0
+    queries: float | None = raw.amount(0, *raw.roles("query"))
+    if headline is not None and headline["metric"] == "qps":
+        queries = operations
     figures = {
         "ips": inserted / raw.window,
-        "qps": raw.amount(0, *raw.roles("query")) / raw.window,
+        "qps": divided(queries, raw.window),
         **of_host(raw, operations, inserted),
         "dbgb1": raw.after and raw.after["sizes"]["database_bytes"] / GIBI,
         "dbgb2": raw.after and raw.after["sizes"]["data_dir_bytes"] / GIBI,
@@ -90,13 +90,25 @@ def published(raw: Raw) -> dict[str, float | None]:
     return figures
 
 
+def operations_of(raw: Raw) -> float:
+    """What the headline counts in the window."""
+    headline = raw.step["headline"]
+    if headline["work"]:
+        return float(headline["work"])
+    if headline.get("each"):
+        return scanned_by_one(raw) * scanners(raw) * float(raw.window)
+    if headline["count"] == "statements":
+        return float(sum(sent(raw, tick) for tick in raw.of(headline["role"])))
+    return float(raw.amount(1 if headline["count"] == "rows" else 0, headline["role"]))
+
+
 def headline_roles(raw: Raw) -> list[str]:
     """The headline's role and others of its kind, where that is a published one."""
     if raw.step["headline"] is None:
         return []
     role = raw.step["headline"]["role"]
     kind = raw.step["roles"][role]
-    return [role] if kind == "other" else raw.roles(kind)
+    return raw.roles(kind) if kind in ("insert", "delete", "query") else [role]
 
 
 def of_host(raw: Raw, operations: float | None, inserted: float) -> dict[str, float | None]:
@@ -131,7 +143,7 @@ def of_seconds(raw: Raw) -> dict[str, float | None]:
     """p50 and p99: the rate of the second at that place, the fastest first."""
     headline = raw.step["headline"]
     none: dict[str, float | None] = {"p50": None, "p99": None}
-    if headline is None or headline["work"]:
+    if headline is None or headline["work"] or headline.get("each"):
         return none
     rates = whole_seconds(raw, headline["role"], headline["count"])
     rates.sort(reverse=True)
@@ -143,11 +155,96 @@ def of_seconds(raw: Raw) -> dict[str, float | None]:
 def whole_seconds(raw: Raw, role: str, counted: str) -> list[float]:
     """The rate of each whole second of a role, all clients."""
     column = 1 if counted == "rows" else 0
+
+    def amount(tick: Any) -> int:
+        if counted == "statements":
+            return sent(raw, tick)
+        return sum(client[column] for client in tick["per_client"])
+
     return [
-        sum(client[column] for client in tick["per_client"]) / (tick["active_ns"] / 1e9)
+        amount(tick) / (tick["active_ns"] / 1e9)
         for tick in raw.of(role)
         if tick["active_ns"] >= 999_000_000
     ]
+
+
+# --- Statements ------------------------------------------------------------------------------
+
+
+def sent(raw: Raw, tick: Any) -> int:
+    """Statements of a second, BEGIN and COMMIT with them; transactions have names of their own."""
+    names = [statement["name"] for statement in raw.job["statements"]]
+    return sum(tick["operations"][name]["count"] for name in names if name in tick["operations"])
+
+
+def statements(raw: Raw) -> list[dict[str, Any]]:
+    """Each statement of each role: how often, with how many rows, how many of them had any."""
+    found = []
+    for role in raw.job["roles"]:
+        for statement in raw.job["statements"]:
+            seconds = [tick["operations"].get(statement["name"]) for tick in raw.of(role["name"])]
+            if None in seconds or not seconds:
+                continue
+            count = sum(second["count"] for second in seconds)
+            control = statement["pieces"] in (["BEGIN"], ["COMMIT"])
+            share = None
+            if statement["rows"] and count and not control and "empty" in seconds[0]:
+                share = 1 - sum(second["empty"] for second in seconds) / count
+            found.append(
+                {
+                    "role": role["name"],
+                    "name": statement["name"],
+                    "kind": "control" if control else "statement",
+                    "per_s": count / raw.window,
+                    "rows_per_s": sum(second["rows"] for second in seconds) / raw.window,
+                    "found": share,
+                }
+            )
+    return found
+
+
+def apart(raw: Raw) -> dict[str, float | None]:
+    """The headline's role: transactions, statements, BEGIN and COMMIT, rows, misses, scans."""
+    headline = raw.step["headline"]
+    if headline is None:
+        return {}
+    own = [one for one in statements(raw) if one["role"] == headline["role"]]
+    counts = {one["name"]: one["per_s"] * raw.window for one in own if one["found"] is not None}
+    hits = sum(counts[one["name"]] * one["found"] for one in own if one["name"] in counts)
+    of_one = scanned_by_one(raw) if headline["metric"] == "scan" else None
+    return {
+        "tps": raw.amount(0, headline["role"]) / raw.window,
+        "statements_ps": sum(one["per_s"] for one in own if one["kind"] == "statement"),
+        "control_ps": sum(one["per_s"] for one in own if one["kind"] == "control"),
+        "rows_ps": sum(one["rows_per_s"] for one in own),
+        "found_share": 100 * hits / sum(counts.values()) if counts else None,
+        "scan": None if of_one is None else of_one * scanners(raw),
+        "scan_krows_client": None if of_one is None else of_one / 1000,
+        "wpq": divided(raw.moved("disk", "writes"), operations_of(raw)),
+        "wkbpq": divided(raw.moved("disk", "write_bytes"), 1024 * operations_of(raw)),
+    }
+
+
+def scanned_by_one(raw: Raw) -> float:
+    """Rows a second of one client: those of the table by a scan's mean response time."""
+    headline = raw.step["headline"]
+    parts = [
+        part
+        for tick in raw.of(headline["role"])
+        for part in tick["operations"].values()
+        if part["count"]
+    ]
+    total_us = sum(
+        HdrHistogram.decode(part["response"]).get_mean_value() * part["count"] for part in parts
+    )
+    mean_us = total_us / sum(part["count"] for part in parts)
+    return float(headline["each"] / (mean_us / 1e6))
+
+
+def scanners(raw: Raw) -> int:
+    """The connections of the headline's role, which each client has."""
+    (role,) = [one for one in raw.job["roles"] if one["name"] == raw.step["headline"]["role"]]
+    return int(role["connections"] * raw.job["clients"])
 
 
 # --- Response times --------------------------------------------------------------------------
@@ -157,13 +254,25 @@ def response(raw: Raw, roles: Iterable[str]) -> dict[str, Any] | None:
     """The published buckets and percentiles of what these roles did, from all histograms."""
     values: list[tuple[int, int, int]] = []  # smallest, largest time of a cell, how many
     for tick in raw.of(*roles):
-        for operation in tick["operations"].values():
-            if operation["count"]:
+        for name, operation in tick["operations"].items():
+            if operation["count"] and name not in parts_of_transactions(raw):
                 values += cells(operation["response"])
     if not values:
         return None
     longest = max(c[3] for tick in raw.of(*roles) for c in tick["per_client"])
     return times(values, longest)
+
+
+def parts_of_transactions(raw: Raw) -> set[str]:
+    """Statements that are sent with others, so that the whole is what a client waits for."""
+    names = [statement["name"] for statement in raw.job["statements"]]
+    sends = [[number for what, number in one["code"] if what == "send"] for one in programs(raw)]
+    return {names[number] for one in sends for number in one if len(one) > 1}
+
+
+def programs(raw: Raw) -> list[Any]:
+    found: list[Any] = raw.job["programs"]
+    return found
 
 
 def cells(encoded: str) -> list[tuple[int, int, int]]:

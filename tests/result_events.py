@@ -129,6 +129,8 @@ def _tick(planted: Planted, role: str, start: float, end: float) -> Json:
         "response": encoded,
         "service": encoded,
     }
+    if role in planted.found:
+        operation["empty"] = round(sum(counts) * (1 - planted.found[role]))
     return _event(
         "tick",
         end,

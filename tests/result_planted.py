@@ -28,6 +28,7 @@ class Planted:
     insert_us: int = 800
     delete_us: int = 900
     query_us: int = 200
+    found: Mapping[str, float] = field(default_factory=dict)  # of executions; else it is not told
     slow: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # role -> (how many, us)
     ends_early_s: int = 0  # client 1 ends so much earlier than client 0
     role_cpu_us: Mapping[str, float] = field(  # of the role's backends, per row or query

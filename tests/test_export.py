@@ -28,6 +28,8 @@ def planted(arm: str, step: str, block: int) -> Planted:
     numbers = plant(step, faster=1.05 if arm == "pg18" else 1.0)
     if (arm, step, block) == ("pg18", "qr100", 2):
         return plant(step, faster=1.05, insert_rows_per_s=150.0)
+    if (arm, step, block) == ("pg17", "qr100", 1):
+        return plant(step, found={"delete": 0.5, "query": 1.0})
     return numbers
 
 
@@ -365,6 +367,7 @@ def test_a_natural_join_with_steps_joins_by_the_step_alone(table: Table) -> None
         (2, 20, ("qr100", "pg17", "backend:other", 0.0)),
         (3, 1, ("qr100", "pg18", 2, 200.0, 150.0, 25.0)),
         (4, 18, ()),
+        (5, 1, ("qr100", "pg17", 1, "delete", 4.0, 200.0, 50.0)),
     ],
 )
 def test_a_question_of_the_page_finds_what_was_planted(

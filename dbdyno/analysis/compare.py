@@ -13,9 +13,11 @@ from pathlib import Path
 
 from dbdyno import metric, stats
 from dbdyno.analysis import damage, explain, gather, kept, limit, uneven
+from dbdyno.analysis.across import across
 from dbdyno.analysis.damage import Damage
+from dbdyno.analysis.paired import by_block, ratio
 from dbdyno.error import ResultError
-from dbdyno.model import Cell, Comparison, Json, Ratio, StepComparison, StepRun
+from dbdyno.model import Cell, Comparison, Json, StepComparison, StepRun
 from dbdyno.store import BlockFolder, Results
 
 Key = tuple[str, int, str]  # workload, ordinal, step
@@ -41,6 +43,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     if host is None and judged and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
     last = {arm: its[-1] for arm, its in servers.items() if its}
+    steps = _steps(plan, arms, runs)
     return Comparison(
         title=_title(plan, arms),
         label=plan.get("label"),
@@ -54,8 +57,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         generator=generator,
         servers=last,
         plan=plan,
-        steps=_steps(plan, arms, runs),
-        across=(),
+        steps=steps,
+        across=across(steps),
         differences=explain.differences([arm for arm in arms if arm in last], last, plan),
         warnings=(
             *damage.of_steps(derived),
@@ -128,6 +131,7 @@ def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
         headline=example.headline,
         sla_target=example.sla_target,
         extent=example.extent,
+        group=example.group,
     )
 
 
@@ -206,6 +210,7 @@ def _step(key: Key, arms: Sequence[str], runs: Sequence[StepRun]) -> StepCompari
         ordinal=ordinal,
         step=step,
         headline=runs[0].headline,
+        group=next((run.group for run in runs if run.group is not None), None),
         cells=cells,
         notices=uneven.notices(cells),
     )
@@ -235,26 +240,5 @@ def _names(runs: Sequence[StepRun]) -> list[str]:
     return [row.name for row in metric.METRICS] if any(run.metrics for run in runs) else []
 
 
-def by_block(runs: Sequence[StepRun], name: str) -> dict[int, float]:
-    """A metric by block, of the runs that have it."""
-    values = {run.block: run.metrics.get(name) for run in runs}
-    return {block: value for block, value in values.items() if value is not None}
-
-
 def _mean(values: Mapping[int, float]) -> float | None:
     return sum(values.values()) / len(values) if values else None
-
-
-def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio | None:
-    """A metric of `other` by the base's, over the blocks in which both have it and it is not 0.
-
-    The base itself has the ratio 1 without an interval.
-    """
-    first, second = by_block(base, name), by_block(other, name)
-    blocks = sorted(b for b in first.keys() & second.keys() if first[b] > 0 and second[b] > 0)
-    if not blocks:
-        return None
-    if base is other:
-        return Ratio(value=1.0, low=None, high=None, blocks=len(blocks))
-    found = stats.ratio_interval([first[b] for b in blocks], [second[b] for b in blocks])
-    return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -11,6 +12,7 @@ from dbdyno.analysis import raw
 from dbdyno.analysis.evidence import Evidence
 from dbdyno.analysis.raw import per, scaled
 from dbdyno.analysis.span import overlap_s
+from dbdyno.job import role_connections
 from dbdyno.model import Json, Span, StepRun
 from dbdyno.response import Histogram
 
@@ -25,10 +27,12 @@ KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
     """All metrics by name; None where a step, a machine or a version does not have one.
 
-    `run` has what was derived before: spans, fairness, stalls, targets.
+    `run` has what was derived before: spans, statements, fairness, stalls, targets.
     """
     return {
         **throughput(evidence),
+        **apart(evidence, run),
+        **scanned(evidence),
         **steadiness(evidence, run),
         **trouble(evidence),
         **device(evidence),
@@ -63,13 +67,40 @@ def throughput(evidence: Evidence) -> Metrics:
 
 
 def per_second(evidence: Evidence) -> list[float]:
-    """What the headline counts in each whole second, all clients; empty where it counts else."""
-    headline = evidence.step.get("headline")
-    if headline is None or headline["work"] is not None:
+    """What the headline counts in each whole second, all clients; empty where that is not told."""
+    if not evidence.counts_in_seconds:
         return []
-    rows = headline["count"] == "rows"
-    ticks = [tick for tick in evidence.load.of([headline["role"]]) if tick.whole]
-    return [(tick.rows if rows else tick.count) / tick.seconds for tick in ticks]
+    ticks = [tick for tick in evidence.load.of([evidence.step["headline"]["role"]]) if tick.whole]
+    return [evidence.counted(tick) / tick.seconds for tick in ticks]
+
+
+def apart(evidence: Evidence, run: StepRun) -> Metrics:
+    """What the headline's role did, counted apart: transactions, statements and rows."""
+    role = (evidence.step.get("headline") or {"role": ""})["role"]
+    own = [one for one in run.statements if one.role == role]
+    transactions = sum(tick.count for tick in evidence.load.of([role]))
+    if not own:
+        return dict.fromkeys(("tps", "statements_ps", "control_ps", "rows_ps", "found_share"))
+    known = [(one.per_s, one.found) for one in own if one.found is not None]
+    found = math.fsum(per_s * share for per_s, share in known)
+    return {
+        "tps": per(transactions, evidence.load.seconds),
+        "statements_ps": math.fsum(one.per_s for one in own if one.kind == "statement"),
+        "control_ps": math.fsum(one.per_s for one in own if one.kind == "control"),
+        "rows_ps": math.fsum(one.rows_per_s for one in own),
+        "found_share": scaled(per(found, math.fsum(per_s for per_s, _ in known)), 100.0),
+    }
+
+
+def scanned(evidence: Evidence) -> Metrics:
+    """Rows of scans: of all clients, and of one as published; None where nothing is scanned."""
+    headline = evidence.step.get("headline") or {}
+    if headline.get("metric") != "scan":
+        return {"scan": None, "scan_krows_client": None}
+    rows_ps = per(evidence.operations, evidence.load.seconds)
+    (role,) = [one for one in evidence.job["roles"] if one["name"] == headline["role"]]
+    of_one = per(rows_ps, role_connections(evidence.job, role))
+    return {"scan": rows_ps, "scan_krows_client": scaled(of_one, 1e-3)}
 
 
 def steadiness(evidence: Evidence, run: StepRun) -> Metrics:
@@ -134,6 +165,8 @@ def device(evidence: Evidence) -> Metrics:
         "wmbps": scaled(per(write_bytes, seconds), 1 / MIB),
         "rpq": per(reads, operations),
         "rkbpq": scaled(per(read_bytes, operations), 1 / KIB),
+        "wpq": per(writes, operations),
+        "wkbpq": scaled(per(write_bytes, operations), 1 / KIB),
         "wpi": per(writes, rows),
         "wkbpi": scaled(per(write_bytes, rows), 1 / KIB),
     }

@@ -78,6 +78,7 @@ def unmeasured(folder: StepFolder, step: Json, status: str, reason: str | None) 
         reason=reason,
         headline=headline["metric"] if headline is not None else None,
         sla_target=float(promised["rows_per_s"]) if promised is not None else None,
+        group=step.get("group"),
     )
 
 
@@ -113,6 +114,7 @@ def _like(run: StepRun, other: StepRun) -> StepRun:
         measured=other.measured,
         headline=other.headline,
         sla_target=other.sla_target,
+        group=other.group,
     )
 
 

@@ -13,6 +13,7 @@ from dbdyno.analysis.series import series
 from dbdyno.analysis.span import spans
 from dbdyno.analysis.stall import stalls
 from dbdyno.analysis.state import state
+from dbdyno.analysis.statement import statements
 from dbdyno.analysis.target import targets
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
@@ -58,6 +59,7 @@ def _status(found: Evidence) -> tuple[str, str | None]:
 def _measured(run: StepRun, found: Evidence) -> StepRun:
     run = replace(
         run,
+        statements=statements(found),
         targets=targets(found),
         fairness=fairness(found),
         stalls=stalls(found),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
-from dbdyno.analysis import raw
+from dbdyno.analysis import raw, scan
 from dbdyno.analysis.damage import FORM_ERRORS, Damage
 from dbdyno.error import ResultError
-from dbdyno.job import timed_operations
+from dbdyno.job import statement_names, timed_operations
 from dbdyno.model import Json, OwnerCost
 from dbdyno.response import Histogram, merged
 from dbdyno.store import StepFolder
@@ -62,17 +63,42 @@ class Evidence:
         return sum(tick.rows for tick in self.load.of(self.roles(kind)))
 
     @property
+    def counts_in_seconds(self) -> bool:
+        """Whether what the headline counts is told of each second, and not of the window alone."""
+        headline = self.step.get("headline")
+        return headline is not None and headline["work"] is None and headline.get("each") is None
+
+    @cached_property
     def operations(self) -> float | None:
-        """What the headline counts, in the window; None without a headline."""
+        """What the headline counts, in the window; None without a headline, or where it is unknown.
+
+        Where each operation is so much work, parts of operations count too (analysis/scan.py).
+        """
         headline = self.step.get("headline")
         if headline is None:
             return None
         if headline["work"] is not None:
             return float(headline["work"])
-        ticks = self.load.of([headline["role"]])
-        return float(
-            sum(tick.rows if headline["count"] == "rows" else tick.count for tick in ticks)
-        )
+        if headline.get("each") is not None:
+            role = headline["role"]
+            mean_us = self.response([role]).mean_us
+            passes = scan.passes(self.job, self.load, role, mean_us)
+            return raw.scaled(passes, headline["each"])
+        return float(sum(map(self.counted, self.load.of([headline["role"]]))))
+
+    def counted(self, tick: raw.Tick) -> int:
+        """What the headline counts in a second of its role: rows, operations or statements."""
+        count = self.step["headline"]["count"]
+        if count == "statements":
+            return sum(
+                part["count"] for name, part in tick.operations.items() if name in self.statements
+            )
+        return tick.rows if count == "rows" else tick.count
+
+    @cached_property
+    def statements(self) -> frozenset[str]:
+        """The names of the job's statements."""
+        return statement_names(self.job)
 
     @property
     def rows_inserted(self) -> float:

@@ -22,15 +22,17 @@ MB = 1e6
 def series(evidence: Evidence) -> dict[str, Series]:
     """Values over the window by name; x is the end of the second (or reading) that y is of.
 
-    `KIND.rate` (rows a second of inserts and deletes, queries a second), `KIND.client.N.rate` (the
-    same of client N, from 0, where there are 2 to 64), `KIND.max_us` (the longest response),
-    `host.cpu_pct`, `disk.write_mbps` (10^6 bytes).
+    `KIND.rate` (rows a second of inserts and deletes, queries a second; statements where that is
+    what the headline counts), `KIND.client.N.rate` (of client N, from 0, where there are 2 to 64:
+    rows, queries or transactions), `KIND.max_us` (the longest response), `host.cpu_pct`,
+    `disk.write_mbps` (10^6 bytes). KIND is insert, delete, query, or other: that has the headline's
+    role where it is none of these.
     """
     found: dict[str, Series] = {}
-    for kind in KINDS:
-        ticks = evidence.load.of(evidence.roles(kind))
+    for kind, roles in _roles(evidence).items():
+        ticks = evidence.load.of(roles)
         if ticks:
-            found[f"{kind}.rate"] = _rates(ticks, rows=kind != "query")
+            found[f"{kind}.rate"] = _rates(evidence, ticks, kind)
             found |= {f"{kind}.client.{n}.rate": one for n, one in _by_client(ticks, kind)}
             found[f"{kind}.max_us"] = _longest(ticks)
     if evidence.load.open_ns is not None:
@@ -41,13 +43,27 @@ def series(evidence: Evidence) -> dict[str, Series]:
     return found
 
 
-def _rates(ticks: Iterable[Tick], *, rows: bool) -> Series:
+def _roles(evidence: Evidence) -> dict[str, list[str]]:
+    """The roles of each kind that has series."""
+    found = {kind: evidence.roles(kind) for kind in KINDS}
+    if evidence.counts_in_seconds:
+        role = evidence.step["headline"]["role"]
+        if evidence.kind(role) not in KINDS:
+            found["other"] = [role]
+    return found
+
+
+def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
     """What all roles of a kind did, by the seconds in which they did it."""
+    rows = client.unit(kind) == "rows"
+    headline = evidence.step.get("headline") or {}
+    role = headline.get("role") if headline.get("count") == "statements" else None
     amounts: dict[float, float] = {}
     for tick in ticks:
         if tick.seconds >= SHORT_S:
-            rate = (tick.rows if rows else tick.count) / tick.seconds
-            amounts[tick.end_s] = amounts.get(tick.end_s, 0.0) + rate
+            usual = tick.rows if rows else tick.count
+            amount = evidence.counted(tick) if tick.role == role else usual
+            amounts[tick.end_s] = amounts.get(tick.end_s, 0.0) + amount / tick.seconds
     return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from dbdyno.analysis.evidence import Evidence
+from dbdyno.job import first_words
 from dbdyno.model import StepRun
 
 GENERATOR_SHARE_MAX = 10.0
@@ -16,6 +17,8 @@ LAB_SHARE_MAX = 5.0
 END_SPREAD_MAX = 0.02
 JAIN_MIN = 0.95
 """Of the rates of the headline's clients; of two clients, one has 1.6 times the other's rate."""
+FOUND_MIN = 0.99
+"""Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
 AT_LIMIT = "load generator at its limit"
 READING_DELAY_MS_MAX = 50.0
 
@@ -33,6 +36,8 @@ def warnings(
     return (
         *(f"{AT_LIMIT}: {reason}" for reason in limited),
         *_generator(evidence, metrics),
+        *_nothing(evidence),
+        *_misses(evidence, run),
         *_schedule(evidence, run),
         *_deletes(run),
         *_disturbed(evidence, metrics),
@@ -50,6 +55,31 @@ def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
     share = metrics.get("generator_share")
     if headline.get("metric") == "ips" and share is not None and share > GENERATOR_SHARE_MAX:
         yield f"load generator: its CPU is {share:.1f} % of the server's"
+
+
+def _nothing(evidence: Evidence) -> Iterable[str]:
+    """A window in which not one of the headline's operations ended: it says nothing of a rate."""
+    headline, seconds = evidence.step.get("headline"), evidence.load.seconds
+    if headline is None or headline["work"] is not None or not seconds:
+        return
+    if not any(tick.count for tick in evidence.load.of([headline["role"]])):
+        yield (
+            f"nothing ended in the window: no operation of `{headline['role']}` in {seconds:,.1f} s"
+            "; give the step more `seconds`"
+        )
+
+
+def _misses(evidence: Evidence, run: StepRun) -> Iterable[str]:
+    """Statements that found no row: fast, and of no use. What they did is their rows."""
+    verbs = {"DELETE": "deleted", "UPDATE": "updated", "INSERT": "inserted", "SELECT": "returned"}
+    words = {one["name"]: first_words(one) for one in evidence.job.get("statements", [])}
+    for one in run.statements:
+        if one.found is not None and one.found < FOUND_MIN:
+            verb = next((verbs[word] for word in words[one.name] if word in verbs), "affected")
+            yield (
+                f"found no row: {100 * (1 - one.found):.1f} % of `{one.name}`; of its"
+                f" {one.per_s:,.0f}/s remain {one.rows_per_s:,.0f} rows/s really {verb}"
+            )
 
 
 def _schedule(evidence: Evidence, run: StepRun) -> Iterable[str]:
@@ -145,14 +175,14 @@ def common_rate(evidence: Evidence) -> tuple[float, int] | None:
 
     None where there is no such second or the headline does not count what ticks count.
     """
-    headline, load = evidence.step.get("headline"), evidence.load
-    if headline is None or headline["work"] is not None or load.open_ns is None:
+    load = evidence.load
+    if not evidence.counts_in_seconds or load.open_ns is None:
         return None
     seconds = math.floor((min(load.clients_end_ns) - load.open_ns) / 1e9)
     if seconds < 1:
         return None
-    ticks = [tick for tick in load.of([headline["role"]]) if tick.end_s < seconds + 0.001]
-    amount = sum(tick.rows if headline["count"] == "rows" else tick.count for tick in ticks)
+    ticks = load.of([evidence.step["headline"]["role"]])
+    amount = sum(evidence.counted(tick) for tick in ticks if tick.end_s < seconds + 0.001)
     return amount / seconds, seconds
 
 

@@ -9,7 +9,15 @@ from functools import partial
 from dbdyno import metric
 from dbdyno.analysis import state
 from dbdyno.export.source import Place, Source, started
-from dbdyno.model import Cell, Json, ResponseTimes, StepComparison, StepRun
+from dbdyno.model import (
+    Across,
+    Cell,
+    Json,
+    Ratio,
+    ResponseTimes,
+    StepComparison,
+    StepRun,
+)
 
 Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
@@ -25,7 +33,7 @@ BUCKETS = (
 
 
 def facts(source: Source) -> Rows:
-    """The rows of `plans`, `arms`, `settings`, `comparisons` and `notices`."""
+    """The rows of `plans`, `arms`, `settings`, `comparisons`, `across` and `notices`."""
     yield "plans", source.key | _plan(source)
     comparison = source.comparison
     for arm in comparison.plan["arms"]:
@@ -40,6 +48,8 @@ def facts(source: Source) -> Rows:
         for cell in step.cells:
             for row in _comparisons(step, cell, comparison.base):
                 yield "comparisons", source.key | row
+    for pair in comparison.across:
+        yield "across", source.key | _across(pair)
     for notice in comparison.warnings:
         nowhere = dict.fromkeys(("workload", "ordinal", "step"))
         yield "notices", source.key | nowhere | {"notice": notice}
@@ -91,6 +101,7 @@ def _comparisons(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
             "workload": step.workload,
             "ordinal": step.ordinal,
             "step": step.step,
+            "step_group": step.group,
             "base": base,
             "arm": cell.arm,
             "metric": name,
@@ -99,12 +110,32 @@ def _comparisons(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
             "direction": metric.by_name(name).direction,
             "base_mean": of_base,
             "mean": mean,
-            "ratio": ratio.value if ratio else None,
-            "low": ratio.low if ratio else None,
-            "high": ratio.high if ratio else None,
-            "blocks": ratio.blocks if ratio else 0,
+            **_ratio(ratio),
             "bound": cell.ratio_bound if headline else None,
         }
+
+
+def _ratio(ratio: Ratio | None) -> Json:
+    return {
+        "ratio": ratio.value if ratio else None,
+        "low": ratio.low if ratio else None,
+        "high": ratio.high if ratio else None,
+        "blocks": ratio.blocks if ratio else 0,
+    }
+
+
+def _across(pair: Across) -> Json:
+    first_clients, second_clients = pair.clients or (None, None)
+    return {
+        "kind": pair.kind,
+        "workload": pair.workload,
+        "arm": pair.arm,
+        "first_step": pair.first,
+        "second_step": pair.second,
+        "first_clients": first_clients,
+        "second_clients": second_clients,
+        **_ratio(pair.ratio),
+    }
 
 
 # --- A step of a run -------------------------------------------------------------------------
@@ -126,6 +157,7 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "reason": run.reason,
         "started": begun,
         "window_s": run.seconds,
+        "step_group": run.group,
         "headline": run.headline,
         "rate": run.metrics.get(run.headline) if run.headline else None,
         "limited": "\n".join(run.limited) or None,
@@ -147,6 +179,8 @@ def _figures(run: StepRun) -> Rows:
             known = metric.by_name(name)
             row = {"metric": name, "unit": known.unit, "direction": known.direction}
             yield "metrics", row | {"value": value}
+    for statement in run.statements:
+        yield "statements", asdict(statement)
     for of, times in (("kind", run.response), ("operation", run.operations)):
         for name, found in times.items():
             yield "response", {"of": of, "name": name} | _response(found)

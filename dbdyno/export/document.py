@@ -69,6 +69,15 @@ PIVOT (
 ON metric USING any_value(value) ORDER BY started
 """,
     ),
+    Question(
+        title="Statements that found no row, and what was really done",
+        sql="""
+SELECT step, arm, block, name, per_s, rows_per_s, round(100 * (1 - found), 1) AS missed_pct
+FROM statements
+WHERE found < 0.99 AND judged
+ORDER BY missed_pct DESC
+""",
+    ),
 )
 
 HEAD = """# Export

@@ -19,9 +19,12 @@ ROWS_MAX = 10_000
 """Rows of a piece: some megabytes."""
 
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
-    (frozenset({"plans", "arms", "settings", "comparisons", "notices"}), derived.facts),
     (
-        frozenset({"steps", "metrics", "response", "costs", "spans"})
+        frozenset({"plans", "arms", "settings", "comparisons", "across", "notices"}),
+        derived.facts,
+    ),
+    (
+        frozenset({"steps", "metrics", "statements", "response", "costs", "spans"})
         | {"targets", "fairness", "stalls", "states"},
         derived.steps,
     ),

@@ -135,8 +135,9 @@ TABLES: tuple[Table, ...] = (
         reason         | text    |      | why it did not end well
         started        | time    | UTC  | when the window opened
         window_s       | number  | s    | the window's exact length
-        headline       | text    |      | the metric that the step is mainly judged by: ips or qps
-        rate           | number  | 1/s  | that metric: rows (ips) or queries (qps) per second
+        step_group     | text    |      | the title under which tables list the step
+        headline       | text    |      | the metric that the step is judged by: ips, qps or scan
+        rate           | number  | 1/s  | that metric: rows (ips, scan) or queries (qps) per second
         limited        | text    |      | why the rate is only "at least": the generator's limit
         target         | number  | rows/s | the rate asked for of background inserts, all clients
         achieved       | number  | rows/s | the rate that they had
@@ -164,6 +165,7 @@ TABLES: tuple[Table, ...] = (
         workload  | text    | | the workload's name
         ordinal   | integer | | the step's place in its workload, from 1
         step      | text    | | the step's name
+        step_group | text   | | the title under which tables list the step
         base      | text    | | the arm that is compared with
         arm       | text    | | the arm's name
         metric    | text    | | the metric's name
@@ -181,6 +183,23 @@ TABLES: tuple[Table, ...] = (
         (),
     ),
     _table(
+        "across", "two steps of one arm, over all judged blocks: the second by the first",
+        """
+        kind           | text    | | post by pre (after the writes by before) or scale-up
+        workload       | text    | | the workload's name
+        arm            | text    | | the arm's name
+        first_step     | text    | | before the writes, or with the fewest clients
+        second_step    | text    | | after the writes, or with more clients
+        first_clients  | integer | | of scale-up: clients of the first
+        second_clients | integer | | of scale-up: clients of the second
+        ratio          | number  | | geometric mean of the blocks' ratios of the headline metric
+        low            | number  | | lower end of its 95 % interval; null with one block
+        high           | number  | | upper end of its 95 % interval
+        blocks         | integer | | blocks in which both steps have it
+        """,
+        (),
+    ),
+    _table(
         "notices", "something that calls a comparison into question, in a sentence",
         """
         workload | text    | | the workload's name; null: it is about the whole result
@@ -189,6 +208,17 @@ TABLES: tuple[Table, ...] = (
         notice   | text    | | the sentence
         """,
         (),
+    ),
+    _table(
+        "statements", "a kind of statement of a role, in a step's window",
+        """
+        role        | text   |        | the role's name
+        name        | text   |        | the statement's name
+        kind        | text   |        | statement, or control: BEGIN, COMMIT, ROLLBACK
+        per_s       | number | 1/s    | executions without error, all connections
+        rows_per_s  | number | rows/s | rows that they returned or changed
+        found       | number |        | share of them that found a row; null: none is to be found
+        """,
     ),
     _table(
         "response", "response times of a kind of operation, or of one operation, in a window",

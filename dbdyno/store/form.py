@@ -30,7 +30,11 @@ STEP = {
     "ordinal": int,
     "name": str,
     "measured": bool,
-    "headline?": (None, {"metric": str, "role": str, "count": str, "work": (None, int)}),
+    "headline?": (
+        None,
+        {"metric": str, "role": str, "count": str, "work": (None, int), "each?": (None, int)},
+    ),
+    "group?": (None, str),
     "sla?": (None, {"role": str, "rows_per_s": NUMBER}),
     "roles?": {"*": str},
 }

@@ -1,0 +1,177 @@
+"""Figures of statements computed again from the raw lines by hand: transactions, a scan, misses.
+
+As in test_figures_by_hand, with a workload whose steps are those of sysbench in small.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+import by_hand
+from by_hand import Raw
+from dbdyno.analysis import derive
+from dbdyno.model import Json
+from dbdyno.store import StepFolder
+from test_figures_by_hand import compare, move_counters, steps_of
+
+WORKLOAD = """
+[parameters]
+clients = 3
+rows = 100_000
+
+[groups]
+read = "range queries"
+
+[tables.t]
+create.postgres = "CREATE TABLE {t} (id int PRIMARY KEY, k int, c text)"
+
+[values]
+id = { uniform = [1, "{rows}"] }
+
+[statements]
+point = { protocol = "prepared", any = "SELECT c FROM {t} WHERE id = :id" }
+update = { protocol = "prepared", any = "UPDATE {t} SET k = k + 1 WHERE id = :id" }
+delete = { protocol = "prepared", any = "DELETE FROM {t} WHERE id = :id" }
+scan = { rows = 0, any = "SELECT * FROM {t} WHERE length(c) < 0" }
+
+[transactions.mixed]
+do = ["BEGIN", { repeat = 4, do = ["point"] }, "update", "delete", "COMMIT"]
+
+[[steps]]
+name = "create"
+creates = ["t"]
+measured = false
+parts = [{ once = "VACUUM {t}" }]
+
+[[steps]]
+name = "transactions"
+seconds = 12
+warmup_s = 1
+headline = { metric = "qps", role = "write", count = "statements" }
+roles.write = { kind = "other", run = "mixed" }
+
+[[steps]]
+name = "scan"
+group = "read"
+seconds = 10
+warmup_s = 1
+headline = { metric = "scan", role = "query", count = "operations", each = "{rows}" }
+roles.query = { run = "scan" }
+
+[[steps]]
+name = "delete"
+seconds = 12
+headline = { metric = "qps", role = "write", count = "operations" }
+roles.write = { kind = "other", run = "delete" }
+"""
+
+FAKE = """
+name = "statements"
+[arms.fake]
+engine = "fake"
+[arms.fake.fake]
+service_us = {{ BEGIN = 40, COMMIT = 300, point = 120, update = 200, delete = 150, \
+scan = 1_900_000 }}
+server_cpu_us = {{ point = 40, delete = 60 }}
+jitter = 0.4
+[[workloads]]
+name = "{workload}"
+"""
+
+STEPS = ("transactions", "scan", "delete")
+MISSED = {"delete": 0.4, "update": 0.004}
+"""Of what the fake server, which finds all, is made to have missed."""
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepFolder]:
+    """The measured steps' folders, with misses and counters planted."""
+    parent = tmp_path_factory.mktemp("statements")
+    workload = parent / "small.toml"
+    workload.write_text(WORKLOAD)
+    found = steps_of(FAKE.format(workload=workload), parent)
+    for name in STEPS:
+        move_counters(found[name].path / "host.jsonl")
+        rewrite(found[name].path / "events.jsonl", with_misses)
+    return found
+
+
+def rewrite(path: Path, edit: Callable[[Json], Json]) -> None:
+    """Edits each line of a file of JSON lines."""
+    lines = [edit(json.loads(line)) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def with_misses(event: Json) -> Json:
+    """A tick whose statements found nothing as often as MISSED says, and had no rows of it."""
+    for name, part in event.get("operations", {}).items() if event["event"] == "tick" else ():
+        part["empty"] = round(part["count"] * MISSED.get(name, 0.0))
+        part["rows"] -= part["empty"]
+    return event
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_figures_of_statements_are_those_by_hand(
+    steps: dict[str, StepFolder], step: str
+) -> None:
+    run, raw = compare(steps[step]), Raw(steps[step].path)
+    for ours, theirs in zip(run.statements, by_hand.statements(raw), strict=True):
+        for name, value in theirs.items():
+            close = pytest.approx(value) if isinstance(value, float) else value
+            assert asdict(ours)[name] == close, (ours, name)
+    expected = by_hand.apart(raw)
+    assert {name: run.metrics[name] for name in expected} == pytest.approx(expected)
+    assert run.metrics[run.headline or ""] == pytest.approx(
+        by_hand.operations_of(raw) / raw.window, rel=1e-4
+    )
+
+
+def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
+    steps: dict[str, StepFolder],
+) -> None:
+    """Eight statements: four selects, an update, a delete, and two that do nothing."""
+    run = derive.step_run(steps["transactions"])
+    found = {one.name: one for one in run.statements}
+    assert list(found) == ["BEGIN", "point", "update", "delete", "COMMIT"]
+    assert [one.kind for one in run.statements] == ["control", *["statement"] * 3, "control"]
+    tps = run.metrics["tps"] or 0.0
+    assert found["point"].per_s == pytest.approx(4 * tps, rel=0.01)
+    assert run.metrics["qps"] == pytest.approx(8 * tps, rel=0.01)
+    assert run.metrics["control_ps"] == pytest.approx(2 * tps, rel=0.01)
+    assert run.metrics["p50"] == pytest.approx(8 * tps, rel=0.05)
+    assert run.metrics["found_share"] == pytest.approx(100 * (6 - 0.404) / 6, rel=0.01)
+    assert found["BEGIN"].found is None
+    assert run.response == {}, "a role of another kind"
+    assert run.operations["mixed"].count == round(tps * (run.seconds or 0))
+
+
+def test_a_scan_of_which_few_end_has_the_rate_of_their_mean_time(
+    steps: dict[str, StepFolder],
+) -> None:
+    """1.9 s each, three clients: what ends in 10 s is a multiple of 100,000 rows and says less."""
+    run = derive.step_run(steps["scan"])
+    counted = 100_000 * (run.metrics["tps"] or 0.0)
+    assert run.metrics["scan"] == pytest.approx(3 * 100_000 / 1.9, rel=0.1)
+    assert run.metrics["scan"] != pytest.approx(counted, rel=1e-3)
+    assert run.metrics["scan_krows_client"] == pytest.approx((run.metrics["scan"] or 0.0) / 3_000)
+    assert run.metrics["p50"] is None
+    assert run.group == "range queries"
+    assert run.metrics["found_share"] is None, "it is to find none"
+    assert not [text for text in run.warnings if "found no row" in text]
+
+
+def test_deletes_that_find_six_in_ten_are_said_with_what_was_deleted(
+    steps: dict[str, StepFolder],
+) -> None:
+    run = derive.step_run(steps["delete"])
+    assert run.metrics["found_share"] == pytest.approx(60, abs=0.1)
+    (warning,) = [text for text in run.warnings if text.startswith("found no row")]
+    qps, rows_ps = run.metrics["qps"] or 0.0, run.metrics["rows_ps"] or 0.0
+    assert rows_ps == pytest.approx(0.6 * qps, rel=1e-3)
+    assert "40.0 % of `delete`" in warning
+    assert f"{qps:,.0f}/s remain {rows_ps:,.0f} rows/s really deleted" in warning

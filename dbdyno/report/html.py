@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
 from dbdyno.report import chart, look, number, picture, seconds
-from dbdyno.report.view import Column, Page, Row, Section, Table
+from dbdyno.report.view import Column, Page, Row, Section, Table, Workload
 
 if TYPE_CHECKING:
     import jinja2
@@ -105,6 +105,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["row_groups"] = row_groups
     environment.filters["has_groups"] = has_groups
     environment.filters["parts"] = parts
+    environment.filters["overview"] = overview
     environment.filters["throughput_name"] = chart.throughput_name
     environment.filters["throughput_note"] = chart.throughput_note
     environment.filters["bars_words"] = bars_words
@@ -141,9 +142,25 @@ def bars_words(section: Section) -> str:
     return f"{section.bars_title}: {'; '.join(bars)}"
 
 
+def overview(workload: Workload) -> list[tuple[str, str]]:
+    """What sums up a workload of many steps, as (anchor, name) for the contents list."""
+    grouped = workload.grouped
+    groups = grouped.groups if grouped is not None else ()
+    found = [(group.name, group.title) for group in groups]
+    if grouped is not None and grouped.legend:
+        found.append((f"{workload.name}-absolute-groups", "throughput of all arms"))
+    if workload.fragmentation is not None:
+        found.append((workload.fragmentation.name, "before and after the writes"))
+    found += [(one.table.name, one.table.title) for one in workload.scaling]
+    if grouped is not None:
+        found.append((f"{workload.name}-per-operation", "what an operation costs"))
+    return found
+
+
 def parts(section: Section) -> list[tuple[str, str]]:
     """What a step's section has, as (anchor, name) for the contents list."""
     found = (
+        ("statements-part", "statements", section.statements),
         ("targets", "targets", section.targets),
         ("metrics-part", "metrics", section.metrics),
         ("response", "response", section.response),

@@ -132,6 +132,7 @@ def _workloads(plan: Json) -> Iterable[str]:
         if not isinstance(use, dict):
             continue
         chosen = [f"{key} {use[key]}" for key in _CHOICES if use.get(key)]
+        chosen += [f"groups {_named(use['groups'])}"] if use.get("groups") else []
         given = [
             f"{name} = {_value(value)}" for name, value in (use.get("parameters") or {}).items()
         ]
@@ -165,7 +166,11 @@ def _plural(count: int, word: str) -> str:
 
 def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
     """The measured steps: who takes part, how much is done, for how long, and whether cached."""
-    shown = [step for step in found if step.headline is not None]
+    shown = [
+        step
+        for step in found
+        if step.headline is not None and any(run.measured for run in _runs(step))
+    ]
     if not shown:
         return None
     blocks = len({len(_well(_runs(step))) for step in shown}) > 1
@@ -195,8 +200,8 @@ def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
 
 def counted(step: StepComparison) -> str:
     """What a step's throughput counts, in words."""
-    if step.headline == "qps":
-        return "queries"
+    if step.headline in ("qps", "scan"):
+        return {"qps": "queries", "scan": "rows scanned"}[step.headline]
     if step.headline != "ips":
         return step.headline or "not measured"
     inserts = any("insert" in run.response for run in _runs(step))

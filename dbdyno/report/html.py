@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
 NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measured
-CHART_BYTES = 6_000  # of a chart without its lines
+CHART_BYTES = 3_500  # of a chart without its lines; measured
+TITLE_LENGTH_MIN = 50  # characters of what is shown on hover, from which on it is there once
 SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
 _PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for
 
@@ -30,6 +32,7 @@ def render(page: Page) -> str:
     template = _environment().get_template("page.html.j2")
     shell = template.render(
         page=page,
+        titles=Titles(),
         charts=_PLACE,
         colors=look.colors(len(page.arms)),
         font=look.FONT,
@@ -62,11 +65,45 @@ def _fitting_specs(page: Page, room: int) -> str:
     """
     points = _likely_points(page, room)
     while True:
-        text = embed(chart.specs(page, points))
+        text = embed(shared(chart.specs(page, points)))
         size = len(text.encode())
         if size <= room or points <= POINTS_MIN:
             return text
         points = max(POINTS_MIN, min(points - 1, int(points * room / size * 0.95)))
+
+
+def shared(specs: Mapping[str, Json]) -> Json:
+    """Specifications with what many of them have alike once: nearly all but their data."""
+    shapes: dict[str, int] = {}
+    charts = {}
+    for name, spec in specs.items():
+        shape = json.dumps({key: part for key, part in spec.items() if key not in _OWN})
+        own = {key: part for key, part in spec.items() if key in _OWN}
+        charts[name] = {"shape": shapes.setdefault(shape, len(shapes)), **own}
+    return {"shapes": [json.loads(shape) for shape in shapes], "charts": charts}
+
+
+_OWN = frozenset({"data", "usermeta"})
+
+
+class Titles:
+    """What tables show on hover; long texts, which many of them have, stand once on the page."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    @property
+    def texts(self) -> list[str]:
+        """The long texts by their place, as far as the page has been rendered."""
+        return list(self._places)
+
+    def attribute(self, text: str) -> str:
+        """The attribute of an element that shows this text on hover; none for no text."""
+        if not text:
+            return ""
+        if len(text) < TITLE_LENGTH_MIN:
+            return f' title="{escape(text)}"'
+        return f' data-title="{self._places.setdefault(text, len(self._places))}"'
 
 
 def _likely_points(page: Page, room: int) -> int:

@@ -209,6 +209,7 @@ def scaling(chart: ScaleChart, arms: Sequence[str]) -> Json:
         "type": "quantitative",
         "title": None,
         "scale": {"type": "log", "base": 2, "nice": False},
+        "axis": {"values": [clients / chart.clients[0] for clients in chart.clients]},
     }
     shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
     legend = {"legend": {"title": None, "values": shown}}

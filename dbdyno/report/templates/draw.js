@@ -1,11 +1,17 @@
 // Draws a chart when it comes near the view, and anew when its width or what the reader chose changes.
 // Colours are variables of the style sheet: a chart follows the colour scheme, and paper, by itself.
-const specs = JSON.parse(document.getElementById("specs").textContent);
+const embedded = JSON.parse(document.getElementById("specs").textContent);
+const specs = Object.fromEntries(Object.entries(embedded.charts).map(
+  ([name, { shape, ...own }]) => [name, { ...embedded.shapes[shape], ...own }],
+));
 const looks = JSON.parse(document.getElementById("looks").textContent);
 const frames = Array.from(document.querySelectorAll(".chart"));
 const chosen = { hidden: new Set(), zooms: new Map(), scales: new Map() }; // arms, by step, by chart
 const drawn = new Map(); // frame -> {width, result: promise of what vegaEmbed made}
 const errors_only = 1; // vega.Error
+
+const titles = JSON.parse(document.getElementById("titles").textContent);
+for (const one of document.querySelectorAll("[data-title]")) one.title = titles[one.dataset.title];
 
 function step_of(frame) {
   return frame.closest(".step-part")?.id;

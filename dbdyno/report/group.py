@@ -8,6 +8,7 @@ Steps that only warm something up are in none of them, and those that run before
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
@@ -27,7 +28,17 @@ PRE = ".pre"
 SWEEP = "@"
 """In the name of a step between what it is and the parameters that are swept."""
 
+FOUND_PCT_MIN = 99.0
+"""Of the statements; where fewer find a row, a throughput is not that of the work in its name."""
+UNFOUND = "§"
+
 _LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before read-only-simple
+
+
+_MARKS = {
+    UNFOUND: f"under {FOUND_PCT_MIN:.0f} % of the statements found a row",
+    **summary.INCOMPLETE_MARK,
+}
 
 
 # --- Which steps -----------------------------------------------------------------------------
@@ -139,7 +150,7 @@ def _relative(
     rows = tuple(
         Row(
             cells=(
-                *(summary.relative_cell(step, cell, thresholds.tone) for cell in step.cells[1:]),
+                *(_relative_cell(step, cell, thresholds) for cell in step.cells[1:]),
                 _absolute_cell(step.cells[0]),
                 Cell(text=step.step),
             )
@@ -163,6 +174,19 @@ def _relative(
     )
 
 
+def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds) -> Cell:
+    """A ratio; marked where one of the two counts statements that mostly find nothing."""
+    cell = summary.relative_cell(step, result, thresholds.tone)
+    either = any(map(unfound, (step.cells[0], result)))
+    return replace(cell, mark=cell.mark or UNFOUND) if either else cell
+
+
+def unfound(result: Result) -> bool:
+    """Whether its statements find a row so seldom that a throughput of them misleads."""
+    share = result.metrics.get("found_share")
+    return share is not None and share < FOUND_PCT_MIN
+
+
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
     """The throughput of every arm, and the step's name."""
     rows = tuple(
@@ -184,7 +208,8 @@ def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
 
 
 def _absolute_cell(result: Result) -> Cell:
-    return summary.absolute_cell(result, "")
+    cell = summary.absolute_cell(result, "")
+    return replace(cell, mark=cell.mark or UNFOUND) if unfound(result) else cell
 
 
 def _counted(steps: Sequence[StepComparison]) -> str:
@@ -203,6 +228,4 @@ def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
         if (words := summary.COUNTED.get(step.headline or "", step.headline or "")) != usual
     }
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
-    return summary.sentences(
-        f"{differs}." if differs else "", summary.legend(rows, summary.INCOMPLETE_MARK)
-    )
+    return summary.sentences(f"{differs}." if differs else "", summary.legend(rows, _MARKS))

@@ -22,6 +22,7 @@ def findings(comparison: Comparison) -> list[Finding]:
     if comparison.blocks > 0:
         found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
     found += _missed_targets(comparison)
+    found += _unfound(comparison)
     found += _failures(comparison)
     return found
 
@@ -103,6 +104,7 @@ def _changes(comparison: Comparison, steps: Iterable[StepComparison], arm: str) 
         if step.headline is None or result is None or result.ratio is None:
             continue
         mark = MISSED if any(missed_target(cell) for cell in step.cells) else ""
+        mark = mark or (group.UNFOUND if any(map(group.unfound, (step.cells[0], result))) else "")
         name = f"{step_name(comparison, step)}{mark}"
         found.append(_Change(name, result.ratio, result.ratio_bound))
     return found
@@ -153,6 +155,19 @@ def _missed_targets(comparison: Comparison) -> list[Finding]:
         if missed_target(result)
     ]
     text = f"{MISSED} The background insert rate was missed; throughput beside it does not compare."
+    return [Finding(text=text, items=tuple(items))] if items else []
+
+
+def _unfound(comparison: Comparison) -> list[Finding]:
+    items = [
+        f"{result.arm}: {number.number(result.metrics.get('found_share'), 1)} % of the statements "
+        f"of {step_name(comparison, step)}"
+        for step in comparison.steps
+        if group.measured(step)
+        for result in step.cells
+        if group.unfound(result)
+    ]
+    text = f"{group.UNFOUND} So few found a row; the throughput counts those that found none, too."
     return [Finding(text=text, items=tuple(items))] if items else []
 
 

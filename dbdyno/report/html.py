@@ -188,7 +188,10 @@ def overview(workload: Workload) -> list[tuple[str, str]]:
         found.append((f"{workload.name}-absolute-groups", "throughput of all arms"))
     if workload.fragmentation is not None:
         found.append((workload.fragmentation.name, "before and after the writes"))
-    found += [(one.table.name, one.table.title) for one in workload.scaling]
+    if workload.scale_up is not None:
+        found.append((workload.scale_up.name, "scale-up"))
+    else:
+        found += [(one.table.name, one.table.title) for one in workload.scaling]
     if grouped is not None:
         found.append((f"{workload.name}-per-operation", "what an operation costs"))
     return found

@@ -28,6 +28,12 @@ def render(page: Page, pictures: Pictures | None = None) -> str:
     return "\n".join(_page(page, pictures or {})).rstrip() + "\n"
 
 
+def not_shown(section: Section) -> Iterable[str]:
+    """The charts of one step of many that a post leaves out: the first two say what it did."""
+    yield chart.throughput_name(section)
+    yield from (one.name for one in section.charts[HEADLINE_CHARTS:])
+
+
 def escape(text: str) -> str:
     """Words that mean nothing but themselves, on one line, also within a table."""
     text = " ".join(text.split())
@@ -76,12 +82,20 @@ def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
         yield from _grouped(workload.grouped, pictures)
     if workload.fragmentation:
         yield from _table(workload.fragmentation, 3)
-    for one in workload.scaling:
-        yield from _table(one.table, 3)
-        yield from _picture(one.chart.name, one.chart.describe, pictures) if one.chart else ()
+    if workload.scale_up:
+        yield from _table(workload.scale_up, 3)
+        yield from _folded("Scale-up, step by step", _scaling(workload, pictures))
+    else:
+        yield from _scaling(workload, pictures)
     for section in workload.sections:
         lines = _section(section, pictures)
         yield from _folded(_summary(section), lines) if section.group else lines
+
+
+def _scaling(workload: Workload, pictures: Pictures) -> Iterable[str]:
+    for one in workload.scaling:
+        yield from _table(one.table, 3)
+        yield from _picture(one.chart.name, one.chart.describe, pictures) if one.chart else ()
 
 
 def _steps(workload: Workload) -> Iterable[str]:

@@ -94,6 +94,7 @@ def _workload(
         grouped=group.make(steps, blocks=blocks, prefix=prefix, thresholds=thresholds or PUBLISHED),
         fragmentation=fragmentation.table(steps, across, blocks=blocks, prefix=prefix),
         scaling=scaling.make(steps, across, blocks=blocks, prefix=prefix),
+        scale_up=scaling.overview(steps, across, blocks=blocks, prefix=prefix),
         sections=tuple(
             section.make(step, base, prefix) for step in steps if section.worth_showing(step)
         ),

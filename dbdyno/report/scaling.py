@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.model import Across, Ratio, StepComparison
@@ -31,15 +31,61 @@ class _Sweep:
 def make(
     steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
 ) -> tuple[Scaling, ...]:
-    """Each step of a sweep over clients, in the order in which they run."""
-    sweeps: dict[str, list[Across]] = {}
+    """Each step of a sweep over clients, in the order of the other tables."""
+    sweeps = _sweeps(steps, across)
+    return tuple(
+        Scaling(table=_table(sweep, blocks, name), chart=_chart(sweep, name))
+        for place, sweep in enumerate(sweeps, start=1)
+        for name in [f"{prefix}-scale-up-{place:02}"]
+    )
+
+
+def overview(
+    steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
+) -> Table | None:
+    """All steps of a sweep, a line for each arm, as published; None where they are not several."""
+    sweeps = _sweeps(steps, across)
+    if len(sweeps) < 2:
+        return None
+    fewest = min(sweep.fewest for sweep in sweeps)
+    counts = sorted({clients for sweep in sweeps for clients in sweep.others})
+    ideal = (Cell(text=number.number(clients / fewest), tone="quiet") for clients in counts)
+    first = Row(cells=(Cell(text="ideal", tone="quiet"), Cell(text=""), *ideal))
+    return Table(
+        name=f"{prefix}-scale-up",
+        title="Scale-up",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text=f"{fewest:,}", group="clients"),
+            *(Column(text=f"{clients:,}", group="clients") for clients in counts),
+        ),
+        rows=(first, *(row for sweep in sweeps for row in _overview_rows(sweep, counts))),
+        note=f"Throughput per second with {fewest:,}, then that with more clients by it"
+        + (f", with the 95 % t interval of {blocks} blocks." if blocks > 1 else "."),
+    )
+
+
+def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
+    for place, result in enumerate(sweep.first.cells):
+        more = (
+            _times(sweep, clients, result, sweep.others[clients].cells[place])
+            if clients in sweep.others
+            else Cell(text="")
+            for clients in counts
+        )
+        cells = (Cell(text=result.arm), summary.absolute_cell(result, ""), *more)
+        yield Row(cells=cells, group=sweep.title, arm=result.arm)
+
+
+def _sweeps(steps: Sequence[StepComparison], across: Sequence[Across]) -> list[_Sweep]:
+    found: dict[str, list[Across]] = {}
     for one in across:
         if one.kind == KIND:
-            sweeps.setdefault(one.first, []).append(one)
-    return tuple(
-        _scaling(_sweep(steps, its), blocks=blocks, name=f"{prefix}-scale-up-{place:02}")
-        for place, its in enumerate(sweeps.values(), start=1)
-    )
+            found.setdefault(one.first, []).append(one)
+    listed = [step.step for some in group.ordered(steps).values() for step in some]
+    places = {name: place for place, name in enumerate(listed)}
+    first = sorted(found, key=lambda name: places.get(name, len(places)))
+    return [_sweep(steps, found[name]) for name in first]
 
 
 def _sweep(steps: Sequence[StepComparison], across: Sequence[Across]) -> _Sweep:
@@ -54,10 +100,6 @@ def _sweep(steps: Sequence[StepComparison], across: Sequence[Across]) -> _Sweep:
         if ratio is not None
     }
     return _Sweep(fewest, by_name[across[0].first], dict(sorted(others.items())), known)
-
-
-def _scaling(sweep: _Sweep, *, blocks: int, name: str) -> Scaling:
-    return Scaling(table=_table(sweep, blocks, name), chart=_chart(sweep, name))
 
 
 def _table(sweep: _Sweep, blocks: int, name: str) -> Table:

@@ -57,7 +57,7 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
             _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
         if workload.grouped:
             _grouped(workload.grouped, console, full=full)
-        for table in _across(workload):
+        for table in _across(workload, full=full):
             _table(table, console)
         if full:
             for section in workload.sections:
@@ -113,10 +113,12 @@ def _tail(page: Page, console: Console) -> None:
         _item(console, f"{name}: {text}")
 
 
-def _across(workload: Workload) -> Iterable[Table]:
-    """The tables that compare steps with each other."""
-    yield from [workload.fragmentation] if workload.fragmentation else []
-    yield from (one.table for one in workload.scaling)
+def _across(workload: Workload, *, full: bool) -> Iterable[Table]:
+    """The tables that compare steps with each other; each sweep by itself only with `full`."""
+    found = (workload.fragmentation, workload.scale_up)
+    yield from (table for table in found if table is not None)
+    if full or workload.scale_up is None:
+        yield from (one.table for one in workload.scaling)
 
 
 # --- Groups ----------------------------------------------------------------------------------

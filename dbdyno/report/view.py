@@ -228,6 +228,7 @@ class Workload:
     grouped: Grouped | None = None  # steps that are many, in groups
     fragmentation: Table | None = None  # the same steps before and after the writes
     scaling: tuple[Scaling, ...] = ()
+    scale_up: Table | None = None  # all of those in one table, where they are several
 
 
 @dataclass(frozen=True, kw_only=True)

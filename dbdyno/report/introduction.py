@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from dbdyno.model import Comparison, Json, StepComparison, StepRun
-from dbdyno.report import number
+from dbdyno.report import layout, number
 from dbdyno.report.facts import rotates
 from dbdyno.report.view import Cell, Column, Row, Table
 
@@ -183,18 +183,20 @@ def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
         Column(text="rows", group="each client", title="inserted; where the step indexes, indexed"),
         Column(text="rows/s asked", group="each client"),
         Column(text="seconds"),
-        Column(text="device reads per operation"),
+        Column(text="r/o", title="device reads per operation"),
         *((Column(text="runs", title="of all arms that ended well"),) if blocks else ()),
     )
     rows = tuple(Row(cells=tuple(_step_cells(step, with_runs=blocks))) for step in shown)
-    return Table(
-        name=f"{prefix}-steps",
-        title="The steps",
-        columns=columns,
-        rows=rows,
-        note="Of all arms and blocks, from the smallest to the largest; device reads are those of "
-        f"the run in the middle. Cached: at most {CACHED_READS_MAX} device reads for each row "
-        "inserted or query, as measured.",
+    return layout.without_blank(
+        Table(
+            name=f"{prefix}-steps",
+            title="The steps",
+            columns=columns,
+            rows=rows,
+            note="Of all arms and blocks, from the smallest to the largest; r/o: device reads per "
+            "operation, of the run in the middle. Cached: at most "
+            f"{CACHED_READS_MAX} device reads for each row inserted or query, as measured.",
+        )
     )
 
 
@@ -244,8 +246,11 @@ def _rows(run: StepRun) -> float:
 
 
 def _range(values: Sequence[float]) -> str:
+    """From the smallest to the largest; nothing where there are none at all."""
     if not values:
         return number.MISSING
+    if not any(values):
+        return ""
     low, high = number.number(min(values), 0), number.number(max(values), 0)
     return low if low == high else f"{low} to {high}"
 

@@ -58,6 +58,16 @@ def transposed(table: Table) -> Table:
     return replace(table, columns=(Column(text="", left=True), *columns), rows=rows)
 
 
+def without_blank(table: Table) -> Table:
+    """The table without the columns in which no row has anything."""
+    filled = [
+        place
+        for place in range(len(table.columns))
+        if place != table.heading and any(row.cells[place].text for row in table.rows)
+    ]
+    return _part(table, filled)
+
+
 def part_widths(table: Table, measure: Callable[[str], int] = len) -> list[list[int]]:
     """The characters that each part of each column takes; headings stand over all parts."""
     sizes = []

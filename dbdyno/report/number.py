@@ -58,10 +58,11 @@ def ratio(value: float | None, digits: int = 2) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 2) -> str:
-    """An interval of ratios, or nothing where there is none."""
+    """An interval of ratios, or nothing where there is none; ends from 100 on are whole."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
-    return f"{number(low, digits)}{EN_DASH}{number(high, digits)}"
+    ends = (number(end, 0 if end >= 100 else digits) for end in (low, high))
+    return EN_DASH.join(ends)
 
 
 def change(value: float) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
 NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measured
-CHART_BYTES = 3_500  # of a chart without its lines; measured
+CHART_BYTES = 5_000  # of a chart without its lines; measured
 TITLE_LENGTH_MIN = 50  # characters of what is shown on hover, from which on it is there once
 SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
 _PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for

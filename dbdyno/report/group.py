@@ -13,6 +13,7 @@ from dataclasses import replace
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import bound, fairness, layout, per_operation, summary
+from dbdyno.report.statements import FOUND_SHARE_MIN
 from dbdyno.report.thresholds import Thresholds
 from dbdyno.report.view import Cell, Column, Group, Grouped, Row, Table
 
@@ -28,15 +29,13 @@ PRE = ".pre"
 SWEEP = "@"
 """In the name of a step between what it is and the parameters that are swept."""
 
-FOUND_PCT_MIN = 99.0
-"""Of the statements; where fewer find a row, a throughput is not that of the work in its name."""
 UNFOUND = "§"
 
 _LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before read-only-simple
 
 
 _MARKS = {
-    UNFOUND: f"under {FOUND_PCT_MIN:.0f} % of the statements found a row",
+    UNFOUND: f"under {100 * FOUND_SHARE_MIN:.0f} % of the statements found a row",
     **summary.INCOMPLETE_MARK,
 }
 
@@ -184,7 +183,7 @@ def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds)
 def unfound(result: Result) -> bool:
     """Whether its statements find a row so seldom that a throughput of them misleads."""
     share = result.metrics.get("found_share")
-    return share is not None and share < FOUND_PCT_MIN
+    return share is not None and share < 100 * FOUND_SHARE_MIN
 
 
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:

@@ -33,7 +33,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Throughput and response", (*_COUNTED, *_RESPONSE)),
     ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
-    ("Writes", ("wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
+    ("Writes", ("wpq", "wkbpq", "wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
     ("The machine, idle, before and after", ("canary",)),
 )
 

@@ -107,7 +107,7 @@ def make(
             for title, some in groups.items()
         ),
         per_operation_note=per_operation.note(listing, base),
-        fairness=None if even is None else layout.transposed(even),
+        fairness=None if even is None else layout.without_blank(layout.transposed(even)),
     )
 
 

@@ -60,7 +60,7 @@ def overview(
             *(Column(text=f"{clients:,}", group="clients") for clients in counts),
         ),
         rows=(first, *(row for sweep in sweeps for row in _overview_rows(sweep, counts))),
-        note=f"Throughput per second with {fewest:,}, then that with more clients by it"
+        note="Throughput per second with the fewest clients; that with more is divided by it"
         + (f", with the 95 % t interval of {blocks} blocks." if blocks > 1 else "."),
     )
 

@@ -52,6 +52,15 @@ DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, where it has one.")
 ]
 Base = Annotated[str | None, typer.Option("--base", help="Compare with this arm instead.")]
+Colors = Annotated[
+    str | None,
+    typer.Option(
+        "--colors",
+        metavar="LOW,HIGH",
+        help="Throughput relative to the base is red up to LOW and green from HIGH on, as "
+        "0.97,1.03; without it the published colours.",
+    ),
+]
 
 
 def show_version(value: bool) -> None:
@@ -114,16 +123,18 @@ def compare(
     folder: ResultDir,
     base: Base = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    colors: Colors = None,
 ) -> None:
     """Show what the arms of a result folder came to, relative to the base."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import page, terminal
+    from dbdyno.report import page, terminal, thresholds
 
+    chosen = thresholds.parse(colors) if colors is not None else None
     comparison = analysis.load(folder, base=base)
     if as_json:
         print(analysis.to_json(comparison))  # noqa: T201
         return
-    terminal.print_page(page.make(comparison), Console())
+    terminal.print_page(page.make(comparison, chosen), Console())
 
 
 @app.command()
@@ -140,14 +151,16 @@ def report(
     pictures: Annotated[
         Path | None, typer.Option("--pictures", help="Write each chart as SVG and PNG there.")
     ] = None,
+    colors: Colors = None,
 ) -> None:
     """Write the report of a result folder; in the terminal where no file is named."""
     from dbdyno import publish
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import html as as_html
-    from dbdyno.report import page, post, terminal
+    from dbdyno.report import page, post, terminal, thresholds
 
-    view = page.make(analysis.load(folder, base=base))
+    chosen = thresholds.parse(colors) if colors is not None else None
+    view = page.make(analysis.load(folder, base=base), chosen)
     files: dict[Path, bytes] = {}
     if markdown is not None or pictures is not None:
         say("drawing the pictures")

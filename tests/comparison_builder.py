@@ -95,12 +95,12 @@ def _step(
 ) -> StepComparison:
     runs = {
         arm: tuple(
-            _run(ordinal, made, arm, block, place=place, troubles=troubles and place == 1)
+            one_run(ordinal, made, arm, block, place=place, troubles=troubles and place == 1)
             for block in range(1, blocks + 1)
         )
         for place, arm in enumerate(arms)
     }
-    cells = tuple(_cell(made, runs[arm], runs[arms[0]]) for arm in arms)
+    cells = tuple(one_cell(made.headline, runs[arm], runs[arms[0]]) for arm in arms)
     return StepComparison(
         workload="insert-benchmark",
         ordinal=ordinal if ordinal < 5 else ordinal + 1,
@@ -111,7 +111,9 @@ def _step(
     )
 
 
-def _run(ordinal: int, made: Made, arm: str, block: int, *, place: int, troubles: bool) -> StepRun:
+def one_run(
+    ordinal: int, made: Made, arm: str, block: int, *, place: int, troubles: bool
+) -> StepRun:
     lift = made.lift**place
     draw = random.Random(f"{made.name} {arm} {block}")
     failed = troubles and made.name == "qp1000" and block == 2
@@ -157,22 +159,22 @@ def _run(ordinal: int, made: Made, arm: str, block: int, *, place: int, troubles
     )
 
 
-def _cell(made: Made, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cell:
+def one_cell(headline: str | None, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cell:
     names = {name for run in runs for name in run.metrics}
     means = {
         name: _mean([run.metrics[name] for run in runs if name in run.metrics]) for name in names
     }
-    values = [run.metrics[made.headline] for run in runs if made.headline in run.metrics]
-    ratios = {name: paired for name in names if (paired := _ratio(name, runs, base)) is not None}
+    values = [run.metrics[headline] for run in runs if headline in run.metrics]
+    ratios = {name: found for name in names if (found := paired(name, runs, base)) is not None}
     met = [run.sla_met for run in runs if run.sla_met is not None]
     return Cell(
         arm=runs[0].arm,
         runs=runs,
         value=_geometric_mean(values),
         value_bound="exact",
-        ratio=ratios.get(made.headline),
+        ratio=ratios.get(headline or ""),
         ratio_bound="exact",
-        sla_met=sum(met) if made.target is not None else None,
+        sla_met=sum(met) if any(run.sla_target is not None for run in runs) else None,
         metrics=means,
         ratios=ratios,
     )
@@ -188,7 +190,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def _ratio(name: str, runs: Sequence[StepRun], base: Sequence[StepRun]) -> Ratio | None:
+def paired(name: str, runs: Sequence[StepRun], base: Sequence[StepRun]) -> Ratio | None:
     """Mean log ratio over the blocks that have both, with its t interval."""
     pairs = [
         (one.metrics.get(name), other.metrics.get(name))
@@ -228,8 +230,8 @@ def _run_metrics(
         "wmbps": near(187.4),
         "rpq": near(0.00006),
         "rkbpq": near(0.0011),
-        "wpi": near(2_410) / ips,
-        "wkbpi": near(187.4) * 1024 / ips,
+        "wpi": near(2_410) / ips if ips else None,
+        "wkbpi": near(187.4) * 1024 / ips if ips else None,
         "csps": near(4.0) * rate / (50 if loads else 1),
         "cpups": near(made.cpu_us) * rate / CORES / 1e4,
         "cspq": near(4.0) / (50 if loads else 1),
@@ -343,7 +345,7 @@ def _series(
         found["insert.max_us"] = Series(
             x_s=x, y=tuple(9_000 * math.exp(draw.gauss(0, 0.4)) for _ in x)
         )
-    if made.name not in ("l.i0", "l.x"):
+    if made.name not in ("l.i0", "l.x") and "insert.rate" in found:
         source = found["insert.rate"]
         found["delete.rate"] = Series(x_s=x, y=source.y)
         found["delete.max_us"] = Series(

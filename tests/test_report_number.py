@@ -97,3 +97,20 @@ def test_a_range_of_lengths_is_one_length_where_its_ends_read_the_same() -> None
     assert number.seconds(97.8, 98.2) == "98 s"
     assert number.seconds(93.2, 98.2) == "93 to 98 s"
     assert number.seconds(2.01, 2.34) == "2.0 to 2.3 s"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.98, 1.031, "0.98–1.03"),
+        (99.4, 137.2, "99.40–137"),
+        (0.0001, 29_985_537_390, "0.00–3e10"),
+        (0.5, math.inf, "0.50–inf"),
+        (None, 1.0, ""),
+        (1.0, math.nan, ""),
+    ],
+)
+def test_an_interval_is_short_also_where_it_says_nothing(
+    low: float | None, high: float | None, text: str
+) -> None:
+    assert number.interval(low, high) == text

@@ -11,7 +11,8 @@ from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.report import page
 from dbdyno.report.cost import per_operation
-from dbdyno.report.section import longest_tone, merged, published_ratio
+from dbdyno.report.per_operation import published_ratio
+from dbdyno.report.section import longest_tone, merged
 from dbdyno.report.summary import absolute_tones, relative_tone
 from dbdyno.report.view import Cell, Page, Section, Table
 

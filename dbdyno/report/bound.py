@@ -36,11 +36,18 @@ def reasons(result: Result) -> str:
     return f"load generator at its limit: {'; '.join(words)}" if words else ""
 
 
+def of_quotient(first: Bound, second: Bound) -> Bound:
+    """What the second number by the first is, of numbers that are exact or at least."""
+    if first == "exact":
+        return second
+    return "at most" if second == "exact" else "unknown"
+
+
 def justified(tone: Tone, bound: Bound) -> Tone:
     """A colour where it also holds for the true number; none where that may lie elsewhere."""
     wrong: Mapping[Bound, tuple[Tone, ...]] = {
-        "at least": ("red", "yellow"),
-        "at most": ("green", "blue"),
-        "unknown": ("red", "yellow", "green", "blue"),
+        "at least": ("red", "yellow", "slower", "alike"),
+        "at most": ("green", "blue", "faster", "alike"),
+        "unknown": ("red", "yellow", "green", "blue", "slower", "faster", "alike"),
     }
     return "" if tone in wrong.get(bound, ()) else tone

@@ -2,8 +2,8 @@
 
 A specification holds its data and no colours: an arm's colour is its place in the page's list of
 arms (`look`). In `usermeta` stands what the page and pictures need beside Vega-Lite itself: `kind`
-(throughput, ratios, seconds), `columns` (panels side by side) and the `title` that a picture has
-inside and the page beside it.
+(throughput, ratios, scaling, seconds), `columns` (panels side by side) and the `title` that a
+picture has inside and the page beside it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from dbdyno.model import Json
 from dbdyno.report import look, seconds, totals
-from dbdyno.report.view import Page, RatioChart, SecondsChart, Section, Workload
+from dbdyno.report.view import Page, RatioChart, ScaleChart, SecondsChart, Section, Workload
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
 SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
@@ -49,29 +49,48 @@ def standalone(spec: Json, config: Json) -> Json:
 
 def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json]:
     made: dict[str, Json] = {}
-    if workload.ratios is not None:
-        drawn = totals.ratios(workload.ratios, page.arms)
-        made[workload.ratios.name] = _titled(drawn, workload.ratios.title, page.title)
+    for ratios in ratio_charts(workload):
+        drawn = totals.ratios(ratios, page.arms)
+        made[ratios.name] = _titled(drawn, ratios.title, page.title)
+    for one in scale_charts(workload):
+        made[one.name] = _titled(totals.scaling(one, page.arms), one.title, page.title)
     for section in workload.sections:
-        if section.bars:
-            drawn = totals.throughput(section, page.base, workload.ratios, page.arms)
-            title = f"{section.title}: {section.bars_title}"
-            note = throughput_note(section, workload.ratios)
-            made[throughput_name(section)] = _titled(drawn, title, page.title, note)
-        for one in seconds_charts(section):
-            drawn = seconds.spec(one, page.arms, points_max)
-            title = f"{section.title}: {one.title}"
-            made[one.name] = _titled(drawn, title, page.title, section.charts_note)
+        made |= _section(page, section, points_max)
     return made
 
 
-def throughput_note(section: Section, ratios: RatioChart | None) -> str:
+def _section(page: Page, section: Section, points_max: int) -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    if section.bars:
+        drawn = totals.throughput(section, page.base, page.arms)
+        title = f"{section.title}: {section.bars_title}"
+        note = throughput_note(section)
+        made[throughput_name(section)] = _titled(drawn, title, page.title, note)
+    for one in seconds_charts(section):
+        drawn = seconds.spec(one, page.arms, points_max)
+        title = f"{section.title}: {one.title}"
+        made[one.name] = _titled(drawn, title, page.title, section.charts_note)
+    return made
+
+
+def ratio_charts(workload: Workload) -> Iterable[RatioChart]:
+    """The charts of ratios to the base: of the steps by themselves, and of each group."""
+    groups = workload.grouped.groups if workload.grouped is not None else ()
+    found = (workload.ratios, *(group.ratios for group in groups))
+    return (chart for chart in found if chart is not None)
+
+
+def scale_charts(workload: Workload) -> Iterable[ScaleChart]:
+    """What more clients bring, a chart for each step of a sweep."""
+    return (one.chart for one in workload.scaling if one.chart is not None)
+
+
+def throughput_note(section: Section) -> str:
     """What the chart of a step's throughput shows beside its bars."""
-    of_step = [] if ratios is None else [one for one in ratios.points if one.step == section.title]
     notes = ["From zero."]
     if any(len(bar.blocks) > 1 for bar in section.bars):
         notes = ["From zero: the mean of the blocks, and an upright line for each."]
-    if any(one.ratio.low is not None for one in of_step):
+    if any(bar.ratio is not None and bar.ratio.low is not None for bar in section.bars):
         notes.append("Thick line: the 95 % interval of the ratio to the base; thin line: the base.")
     return " ".join(notes)
 

@@ -86,7 +86,7 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
         for quantity, _, _ in _QUANTITIES
         for result in step.cells
     ]
-    unit = "row" if step.headline == "ips" else "query" if step.headline == "qps" else "operation"
+    unit = {"ips": "row", "scan": "row", "qps": "query"}.get(step.headline, "operation")
     yield Table(
         name=f"{prefix}-costs",
         title=f"Cost of a {unit}, by owner",

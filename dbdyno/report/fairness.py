@@ -56,7 +56,7 @@ def never_stalled(step: StepComparison) -> bool:
 
 def of_headline(run: StepRun) -> Fairness | None:
     """The fairness among the clients that do what the step's headline counts."""
-    kind = {"ips": "insert", "qps": "query"}.get(run.headline or "", "other")
+    kind = {"ips": "insert", "qps": "query", "scan": "query"}.get(run.headline or "", "other")
     found = [fair for fair in run.fairness if fair.kind == kind]
     others = [fair for fair in run.fairness if fair.kind == "other"]
     return next(iter([*found, *others]), None)

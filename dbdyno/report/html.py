@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
 from dbdyno.report import chart, look, number, picture, seconds
-from dbdyno.report.view import Column, Page, Row, Section, Table
+from dbdyno.report.view import Column, Page, Row, Section, Table, Workload
 
 if TYPE_CHECKING:
     import jinja2
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
 NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measured
-CHART_BYTES = 6_000  # of a chart without its lines
+CHART_BYTES = 5_000  # of a chart without its lines; measured
+TITLE_LENGTH_MIN = 50  # characters of what is shown on hover, from which on it is there once
 SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
 _PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for
 
@@ -30,6 +32,7 @@ def render(page: Page) -> str:
     template = _environment().get_template("page.html.j2")
     shell = template.render(
         page=page,
+        titles=Titles(),
         charts=_PLACE,
         colors=look.colors(len(page.arms)),
         font=look.FONT,
@@ -62,11 +65,45 @@ def _fitting_specs(page: Page, room: int) -> str:
     """
     points = _likely_points(page, room)
     while True:
-        text = embed(chart.specs(page, points))
+        text = embed(shared(chart.specs(page, points)))
         size = len(text.encode())
         if size <= room or points <= POINTS_MIN:
             return text
         points = max(POINTS_MIN, min(points - 1, int(points * room / size * 0.95)))
+
+
+def shared(specs: Mapping[str, Json]) -> Json:
+    """Specifications with what many of them have alike once: nearly all but their data."""
+    shapes: dict[str, int] = {}
+    charts = {}
+    for name, spec in specs.items():
+        shape = json.dumps({key: part for key, part in spec.items() if key not in _OWN})
+        own = {key: part for key, part in spec.items() if key in _OWN}
+        charts[name] = {"shape": shapes.setdefault(shape, len(shapes)), **own}
+    return {"shapes": [json.loads(shape) for shape in shapes], "charts": charts}
+
+
+_OWN = frozenset({"data", "usermeta"})
+
+
+class Titles:
+    """What tables show on hover; long texts, which many of them have, stand once on the page."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    @property
+    def texts(self) -> list[str]:
+        """The long texts by their place, as far as the page has been rendered."""
+        return list(self._places)
+
+    def attribute(self, text: str) -> str:
+        """The attribute of an element that shows this text on hover; none for no text."""
+        if not text:
+            return ""
+        if len(text) < TITLE_LENGTH_MIN:
+            return f' title="{escape(text)}"'
+        return f' data-title="{self._places.setdefault(text, len(self._places))}"'
 
 
 def _likely_points(page: Page, room: int) -> int:
@@ -105,6 +142,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["row_groups"] = row_groups
     environment.filters["has_groups"] = has_groups
     environment.filters["parts"] = parts
+    environment.filters["overview"] = overview
     environment.filters["throughput_name"] = chart.throughput_name
     environment.filters["throughput_note"] = chart.throughput_note
     environment.filters["bars_words"] = bars_words
@@ -141,9 +179,28 @@ def bars_words(section: Section) -> str:
     return f"{section.bars_title}: {'; '.join(bars)}"
 
 
+def overview(workload: Workload) -> list[tuple[str, str]]:
+    """What sums up a workload of many steps, as (anchor, name) for the contents list."""
+    grouped = workload.grouped
+    groups = grouped.groups if grouped is not None else ()
+    found = [(group.name, group.title) for group in groups]
+    if grouped is not None and grouped.legend:
+        found.append((f"{workload.name}-absolute-groups", "throughput of all arms"))
+    if workload.fragmentation is not None:
+        found.append((workload.fragmentation.name, "before and after the writes"))
+    if workload.scale_up is not None:
+        found.append((workload.scale_up.name, "scale-up"))
+    else:
+        found += [(one.table.name, one.table.title) for one in workload.scaling]
+    if grouped is not None:
+        found.append((f"{workload.name}-per-operation", "what an operation costs"))
+    return found
+
+
 def parts(section: Section) -> list[tuple[str, str]]:
     """What a step's section has, as (anchor, name) for the contents list."""
     found = (
+        ("statements-part", "statements", section.statements),
         ("targets", "targets", section.targets),
         ("metrics-part", "metrics", section.metrics),
         ("response", "response", section.response),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from dbdyno.model import Comparison, Json, StepComparison, StepRun
-from dbdyno.report import number
+from dbdyno.report import layout, number
 from dbdyno.report.facts import rotates
 from dbdyno.report.view import Cell, Column, Row, Table
 
@@ -132,6 +132,7 @@ def _workloads(plan: Json) -> Iterable[str]:
         if not isinstance(use, dict):
             continue
         chosen = [f"{key} {use[key]}" for key in _CHOICES if use.get(key)]
+        chosen += [f"groups {_named(use['groups'])}"] if use.get("groups") else []
         given = [
             f"{name} = {_value(value)}" for name, value in (use.get("parameters") or {}).items()
         ]
@@ -187,7 +188,11 @@ def _plural(count: int, word: str) -> str:
 
 def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
     """The measured steps: who takes part, how much is done, for how long, and whether cached."""
-    shown = [step for step in found if step.headline is not None]
+    shown = [
+        step
+        for step in found
+        if step.headline is not None and any(run.measured for run in _runs(step))
+    ]
     if not shown:
         return None
     blocks = len({len(_well(_runs(step))) for step in shown}) > 1
@@ -200,25 +205,27 @@ def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
         Column(text="rows", group="each client", title="inserted; where the step indexes, indexed"),
         Column(text="rows/s asked", group="each client"),
         Column(text="seconds"),
-        Column(text="device reads per operation"),
+        Column(text="r/o", title="device reads per operation"),
         *((Column(text="runs", title="of all arms that ended well"),) if blocks else ()),
     )
     rows = tuple(Row(cells=tuple(_step_cells(step, with_runs=blocks))) for step in shown)
-    return Table(
-        name=f"{prefix}-steps",
-        title="The steps",
-        columns=columns,
-        rows=rows,
-        note="Of all arms and blocks, from the smallest to the largest; device reads are those of "
-        f"the run in the middle. Cached: at most {CACHED_READS_MAX} device reads for each row "
-        "inserted or query, as measured.",
+    return layout.without_blank(
+        Table(
+            name=f"{prefix}-steps",
+            title="The steps",
+            columns=columns,
+            rows=rows,
+            note="Of all arms and blocks, from the smallest to the largest; r/o: device reads per "
+            "operation, of the run in the middle. Cached: at most "
+            f"{CACHED_READS_MAX} device reads for each row inserted or query, as measured.",
+        )
     )
 
 
 def counted(step: StepComparison) -> str:
     """What a step's throughput counts, in words."""
-    if step.headline == "qps":
-        return "queries"
+    if step.headline in ("qps", "scan"):
+        return {"qps": "queries", "scan": "rows scanned"}[step.headline]
     if step.headline != "ips":
         return step.headline or "not measured"
     inserts = any("insert" in run.response for run in _runs(step))
@@ -261,8 +268,11 @@ def _rows(run: StepRun) -> float:
 
 
 def _range(values: Sequence[float]) -> str:
+    """From the smallest to the largest; nothing where there are none at all."""
     if not values:
         return number.MISSING
+    if not any(values):
+        return ""
     low, high = number.number(min(values), 0), number.number(max(values), 0)
     return low if low == high else f"{low} to {high}"
 

@@ -34,7 +34,12 @@ def aligned(cell: Cell, sizes: Sequence[int], left: bool, measure: Callable[[str
 
 
 def transposed(table: Table) -> Table:
-    """The table with columns for rows; groups of the one become groups of the other."""
+    """The table with columns for rows; groups of the one become groups of the other.
+
+    A table whose rows have their heading elsewhere than first stays as it is.
+    """
+    if table.heading:
+        return table
     columns = tuple(
         Column(text=row.cells[0].text, group=row.group, title=row.cells[0].title)
         for row in table.rows
@@ -51,6 +56,16 @@ def transposed(table: Table) -> Table:
         if place > 0
     )
     return replace(table, columns=(Column(text="", left=True), *columns), rows=rows)
+
+
+def without_blank(table: Table) -> Table:
+    """The table without the columns in which no row has anything."""
+    filled = [
+        place
+        for place in range(len(table.columns))
+        if place != table.heading and any(row.cells[place].text for row in table.rows)
+    ]
+    return _part(table, filled)
 
 
 def part_widths(table: Table, measure: Callable[[str], int] = len) -> list[list[int]]:
@@ -105,17 +120,26 @@ def _sum(sizes: Sequence[int]) -> int:
 
 
 def pieces(table: Table, room: int) -> list[Table]:
-    """The table cut between columns, each piece with the first column; too wide ones alone."""
+    """The table cut between columns, each piece with the headings; too wide ones alone."""
     cuts: list[list[int]] = [[]]
-    for place in range(1, len(table.columns)):
-        if cuts[-1] and total(_part(table, [0, *cuts[-1], place])) > room:
+    for place in range(len(table.columns)):
+        if place == table.heading:
+            continue
+        if cuts[-1] and total(_part(table, [*cuts[-1], place])) > room:
             cuts.append([])
         cuts[-1].append(place)
-    return [_part(table, [0, *cut]) for cut in cuts]
+    return [_part(table, cut) for cut in cuts]
 
 
-def _part(table: Table, places: Sequence[int]) -> Table:
+def _part(table: Table, some: Sequence[int]) -> Table:
+    """Some columns of a table beside the headings of its rows."""
+    places = sorted([table.heading, *some])
     rows = tuple(
         replace(row, cells=tuple(row.cells[place] for place in places)) for row in table.rows
     )
-    return replace(table, columns=tuple(table.columns[place] for place in places), rows=rows)
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in places),
+        rows=rows,
+        heading=places.index(table.heading),
+    )

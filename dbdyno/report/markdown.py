@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from dbdyno.report import chart
 from dbdyno.report.layout import plain, transposed
-from dbdyno.report.view import ARROWS, Bar, Cell, Column, Page, Section, Table, Workload
+from dbdyno.report.view import ARROWS, Bar, Cell, Column, Grouped, Page, Section, Table, Workload
 
 COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""
@@ -26,6 +26,12 @@ Pictures = Mapping[str, str]
 def render(page: Page, pictures: Pictures | None = None) -> str:
     """The page as Markdown with GitHub's tables; a chart is shown where it has a picture."""
     return "\n".join(_page(page, pictures or {})).rstrip() + "\n"
+
+
+def not_shown(section: Section) -> Iterable[str]:
+    """The charts of one step of many that a post leaves out: the first two say what it did."""
+    yield chart.throughput_name(section)
+    yield from (one.name for one in section.charts[HEADLINE_CHARTS:])
 
 
 def escape(text: str) -> str:
@@ -66,14 +72,63 @@ def _page(page: Page, pictures: Pictures) -> Iterable[str]:
 def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
     yield f"\n## {escape(workload.title)}"
     if workload.steps:
-        yield from _table(workload.steps, 3)
+        yield from _steps(workload)
     turned = any(_wide(table) for table in workload.summary)  # what is read together looks alike
     for table in workload.summary:
         yield from _table(table, 3, turned=turned)
     if workload.ratios:
         yield from _picture(workload.ratios.name, workload.ratios.describe, pictures)
+    if workload.grouped:
+        yield from _grouped(workload.grouped, pictures)
+    if workload.fragmentation:
+        yield from _table(workload.fragmentation, 3)
+    if workload.scale_up:
+        yield from _table(workload.scale_up, 3)
+        yield from _folded("Scale-up, step by step", _scaling(workload, pictures))
+    else:
+        yield from _scaling(workload, pictures)
     for section in workload.sections:
-        yield from _section(section, pictures)
+        lines = _section(section, pictures)
+        yield from _folded(_summary(section), lines) if section.group else lines
+
+
+def _scaling(workload: Workload, pictures: Pictures) -> Iterable[str]:
+    for one in workload.scaling:
+        yield from _table(one.table, 3)
+        yield from _picture(one.chart.name, one.chart.describe, pictures) if one.chart else ()
+
+
+def _steps(workload: Workload) -> Iterable[str]:
+    """The table of the steps, which is long where they are many."""
+    if workload.steps:
+        lines = _table(workload.steps, 3)
+        yield from _folded(workload.steps.title, lines) if workload.grouped else lines
+
+
+def _grouped(grouped: Grouped, pictures: Pictures) -> Iterable[str]:
+    """Each group with its table and its chart; what explains them folded."""
+    yield from (f"{escape(line)}  " for line in ("", *grouped.legend))
+    yield f"\n{escape(' '.join((grouped.note, grouped.arrows)).strip())}"
+    for group in grouped.groups:
+        yield from _table(replace(group.relative or group.absolute, title=group.title), 3)
+        if group.ratios:
+            yield from _picture(group.ratios.name, group.ratios.describe, pictures)
+    compared = [group.absolute for group in grouped.groups if group.relative]
+    yield from _folded("Throughput of all arms", _tables(compared))
+    costs = _tables([group.per_operation for group in grouped.groups])
+    told = (f"\n{escape(grouped.per_operation_note)}",)
+    yield from _folded("What an operation costs", (*costs, *told))
+    if grouped.fairness:
+        yield from _folded(grouped.fairness.title, _table(grouped.fairness, 4))
+
+
+def _tables(tables: Iterable[Table]) -> Iterable[str]:
+    return (line for table in tables for line in _table(table, 4))
+
+
+def _summary(section: Section) -> str:
+    """A step that is folded, in a line."""
+    return " · ".join((section.title, *(_plain_bar(bar) for bar in section.bars)))
 
 
 def _section(section: Section, pictures: Pictures) -> Iterable[str]:
@@ -90,7 +145,8 @@ def _section(section: Section, pictures: Pictures) -> Iterable[str]:
     if section.notices:
         yield ""
         yield from (f"- {escape(notice)}" for notice in section.notices)
-    for table in (*section.targets, *section.metrics[:1], *section.response[:1]):
+    tables = (*section.statements, *section.targets, *section.metrics[:1], *section.response[:1])
+    for table in tables:
         yield from _table(table, 3)
     for one in open_charts:
         yield from _picture(one.name, one.describe, pictures)
@@ -176,6 +232,10 @@ def _picture(name: str, describe: str, pictures: Pictures) -> Iterable[str]:
         yield f"\n![{escape(describe)}]({quote(pictures[name])})"
 
 
+def _plain_bar(bar: Bar) -> str:
+    return " ".join(word for word in (bar.arm, bar.text, bar.detail) if word)
+
+
 def _bar(bar: Bar) -> str:
     detail = f" {escape(bar.detail)}" if bar.detail else ""
     return f"{escape(bar.arm)} **{escape(bar.text)}**{detail}"
@@ -195,12 +255,13 @@ def _table(table: Table, level: int, *, turned: bool = False) -> Iterable[str]:
     if table.note:
         yield f"\n{escape(table.note)}"
     tones = {cell.tone for row in table.rows for cell in row.cells}
-    if tones & ARROWS.keys():
-        yield f"\n{ARROWS['blue']}: above 1.05; {ARROWS['yellow']}: below 0.95."
+    if tones & ARROWS.keys() and table.arrows:
+        yield f"\n{table.arrows}"
 
 
 def _wide(table: Table) -> bool:
-    return len(table.columns) > COLUMNS_MAX and len(table.rows) + 1 < len(table.columns)
+    turns = table.heading == 0
+    return turns and len(table.columns) > COLUMNS_MAX and len(table.rows) + 1 < len(table.columns)
 
 
 def _shapes(table: Table, *, turned: bool) -> list[Table]:

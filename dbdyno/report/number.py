@@ -12,6 +12,7 @@ TIMES = "\u00d7"
 EN_DASH = "\u2013"
 
 _TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
+_END_MAX = 10_000  # of an interval of ratios: what is beyond is written with an exponent
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -58,10 +59,17 @@ def ratio(value: float | None, digits: int = 2) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 2) -> str:
-    """An interval of ratios, or nothing where there is none."""
+    """An interval of ratios, or nothing where there is none; ends that say nothing are short."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
-    return f"{number(low, digits)}{EN_DASH}{number(high, digits)}"
+    return EN_DASH.join(_end(end, digits) for end in (low, high))
+
+
+def _end(value: float, digits: int) -> str:
+    """An end of an interval: 1.03, 137, 3e10."""
+    if math.isfinite(value) and value >= _END_MAX:
+        return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")
+    return number(value, 0 if value >= 100 else digits)
 
 
 def change(value: float) -> str:

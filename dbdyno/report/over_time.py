@@ -18,6 +18,8 @@ CLIENT_LINES_MAX = 16
 _SERIES: dict[str, tuple[str, bool, float]] = {
     "query.rate": ("Queries per second", False, 1.0),
     "query.max_us": ("Longest response of a query in each second, ms", True, 1e-3),
+    "other.rate": ("Queries per second", False, 1.0),
+    "other.max_us": ("Longest response of an operation in each second, ms", True, 1e-3),
     "insert.rate": ("Rows inserted per second", False, 1.0),
     "insert.max_us": ("Longest response of an insert in each second, ms", True, 1e-3),
     "delete.rate": ("Rows deleted per second", False, 1.0),
@@ -29,6 +31,7 @@ _CLIENTS: dict[str, str] = {
     "query": "Queries per second of each client",
     "insert": "Rows inserted per second by each client",
     "delete": "Rows deleted per second by each client",
+    "other": "Operations per second of each client",
 }
 
 

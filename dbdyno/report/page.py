@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dbdyno.analysis.explain import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
-from dbdyno.report import facts, fairness, introduction, section, summary
+from dbdyno.report import (
+    facts,
+    fairness,
+    fragmentation,
+    group,
+    headline,
+    introduction,
+    scaling,
+    section,
+    summary,
+)
+from dbdyno.report.thresholds import PUBLISHED, Thresholds
 from dbdyno.report.view import Page, Workload
 
 __all__ = ["Page", "make"]
 
 
-def make(comparison: Comparison) -> Page:
-    """The page of a comparison: strings that are final, in the order in which they are read."""
+def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
+    """The page of a comparison: strings that are final, in the order in which they are read.
+
+    `thresholds`: the colours of relative throughput; None: those published for each table.
+    """
     return Page(
         title=comparison.title,
         label=comparison.label or "",
         base=comparison.base,
         arms=comparison.arms,
-        headline=tuple(summary.headline(comparison)),
+        headline=tuple(headline.findings(comparison)),
         introduction=tuple(introduction.paragraphs(comparison)),
         warnings=_warnings(comparison),
         facts=tuple(facts.machine(comparison)),
         servers=facts.servers(comparison),
         differences=facts.differences(comparison.differences, comparison.arms),
-        workloads=tuple(_workloads(comparison)),
+        workloads=tuple(_workloads(comparison, thresholds)),
         repeat=facts.repeat(comparison.plan),
     )
 
@@ -43,33 +57,44 @@ def _uneven(comparison: Comparison) -> Iterable[str]:
     for step in comparison.steps:
         for notice in step.notices:
             subject, _, details = notice.partition(": ")
-            place = f"{summary.step_name(comparison, step)} {details}"
+            place = f"{headline.step_name(comparison, step)} {details}"
             places.setdefault(subject, []).append(place)
     for subject, its in places.items():
         more = len(its) - PLACES_MAX
         yield f"{subject}: {'; '.join(its[:PLACES_MAX])}{f'; and {more} more' if more > 0 else ''}"
 
 
-def _workloads(comparison: Comparison) -> list[Workload]:
+def _workloads(comparison: Comparison, thresholds: Thresholds | None) -> Iterable[Workload]:
     by_name: dict[str, list[StepComparison]] = {}
     for step in comparison.steps:
         by_name.setdefault(step.workload, []).append(step)
-    return [_workload(comparison, name, steps) for name, steps in by_name.items()]
+    return (_workload(comparison, name, thresholds, its) for name, its in by_name.items())
 
 
-def _workload(comparison: Comparison, name: str, steps: list[StepComparison]) -> Workload:
+def _workload(
+    comparison: Comparison,
+    name: str,
+    thresholds: Thresholds | None,
+    steps: Sequence[StepComparison],
+) -> Workload:
     prefix = "".join(c if c.isalnum() else "-" for c in name)
-    base = comparison.base
-    even = fairness.summary(steps, prefix)
+    base, blocks = comparison.base, comparison.blocks
+    few = [step for step in steps if group.alone(step)]
+    across = [one for one in comparison.across if one.workload == name]
+    even = fairness.summary(few, prefix)
     return Workload(
         name=prefix,
         title=name,
         steps=introduction.steps(steps, prefix),
         summary=(
-            *summary.tables(steps, base, comparison.blocks, prefix),
+            *summary.tables(few, blocks=blocks, prefix=prefix, thresholds=thresholds),
             *([even] if even is not None else []),
         ),
-        ratios=summary.ratio_chart(steps, base, prefix),
+        ratios=summary.ratio_chart(few, base, prefix),
+        grouped=group.make(steps, blocks=blocks, prefix=prefix, thresholds=thresholds or PUBLISHED),
+        fragmentation=fragmentation.table(steps, across, blocks=blocks, prefix=prefix),
+        scaling=scaling.make(steps, across, blocks=blocks, prefix=prefix),
+        scale_up=scaling.overview(steps, across, blocks=blocks, prefix=prefix),
         sections=tuple(
             section.make(step, base, prefix) for step in steps if section.worth_showing(step)
         ),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from dbdyno.error import DynoError
 from dbdyno.model import Json
 from dbdyno.report import chart, markdown, picture, png
-from dbdyno.report.view import Page
+from dbdyno.report.view import Page, Section
 
 
 def files(page: Page, path: Path) -> dict[Path, bytes]:
-    """`post.md`, and a picture of each chart in the folder `post` beside it.
+    """`post.md`, and a picture of each chart that it shows in the folder `post` beside it.
 
     Raises DynoError where the name has no ending, so that file and folder would be one.
     """
@@ -21,12 +22,17 @@ def files(page: Page, path: Path) -> dict[Path, bytes]:
             f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
             f"the folder `{path.name}`"
         )
-    specs = chart.specs(page)
-    pictures = {
-        folder / f"{name}.png": picture.png(spec, page.arms) for name, spec in specs.items()
-    }
+    left_out = {name for section in _folded(page) for name in markdown.not_shown(section)}
+    specs = {name: spec for name, spec in chart.specs(page).items() if name not in left_out}
+    pictures = {folder / f"{name}.png": _png(spec, page) for name, spec in specs.items()}
     places = {name: f"{folder.name}/{name}.png" for name in specs}
     return {**pictures, path: markdown.render(page, places).encode()}
+
+
+def _folded(page: Page) -> Iterable[Section]:
+    """The steps that are many."""
+    sections = (section for workload in page.workloads for section in workload.sections)
+    return (section for section in sections if section.group)
 
 
 def pictures(page: Page, folder: Path) -> dict[Path, bytes]:

@@ -9,19 +9,31 @@ from collections.abc import Callable, Iterable, Sequence
 from dbdyno import metric
 from dbdyno.model import Cell as Result
 from dbdyno.model import ResponseTimes, StepComparison, StepRun
-from dbdyno.report import bound, fairness, introduction, number, over_time, state, summary, target
+from dbdyno.report import (
+    bound,
+    fairness,
+    introduction,
+    number,
+    over_time,
+    state,
+    statements,
+    summary,
+    target,
+)
 from dbdyno.report.cost import cost_tables
+from dbdyno.report.per_operation import ratio_cell
 from dbdyno.report.view import Bar, Cell, Column, Row, Section, Table, Tone
 
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")
 
 _RESPONSE = ("dps", "response", "late", "lag", "queue", "backlog", "retries", "errors")
+_COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Throughput and response", _RESPONSE),
+    ("Throughput and response", (*_COUNTED, *_RESPONSE)),
     ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
-    ("Writes", ("wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
+    ("Writes", ("wpq", "wkbpq", "wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
     ("The machine, idle, before and after", ("canary",)),
 )
 
@@ -53,6 +65,8 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
         clients=clients,
         targets=tuple(target.tables(step, name)),
         state=tuple(state.tables(step, name)),
+        statements=tuple(statements.tables(step, name)),
+        group=step.group or "",
     )
 
 
@@ -120,6 +134,7 @@ def _bars(step: StepComparison, base: str) -> Iterable[Bar]:
             share=(result.value or 0.0) / largest if drawn else None,
             blocks=tuple(value / largest for value in values[result.arm]) if drawn else (),
             detail=_bar_detail(result, base),
+            ratio=None if result.arm == base else result.ratio,
             tone=cell.tone,
             title=cell.title,
         )
@@ -165,7 +180,7 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
     ]
     rows += [
         Row(
-            cells=(Cell(text=result.arm), *(_ratio_cell(step, result, one.name) for one in shown)),
+            cells=(Cell(text=result.arm), *(ratio_cell(step, result, one.name) for one in shown)),
             group=f"divided by {base}",
             arm=result.arm,
         )
@@ -206,26 +221,6 @@ def _value_cell(step: StepComparison, result: Result, one: metric.Metric) -> Cel
 def _hover(one: metric.Metric) -> str:
     unit = f" ({one.unit})" if one.unit else ""
     return f"{one.title}{unit}: {one.how}"
-
-
-def _ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
-    """A metric divided by the base's: paired by block where that is known."""
-    paired = result.ratios.get(name)
-    if paired is not None:
-        of = result.ratio_bound if name == step.headline else "exact"
-        text = bound.signed(number.ratio(paired.value), of)
-        return Cell(text=text, title=summary.ratio_words(paired))
-    own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
-    return Cell(text=number.ratio(published_ratio(own, base)))
-
-
-def published_ratio(own: float | None, base: float | None) -> float | None:
-    """A metric by the base's, as published: 0/0 is 1, x/0 is inf, NA stays NA."""
-    if own is None or base is None:
-        return None
-    if base == 0:
-        return 1.0 if own == 0 else math.copysign(math.inf, own)
-    return own / base
 
 
 def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
@@ -271,7 +266,7 @@ def _fits(name: str, starts: tuple[str, ...]) -> bool:
 
 
 def _detailed_ratio(step: StepComparison, result: Result, name: str) -> Cell:
-    cell = _ratio_cell(step, result, name)
+    cell = ratio_cell(step, result, name)
     paired = result.ratios.get(name)
     if paired is None:
         return cell

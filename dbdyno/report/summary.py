@@ -1,4 +1,4 @@
-"""The three published summary tables of a workload, and the sentences of the headline.
+"""The three published summary tables of a workload whose steps are few enough to be columns.
 
 Columns, order and colours are those of the Insert Benchmark's reports, with one thing put right:
 a cell whose target rate was missed is gray before it is red, and such a value sets no scale.
@@ -7,28 +7,17 @@ a cell whose target rate was missed is gray before it is red, and such a value s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.model import Bound, Comparison, Ratio, StepComparison
 from dbdyno.model import Cell as Result
+from dbdyno.model import Ratio, StepComparison
 from dbdyno.report import bound, number
-from dbdyno.report.view import (
-    ARROWS,
-    Cell,
-    Column,
-    Finding,
-    RatioChart,
-    RatioPoint,
-    Row,
-    Table,
-    Tone,
-)
+from dbdyno.report.thresholds import Thresholds
+from dbdyno.report.view import ARROWS, Cell, Column, RatioChart, RatioPoint, Row, Table, Tone
 
 MISSED = "†"
 INCOMPLETE = "‡"
-UNDECIDED = "Interval includes no change"
-LIMITED = "Cannot be told, as the load generator was at its limit"
-MEASURED = "Measured"
+INCOMPLETE_MARK = {INCOMPLETE: "without the blocks in which the step failed"}
 
 
 # --- Rules -----------------------------------------------------------------------------------
@@ -101,26 +90,38 @@ def words_for_nothing(result: Result) -> str:
 # --- Tables ----------------------------------------------------------------------------------
 
 
-def tables(steps: Sequence[StepComparison], base: str, blocks: int, prefix: str) -> list[Table]:
-    """Tables A, B and C of one workload; C only where a step has a target rate."""
+def tables(
+    steps: Sequence[StepComparison],
+    *,
+    blocks: int,
+    prefix: str,
+    thresholds: Thresholds | None = None,
+) -> list[Table]:
+    """Tables A, B and C of one workload; C only where a step has a target rate.
+
+    `thresholds`: the colours of B in place of the published ones.
+    """
     shown = [step for step in steps if step.headline is not None]
     if not shown:
         return []
     made = [
         _absolute(shown, blocks, prefix),
-        _relative(shown, base, blocks, prefix),
+        _relative(shown, blocks, prefix, thresholds),
         _background(shown, prefix),
     ]
     return [table for table in made if table is not None]
 
 
+COUNTED = {"ips": "rows inserted/s", "qps": "queries/s", "scan": "rows scanned/s"}
+"""What a throughput is called in the headings of tables."""
+
+
 def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     """A column for the arm and one for each step, grouped by what is counted."""
-    words = {"ips": "rows inserted/s", "qps": "queries/s"}
     return (
         Column(text="arm", left=True),
         *(
-            Column(text=step.step, group=words.get(step.headline or "", step.headline or ""))
+            Column(text=step.step, group=COUNTED.get(step.headline or "", step.headline or ""))
             for step in steps
         ),
     )
@@ -135,11 +136,11 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
     )
     mean = "" if blocks <= 1 else f"Geometric means of {blocks} blocks."
     gray = f"; gray: {MISSED}" if any(missed_target(cell) for cell in _cells(steps)) else ""
-    legend = _legend(
+    marks = legend(
         rows,
         {
             MISSED: "the background insert rate was missed; it compares with no other",
-            INCOMPLETE: "without the blocks in which the step failed",
+            **INCOMPLETE_MARK,
         },
     )
     return Table(
@@ -149,7 +150,7 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         rows=rows,
         colors="Green: in the fastest quarter of the way from slowest to fastest; red: in the "
         f"slowest, where that is under 0.8 of the fastest{gray}.",
-        note=_words(mean, legend, bound.note(cell.value_bound for cell in _cells(steps))),
+        note=sentences(mean, marks, bound.note(cell.value_bound for cell in _cells(steps))),
     )
 
 
@@ -157,11 +158,12 @@ def _cells(steps: Sequence[StepComparison]) -> Iterable[Result]:
     return (result for step in steps for result in step.cells)
 
 
-def _words(*sentences: str) -> str:
-    return " ".join(sentence for sentence in sentences if sentence)
+def sentences(*texts: str) -> str:
+    """What there is to say, in a line."""
+    return " ".join(text for text in texts if text)
 
 
-def _legend(rows: Sequence[Row], meanings: Mapping[str, str]) -> str:
+def legend(rows: Sequence[Row], meanings: Mapping[str, str]) -> str:
     """What the marks mean that these rows have."""
     there = {cell.mark for row in rows for cell in row.cells}
     return " ".join(f"{mark}: {text}." for mark, text in meanings.items() if mark in there)
@@ -194,53 +196,79 @@ def _held(result: Result) -> str:
     return f"background insert rate held in {result.sla_met} of {judged(result)}"
 
 
-def _relative(steps: Sequence[StepComparison], base: str, blocks: int, prefix: str) -> Table | None:
-    arms = [result.arm for result in steps[0].cells]
-    if len(arms) < 2:
+def _relative(
+    steps: Sequence[StepComparison], blocks: int, prefix: str, thresholds: Thresholds | None
+) -> Table | None:
+    base, *others = [result.arm for result in steps[0].cells]
+    if not others:
         return None
+    tone = relative_tone if thresholds is None else thresholds.tone
     rows = tuple(
         Row(
             cells=(
                 Cell(text=arm),
-                *(_relative_cell(step, step.cells[place], base) for step in steps),
+                *(relative_cell(step, step.cells[place], tone) for step in steps),
             ),
             arm=arm,
         )
-        for place, arm in enumerate(arms)
+        for place, arm in enumerate((base, *others))
     )
-    under = (
-        "" if blocks <= 1 else f", with the 95 % t interval of the mean ratio of {blocks} blocks"
-    )
-    legend = _legend(rows, {MISSED: "the background insert rate was missed by one of the two"})
-    whether = "" if blocks <= 1 else ", whether or not the interval includes 1"
-    colors = f"Blue {ARROWS['blue']}: above 1.05; yellow {ARROWS['yellow']}: below 0.95{whether}."
+    marks = legend(rows, {MISSED: "the background insert rate was missed by one of the two"})
     return Table(
         name=f"{prefix}-relative",
         title=f"Throughput relative to {base}",
         columns=_columns(steps),
         rows=rows,
-        colors=colors,
-        note=_words(
-            f"Throughput divided by that of {base}{under}.",
-            legend,
+        colors=(PUBLISHED_COLORS if thresholds is None else thresholds.colors) + whether(blocks),
+        arrows=PUBLISHED_ARROWS if thresholds is None else thresholds.arrows,
+        note=sentences(
+            divided(base, blocks),
+            marks,
             bound.note(cell.ratio_bound for cell in _cells(steps)),
         ),
     )
 
 
-def _relative_cell(step: StepComparison, result: Result, base: str) -> Cell:
-    if result.arm == base and result.value is not None:
+PUBLISHED_COLORS = f"Blue {ARROWS['blue']}: above 1.05; yellow {ARROWS['yellow']}: below 0.95"
+PUBLISHED_ARROWS = f"{ARROWS['blue']}: above 1.05; {ARROWS['yellow']}: below 0.95."
+
+
+def divided(base: str, blocks: int) -> str:
+    """What a ratio is, and what stands beside it, in a sentence."""
+    beside = f", with the 95 % t interval of the mean ratio of {blocks} blocks"
+    return f"Throughput divided by that of {base}{beside if blocks > 1 else ''}."
+
+
+def whether(blocks: int) -> str:
+    """The end of a sentence on colours: what they do not say where there are intervals."""
+    return "." if blocks <= 1 else ", whether or not the interval includes 1."
+
+
+def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], Tone]) -> Cell:
+    """An arm's throughput by the base's, which comes first, or in words why there is none."""
+    base = step.cells[0]
+    if result.arm == base.arm and result.value is not None:
         return Cell(text="1.00", mark=MISSED if missed_target(result) else "")
-    missed = missed_target(result) or missed_target(step.cells[0])
     if result.value is None or result.ratio is None:
         text = words_for_nothing(result) if result.value is None else number.MISSING
         return Cell(text=text, tone="failed", title=failure(result))
     return Cell(
         text=bound.signed(number.ratio(result.ratio.value), result.ratio_bound),
-        mark=MISSED if missed else "",
+        mark=MISSED if missed_target(result) or missed_target(base) else "",
         detail=ratio_detail(result),
-        tone=bound.justified(relative_tone(result.ratio.value), result.ratio_bound),
+        tone=bound.justified(tone(result.ratio.value), result.ratio_bound),
         title=ratio_words(result.ratio),
+    )
+
+
+def quotient_cell(ratio: Ratio, first: Result, second: Result) -> Cell:
+    """The throughput of one step by that of another of the same arm, as far as it can be told."""
+    of = bound.of_quotient(first.value_bound, second.value_bound)
+    spread = number.interval(ratio.low, ratio.high)
+    return Cell(
+        text=bound.signed(number.ratio(ratio.value), of),
+        detail=bound.BOTH if of == "unknown" else spread,
+        title=ratio_words(ratio),
     )
 
 
@@ -272,9 +300,9 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         )
         for place, arm in enumerate(arms)
     ]
-    targets = (Cell(text=number.number(_target(step)), tone="quiet") for step in steps)
+    targets = (Cell(text=number.number(target(step)), tone="quiet") for step in steps)
     rows.append(Row(cells=(Cell(text="target", tone="quiet"), *targets)))
-    legend = _legend(rows, {MISSED: "under 95 % of the target in at least one block"})
+    marks = legend(rows, {MISSED: "under 95 % of the target in at least one block"})
     columns = (
         Column(text="arm", left=True),
         *(Column(text=step.step, group="rows inserted/s") for step in steps),
@@ -284,12 +312,12 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         title="Background insert rate",
         columns=columns,
         rows=tuple(rows),
-        colors=f"Red: {MISSED}." if legend else "",
-        note="Rows inserted per second beside the queries, all clients together. " + legend,
+        colors=f"Red: {MISSED}." if marks else "",
+        note="Rows inserted per second beside the queries, all clients together. " + marks,
     )
 
 
-def _target(step: StepComparison) -> float | None:
+def target(step: StepComparison) -> float | None:
     """The step's target rate, from any run that knows it."""
     targets = (run.sla_target for result in step.cells for run in result.runs)
     return next((target for target in targets if target is not None), None)
@@ -309,7 +337,9 @@ def _background_cell(result: Result) -> Cell:
     )
 
 
-def ratio_chart(steps: Sequence[StepComparison], base: str, prefix: str) -> RatioChart | None:
+def ratio_chart(
+    steps: Sequence[StepComparison], base: str, name: str, title: str = ""
+) -> RatioChart | None:
     """Every arm's ratio to the base in every step; None where there is nothing to draw."""
     shown = [step for step in steps if step.headline is not None]
     points = tuple(
@@ -323,8 +353,9 @@ def ratio_chart(steps: Sequence[StepComparison], base: str, prefix: str) -> Rati
     bounds = {point.bound for point in points}
     bounded = bounds & bound.SIGNS.keys()
     return RatioChart(
-        name=f"{prefix}-ratios",
-        title=f"Throughput relative to {base}, log scale"
+        name=f"{name}-ratios",
+        title=(f"{title}: throughput" if title else "Throughput")
+        + f" relative to {base}, log scale"
         + ("; lines: 95 % intervals" if any(point.ratio.low for point in points) else "")
         + ("; a triangle points to where the true ratio lies" if bounded else "")
         + ("; a cross: it cannot be told" if "unknown" in bounds else ""),
@@ -332,99 +363,3 @@ def ratio_chart(steps: Sequence[StepComparison], base: str, prefix: str) -> Rati
         steps=tuple(step.step for step in shown),
         points=points,
     )
-
-
-# --- Sentences -------------------------------------------------------------------------------
-
-
-def headline(comparison: Comparison) -> list[Finding]:
-    """What the report says first: how sure one can be, each arm against the base, what failed."""
-    found = [*_sureness(comparison)]
-    if comparison.blocks > 0:
-        found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
-    found += _missed_targets(comparison)
-    found += _failures(comparison)
-    return found
-
-
-def _sureness(comparison: Comparison) -> list[Finding]:
-    if comparison.blocks == 0:
-        return [Finding(text="No block is complete: there is nothing to compare yet.")]
-    if comparison.blocks == 1:
-        return [
-            Finding(
-                text="One block decides nothing: what differs below may be chance, "
-                "and it takes more blocks to tell by how much numbers vary by themselves."
-            )
-        ]
-    return []
-
-
-def _against_base(comparison: Comparison, arm: str) -> Finding:
-    """An arm against the base: the steps in which it did more, less, or as much as can be told."""
-    verdicts = ("More", "Less", UNDECIDED, LIMITED, MEASURED)
-    sorted_steps: dict[str, list[str]] = {verdict: [] for verdict in verdicts}
-    for step in comparison.steps:
-        result = next((cell for cell in step.cells if cell.arm == arm), None)
-        if step.headline is None or result is None or result.ratio is None:
-            continue
-        mark = MISSED if any(missed_target(cell) for cell in step.cells) else ""
-        name = step_name(comparison, step)
-        verdict = _verdict(result.ratio, result.ratio_bound)
-        change = _change_words(result.ratio, result.ratio_bound)
-        sorted_steps[verdict].append(f"{name}{mark} {change}")
-    items = [f"{name}: {', '.join(steps)}" for name, steps in sorted_steps.items() if steps]
-    how = (
-        f"mean change of throughput over {comparison.blocks} blocks, with its 95 % t interval"
-        if comparison.blocks > 1
-        else "change of throughput"
-    )
-    return Finding(text=f"{arm} against {comparison.base}, {how}.", items=tuple(items))
-
-
-def step_name(comparison: Comparison, step: StepComparison) -> str:
-    """A step's name, with its workload's where there are several."""
-    several = len({one.workload for one in comparison.steps}) > 1
-    return f"{step.workload} {step.step}" if several else step.step
-
-
-def _verdict(ratio: Ratio, of: Bound) -> str:
-    """What an interval decides; one that is a bound decides only in the bound's own direction."""
-    if ratio.low is None or ratio.high is None:
-        return MEASURED
-    if ratio.low > 1 and of in ("exact", "at least"):
-        return "More"
-    if ratio.high < 1 and of in ("exact", "at most"):
-        return "Less"
-    return UNDECIDED if of == "exact" else LIMITED
-
-
-def _change_words(ratio: Ratio, of: Bound) -> str:
-    text = bound.signed(number.change(ratio.value), of)
-    if of == "unknown":
-        return f"{text} ({bound.BOTH})"
-    if ratio.low is None or ratio.high is None:
-        return text
-    return f"{text} ({number.change(ratio.low)[:-2]} to {number.change(ratio.high)[:-2]})"
-
-
-def _missed_targets(comparison: Comparison) -> list[Finding]:
-    items = [
-        f"{result.arm} held {number.number(_target(step))} rows/s in {result.sla_met or 0} of "
-        f"{judged(result)} blocks in {step_name(comparison, step)}{MISSED}"
-        for step in comparison.steps
-        for result in step.cells
-        if missed_target(result)
-    ]
-    text = f"{MISSED} The background insert rate was missed; throughput beside it does not compare."
-    return [Finding(text=text, items=tuple(items))] if items else []
-
-
-def _failures(comparison: Comparison) -> list[Finding]:
-    items = [
-        f"{result.arm}, {step_name(comparison, step)}, {failure(result)}"
-        for step in comparison.steps
-        for result in step.cells
-        if any(run.status == "failed" for run in result.runs)
-    ]
-    return [Finding(text="Steps that failed:", items=tuple(items))] if items else []

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 from dbdyno.report import number, spread
 from dbdyno.report.layout import GAP, aligned, fitting, part_widths, plain, total, transposed, width
-from dbdyno.report.view import Bar, Cell, Column, Page, Row, Section, Table, Tone
+from dbdyno.report.view import (
+    Bar,
+    Cell,
+    Column,
+    Grouped,
+    Page,
+    Row,
+    Section,
+    Table,
+    Tone,
+    Workload,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +32,9 @@ STYLES: dict[Tone, str] = {
     "gray": "black on #d7d7d7",
     "blue": "black on #81fff9",
     "yellow": "black on #ffdd81",
+    "faster": "black on #81ffa6",
+    "slower": "black on #ff9a9a",
+    "alike": "black on #d7d7d7",
     "failed": "italic",
     "quiet": "dim",
     "notice": "bold",
@@ -41,6 +55,10 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
             _table(workload.steps, console)
         for table in workload.summary:
             _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
+        if workload.grouped:
+            _grouped(workload.grouped, console, full=full)
+        for table in _across(workload, full=full):
+            _table(table, console)
         if full:
             for section in workload.sections:
                 _section(section, console)
@@ -95,6 +113,47 @@ def _tail(page: Page, console: Console) -> None:
         _item(console, f"{name}: {text}")
 
 
+def _across(workload: Workload, *, full: bool) -> Iterable[Table]:
+    """The tables that compare steps with each other; each sweep by itself only with `full`."""
+    found = (workload.fragmentation, workload.scale_up)
+    yield from (table for table in found if table is not None)
+    if full or workload.scale_up is None:
+        yield from (one.table for one in workload.scaling)
+
+
+# --- Groups ----------------------------------------------------------------------------------
+
+
+def _grouped(grouped: Grouped, console: Console, *, full: bool) -> None:
+    """The published tables one below the other; with `full` also what explains them."""
+    if grouped.legend:
+        console.print()
+    for line in grouped.legend:
+        _line(console, line)
+    for group in grouped.groups:
+        _bare(group.relative or group.absolute, console)
+    _line(console, f"{grouped.note} {grouped.colors}".strip(), "dim")
+    if not full:
+        return
+    for group in grouped.groups:
+        if group.relative is not None:
+            _table(group.absolute, console)
+    for group in grouped.groups:
+        _table(group.per_operation, console)
+    _line(console, grouped.per_operation_note, "dim")
+    if grouped.fairness:
+        _table(_brief(grouped.fairness, console.width), console)
+
+
+def _bare(table: Table, console: Console) -> None:
+    """A table whose last heading is its title, as published."""
+    for part in fitting(table, console.width):
+        console.print()
+        _body(part, console)
+    if table.note:
+        _line(console, table.note, "dim")
+
+
 # --- Steps -----------------------------------------------------------------------------------
 
 
@@ -104,7 +163,7 @@ def _section(section: Section, console: Console) -> None:
     for notice in section.notices:
         _item(console, notice)
     _bars(section.bars, console)
-    for table in (*section.targets, *section.metrics, *section.response):
+    for table in (*section.statements, *section.targets, *section.metrics, *section.response):
         _table(table, console)
     for chart in (*section.charts, *section.clients):
         _item(console, chart.describe)
@@ -147,16 +206,19 @@ def _on_its_side(tables: Sequence[Table], room: int) -> bool:
 
 
 def _table(table: Table, console: Console, *, on_its_side: bool = False) -> None:
-    from rich.cells import cell_len
-
     _line(console, f"\n{table.title}", "bold")
     for part in fitting(transposed(table) if on_its_side else table, console.width):
-        sizes = part_widths(part, cell_len)
-        for line in _lines(part, sizes):
-            console.print(line, soft_wrap=True)
+        _body(part, console)
     note = f"{table.note} {table.colors}".strip()
     if note:
         _line(console, note, "dim")
+
+
+def _body(table: Table, console: Console) -> None:
+    from rich.cells import cell_len
+
+    for line in _lines(table, part_widths(table, cell_len)):
+        console.print(line, soft_wrap=True)
 
 
 def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Text]:
@@ -166,12 +228,12 @@ def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Text]:
     if any(column.group for column in table.columns):
         yield Text(_group_line(table.columns, wide), style="dim")
     headings = [Cell(text=column.text) for column in table.columns]
-    yield _row(headings, table.columns, [(size, 0, 0, 0) for size in wide], "bold")
+    yield _row(headings, table, [(size, 0, 0, 0) for size in wide], "bold")
     for group, rows in groupby(table.rows, lambda row: row.group):
         if group:
             yield Text(group, style="dim italic")
         for row in rows:
-            yield _row(row.cells, table.columns, sizes, "")
+            yield _row(row.cells, table, sizes, "")
 
 
 def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
@@ -185,16 +247,14 @@ def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
     return line.rstrip()
 
 
-def _row(
-    cells: Sequence[Cell], columns: Sequence[Column], sizes: Sequence[Sequence[int]], style: str
-) -> Text:
+def _row(cells: Sequence[Cell], table: Table, sizes: Sequence[Sequence[int]], style: str) -> Text:
     from rich.cells import cell_len
     from rich.text import Text
 
     line = Text(style=style)
-    for place, (cell, column, size) in enumerate(zip(cells, columns, sizes, strict=True)):
+    for place, (cell, column, size) in enumerate(zip(cells, table.columns, sizes, strict=True)):
         line.append(" " * GAP if place else "")
-        words = aligned(cell, size, column.left or place == 0, cell_len)
+        words = aligned(cell, size, column.left or place == table.heading, cell_len)
         line.append(words, style=STYLES.get(cell.tone, ""))
     line.rstrip()
     return line

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
 from dbdyno.report.seconds import PANEL_WIDTH, color, named, short
-from dbdyno.report.view import Bar, RatioChart, RatioPoint, Section
+from dbdyno.report.view import Bar, RatioChart, RatioPoint, ScaleChart, Section
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
 ARM_HEIGHT = 8  # more for each further arm
@@ -25,13 +25,12 @@ _BOUND_SHAPES: Mapping[Bound, str] = {  # a triangle points to where the true ra
 # --- Throughput ------------------------------------------------------------------------------
 
 
-def throughput(section: Section, base: str, ratios: RatioChart | None, arms: Sequence[str]) -> Json:
+def throughput(section: Section, base: str, arms: Sequence[str]) -> Json:
     """Throughput of a step from zero: a bar for the mean, a line for each block, the base marked.
 
     The interval is that of the ratio to the base, drawn from the base's mean: where it holds the
     base's mark, there may be no difference.
     """
-    points = {} if ratios is None else {p.arm: p for p in ratios.points if p.step == section.title}
     own = next((bar.share for bar in section.bars if bar.arm == base), None)
     place = {
         "field": "arm",
@@ -41,7 +40,7 @@ def throughput(section: Section, base: str, ratios: RatioChart | None, arms: Seq
         "scale": {"padding": 0},
     }
     return {
-        "data": {"values": [_bar_datum(bar, own, points.get(bar.arm)) for bar in section.bars]},
+        "data": {"values": [_bar_datum(bar, own) for bar in section.bars]},
         "width": PANEL_WIDTH,
         "height": {"step": BAR_PITCH},
         "view": {"stroke": None},
@@ -51,7 +50,7 @@ def throughput(section: Section, base: str, ratios: RatioChart | None, arms: Seq
     }
 
 
-def _bar_datum(bar: Bar, base: float | None, point: RatioPoint | None) -> Json:
+def _bar_datum(bar: Bar, base: float | None) -> Json:
     made: Json = {
         "arm": bar.arm,
         "words": " · ".join(word for word in (bar.text, bar.detail) if word),
@@ -59,11 +58,11 @@ def _bar_datum(bar: Bar, base: float | None, point: RatioPoint | None) -> Json:
         "blocks": [short(share) for share in bar.blocks],
         "faint": bar.tone == "gray",
     }
-    if point is not None and base is not None:
+    if bar.ratio is not None and base is not None:
         made["base"] = short(base)
-        if point.ratio.low is not None and point.ratio.high is not None:
-            made["low"] = short(base * point.ratio.low)
-            made["high"] = short(base * point.ratio.high)
+        if bar.ratio.low is not None and bar.ratio.high is not None:
+            made["low"] = short(base * bar.ratio.low)
+            made["high"] = short(base * bar.ratio.high)
     return made
 
 
@@ -188,3 +187,84 @@ def _reach(chart: RatioChart) -> list[float]:
     values = [abs(math.log(point.ratio.value)) for point in chart.points]
     far = max(math.log(1.1), max(values), min(max(ends), math.log(RATIO_REACH_MAX))) * 1.05
     return [round(math.exp(-far), 4), round(math.exp(far), 4)]
+
+
+# --- Scale-up --------------------------------------------------------------------------------
+
+
+def scaling(chart: ScaleChart, arms: Sequence[str]) -> Json:
+    """Throughput by that with the fewest clients, over the clients, beside the ideal line.
+
+    Both scales are logarithmic, so that the ideal is straight, and as many times is as far.
+    """
+    x: Json = {
+        "field": "clients",
+        "type": "quantitative",
+        "title": "clients",
+        "scale": {"type": "log", "base": 2, "nice": False, "domain": _ends(chart)},
+        "axis": {"values": list(chart.clients), "grid": True, "labelOverlap": "greedy"},
+    }
+    y: Json = {
+        "field": "ratio",
+        "type": "quantitative",
+        "title": None,
+        "scale": {"type": "log", "base": 2, "nice": False},
+        "axis": {"values": [clients / chart.clients[0] for clients in chart.clients]},
+    }
+    shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
+    legend = {"legend": {"title": None, "values": shown}}
+    lines: Json = {"x": x, "y": y, "color": color(arms) | legend}
+    ideal = {"type": "line", "strokeDash": [4, 4], "style": "base"}
+    return {
+        "data": {"values": [*_ideal(chart), *_scale_data(chart)]},
+        "width": PANEL_WIDTH,
+        "height": SCALE_HEIGHT,
+        "layer": [
+            {
+                "transform": [{"filter": "datum.what === 'ideal'"}],
+                "mark": ideal,
+                "encoding": {"x": x, "y": y},
+            },
+            {
+                "transform": [{"filter": "datum.what === 'arm' && isValid(datum.low)"}],
+                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
+                "encoding": {**lines, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+            },
+            {
+                "transform": [{"filter": "datum.what === 'arm'"}],
+                "mark": {"type": "line", "point": {"filled": True, "size": 40}},
+                "encoding": {**lines, "tooltip": [{"field": name} for name in _SCALE_FIELDS]},
+            },
+        ],
+        "usermeta": {"kind": "scaling", "columns": 1},
+    }
+
+
+SCALE_HEIGHT = 260
+_SCALE_FIELDS = ("arm", "clients", "ratio", "low", "high")
+
+
+def _ends(chart: ScaleChart) -> list[int]:
+    return [chart.clients[0], chart.clients[-1]]
+
+
+def _ideal(chart: ScaleChart) -> list[Json]:
+    first = chart.clients[0]
+    return [{"what": "ideal", "clients": end, "ratio": end / first} for end in _ends(chart)]
+
+
+def _scale_data(chart: ScaleChart) -> list[Json]:
+    """Each arm from its first point, which is 1 by definition."""
+    known = dict.fromkeys(point.arm for point in chart.points)
+    first: list[Json] = [{"arm": arm, "clients": chart.clients[0], "ratio": 1.0} for arm in known]
+    others = [
+        {
+            "arm": point.arm,
+            "clients": point.clients,
+            "ratio": short(point.ratio.value),
+            "low": None if point.ratio.low is None else short(point.ratio.low),
+            "high": None if point.ratio.high is None else short(point.ratio.high),
+        }
+        for point in chart.points
+    ]
+    return [{**one, "what": "arm"} for one in (*first, *others)]

@@ -19,13 +19,16 @@ Tone = Literal[
     "gray",
     "blue",
     "yellow",
+    "faster",
+    "slower",
+    "alike",
     "failed",
     "quiet",
     "notice",
     "total",
 ]
 
-ARROWS: Mapping[str, str] = {"blue": "▲", "yellow": "▼"}
+ARROWS: Mapping[str, str] = {"blue": "▲", "yellow": "▼", "faster": "▲", "slower": "▼"}
 """What stands beside a number for its colour in formats that have no colour."""
 
 
@@ -49,11 +52,12 @@ class Column:
     group: str = ""  # a heading shared with the neighbouring columns of the same group
     title: str = ""
     left: bool = False  # words are set to the left, numbers to the right
+    arm: str | None = None  # whose column it is, where the text does not say it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One row of a table; the first cell is its heading."""
+    """One row of a table; one cell is its heading: the first, or the table says which."""
 
     cells: tuple[Cell, ...]
     group: str = ""  # rows of one group stand together under its name
@@ -70,6 +74,8 @@ class Table:
     rows: tuple[Row, ...]
     colors: str = ""  # what the colours mean, for formats that have them
     note: str = ""  # a legend or a caution, under the table
+    arrows: str = ""  # what ▲ and ▼ mean, for formats without colours
+    heading: int = 0  # the place of the cell that is its row's heading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +87,7 @@ class Bar:
     share: float | None  # 0..1; None: no value
     blocks: tuple[float, ...]  # each block's own value, as a share as well
     detail: str = ""  # the ratio to the base and its interval
+    ratio: Ratio | None = None  # the same, to draw
     tone: Tone = ""
     title: str = ""
 
@@ -130,6 +137,59 @@ class RatioChart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Group:
+    """Steps that are read together, as the published reports group them."""
+
+    name: str  # its anchor
+    title: str
+    relative: Table | None  # to the base, as published; None with a lone arm
+    absolute: Table
+    ratios: RatioChart | None
+    per_operation: Table  # what an operation costs, as published
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouped:
+    """The groups of a workload, with what their tables have in common."""
+
+    legend: tuple[str, ...]  # "Relative to: pg17", "col-1 : pg18"
+    note: str
+    colors: str  # what the colours mean, for formats that have them
+    arrows: str  # what ▲ and ▼ mean, for those that have none
+    groups: tuple[Group, ...]
+    per_operation_note: str
+    fairness: Table | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalePoint:
+    """What an arm did with so many clients, by what it did with the fewest."""
+
+    arm: str
+    clients: int
+    ratio: Ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleChart:
+    """What more clients bring in a step, beside the line of as many times as there are clients."""
+
+    name: str  # unique on the page
+    title: str
+    describe: str
+    clients: tuple[int, ...]  # the fewest first
+    points: tuple[ScalePoint, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    """A step at several numbers of clients."""
+
+    table: Table
+    chart: ScaleChart | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """One step."""
 
@@ -148,11 +208,16 @@ class Section:
     clients: tuple[SecondsChart, ...] = ()  # the rate of each client over time
     targets: tuple[Table, ...] = ()  # the rates asked for, and how they were held
     state: tuple[Table, ...] = ()  # sizes and debt before and after
+    statements: tuple[Table, ...] = ()  # what was sent, and throughput counted in other ways
+    group: str = ""  # the group of steps that it belongs to
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """The steps of one workload with the tables that sum them up."""
+    """The steps of one workload with the tables that sum them up.
+
+    `summary` and `ratios` are of the steps that belong to no group.
+    """
 
     name: str  # its anchor
     title: str
@@ -160,6 +225,10 @@ class Workload:
     ratios: RatioChart | None
     sections: tuple[Section, ...]
     steps: Table | None = None  # who takes part in each step, how much is done, for how long
+    grouped: Grouped | None = None  # steps that are many, in groups
+    fragmentation: Table | None = None  # the same steps before and after the writes
+    scaling: tuple[Scaling, ...] = ()
+    scale_up: Table | None = None  # all of those in one table, where they are several
 
 
 @dataclass(frozen=True, kw_only=True)

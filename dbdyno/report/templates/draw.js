@@ -1,11 +1,17 @@
 // Draws a chart when it comes near the view, and anew when its width or what the reader chose changes.
 // Colours are variables of the style sheet: a chart follows the colour scheme, and paper, by itself.
-const specs = JSON.parse(document.getElementById("specs").textContent);
+const embedded = JSON.parse(document.getElementById("specs").textContent);
+const specs = Object.fromEntries(Object.entries(embedded.charts).map(
+  ([name, { shape, ...own }]) => [name, { ...embedded.shapes[shape], ...own }],
+));
 const looks = JSON.parse(document.getElementById("looks").textContent);
 const frames = Array.from(document.querySelectorAll(".chart"));
 const chosen = { hidden: new Set(), zooms: new Map(), scales: new Map() }; // arms, by step, by chart
 const drawn = new Map(); // frame -> {width, result: promise of what vegaEmbed made}
 const errors_only = 1; // vega.Error
+
+const titles = JSON.parse(document.getElementById("titles").textContent);
+for (const one of document.querySelectorAll("[data-title]")) one.title = titles[one.dataset.title];
 
 function step_of(frame) {
   return frame.closest(".step-part")?.id;
@@ -34,7 +40,7 @@ function prepared(frame) {
 function fitted(spec, width) {
   const { kind, columns } = spec.usermeta;
   if (kind === "throughput") return { ...spec, width };
-  if (kind === "ratios") return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
+  if (kind === "ratios" || kind === "scaling") return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
   const inner = (width - looks.axis_px - 12 - looks.gap_px * (columns - 1)) / columns;
   return { ...spec, spec: { ...spec.spec, width: Math.max(24, Math.floor(inner)) } };
 }

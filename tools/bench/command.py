@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench import analysis, contenders, figure, fill, insert, pace, point, scale, share, tpcb
+from bench import analysis, contenders, figure, fill, insert, oltp, pace, point, scale, share, tpcb
 from bench.compare import Bench, progress
 from bench.figure import Figure
 from dbdyno import binary
@@ -24,6 +24,7 @@ from dbdyno.server import fetch, place
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "point": point.measure,
     "tpcb": tpcb.measure,
+    "oltp": oltp.measure,
     "insert": insert.measure,
     "scale": scale.measure,
     "pace": pace.measure,

@@ -14,7 +14,7 @@ help:
 	@echo "make demo    compare two PostgreSQL versions, in under five minutes, and write a report"
 	@echo "make test    run all tests"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
-	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about 20 minutes"
+	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about half an hour"
 	@echo "make clean   remove what was built (results and fetched servers stay)"
 
 setup:

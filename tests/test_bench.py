@@ -160,6 +160,18 @@ def test_a_comparison_gives_the_ratios_of_cpu_and_throughput() -> None:
     ]
 
 
+def test_what_the_server_took_is_compared_where_both_were_observed() -> None:
+    bench = a_bench(pairs=3)
+    observed = [replace(sample(), server_s=seconds) for seconds in (4.08, 4.0)]
+    ours, theirs = (constant(name, one, []) for name, one in zip("ab", observed, strict=True))
+    subject = Subject(measurement="get", connections=8, server_within=0.05)
+    *_, found = compare(bench, subject, ours, theirs)
+    assert (found.what, found.result) == ("server CPU", "met")
+    assert found.values == pytest.approx((1.02,) * 3)
+    assert "get     8     b          server CPU 1.02 (1.02 to 1.02)    1±0.05" in found.row()
+    assert observed[0].json()["server_us"] == 4.08
+
+
 def test_a_contender_that_is_not_installed_is_said_and_never_run() -> None:
     bench = a_bench(pairs=3)
     calls: list[tuple[str, float]] = []
@@ -180,6 +192,9 @@ def test_a_contender_that_is_not_installed_is_said_and_never_run() -> None:
         (Target(bound=0.85), (0.86, 0.80, 0.99), "missed"),
         (Target(bound=1.0, at_least=True), (1.0, 0.9, 1.2), "met"),
         (Target(bound=1.0, at_least=True), (0.99, 0.9, 1.2), "missed"),
+        (Target(bound=1.0, within=0.05), (1.05, 0.9, 1.2), "met"),
+        (Target(bound=1.0, within=0.05), (0.94, 0.9, 1.2), "missed"),
+        (Target(bound=1.0, within=0.05), (1.06, 0.9, 1.2), "missed"),
         (None, (0.99,), ""),
     ],
 )

@@ -155,7 +155,7 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         ('[1, "{n}"]', "[20, 10]", "key `values.a.uniform`: the lower bound 20 is above the "
          "upper bound 10"),
         ("[[{n}:", "[[0:", "key `statements.put`: a repetition begins with a number, as "
-         "`[[50:`, from 1 to 100000, not '0'"),
+         "`[[50:` or `[[50 ' OR ':`, from 1 to 100000, not '0'"),
         (', stop = { rows = 100 }', "", "key `steps[1]`: never ends; give it `seconds`, or one "
          "of its roles a `stop`"),
         ("rows = 100 }", "rows = 1, operations = 1 }", "key `steps[1].roles.insert.stop`: needs "
@@ -186,8 +186,8 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         ("n = 10", 'n = "{n}"', "key `parameters.n`: is computed from itself: n → n"),
         ("run =", "pace = { tied = 'x' }, run =", "key `steps[1].roles.insert.pace.tied`: no "
          "other role `x`; there are none"),
-        ("run =", "pace = { rows_per_s = 0 }, run =", "key "
-         "`steps[1].roles.insert.pace.rows_per_s`: must be above 0, but is 0"),
+        ("run =", "pace = { rows_per_s = -1 }, run =", "key "
+         "`steps[1].roles.insert.pace.rows_per_s`: must be at least 0, but is -1"),
         ("run =", "after = ['insert'], run =", "key `steps[1].roles.insert.after`: waits for "
          "itself"),
         ('put = "', 'put.types = "int"\nput.any = "', 'key `statements.put.types`: only '

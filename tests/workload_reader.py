@@ -64,8 +64,9 @@ def sql(step: Step, name: str) -> str:
                     out += f"<{kind}>"
                 case {"number": kind}:
                     out += f"<number of {kind}>"
-                case {"repeat": count, "separator": ",", "pieces": inner}:
-                    out += f"[{count}× {text(inner)}]"
+                case {"repeat": count, "separator": separator, "pieces": inner}:
+                    between = "" if separator == "," else f" '{separator}'"
+                    out += f"[{count}{between}× {text(inner)}]"
         return out
 
     (found,) = [one for one in step.job["statements"] if one["name"] == name]

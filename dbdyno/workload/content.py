@@ -15,11 +15,13 @@ from dbdyno.workload import distribution, sql
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.form import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.maker import (
+    MAKERS,
     ROW,
     SCOPES,
     base_names,
     check_permutation,
     cursor_names,
+    like,
     value_json,
 )
 from dbdyno.workload.scope import TABLE_MARK, Scope
@@ -60,8 +62,29 @@ class Content:
 
     def value(self, name: str) -> int:
         """The number of a value of the file."""
-        maker = _find(self.file.values, name, self.scope.root("values"), "value")
-        return self._once("value", name, lambda scope: self.add_value(name, maker, scope))
+        _find(self.file.values, name, self.scope.root("values"), "value")
+
+        def enter(scope: Scope) -> int:
+            model, maker = self._model(name, ())
+            return self.add_value(name, maker, scope.root("values", model))
+
+        return self._once("value", name, enter)
+
+    def _model(self, name: str, above: tuple[str, ...]) -> tuple[str, Maker]:
+        """The value whose maker a value has, by name, and that maker with what is its own."""
+        scope = self.scope.root("values", name)
+        maker = self.file.values[name]
+        if maker.value is None:
+            return name, maker
+        others = [kind for kind in MAKERS if getattr(maker, kind) is not None]
+        if others:
+            raise scope.error(f"has the maker of another value; remove `{others[0]}` or `value`")
+        if name in above:
+            raise scope.error("is made as itself: " + " → ".join((*above, name)))
+        other = scope.at("value").text(maker.value)
+        _find(self.file.values, other, scope.at("value"), "value")
+        model, made = self._model(other, (*above, name))
+        return model, like(maker, made)
 
     def add_value(self, name: str, maker: Maker, scope: Scope, rows: int | None = None) -> int:
         """Enters a value; those that it is computed from come before it.
@@ -173,9 +196,9 @@ class Content:
                 return {"table": self.table(scope)}
             case sql.NumberHere():
                 return {"number": self.table(scope)}
-            case sql.Repeat(count=count, pieces=pieces):
+            case sql.Repeat(count=count, pieces=pieces, separator=separator):
                 inner = [self._piece(one, scope) for one in pieces]
-                return {"repeat": count, "separator": ",", "pieces": inner}
+                return {"repeat": count, "separator": separator, "pieces": inner}
             case str():
                 return piece
 

@@ -14,6 +14,8 @@ from dbdyno.workload.draft import Draft
 from dbdyno.workload.file import Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
+HEADLINES = ("ips", "qps", "scan")
+"""The published names of a step's throughput."""
 FILL_ROWS_PER_S = 250_000
 """A guess for the progress bar and `dyno check`; of sysbench's rows, on two cores."""
 
@@ -159,7 +161,10 @@ def _headline(step: form.Step, made: job.Made, scope: Scope) -> Headline | None:
     if step.headline is None:
         return None
     headline = step.headline
-    _check_role(headline.role, made, scope)
+    metric, role = scope.at("metric").text(headline.metric), scope.at("role").text(headline.role)
+    if metric not in HEADLINES:
+        raise scope.at("metric").error(f"no headline `{metric}`; {suggestion(metric, HEADLINES)}")
+    _check_role(role, made, scope)
     given = {
         key: scope.at(key).integer(written, low=1)
         for key in ("work", "each")
@@ -167,7 +172,7 @@ def _headline(step: form.Step, made: job.Made, scope: Scope) -> Headline | None:
     }
     if len(given) > 1:
         raise scope.error("has either `work` or `each`; remove one")
-    return Headline(metric=headline.metric, role=headline.role, count=headline.count, **given)
+    return Headline(metric=metric, role=role, count=headline.count, **given)
 
 
 def _group(step: form.Step, file: form.WorkloadFile, scope: Scope) -> str | None:

@@ -195,8 +195,9 @@ class Text(Form):
 
 
 class Maker(Numbers):
-    """A value: exactly one of the makers, and how it is written."""
+    """A value: exactly one of the makers, or that of another `value`, and how it is written."""
 
+    value: str | None = None
     add: list[Number] | None = Field(default=None, min_length=2, max_length=2)
     text: Text | None = None
     pattern: str | None = None
@@ -305,7 +306,7 @@ class Part(Form):
 class Headline(Form):
     """A step's published throughput."""
 
-    metric: Literal["ips", "qps", "scan"]
+    metric: str
     role: str
     count: Literal["rows", "operations", "statements"]
     work: Number | None = None

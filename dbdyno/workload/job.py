@@ -142,10 +142,10 @@ def _table_counts(file: form.WorkloadFile, scope: Scope) -> dict[str, int]:
 def _stop(step: form.Step, roles: list[Json], scope: Scope) -> Json:
     """Timed where the step has `seconds`; else it ends with roles that have a quota."""
     warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0)
-    if step.seconds is not None:
+    seconds = scope.at("seconds").number(step.seconds or 0, low=0)
+    if seconds:
         if step.stop is not None:
             raise scope.at("stop").error("a step has either `stop` or `seconds`; remove one")
-        seconds = scope.at("seconds").positive(step.seconds)
         return {"roles": [], "seconds": seconds, "warmup_s": warmup_s, "seconds_max": None}
     if warmup_s:
         raise scope.at("warmup_s").error("only a step with `seconds` has a warm-up")

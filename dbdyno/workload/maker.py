@@ -27,6 +27,14 @@ FORMATS = {"text": "text", "pattern": "text", "clock": "timestamp"}
 """How a maker's values are written where the file does not say; else as integers."""
 
 
+def like(maker: Maker, model: Maker) -> Maker:
+    """What a value is that another one is the model of: `per` and `format` may be its own."""
+    own: Json = {
+        key: getattr(maker, key) for key in ("per", "format") if key in maker.model_fields_set
+    }
+    return model.model_copy(update=own)
+
+
 def cursor_names(maker: Maker, scope: Scope) -> list[str]:
     """The cursors that bound a value."""
     texts = [bound for bound in maker.uniform or () if isinstance(bound, str)]

@@ -175,10 +175,12 @@ def _pace(pace: form.Pace | str, rows: set[int], scope: Scope) -> Json:
         return {"kind": "tied", "to": pace.tied, "lead": lead}
     if pace.lead is not None:
         raise scope.at("lead").error("only a tied role has a lead; remove it")
-    if pace.rows_per_s is not None:
-        per_s = scope.at("rows_per_s").positive(pace.rows_per_s) / _rows(rows, scope)
-    else:
-        per_s = scope.at("per_s").positive(pace.per_s or 0)
+    key = "per_s" if pace.rows_per_s is None else "rows_per_s"
+    per_s = scope.at(key).number(getattr(pace, key), low=0)
+    if not per_s:
+        return {"kind": "closed"}
+    if key == "rows_per_s":
+        per_s /= _rows(rows, scope)
     return {"kind": "rate", "arrivals": pace.arrivals or "even", "per_s": float(per_s)}
 
 
@@ -189,7 +191,8 @@ def _quota(stop: form.Stop | None, rows: set[int], scope: Scope) -> Json | None:
     if (stop.rows is None) == (stop.operations is None):
         raise scope.error("needs either `rows` or `operations`")
     if stop.operations is not None:
-        return {"operations": scope.at("operations").integer(stop.operations, low=1)}
+        operations = scope.at("operations").integer(stop.operations, low=0)
+        return {"operations": operations} if operations else None
     wanted = scope.at("rows").positive(stop.rows or 0)
     operations = math.ceil(Fraction(wanted) / _rows(rows, scope))
     return {"operations": scope.at("rows").integer(operations)}

@@ -1,7 +1,8 @@
 """SQL with values, cursors, tables and repetitions in it, cut into pieces.
 
-`:name` is a value, `:cursor.name` a cursor, `[[50: (:a, :b)]]` a repetition with commas between. In
-single quotes nothing is replaced but the table; `::` is a cast.
+`:name` is a value, `:cursor.name` a cursor, `[[50: (:a, :b)]]` a repetition with commas between,
+`[[10 ' OR ': a=:a]]` one with ` OR `. In single quotes nothing is replaced but the table; `::` is a
+cast.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
 
 REPEAT_MAX = 100_000
 REPEAT = re.compile(r"\[\[([^\[\]:]*):(.*?)\]\]", re.DOTALL)
+HEAD = re.compile(r"(\d+)(?:\s*'([^']*)')?")
+"""What a repetition begins with: how often, and what stands between where that is no comma."""
 TOKEN = re.compile(
     rf"(?P<quote>')|(?P<cast>::)|(?<![\w\]]):cursor\.(?P<cursor>\w+)"
     rf"|(?<![\w\]]):(?P<value>[A-Za-z_]\w*)|(?P<table>{TABLE_MARK})|(?P<number>{NUMBER_MARK})"
@@ -47,10 +50,11 @@ class NumberHere:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Pieces that are written `count` times, joined by commas; values are drawn anew each time."""
+    """Pieces that are written `count` times, joined by the separator; values are drawn anew."""
 
     count: int
     pieces: tuple[Piece, ...]
+    separator: str = ","
 
 
 Piece = str | ValueHere | CursorHere | TableHere | NumberHere | Repeat
@@ -61,14 +65,15 @@ def cut(sql: str, scope: Scope) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     end = 0
     for match in REPEAT.finditer(sql):
-        count = match[1].strip()
-        if not count.isdigit() or not 1 <= int(count) <= REPEAT_MAX:
+        head = HEAD.fullmatch(match[1].strip())
+        if head is None or not 1 <= int(head[1]) <= REPEAT_MAX:
             raise scope.error(
-                f"a repetition begins with a number, as `[[50:`, "
-                f"from 1 to {REPEAT_MAX}, not {count!r}"
+                f"a repetition begins with a number, as `[[50:` or `[[50 ' OR ':`, "
+                f"from 1 to {REPEAT_MAX}, not {match[1].strip()!r}"
             )
+        separator = "," if head[2] is None else head[2]
         pieces += _cut_plain(sql[end : match.start()])
-        pieces.append(Repeat(int(count), tuple(_cut_plain(match[2].strip()))))
+        pieces.append(Repeat(int(head[1]), tuple(_cut_plain(match[2].strip())), separator))
         end = match.end()
     pieces += _cut_plain(sql[end:])
     return tuple(pieces)
@@ -111,12 +116,12 @@ def walk(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
 
 
 def written(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
-    """The pieces as one execution writes them: repetitions repeated, with their commas."""
+    """The pieces as one execution writes them: repetitions repeated, with what is between."""
     for piece in pieces:
         if isinstance(piece, Repeat):
             for number in range(piece.count):
                 if number:
-                    yield ","
+                    yield piece.separator
                 yield from written(piece.pieces)
         else:
             yield piece

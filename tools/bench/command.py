@@ -19,6 +19,7 @@ from bench import (
     fill,
     insert,
     interleave,
+    oltp,
     pace,
     point,
     scale,
@@ -36,6 +37,7 @@ from dbdyno.server import fetch, place
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "point": point.measure,
     "tpcb": tpcb.measure,
+    "oltp": oltp.measure,
     "insert": insert.measure,
     "scale": scale.measure,
     "pace": pace.measure,

@@ -29,10 +29,14 @@ class Subject:
     connections: int
     cpu_max: float | None = None  # of the other's CPU per operation
     throughput_min: float | None = None  # of the other's throughput
+    server_within: float | None = None  # how far the server's CPU per operation may be off
 
 
 def compare(bench: Bench, subject: Subject, ours: Contender, theirs: Contender) -> Iterator[Figure]:
-    """Alternates the two; the ratios of CPU per operation and of throughput."""
+    """Alternates the two; the ratios of CPU per operation, throughput and the server's CPU.
+
+    The last is there where both contenders are observed (bench.server).
+    """
     figure = Figure(
         measurement=subject.measurement,
         connections=subject.connections,
@@ -67,6 +71,15 @@ def compare(bench: Bench, subject: Subject, ours: Contender, theirs: Contender) 
         values=tuple(pair.throughput_ratio for pair in found),
         target=None if least is None else Target(bound=least, at_least=True),
     )
+    served = [ratio for pair in found if (ratio := pair.server_ratio) is not None]
+    within = subject.server_within
+    if served:
+        yield replace(
+            figure,
+            what="server CPU",
+            values=tuple(served),
+            target=None if within is None else Target(bound=1.0, within=within),
+        )
 
 
 def in_words(contender: Contender, sample: Sample) -> str:

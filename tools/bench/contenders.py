@@ -30,10 +30,11 @@ OVERTIME_S_MAX = 120
 PGBENCH_COUNT = re.compile(r"^number of transactions actually processed: (\d+)", re.MULTILINE)
 PGBENCH_FAILED = re.compile(r"^number of failed transactions: (\d+)", re.MULTILINE)
 PGBENCH_RATE = re.compile(r"^tps = ([\d.]+) \(without initial connection time\)", re.MULTILINE)
-SYSBENCH_QUERIES = re.compile(r"^\s*queries:\s+(\d+)\s+\(([\d.]+) per sec\.\)", re.MULTILINE)
+SYSBENCH_EVENTS = re.compile(r"^\s*transactions:\s+(\d+)\s+\(([\d.]+) per sec\.\)", re.MULTILINE)
 SYSBENCH_IGNORED = re.compile(r"^\s*ignored errors:\s+(\d+)", re.MULTILINE)
 
 
+POINT_SELECT = "oltp_point_select"
 NO_PGBENCH = "not installed: apt-get install postgresql"
 NO_SYSBENCH = "not installed: apt-get install sysbench"
 NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
@@ -145,12 +146,14 @@ def pgbench_sample(ended: Ended) -> Sample:
     )
 
 
-def sysbench(address: Address, rows: int, connections: int) -> Contender:
-    """`sysbench oltp_point_select` on its own table; it has a thread for each connection."""
+def sysbench(
+    address: Address, rows: int, connections: int, script: str = POINT_SELECT
+) -> Contender:
+    """sysbench on its own table; it has a thread for each connection. An operation is an event."""
     program = sysbench_program()
     if program is None:
         return absent("sysbench", NO_SYSBENCH)
-    command = sysbench_command(program, address, rows)
+    command = sysbench_command(program, address, rows, script)
 
     def run(seconds: float) -> Sample:
         more = [f"--threads={connections}", f"--time={seconds:g}", "run"]
@@ -166,10 +169,12 @@ def sysbench_program() -> Path | None:
     return Path(found) if found else None
 
 
-def sysbench_command(program: Path, address: Address, rows: int) -> list[str]:
+def sysbench_command(
+    program: Path, address: Address, rows: int, script: str = POINT_SELECT
+) -> list[str]:
     """What `prepare` and `run` have in common."""
     return [
-        *(str(program), "oltp_point_select", "--db-driver=pgsql"),
+        *(str(program), script, "--db-driver=pgsql"),
         *("--tables=1", f"--table-size={rows}", "--rand-type=uniform"),
         *(f"--pgsql-host={address.host}", f"--pgsql-port={address.port}"),
         *(f"--pgsql-user={address.user}", f"--pgsql-db={address.database}"),
@@ -178,14 +183,14 @@ def sysbench_command(program: Path, address: Address, rows: int) -> list[str]:
 
 def sysbench_sample(ended: Ended) -> Sample:
     """What sysbench's summary says. Raises ContenderFailed where it ignored errors."""
-    queries, ignored = SYSBENCH_QUERIES.search(ended.output), SYSBENCH_IGNORED.search(ended.output)
-    if queries is None or (ignored is not None and int(ignored[1])):
+    events, ignored = SYSBENCH_EVENTS.search(ended.output), SYSBENCH_IGNORED.search(ended.output)
+    if events is None or (ignored is not None and int(ignored[1])):
         raise ContenderFailed(f"sysbench said: {' '.join(ended.output.split())[-300:]}")
     return Sample(
-        operations=int(queries[1]),
+        operations=int(events[1]),
         user_s=ended.user_s,
         system_s=ended.system_s,
-        per_s=float(queries[2]),
+        per_s=float(events[2]),
     )
 
 

@@ -15,16 +15,21 @@ COLUMNS = (("measure", 8), ("conn.", 6), ("beside", 11), ("figure", 11), ("media
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A bound for the median: at most, or at least."""
+    """A bound for the median: at most, at least, or so far off on either side."""
 
     bound: float
     at_least: bool = False
+    within: float | None = None
 
     def __str__(self) -> str:
+        if self.within is not None:
+            return f"{self.bound:g}±{self.within:g}"
         return f"{'≥' if self.at_least else '≤'} {self.bound:g}"
 
     def is_met(self, value: float) -> bool:
         """Whether a value is on the right side, the bound included."""
+        if self.within is not None:
+            return self.bound - self.within <= value <= self.bound + self.within
         return value >= self.bound if self.at_least else value <= self.bound
 
 

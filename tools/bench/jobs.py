@@ -70,6 +70,16 @@ def insert(address: Address, *, seconds: float, clients: int = 1) -> tuple[Json,
     return step.job | whole(address, step.name, seconds) | own, step.setup
 
 
+def oltp(address: Address, script: str, *, rows: int, connections: int, seconds: float) -> Json:
+    """A script of sysbench's as the shipped workload makes it, on a table that is there."""
+    *_, step = workload.expand(
+        workload.load("sysbench-oltp", set=script),
+        {"clients": connections, "table_size": rows, "time": seconds},
+        "postgres",
+    )
+    return step.job | {"autostart": True, "seed": SEED, "server": server_json(address)}
+
+
 def whole(address: Address, step: str, seconds: float) -> Json:
     """What all jobs share: the server, one thread, a window from the start on."""
     return {

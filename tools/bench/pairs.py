@@ -25,6 +25,7 @@ class Sample:
     user_s: float
     system_s: float
     per_s: float  # the throughput that it reports, without connecting
+    server_s: float | None = None  # CPU of the server's sessions; None: not observed
 
     @property
     def cpu_us(self) -> float:
@@ -36,10 +37,16 @@ class Sample:
         """User CPU per operation."""
         return self.user_s / self.operations * 1e6
 
+    @property
+    def server_us(self) -> float | None:
+        """CPU of the server's sessions per operation."""
+        return None if self.server_s is None else self.server_s / self.operations * 1e6
+
     def json(self) -> Json:
         """The run with what follows from it, for the file of figures."""
-        found = asdict(self) | {"cpu_us": self.cpu_us, "user_us": self.user_us}
-        return {key: round(value, 3) for key, value in found.items()}
+        names = ("cpu_us", "user_us", "server_us")
+        found = asdict(self) | {name: getattr(self, name) for name in names}
+        return {key: round(value, 3) for key, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +99,12 @@ class Pair:
     def throughput_ratio(self) -> float:
         """The generator's throughput, the other's being 1."""
         return self.ours.per_s / self.theirs.per_s
+
+    @property
+    def server_ratio(self) -> float | None:
+        """The CPU per operation that the server takes for the generator, for the other being 1."""
+        ours, theirs = self.ours.server_us, self.theirs.server_us
+        return None if ours is None or theirs is None else ours / theirs
 
 
 def alternate(

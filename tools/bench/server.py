@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from bench.jobs import ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE
+from bench.pairs import Contender, Sample
+from bench.process import ContenderFailed
+from dbdyno.host import files, procfs
+from dbdyno.host.process import TICKS_PER_S
 from dbdyno.model import Address, Arm
 from dbdyno.server import Place, Server, fetch, leftovers, place, provide
 from dbdyno.server.lock import HostLock
@@ -22,6 +28,10 @@ SETTINGS = {
 """All else as PostgreSQL has it, fsync on. A vacuum or a checkpoint in the middle of one run would
 be taken for the client's doing."""
 CONNECTIONS_MAX = 600
+SESSIONS = ("backend", "other")
+"""Kinds of processes that clients have; one that has ended just now has no title any more."""
+SESSIONS_END_S_MAX = 30.0
+LOOK_S = 0.01
 
 
 @contextmanager
@@ -87,3 +97,31 @@ def settle(server: Server) -> None:
 def freshen_tpcb(server: Server) -> None:
     """What pgbench does before a run of its own script: short tables short, no history."""
     server.execute("VACUUM pgbench_branches", "VACUUM pgbench_tellers", "TRUNCATE pgbench_history")
+
+
+def observed(running: Server, contender: Contender) -> Contender:
+    """The contender, each run with the CPU that the server's sessions took for it."""
+
+    def run(seconds: float) -> Sample:
+        before_s = sessions_s(running)
+        sample = contender.run(seconds)
+        return replace(sample, server_s=sessions_s(running) - before_s)
+
+    return replace(contender, run=run)
+
+
+def sessions_s(running: Server) -> float:
+    """The CPU of all sessions until now, when the last has ended, from their connecting on.
+
+    The kernel adds what a process took to its parent's account when it has ended: exactly, and
+    shown in hundredths of a second. Raises ContenderFailed where one does not end.
+    """
+    end_s = time.monotonic() + SESSIONS_END_S_MAX
+    while any(kind in SESSIONS for kind in running.processes().values()):
+        if time.monotonic() > end_s:
+            raise ContenderFailed(f"a session is open {SESSIONS_END_S_MAX:g} s after its client")
+        time.sleep(LOOK_S)
+    text = files.record(f"/proc/{running.postmaster_pid}/stat")
+    if text is None:
+        raise ContenderFailed("the server is gone")
+    return procfs.process_stat(text).children_ticks / TICKS_PER_S

@@ -1,0 +1,243 @@
+"""The real sysbench and dyno-loadgen in turn, on one server and the same tables.
+
+What the server's log says that it was sent is the same: statements, parameters, how many of each
+in a transaction, which tables. Costs are held within wide bounds, as a machine that runs tests is
+not a quiet one; `python tools/bench oltp` has the exact ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from bench import contenders, jobs, process, server
+from bench.pairs import alternate
+from dbdyno import binary, workload
+from dbdyno.loadgen import server_json
+from dbdyno.model import Json
+from dbdyno.server import Server
+from server_place import a_place
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(contenders.sysbench_program() is None, reason=contenders.NO_SYSBENCH),
+]
+
+TABLES, ROWS = 2, 20_000
+EVENTS, CLIENTS, LIMIT_S = 100, 2, 60
+ENTRY = re.compile(r"(?m)^\d+\.\d+ \[(\d+)\] ")
+SENT = re.compile(r"LOG:  (statement|execute)(?: [^:]*)?: (.*)", re.DOTALL)
+PARAMETER = re.compile(r"\$\d+ = '([^']*)'")
+TABLE = re.compile(r"sbtest\d+")
+CONNECTIONS, PAIRS, SECONDS = 4, 5, 1
+"""Of a comparison of costs. One connection alone is no measure of a client: it sleeps and wakes up
+with the server, and how long that takes depends on what else the machine does."""
+THROUGHPUT_MIN, SERVER_OFF_MAX = 0.8, 0.25
+OF_ONE_TABLE = ("select_random_points", "select_random_ranges")
+SCRIPTS = (
+    *("oltp_point_select", "oltp_read_only", "oltp_update_index", "oltp_update_non_index"),
+    *("oltp_write_only", "oltp_read_write", "oltp_delete", "oltp_insert"),
+    *OF_ONE_TABLE,
+)
+Options = dict[str, Any]
+OPTIONS: dict[str, Options] = {
+    "as they are": {},
+    "literals": {"db_ps_mode": "disable"},
+    "other counts": {
+        "skip_trx": 1, "point_selects": 2, "sum_ranges": 0, "order_ranges": 3, "range_size": 7,
+        "index_updates": 2, "non_index_updates": 0, "delete_inserts": 3,
+    },
+    "no ranges": {"range_selects": 0},
+}  # fmt: skip
+CHANGING = ("oltp_read_only", "oltp_read_write", "oltp_write_only")
+"""Scripts that all of these options are tried with."""
+SWITCHES = ("skip_trx", "range_selects")
+
+
+class Sent(NamedTuple):
+    """A statement as the server's log has it."""
+
+    session: int
+    how: str  # `statement`: simple; `execute`: prepared
+    sql: str
+    parameters: tuple[str, ...]
+
+    @property
+    def table(self) -> str | None:
+        """The one that it names."""
+        found = TABLE.search(self.sql)
+        return found[0] if found else None
+
+    @property
+    def shape(self) -> tuple[str, str, int]:
+        """How it was sent, its text without table and values, how many parameters it has."""
+        text = TABLE.sub("sbtest", self.sql)
+        if self.how == "statement":
+            text = re.sub(r"'[^']*'", "''", re.sub(r"\b\d+\b", "0", text))
+        return self.how, text, len(self.parameters)
+
+
+Client = Callable[[Server, str, Options], None]
+
+
+@pytest.fixture(scope="module")
+def tables() -> Iterator[Server]:
+    """A server with sysbench's tables, made by sysbench."""
+    with a_place() as place, server.running_at(place) as one:
+        one.execute(f"ALTER DATABASE {server.DATABASE} SET synchronous_commit = off")
+        run_sysbench(one, "oltp_read_only", "prepare", {})
+        server.settle(one)
+        yield one
+
+
+def run_sysbench(running: Server, script: str, command: str, options: Options) -> None:
+    """Runs a command of sysbench's to its end."""
+    program = contenders.sysbench_program()
+    assert program is not None
+    first = contenders.sysbench_command(program, server.address_of(running), ROWS, script)
+    given = {"tables": TABLES, "threads": CLIENTS, "events": EVENTS, "time": 0} | options
+    words = [
+        f"--{key}={('off', 'on')[value] if key in SWITCHES else value}"
+        for key, value in given.items()
+    ]
+    process.run([*first, *words, command], limit_s=LIMIT_S)
+
+
+def sysbench(running: Server, script: str, options: Options) -> None:
+    """sysbench runs its script."""
+    run_sysbench(running, script, "run", options)
+
+
+def dyno(running: Server, script: str, options: Options) -> None:
+    """The generator runs the shipped workload's step of that name."""
+    given = {"tables": TABLES, "table_size": ROWS, "clients": CLIENTS, "events": EVENTS} | options
+    *_, step = workload.expand(workload.load("sysbench-oltp", set=script), given, "postgres")
+    where = server_json(server.address_of(running))
+    job = step.job | {"autostart": True, "seed": jobs.SEED, "server": where}
+    _, events = contenders.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
+    (totals,) = events[-1]["totals"].values()
+    assert (totals["count"], totals["errors"]) == (EVENTS, 0)
+
+
+def logged(running: Server, script: str, client: Client, options: Options) -> list[Sent]:
+    """What a client sends, in the order of the server's log."""
+    server.sessions_s(running)
+    running.execute(f"ALTER DATABASE {server.DATABASE} SET log_statement = 'all'")
+    position = running.log_position()
+    client(running, script, options)
+    server.sessions_s(running)
+    running.execute(f"ALTER DATABASE {server.DATABASE} RESET log_statement")
+    assert running.log_path is not None
+    with running.log_path.open("rb") as file:
+        file.seek(position)
+        return list(statements(file.read().decode()))
+
+
+def statements(log: str) -> Iterator[Sent]:
+    """The statements of a log, each with the parameters that the entry after it has."""
+    _, *parts = ENTRY.split(log)
+    entries = [*zip(parts[::2], parts[1::2], strict=True), ("", "")]
+    for (session, text), (_, after) in itertools.pairwise(entries):
+        match = SENT.match(text)
+        if match and "log_statement" not in text:
+            found = PARAMETER.findall(after) if after.startswith("DETAIL:") else []
+            yield Sent(int(session), match[1], " ".join(match[2].split()), tuple(found))
+
+
+def transactions(sent: list[Sent]) -> Iterator[list[Sent]]:
+    """The statements between each BEGIN and its COMMIT."""
+    for session in {one.session for one in sent}:
+        open_one: list[Sent] = []
+        for one in (each for each in sent if each.session == session):
+            if one.sql == "COMMIT":
+                yield open_one
+            open_one = [] if one.sql == "BEGIN" else [*open_one, one]
+
+
+@pytest.mark.parametrize(
+    ("script", "options"),
+    [
+        (script, name)
+        for script in SCRIPTS
+        for name in OPTIONS
+        if script in CHANGING or name in ("as they are", "literals")
+    ],
+)
+def test_the_server_is_sent_the_same(tables: Server, script: str, options: str) -> None:
+    given = OPTIONS[options] | ({"tables": 1} if script in OF_ONE_TABLE else {})
+    theirs = logged(tables, script, sysbench, given)
+    ours = logged(tables, script, dyno, given)
+    assert Counter(one.shape for one in ours) == Counter(one.shape for one in theirs)
+    assert {one.table for one in ours} == {one.table for one in theirs}
+
+
+@pytest.mark.parametrize("client", [sysbench, dyno])
+def test_a_transaction_keeps_to_a_table_for_each_kind_of_statement(
+    tables: Server, client: Client
+) -> None:
+    events = list(transactions(logged(tables, "oltp_read_write", client, {})))
+    assert len(events) == EVENTS
+    chosen: Counter[tuple[int, str | None]] = Counter()
+    for event in events:
+        kinds = [list(found) for _, found in itertools.groupby(event, key=lambda one: one.shape)]
+        assert [len(found) for found in kinds] == [10, 1, 1, 1, 1, 1, 1, 1, 1]
+        for number, found in enumerate(kinds):
+            assert len({one.table for one in found}) == 1
+            chosen[number, found[0].table] += 1
+        delete, insert = event[-2:]
+        assert (delete.table, delete.parameters[0]) == (insert.table, insert.parameters[0])
+    # Four standard deviations of a fair coin; delete and insert are one.
+    assert len(chosen) == 9 * TABLES
+    assert all(abs(count - EVENTS / 2) <= 4 * (EVENTS / 4) ** 0.5 for count in chosen.values())
+
+
+@pytest.mark.parametrize("client", [sysbench, dyno])
+def test_keys_and_texts_are_alike(tables: Server, client: Client) -> None:
+    c, pad = ("-".join([r"\d{11}"] * count) for count in (10, 5))
+    for one in logged(tables, "oltp_read_write", client, {"range_size": 50}):
+        match one.sql.split()[0], one.parameters:
+            case "SELECT", (low, high):
+                assert int(high) - int(low) == 49
+                assert 1 <= int(low) <= ROWS
+            case "UPDATE", (text, _):
+                assert re.fullmatch(c, text)
+            case "INSERT", (_, k, text, last):
+                assert 1 <= int(k) <= ROWS
+                assert re.fullmatch(c, text) and re.fullmatch(pad, last)
+
+
+@pytest.mark.parametrize("client", [sysbench, dyno])
+def test_connections_draw_from_parts_of_their_own(tables: Server, client: Client) -> None:
+    sent = logged(tables, "select_random_points", client, {"tables": 1})
+    keys: dict[int, list[int]] = {}
+    for one in sent:
+        keys.setdefault(one.session, []).extend(map(int, one.parameters))
+    low, high = sorted(keys.values())
+    assert 0 <= min(low) <= max(low) <= ROWS / 2 <= min(high) <= max(high) <= ROWS
+
+
+@pytest.mark.parametrize("script", ["oltp_point_select", "oltp_read_only", "oltp_update_index"])
+def test_throughput_and_the_servers_cpu_are_near_sysbenchs(tables: Server, script: str) -> None:
+    address = server.address_of(tables)
+
+    def job(seconds: float) -> Json:
+        """A thread for each connection, as sysbench has them."""
+        made = jobs.oltp(address, script, rows=ROWS, connections=CONNECTIONS, seconds=seconds)
+        return made | {"threads": CONNECTIONS}
+
+    found = alternate(
+        server.observed(tables, contenders.dyno(binary.find("dyno-loadgen"), job)),
+        server.observed(tables, contenders.sysbench(address, ROWS, CONNECTIONS, script)),
+        count=PAIRS,
+        seconds=SECONDS,
+        show=lambda number, pair: None,
+    )
+    assert statistics.median(pair.throughput_ratio for pair in found) >= THROUGHPUT_MIN
+    server_ratio = statistics.median(pair.server_ratio or 0 for pair in found)
+    assert abs(server_ratio - 1) <= SERVER_OFF_MAX

@@ -1,0 +1,301 @@
+"""The workload sysbench-oltp: the stock scripts, their options and defaults as parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbdyno import workload
+from dbdyno.error import WorkloadError
+from dbdyno.model import Headline, Json, Step
+from workload_reader import role, sql
+
+READS = ["oltp_point_select", "oltp_read_only"]
+OF_ONE_TABLE = ["select_random_points", "select_random_ranges"]
+WRITES = [
+    *("oltp_update_index", "oltp_update_non_index", "oltp_write_only", "oltp_read_write"),
+    *("oltp_delete", "oltp_insert", "bulk_insert"),
+]
+TEXTS = {
+    "BEGIN": "BEGIN",
+    "COMMIT": "COMMIT",
+    "point_selects": "SELECT c FROM <sbtest> WHERE id=<id>",
+    "simple_ranges": "SELECT c FROM <sbtest> WHERE id BETWEEN <id> AND <id_end>",
+    "sum_ranges": "SELECT SUM(k) FROM <sbtest> WHERE id BETWEEN <id> AND <id_end>",
+    "order_ranges": "SELECT c FROM <sbtest> WHERE id BETWEEN <id> AND <id_end> ORDER BY c",
+    "distinct_ranges": (
+        "SELECT DISTINCT c FROM <sbtest> WHERE id BETWEEN <id> AND <id_end> ORDER BY c"
+    ),
+    "index_updates": "UPDATE <sbtest> SET k=k+1 WHERE id=<id>",
+    "non_index_updates": "UPDATE <sbtest> SET c=<c> WHERE id=<id>",
+    "deletes": "DELETE FROM <sbtest> WHERE id=<replaced_id>",
+    "inserts": ("INSERT INTO <sbtest> (id, k, c, pad) VALUES (<replaced_id>, <k>, <c>, <pad>)"),
+    "oltp_delete": "DELETE FROM <sbtest> WHERE id=<id>",
+    "oltp_insert": "INSERT INTO <sbtest> (k, c, pad) VALUES (<k>, <c>, <pad>)",
+    "select_random_points": "SELECT id, k, c, pad FROM <sbtest> WHERE k IN ([10 ', '× <point>])",
+    "select_random_ranges": (
+        "SELECT count(k) FROM <sbtest> WHERE [10 ' OR '× k BETWEEN <point> AND <point_end>]"
+    ),
+    "bulk_insert": "INSERT INTO <sbtest> VALUES[32768× (<number>,<number>)]",
+}
+RANGES = ["simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"]
+REPLACED = ["draw replaced_id", "deletes", "inserts"]
+SENT = {
+    "oltp_point_select": ["point_selects"],
+    "oltp_read_only": ["BEGIN", *["point_selects"] * 10, *RANGES, "COMMIT"],
+    "oltp_read_write": [
+        *("BEGIN", *["point_selects"] * 10, *RANGES),
+        *("index_updates", "non_index_updates", *REPLACED, "COMMIT"),
+    ],
+    "oltp_write_only": ["BEGIN", "index_updates", "non_index_updates", *REPLACED, "COMMIT"],
+    "oltp_update_index": ["index_updates"],
+    "oltp_update_non_index": ["non_index_updates"],
+    **{name: [name] for name in (*OF_ONE_TABLE, "oltp_delete", "oltp_insert", "bulk_insert")},
+}
+
+
+def scripts(chosen: str | None = None, preset: str | None = None, **given: Any) -> dict[str, Step]:
+    loaded = workload.load("sysbench-oltp", set=chosen, preset=preset)
+    return {step.name: step for step in workload.expand(loaded, given, "postgres")}
+
+
+def sent(step: Step) -> list[str]:
+    """What the step's one program does, by names."""
+    (program,) = step.job["programs"]
+    lists = {"send": step.job["statements"], "draw": step.job["values"]}
+    prefix = {"send": "", "draw": "draw "}
+    return [prefix[what] + lists[what][number]["name"] for what, number in program["code"]]
+
+
+def value(step: Step, name: str) -> Json:
+    (found,) = [one for one in step.job["values"] if one["name"] == name]
+    return dict(found)
+
+
+def complaint(**given: Any) -> str:
+    with pytest.raises(WorkloadError) as raised:
+        scripts(**given)
+    return str(raised.value).removeprefix("sysbench-oltp.toml: ")
+
+
+# --- Sets --------------------------------------------------------------------------------------
+
+
+def test_all_scripts_are_there_and_those_that_take_rows_away_come_last() -> None:
+    assert list(scripts()) == ["fill", *READS, *OF_ONE_TABLE, *WRITES]
+    assert list(scripts(tables=2)) == ["fill", *READS, *WRITES]
+
+
+@pytest.mark.parametrize("script", [*READS, *OF_ONE_TABLE, *WRITES])
+def test_each_script_is_a_set_with_the_load(script: str) -> None:
+    assert list(scripts(script)) == ["fill", script]
+
+
+# --- What is sent ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", SENT)
+def test_a_script_sends_what_sysbench_sends(script: str) -> None:
+    step = scripts()[script]
+    assert sent(step) == SENT[script]
+    for one in step.job["statements"]:
+        assert sql(step, one["name"]) == TEXTS[one["name"]]
+        text_only = one["name"] in ("oltp_insert", "bulk_insert")
+        assert one["protocol"] == ("simple" if text_only else "prepared")
+
+
+def test_without_prepared_statements_everything_is_literal() -> None:
+    for step in scripts(db_ps_mode="disable").values():
+        assert {one["protocol"] for one in step.job["statements"]} <= {"simple"}
+
+
+def test_options_change_how_many_statements_there_are() -> None:
+    counts = {"point_selects": 1, "simple_ranges": 0, "sum_ranges": 2, "index_updates": 0}
+    step = scripts("oltp_read_write", **counts, delete_inserts=2)["oltp_read_write"]
+    assert sent(step) == [
+        *("BEGIN", "point_selects", "sum_ranges", "sum_ranges", "order_ranges", "distinct_ranges"),
+        *("non_index_updates", *REPLACED, *REPLACED, "COMMIT"),
+    ]
+    bare = scripts(range_selects=0, skip_trx=1)
+    assert sent(bare["oltp_read_only"]) == ["point_selects"] * 10
+    assert sent(bare["oltp_write_only"]) == ["index_updates", "non_index_updates", *REPLACED]
+    assert sent(scripts(index_updates=3)["oltp_update_index"]) == ["index_updates"] * 3
+    assert sent(scripts(point_selects=3)["oltp_point_select"]) == ["point_selects"]
+
+
+def test_a_table_is_drawn_for_each_kind_of_statement_and_one_for_a_row_that_comes_back() -> None:
+    step = scripts(tables=4, clients=3)["oltp_read_write"]
+    write = role(step, "write")
+    assert (write["per"], write["connections"]) == ("step", 3)
+    assert write["table"] == {"of": "sbtest", "by": "uniform"}
+    classes = {one["name"]: one.get("class") for one in step.job["statements"]}
+    assert {name for name, found in classes.items() if found} == {"deletes", "inserts"}
+    assert classes["deletes"] == classes["inserts"]
+
+
+def test_transactions_are_tried_again_after_the_errors_that_sysbench_ignores() -> None:
+    for script in WRITES[:-1]:
+        on_error = role(scripts()[script], "write")["on_error"]
+        assert set(on_error["retry"]) == {"40P01", "23505", "40001"}
+
+
+# --- Keys --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "maker"),
+    [
+        ("uniform", {"uniform": [1, 700]}),
+        ("gaussian", {"bates": {"range": [1, 700], "iterations": 9}}),
+        (
+            "special",
+            {"special": {"range": [1, 700], "iterations": 9, "percent": 2.0, "share": 60.0}},
+        ),
+        ("pareto", {"pareto": {"range": [1, 700], "h": 0.3}}),
+        ("zipfian", {"zipf": {"range": [1, 700], "exponent": 0.9, "scattered": False}}),
+    ],
+)
+def test_rand_type_chooses_the_distribution_of_all_keys(kind: str, maker: Json) -> None:
+    steps = scripts(
+        table_size=700, rand_type=kind, rand_spec_iter=9, rand_spec_pct=2, rand_spec_res=60,
+        rand_pareto_h=0.3, rand_zipfian_exp=0.9,
+    )  # fmt: skip
+    own = {"name", "per", "format"}
+    for step, name in (
+        *((steps["fill"], "k"), (steps["oltp_point_select"], "id")),
+        *((steps["oltp_read_write"], name) for name in ("id", "k", "replaced_id")),
+    ):
+        assert {k: v for k, v in value(step, name).items() if k not in own} == maker
+
+
+def test_the_presets_are_the_defaults_of_both_versions() -> None:
+    assert "special" in value(scripts(preset="1.0")["oltp_delete"], "id")
+    assert "uniform" in value(scripts(preset="1.1")["oltp_delete"], "id")
+    assert "uniform" in value(scripts()["oltp_delete"], "id")
+
+
+def test_defaults_are_those_of_sysbench() -> None:
+    step = scripts()["oltp_read_only"]
+    assert (step.job["tables"], step.job["clients"]) == ({"sbtest": 1}, 1)
+    assert value(step, "id")["uniform"] == [1, 10_000]
+    assert value(step, "id_end")["add"]["plus"] == 99
+    assert (step.job["stop"]["seconds"], step.job["stop"]["warmup_s"]) == (10, 0)
+    assert role(step, "query")["pace"] == {"kind": "closed"}
+    special = value(scripts(rand_type="special")["oltp_delete"], "id")["special"]
+    assert (special["iterations"], special["percent"], special["share"]) == (12, 1.0, 75.0)
+    assert value(scripts(rand_type="pareto")["oltp_delete"], "id")["pareto"]["h"] == 0.2
+    assert value(scripts(rand_type="zipfian")["oltp_delete"], "id")["zipf"]["exponent"] == 0.8
+
+
+def test_each_connection_of_the_random_selects_has_its_part_of_the_keys() -> None:
+    step = scripts(clients=4, table_size=1000, delta=7, random_points=3)["select_random_ranges"]
+    assert value(step, "part")["client"] == {"first": 0, "step": 250}
+    assert value(step, "id")["uniform"] == [0, 250]
+    names = [one["name"] for one in step.job["values"]]
+    point, end = value(step, "point")["add"], value(step, "point_end")["add"]
+    assert {names[point["value"]], names[point["other"]]} == {"part", "id"}
+    assert (names[end["value"]], end["plus"]) == ("point", 7)
+
+
+def test_without_auto_inc_keys_are_drawn_once_each_into_empty_tables() -> None:
+    step = scripts(auto_inc=0)["oltp_insert"]
+    assert sql(step, "oltp_insert") == (
+        "INSERT INTO <sbtest> (id, k, c, pad) VALUES (<unique_id>, <k>, <c>, <pad>)"
+    )
+    span = [-(2**31), 2**31 - 1]
+    assert value(step, "unique_id")["permutation"]["range"] == span
+    assert value(step, "count")["sequence"]["first"] == span[0]
+    assert step.setup == ("TRUNCATE sbtest1",)
+    assert scripts()["oltp_insert"].setup == ()
+
+
+def test_the_connections_of_bulk_insert_count_in_tables_of_their_own() -> None:
+    step = scripts(clients=3, rows_per_insert=100)["bulk_insert"]
+    assert step.job["tables"] == {"sbtest": 3}
+    assert [sql for sql in step.setup if sql.startswith("DROP")] == [
+        f"DROP TABLE IF EXISTS sbtest{number}" for number in (1, 2, 3)
+    ]
+    assert role(step, "insert")["table"] == {"of": "sbtest", "by": "by_connection"}
+    assert value(step, "block")["sequence"] == {"first": 1, "each": 3, "step": 100}
+    assert value(step, "row_of_block")["item"] == {"first": 0}
+    assert step.headline == Headline(metric="ips", role="insert", count="rows")
+
+
+# --- How much and how fast ---------------------------------------------------------------------
+
+
+def test_events_take_the_place_of_time() -> None:
+    step = scripts(events=500, clients=8)["oltp_read_only"]
+    assert step.job["stop"] == {
+        "roles": ["query"], "seconds": None, "warmup_s": 0, "seconds_max": None,
+    }  # fmt: skip
+    assert role(step, "query")["stop"] == {"operations": 500}
+    assert role(scripts(events=100_000)["bulk_insert"], "insert")["stop"] == {"operations": 4}
+
+
+def test_a_rate_is_of_all_connections_and_at_random() -> None:
+    for name, step in scripts(rate=250, clients=8).items():
+        for one in step.job["roles"]:
+            per_s = 250 / 32_768 if name == "bulk_insert" else 250.0
+            assert one["pace"] == {"kind": "rate", "arrivals": "poisson", "per_s": per_s}
+            assert one["per"] == "step"
+
+
+def test_throughput_counts_all_statements() -> None:
+    for script in (*READS, *OF_ONE_TABLE, *WRITES[:-1]):
+        headline = scripts()[script].headline
+        assert headline is not None
+        assert (headline.metric, headline.count) == ("qps", "statements")
+
+
+# --- The tables --------------------------------------------------------------------------------
+
+
+def fill_sql(**given: Any) -> list[str]:
+    fill = scripts(**given)["fill"]
+    return [" ".join(one.split()) for one in (*fill.setup, *fill.job["fills"][0]["after"])]
+
+
+def test_the_tables_are_sysbenchs() -> None:
+    columns = (
+        "k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, "
+        "pad CHAR(60) DEFAULT '' NOT NULL"
+    )
+    assert fill_sql(table_size=5) == [
+        "DROP TABLE IF EXISTS sbtest1",
+        f"CREATE TABLE sbtest1 ( id SERIAL, {columns}, PRIMARY KEY (id) )",
+        "ALTER TABLE sbtest1 DROP CONSTRAINT sbtest1_pkey",
+        "ALTER TABLE {t} ADD PRIMARY KEY (id)",
+        "CREATE INDEX k_{number} ON {t}(k)",
+        "SELECT setval('{t}_id_seq', 5)",
+        "VACUUM (ANALYZE) {t}",
+    ]
+    assert fill_sql(auto_inc=0, secondary=1, create_secondary=0) == [
+        "DROP TABLE IF EXISTS sbtest1",
+        f"CREATE TABLE sbtest1 ( id INTEGER NOT NULL, {columns} )",
+        "CREATE INDEX xid{number} ON {t}(id)",
+        "VACUUM (ANALYZE) {t}",
+    ]
+
+
+# --- What is refused ---------------------------------------------------------------------------
+
+
+def test_what_cannot_be_had_gets_one_line() -> None:
+    assert complaint(rand_type="zipf") == (
+        "key `checks`: rand_type has to be uniform, gaussian, special, pareto or zipfian, but "
+        "`rand_type` is 'zipf'"
+    )
+    assert complaint(db_ps_mode="off") == (
+        "key `checks`: db_ps_mode has to be auto or disable, but `db_ps_mode` is 'off'"
+    )
+    assert complaint(reconnect=100) == (
+        "key `checks`: connections stay open here, so reconnect has to be 0, but `reconnect` is 100"
+    )
+    assert complaint(skip_trx=True).endswith("must be a number, not True")
+    assert complaint(threads=8).startswith("key `parameters.threads`: no such parameter; ")
+    assert (
+        complaint(chosen="oltp_readonly")
+        == "no set `oltp_readonly`; did you mean `oltp_read_only`?"
+    )

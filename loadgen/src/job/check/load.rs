@@ -4,8 +4,7 @@ use super::{
     Check, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_sqlstate, refuse,
 };
 use crate::job::{
-    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Protocol, Role,
-    TableBy,
+    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Role, TableBy,
 };
 use std::collections::BTreeSet;
 

@@ -36,34 +36,29 @@ fn serve_one(mut stream: &TcpStream, error_every: u32) -> io::Result<()> {
     let error = b"SERROR\0C40001\0Mcould not serialize access\0Dsome detail\0\0";
     let error = [message(b'E', error), ready.clone()].concat();
     // One parameter of type int4, no columns.
-    let described = [
-        message(b't', b"\0\x01\0\0\0\x17"),
-        message(b'n', b""),
-        ready,
-    ]
-    .concat();
+    let described = [message(b't', b"\0\x01\0\0\0\x17"), message(b'n', b"")].concat();
     for number in 1_u32.. {
-        let parse = read_request(stream)?;
-        stream.write_all(if parse {
-            &described
+        let statements = read_request(stream)?;
+        if statements > 0 {
+            stream.write_all(&[described.repeat(statements), ready.clone()].concat())?;
         } else if error_every > 0 && number % error_every == 0 {
-            &error
+            stream.write_all(&error)?;
         } else {
-            &answer
-        })?;
+            stream.write_all(&answer)?;
+        }
     }
     Ok(())
 }
 
-/// Reads messages up to a query or a Sync; whether a Describe was among them.
-fn read_request(mut stream: &TcpStream) -> io::Result<bool> {
-    let mut describes = false;
+/// Reads messages up to a query or a Sync; how many statements are to be described.
+fn read_request(mut stream: &TcpStream) -> io::Result<usize> {
+    let mut describes = 0;
     loop {
         let mut header = [0; 5];
         stream.read_exact(&mut header)?;
         let [tag, length @ ..] = header;
         skip(stream, length)?;
-        describes |= tag == b'D';
+        describes += usize::from(tag == b'D');
         if matches!(tag, b'Q' | b'S') {
             return Ok(describes);
         }

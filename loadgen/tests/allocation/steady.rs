@@ -3,7 +3,7 @@
 use crate::counted::{Tally, on_fake, on_server};
 use crate::harness::{example, fake};
 use crate::server::serve;
-use dyno_loadgen::job::{Instruction, Job, Pace, Protocol, Stop};
+use dyno_loadgen::job::{Instruction, Job, Pace, Piece, Protocol, Stop, TableBy, TableUse};
 use serde_json::json;
 
 /// Allocations that an error reply may make: its message, its detail, both together, its place in a tick's list.
@@ -42,6 +42,17 @@ fn inserts_tied_deletes_and_queries_on_the_fake_allocate_nothing() {
     for (statement, protocol) in [(3, Protocol::Prepared), (4, Protocol::Extended)] {
         job.statements[statement].protocol = protocol;
         job.statements[statement].types.clear();
+    }
+    let tally = a_second_on_fake(job);
+    assert!(tally.sent > 59_000);
+    assert_steady(&tally);
+}
+
+#[test]
+fn drawn_tables_and_numbered_rows_on_the_fake_allocate_nothing() {
+    let mut job = fake("tables", r#"{"default_us": 100}"#);
+    for role in &mut job.roles {
+        role.stop = None;
     }
     let tally = a_second_on_fake(job);
     assert!(tally.sent > 59_000);
@@ -104,6 +115,25 @@ fn statements_over_sockets_allocate_nothing() {
             let job = points(protocol, pace, clients);
             let tally = on_server(&job, &server, blocking);
             assert_steady(&tally);
+        }
+    }
+}
+
+#[test]
+fn drawn_tables_over_sockets_allocate_nothing() {
+    let server = serve(0);
+    let closed = json!({"kind": "closed"});
+    for protocol in ["prepared", "simple", "extended", "execute"] {
+        for (clients, blocking) in [(1, true), (4, false)] {
+            let mut job = points(protocol, &closed, clients);
+            job.tables.insert("pi".to_owned(), 8);
+            job.statements[0].pieces[0] = Piece::Table("pi".to_owned());
+            job.roles[0].table = Some(TableUse {
+                of: "pi".to_owned(),
+                by: TableBy::Uniform,
+            });
+            job.check().unwrap();
+            assert_steady(&on_server(&job, &server, blocking));
         }
     }
 }

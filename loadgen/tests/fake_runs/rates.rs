@@ -248,3 +248,29 @@ fn check_counted(played: &Played, paused: &Traced, resumed_ns: u64) {
         [expected; 4]
     );
 }
+
+#[test]
+fn what_a_generator_spends_after_its_pauses_is_no_part_of_its_share() {
+    let mut job = timed(r#"{"default_us": 20}"#, 20.0, 0.0);
+    job.clients = 1;
+    let pause = [("ready", Do::Pause), ("ready", Do::Resume)];
+    let pauses = std::iter::repeat_n(pause, 4).flatten();
+    let script: Vec<_> = std::iter::once(("ready", Do::Go))
+        .chain(pauses)
+        .chain([("window_close", Do::Stop)])
+        .collect();
+    let played = converse(&job, &script);
+    let paused = played
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::Paused { .. }));
+    assert_eq!((paused.count(), played.active_ns()), (4, 20 * SECOND_NS));
+    let share = played.find(|event| match event {
+        Event::Done { threads, .. } => Some(threads[0].busy_share),
+        _ => None,
+    });
+    assert!((share - 0.25).abs() < 1e-3, "{share}: 5 µs of 20");
+    let cpu_us: u64 = played.ticks("insert").iter().map(|tick| tick.cpu_us).sum();
+    let counted: u64 = played.counts("insert").iter().sum();
+    assert!(cpu_us.abs_diff(counted * 5) <= 100, "{cpu_us} {counted}");
+}

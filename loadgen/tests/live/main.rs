@@ -19,3 +19,4 @@ mod sending;
 )]
 mod server;
 mod sleeping;
+mod tables;

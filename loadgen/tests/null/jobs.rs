@@ -34,6 +34,7 @@ fn loads_and_deletes_do_their_quotas() {
         ("l.i0", &["insert"][..]),
         ("l.x", &["index"]),
         ("l.i1", &["insert", "delete"]),
+        ("tables", &["query"]),
     ] {
         let ended = run(&shortened(&server, example));
         let done = done(&ended);

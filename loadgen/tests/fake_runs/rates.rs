@@ -260,11 +260,11 @@ fn what_a_generator_spends_after_its_pauses_is_no_part_of_its_share() {
         .chain([("window_close", Do::Stop)])
         .collect();
     let played = converse(&job, &script);
-    let paused = played
+    let quiet = played
         .events
         .iter()
         .filter(|event| matches!(event, Event::Paused { .. }));
-    assert_eq!((paused.count(), played.active_ns()), (4, 20 * SECOND_NS));
+    assert_eq!((quiet.count(), played.active_ns()), (4, 20 * SECOND_NS));
     let share = played.find(|event| match event {
         Event::Done { threads, .. } => Some(threads[0].busy_share),
         _ => None,

@@ -117,6 +117,7 @@ on = ["update"]
 """
 
 
+@pytest.mark.parametrize("by", ["uniform", "in_turn"])
 @pytest.mark.parametrize(
     "statement",
     [
@@ -124,14 +125,17 @@ on = ["update"]
         'update = "UPDATE {t} SET k=k+1 WHERE id=:old"',
     ],
 )
-def test_a_drawn_table_and_a_cursor_exclude_each_other(statement: str, tmp_path: Path) -> None:
+def test_several_tables_and_a_cursor_exclude_each_other(
+    statement: str, by: str, tmp_path: Path
+) -> None:
     text = EACH.replace('update = "UPDATE {t} SET k=k+1 WHERE id=:id"', statement)
+    text = text.replace('table = "uniform"', f'table = "{by}"')
     text = text.replace("[statements]", 'old = { uniform = ["cursor:tail", 9] }\n[statements]')
     assert complaint(text + CURSOR, tmp_path) == (
         "key `steps[1].roles.query.table`: `update` has a cursor, which is read from one table; "
         "take `own`"
     )
-    steps(text.replace('table = "uniform"', 'table = "own"') + CURSOR, tmp_path)
+    steps(text.replace(f'table = "{by}"', 'table = "own"') + CURSOR, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def from_roles(
 
 
 def check_tables(roles: Sequence[Json], content: Content, scope: Scope) -> None:
-    """Refuses tables that are drawn where a cursor is read from one; after `content.finish`."""
+    """Refuses several tables where a cursor is read from one; after `content.finish`."""
     for role in roles:
-        if not role["table"] or role["table"]["by"] != "uniform":
+        if not role["table"] or role["table"]["by"] not in ("uniform", "in_turn"):
             continue
         for one in role["choose"]:
             if name := content.bound_by_cursor(one["program"]):

@@ -97,6 +97,26 @@ fn drawn_tables_are_even_and_the_same_in_every_protocol_and_on_any_number_of_thr
 }
 
 #[test]
+fn tables_in_turn_are_shared_out_alike_in_every_protocol() {
+    let Some(server) = server() else { return };
+    for protocol in ["simple", "extended", "prepared", "execute"] {
+        let mut job = job(&server, "turned", protocol, 1);
+        job["clients"] = 2.into();
+        job["roles"][0]["table"]["by"] = "in_turn".into();
+        job["roles"][0]["stop"]["operations"] = 300.into();
+        let ended = run(&job);
+        assert_eq!(ended.done().0, Status::Ok, "{:?}", ended.done());
+        for table in 1..=TABLES {
+            let sql = format!(
+                "SELECT count(DISTINCT number) FROM turned{table} WHERE number % 3 = {}",
+                table - 1
+            );
+            assert_eq!(number(&server, &sql), 200, "{protocol}, table {table}");
+        }
+    }
+}
+
+#[test]
 fn each_drawn_table_has_to_be_there_and_like_the_others() {
     let Some(server) = server() else { return };
     let job = job(&server, "unlike", "prepared", 1);

@@ -91,7 +91,8 @@ fn of_uri(rest: &str) -> Result<Given, String> {
             .split_once('=')
             .ok_or("has a parameter without `=`; write ?key=value&key=value")?;
         let key = decoded("a key", key)?;
-        given.set(&key, decoded(&key, value)?)?;
+        let value = decoded(&key.escape_debug().to_string(), value)?;
+        given.set(&key, value)?;
     }
     Ok(given)
 }
@@ -273,6 +274,10 @@ mod tests {
             ("postgresql://me@db/i%b", "write % as %25"),
             ("postgresql://me@db/i%ff", "write % as %25"),
             ("postgresql://me@db/i%00", "`dbname` has a NUL"),
+            (
+                "postgresql://me@db/ib?a%0Ab=%",
+                r"a\nb is not percent-encoded",
+            ),
             (
                 "postgresql://me@db/ib?sslmode=prefer",
                 "say disable or require",

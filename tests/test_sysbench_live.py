@@ -135,7 +135,7 @@ def shape(sql: str) -> tuple[str, tuple[str, ...]]:
     sql = " ".join(sql.split())
     table = re.search(r"sbtest(\d+)", sql)
     text = re.sub(r"sbtest\d+", "sbtestT", sql)
-    text = re.sub(r"\$\d+(,\$\d+)+", lambda found: f"?×{found[0].count(',') + 1}", text)
+    text = re.sub(r"\$\d+(, \$\d+)+", lambda found: f"?×{found[0].count(',') + 1}", text)
     text = re.sub(r"\$\d+", "?", text)
     return text, (table[1],) if table else ()
 

@@ -135,7 +135,7 @@ def shape(sql: str) -> tuple[str, tuple[str, ...]]:
     sql = " ".join(sql.split())
     table = re.search(r"sbtest(\d+)", sql)
     text = re.sub(r"sbtest\d+", "sbtestT", sql)
-    text = re.sub(r"\$\d+(,\$\d+)+", lambda found: f"?×{found[0].count(',') + 1}", text)
+    text = re.sub(r"\$\d+(, \$\d+)+", lambda found: f"?×{found[0].count(',') + 1}", text)
     text = re.sub(r"\$\d+", "?", text)
     return text, (table[1],) if table else ()
 
@@ -172,7 +172,7 @@ READS = [*[POINT] * 10, *RANGES.values()]
 INDEX = "UPDATE sbtestT SET k=k+1 WHERE id=?"
 NONINDEX = "UPDATE sbtestT SET c=? WHERE id=?"
 DELETE = "DELETE FROM sbtestT WHERE id=?"
-PUT_BACK = "INSERT INTO sbtestT (id, k, c, pad) VALUES (?, ?, ?, ?)"
+PUT_BACK = "INSERT INTO sbtestT (id, k, c, pad) VALUES (?×4)"
 CHANGES = [INDEX, NONINDEX, DELETE, PUT_BACK]
 TRANSACTIONS = {
     **{f"read-only{p}_range={n}": READS for p in ("", ".pre") for n in (10, 100, 10_000)},

@@ -226,6 +226,27 @@ def test_an_operation_may_count_as_so_much_work(tmp_path: Path) -> None:
     assert complaint(both, tmp_path).endswith("has either `work` or `each`; remove one")
 
 
+# --- The file's protocol -----------------------------------------------------------------------
+
+
+def test_statements_have_the_files_protocol_if_they_have_none(tmp_path: Path) -> None:
+    text = TEXT.replace('set = "all"', 'set = "all"\nprotocol = "{kind}"').replace(
+        "m = 5", 'm = 5\nkind = "prepared"'
+    )
+    found = made(text, tmp_path)
+    assert found["read_n=1"].job["statements"][0]["protocol"] == "prepared"
+    own = text.replace('get = "SELECT', 'get.protocol = "extended"\nget.any = "SELECT')
+    assert made(own, tmp_path)["read_n=1"].job["statements"][0]["protocol"] == "extended"
+    given = {"kind": "preparde"}
+    line = "key `protocol`: no protocol `preparde`; did you mean `prepared`?"
+    assert complaint(text, tmp_path, parameters=given) == line
+    parts = DRAWING.replace("[values]", 'protocol = "prepared"\n[values]', 1)
+    step = made(parts + '[[steps]]\nname = "v"\nparts = [{ once = "VACUUM" }]', tmp_path)["v"]
+    assert step.job["statements"][0]["protocol"] == "simple"
+    (begin, *_) = made(parts, tmp_path)["load"].job["statements"]
+    assert (begin["name"], begin["protocol"]) == ("BEGIN", "prepared")
+
+
 # --- Repetitions that draw ---------------------------------------------------------------------
 
 DRAWING = """

@@ -150,10 +150,14 @@ class Content:
         """Enters a statement, with the values and cursors that it uses."""
         text = scope.statement(form)
         pieces = sql.cut(text, scope)
-        protocol = scope.at("protocol").text(form.protocol)
+        where = scope.root("protocol") if form.protocol is None else scope.at("protocol")
+        written = self.file.protocol if form.protocol is None else form.protocol
+        protocol = where.text(written)
+        if form.types is not None and protocol == written != "execute":
+            raise scope.at("types").error('only protocol = "execute" has types')
         if protocol not in PROTOCOLS:
             remedy = suggestion(protocol, PROTOCOLS)
-            raise scope.at("protocol").error(f"no protocol `{protocol}`; {remedy}")
+            raise where.error(f"no protocol `{protocol}`; {remedy}")
         number = len(self.statements)
         used, tables = set(), set()
         for piece in sql.walk(pieces):
@@ -422,8 +426,6 @@ def _types(
         not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
     )
     if protocol != "execute":
-        if form.types is not None and form.protocol == protocol:
-            raise scope.at("types").error('only protocol = "execute" has types')
         return []
     if form.types is None:
         raise scope.at("types").error('missing; protocol = "execute" needs the values\' SQL types')

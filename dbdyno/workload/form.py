@@ -222,7 +222,7 @@ class Cursor(Form):
 class Statement(PerEngine):
     """One statement: its SQL per engine and how it is sent."""
 
-    protocol: str = "simple"
+    protocol: str | None = None
     types: str | list[str] | None = None
     rows: Number | None = None
     class_: str | None = Field(default=None, alias="class", min_length=1)
@@ -374,6 +374,7 @@ class WorkloadFile(Form):
     description: str = ""
     fill: Load | None = None
     set: str | None = None
+    protocol: str = "simple"
     sets: dict[str, StepSet] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)

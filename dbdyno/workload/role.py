@@ -61,7 +61,7 @@ def from_parts(
         name = _part_name(place.at("once").statement(part.once), [one["name"] for one in made])
         connections = place.at("connections").integer(part.connections, low=1)
         sql = {key: getattr(part.once, key) for key in form.PerEngine.model_fields}
-        statement = form.Statement.model_construct(**sql)
+        statement = form.Statement.model_construct(protocol="simple", **sql)
         program = content.add_part(name, statement, place.at("once"))
         role = form.Role(
             per="step",

@@ -135,8 +135,9 @@ def test_a_table_is_drawn_for_each_kind_of_statement_and_one_for_a_row_that_come
 
 
 def test_transactions_are_tried_again_after_the_errors_that_sysbench_ignores() -> None:
+    steps = scripts()
     for script in WRITES[:-1]:
-        on_error = role(scripts()[script], "write")["on_error"]
+        on_error = role(steps[script], "write")["on_error"]
         assert set(on_error["retry"]) == {"40P01", "23505", "40001"}
 
 
@@ -243,8 +244,9 @@ def test_a_rate_is_of_all_connections_and_at_random() -> None:
 
 
 def test_throughput_counts_all_statements() -> None:
+    steps = scripts()
     for script in (*READS, *OF_ONE_TABLE, *WRITES[:-1]):
-        headline = scripts()[script].headline
+        headline = steps[script].headline
         assert headline is not None
         assert (headline.metric, headline.count) == ("qps", "statements")
 

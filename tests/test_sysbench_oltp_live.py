@@ -1,0 +1,136 @@
+"""All of sysbench's scripts on real servers, by a plan as a user would write it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbdyno import plan, runner
+from dbdyno.model import Json
+from dbdyno.server import fetch
+from dbdyno.store import Results
+
+pytestmark = pytest.mark.live
+
+PLAN = """
+name = "oltp"
+[arms.one]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "256MB"
+settings = {{ log_statement = "{log}" }}
+[server]
+data_dir = "{data}"
+[[workloads]]
+name = "sysbench-oltp"
+parameters = {{ {parameters} }}
+"""
+PLAIN = "clients = 2, table_size = 5_000, time = 1"
+ODD = """clients = 3, tables = 2, table_size = 5_000, events = 60, rate = 300, skip_trx = 1, \
+rand_type = "special", auto_inc = 0, secondary = 1, create_secondary = 0, rows_per_insert = 20, \
+delete_inserts = 2"""
+READS = ["oltp_point_select", "oltp_read_only"]
+OF_ONE_TABLE = ["select_random_points", "select_random_ranges"]
+WRITES = [
+    *("oltp_update_index", "oltp_update_non_index", "oltp_write_only", "oltp_read_write"),
+    *("oltp_delete", "oltp_insert", "bulk_insert"),
+]
+
+
+def results_of(build: fetch.Build, parameters: str, log: str, parent: Path) -> Iterator[Results]:
+    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
+    text = PLAN.format(base_dir=build.base_dir, log=log, data=data, parameters=parameters)
+    try:
+        outcome = runner.run(plan.parse(text, None), parent, wait=True)
+        assert outcome.failed == 0
+        yield Results.open(outcome.folder)
+    finally:
+        subprocess.run(["rm", "-rf", str(data)], check=True)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """Every script for a second as it is, on the newest server."""
+    newest = max(fetch.installed(), key=lambda build: build.version_num)
+    yield from results_of(newest, PLAIN, "none", tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """So many events of every script with options of all kinds, on the oldest server."""
+    oldest = min(fetch.installed(), key=lambda build: build.version_num)
+    yield from results_of(oldest, ODD, "all", tmp_path_factory.mktemp("odd"))
+
+
+def totals(results: Results) -> dict[str, Json]:
+    """What each step's one role did, by step."""
+    (block,) = results.blocks()
+    (run,) = block.runs()
+    found = {}
+    for step in run.steps():
+        *_, done = (step.path / "events.jsonl").read_text().splitlines()
+        (found[step.name],) = json.loads(done)["totals"].values()
+    return found
+
+
+def statements(results: Results) -> list[str]:
+    """What the server's log says was executed, in order, one line each; prepared ones with $n."""
+    (block,) = results.blocks()
+    log = block.path / "one" / "log" / "postgres.log"
+    entries = re.split(r"(?m)^\d+\.\d+ \[\d+\] ", log.read_text())
+    found = [re.match(r"LOG:  (?:statement|execute [^:]*): (.*)", e, re.S) for e in entries]
+    return [" ".join(match[1].split()) for match in found if match]
+
+
+def test_every_script_runs_as_it_is(plain: Results) -> None:
+    found = totals(plain)
+    assert list(found) == ["fill", *READS, *OF_ONE_TABLE, *WRITES]
+    assert all(one["count"] > 0 for one in found.values())
+    # A row that two transactions put back at the same time is an error that is tried again.
+    assert all(one["errors"] == one["retries"] for one in found.values())
+    assert found["fill"]["rows"] == 5_000
+    assert found["bulk_insert"]["rows"] == 32_768 * found["bulk_insert"]["count"]
+
+
+def test_every_script_ends_after_its_events(odd: Results) -> None:
+    found = totals(odd)
+    assert list(found) == ["fill", *READS, *WRITES]
+    assert {name: one["count"] for name, one in found.items() if name != "fill"} == {
+        **dict.fromkeys([*READS, *WRITES], 60),
+        "bulk_insert": 3,
+    }
+
+
+def test_keys_of_the_client_are_never_the_same(odd: Results) -> None:
+    texts = [one for one in statements(odd) if one.startswith("INSERT INTO")]
+    form = r"INSERT INTO sbtest[12] \(id, k, c, pad\) VALUES \((-?\d+), \d+, '[-\d]+', '[-\d]+'\)"
+    ids = [int(match[1]) for one in texts if (match := re.fullmatch(form, one))]
+    assert len(set(ids)) == len(ids) == 60
+    assert min(ids) < -(2**30) < 2**30 < max(ids) < 2**31
+
+
+def test_each_connection_of_bulk_insert_fills_its_own_table_from_one_on(odd: Results) -> None:
+    bulk = [one for one in statements(odd) if one.startswith("INSERT") and "VALUES(" in one]
+    rows = ",".join(f"({number},{number})" for number in range(1, 21))
+    assert sorted(bulk) == [f"INSERT INTO sbtest{table} VALUES{rows}" for table in (1, 2, 3)]
+
+
+def test_a_transaction_without_begin_has_none(odd: Results) -> None:
+    seen = statements(odd)
+    assert not {"BEGIN", "COMMIT"} & set(seen)
+    put_back = [one for one in seen if re.match(r"INSERT INTO sbtest[12] \(.*\$4\)", one)]
+    assert len(put_back) >= 2 * (60 + 60), "delete_inserts is 2, in two scripts"
+
+
+def test_the_tables_have_the_indexes_that_were_asked_for(odd: Results) -> None:
+    seen = statements(odd)
+    assert sorted(one for one in seen if one.startswith("CREATE INDEX")) == [
+        f"CREATE INDEX xid{table} ON sbtest{table}(id)" for table in (1, 2)
+    ]
+    assert not any("PRIMARY KEY" in one for one in seen if "CHAR(120)" in one or "ALTER" in one)

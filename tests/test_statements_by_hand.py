@@ -79,7 +79,7 @@ name = "statements"
 [arms.fake]
 engine = "fake"
 [arms.fake.fake]
-service_us = {{ row = 1, BEGIN = 40, COMMIT = 300, point = 120, update = 200, delete = 150, \
+service_us = {{ BEGIN = 40, COMMIT = 300, point = 120, update = 200, delete = 150, \
 scan = 1_900_000 }}
 server_cpu_us = {{ point = 40, delete = 60 }}
 jitter = 0.4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -135,6 +136,31 @@ def test_a_comparison_has_the_planted_ratio_and_the_headline_is_marked(database:
         assert ratio == pytest.approx(1.05)
         assert quotient == pytest.approx(1.05)
         assert (blocks, bound) == (2, "exact")
+
+
+def test_steps_of_one_arm_and_their_groups_are_told_beside_each_other(tmp_path: Path) -> None:
+    made = build(tmp_path, blocks=2, steps=("qr100", "qr500"), planted=planted)
+    names = {"qr100": "read@clients=2", "qr500": "read@clients=4"}
+    for path in made.rglob("step.json"):
+        step = json.loads(path.read_text())
+        step |= {"name": names[step["name"]], "group": "point queries"}
+        path.write_text(json.dumps(step))
+    found = dbdyno.read(made)
+    assert set(found.steps.step_group) == set(found.comparisons.step_group) == {"point queries"}
+    (base, other) = found.across.to_dict("records")
+    assert (base["arm"], other["arm"]) == ("pg17", "pg18")
+    del base["result"], base["plan"], base["workload"], base["arm"]
+    assert base == {
+        "kind": "scale-up",
+        "first_step": "read@clients=2",
+        "second_step": "read@clients=4",
+        "first_clients": 2,
+        "second_clients": 4,
+        "ratio": pytest.approx(1.0),
+        "low": pytest.approx(1.0),
+        "high": pytest.approx(1.0),
+        "blocks": 2,
+    }
 
 
 def test_a_void_block_is_there_and_not_judged(database: Path) -> None:

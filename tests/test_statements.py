@@ -6,6 +6,7 @@ The example step does 5,000 queries/s, 4 inserts and 4 deletes of 50 rows a seco
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -280,6 +281,15 @@ def test_a_group_goes_from_the_step_to_the_comparison(tmp_path: Path) -> None:
     runs = [run for cell in comparison.steps[1].cells for run in cell.runs]
     assert {run.status for run in runs} == {"ok", "skipped"}
     assert {run.group for run in runs} == {"point queries"}
+
+
+def test_a_step_that_a_run_never_came_to_is_in_its_group(tmp_path: Path) -> None:
+    made = build(tmp_path, blocks=1, steps=("qr100",))
+    shutil.rmtree(made / "blocks/001/pg18/insert-benchmark/06-qr100")
+    edit_json(next(made.rglob("step.json")), lambda step: step.update(group="point queries"))
+    (found,) = compare.load(made).steps
+    assert [run.status for cell in found.cells for run in cell.runs] == ["ok", "skipped"]
+    assert {run.group for cell in found.cells for run in cell.runs} == {"point queries"}
 
 
 def test_results_of_older_versions_have_neither_group_nor_each(tmp_path: Path) -> None:

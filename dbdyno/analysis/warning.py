@@ -60,7 +60,7 @@ def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
 def _nothing(evidence: Evidence) -> Iterable[str]:
     """A window in which not one of the headline's operations ended: it says nothing of a rate."""
     headline, seconds = evidence.step.get("headline"), evidence.load.seconds
-    if headline is None or headline["work"] is not None or not seconds:
+    if headline is None or not seconds:
         return
     if not any(tick.count for tick in evidence.load.of([headline["role"]])):
         yield (

@@ -291,7 +291,8 @@ def test_scale_up_has_a_row_for_each_number_of_clients_and_the_ideal(swept: Work
     assert swept.scale_up is None  # one sweep is in one table already
 
 
-def test_several_sweeps_are_in_one_table_too(two: Comparison) -> None:
+def two_sweeps(times: int = 1) -> Comparison:
+    """The sweep, and another one like it, of so many times the clients."""
     made = comparison(blocks=2, seconds=20, swept=True)
     more = [
         replace(step, step=step.step.replace("point-query@", "insert@"), group=WRITE)
@@ -299,16 +300,32 @@ def test_several_sweeps_are_in_one_table_too(two: Comparison) -> None:
         if "@" in step.step
     ]
     across = [
-        replace(one, first="insert@clients=1", second=one.second.replace("point-query", "insert"))
+        replace(
+            one,
+            first="insert@clients=1",
+            second=one.second.replace("point-query", "insert"),
+            clients=(times * one.clients[0], times * one.clients[1]),
+        )
         for one in made.across
-        if one.kind == "scale-up"
+        if one.clients is not None
     ]
-    both = replace(made, steps=(*made.steps, *more), across=(*across, *made.across))
-    table = page.make(both).workloads[0].scale_up
+    return replace(made, steps=(*made.steps, *more), across=(*across, *made.across))
+
+
+def test_several_sweeps_are_in_one_table_too() -> None:
+    table = page.make(two_sweeps()).workloads[0].scale_up
     assert table is not None
     assert [cell.text for cell in table.rows[0].cells] == ["ideal", "", "2.00", "4.00", "8.00"]
     assert list(dict.fromkeys(one.group for one in table.rows[1:])) == ["point-query", "insert"]
     assert table.rows[1].cells[-1].detail
+
+
+def test_sweeps_from_other_numbers_of_clients_have_each_its_ideal() -> None:
+    made = page.make(two_sweeps(times=3)).workloads[0]
+    assert made.scale_up is None
+    other = made.scaling[1].table
+    assert [one.cells[0].text for one in other.rows] == ["3", "6", "12", "24"]
+    assert [one.cells[1].text for one in other.rows] == ["1.00", "2.00", "4.00", "8.00"]
 
 
 # --- A step by itself ------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dbdyno.analysis.warning import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import bound, fairness, layout, per_operation, summary
-from dbdyno.report.statements import FOUND_SHARE_MIN
 from dbdyno.report.thresholds import Thresholds
 from dbdyno.report.view import Cell, Column, Group, Grouped, Row, Table
 
@@ -35,7 +35,7 @@ _LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before r
 
 
 _MARKS = {
-    UNFOUND: f"under {100 * FOUND_SHARE_MIN:.0f} % of the statements found a row",
+    UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",
     **summary.INCOMPLETE_MARK,
 }
 
@@ -183,7 +183,7 @@ def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds)
 def unfound(result: Result) -> bool:
     """Whether its statements find a row so seldom that a throughput of them misleads."""
     share = result.metrics.get("found_share")
-    return share is not None and share < 100 * FOUND_SHARE_MIN
+    return share is not None and share < 100 * FOUND_MIN
 
 
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from dbdyno.analysis.warning import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StatementUse, StepComparison
 from dbdyno.report import number, spread
 from dbdyno.report.view import Cell, Column, Row, Table, Tone
-
-FOUND_SHARE_MIN = 0.99
-"""A statement that finds a row less often does not do what its name says."""
 
 _RATES: tuple[tuple[str, str, str], ...] = (
     ("queries/s", "qps", "as published: every statement, BEGIN, COMMIT and ROLLBACK included"),
@@ -114,7 +112,7 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
         title="Statements",
         columns=columns,
         rows=rows,
-        colors=f"Red: under {100 * FOUND_SHARE_MIN:.0f} % found a row." if low else "",
+        colors=f"Red: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
         note="Executions without error in the window, rows that they returned or changed, and the "
         f"share of them that found any; nothing where a statement has no rows.{means}",
     )
@@ -137,5 +135,5 @@ def _found(result: Result, role: str, name: str) -> Cell:
     share = _mean(result, role, name, lambda use: use.found)
     if share is None:
         return Cell(text="")
-    tone: Tone = "red" if share < FOUND_SHARE_MIN else ""
+    tone: Tone = "red" if share < FOUND_MIN else ""
     return Cell(text=number.number(100 * share, 1), tone=tone)

@@ -130,6 +130,17 @@ def test_a_row_is_the_ratios_the_bases_own_and_the_name(two: Comparison, shown: 
     assert own.text == f"{base:,.0f}" and name.text == "points-covered-pk"
 
 
+def test_the_note_says_what_is_counted(two: Comparison, shown: Page) -> None:
+    def note(made: Page) -> str:
+        grouped = made.workloads[0].grouped
+        assert grouped is not None
+        return grouped.note
+
+    assert "queries per second, as published with BEGIN and COMMIT, geometric" in note(shown)
+    alone = replace(two, steps=tuple(step for step in two.steps if step.group == POINT))
+    assert "queries per second, geometric means of 2 blocks." in note(page.make(alone))
+
+
 def test_the_legend_names_the_base_and_every_column() -> None:
     made = page.make(comparison(arms=("17.6", "18beta3", "18rc1"), blocks=1, seconds=20))
     grouped = made.workloads[0].grouped

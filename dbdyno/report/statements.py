@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno.analysis.warning import FOUND_MIN
 from dbdyno.model import Cell as Result
-from dbdyno.model import StatementUse, StepComparison
+from dbdyno.model import StatementUse, StepComparison, StepRun
 from dbdyno.report import number, spread
 from dbdyno.report.view import Cell, Column, Row, Table, Tone
 
-_RATES: tuple[tuple[str, str, str], ...] = (
-    ("queries/s", "qps", "as published: every statement, BEGIN, COMMIT and ROLLBACK included"),
-    ("statements/s", "statements_ps", "without BEGIN, COMMIT and ROLLBACK"),
-    ("BEGIN, COMMIT/s", "control_ps", "BEGIN, COMMIT and ROLLBACK"),
-    ("transactions/s", "tps", "operations of the role that the throughput counts"),
-    ("rows/s", "rows_ps", "rows returned or affected"),
+Rate = tuple[str, tuple[str, ...], str]
+"""A heading, the metrics whose sum it is, and what it means."""
+
+_RATES: tuple[Rate, ...] = (
+    (
+        "queries/s",
+        ("statements_ps", "control_ps"),
+        "as published: every statement, BEGIN, COMMIT and ROLLBACK included",
+    ),
+    ("statements/s", ("statements_ps",), "without BEGIN, COMMIT and ROLLBACK"),
+    ("BEGIN, COMMIT/s", ("control_ps",), "BEGIN, COMMIT and ROLLBACK"),
+    ("transactions/s", ("tps",), "operations of the role that the throughput counts"),
+    ("rows/s", ("rows_ps",), "rows returned or affected"),
 )
-_SCAN: tuple[tuple[str, str, str], ...] = (
-    ("rows/s", "scan", "rows of the tables that all clients scanned"),
-    ("scans/s", "tps", "scans that all clients ended"),
-    ("krows/s of a client", "scan_krows_client", "the published figure: thousands of rows"),
+_SCAN: tuple[Rate, ...] = (
+    ("rows/s", ("scan",), "rows of the tables that all clients scanned"),
+    ("scans/s", ("tps",), "scans that all clients ended"),
+    ("krows/s of a client", ("scan_krows_client",), "the published figure: thousands of rows"),
 )
 
 
@@ -40,17 +48,12 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         yield _statements(step, list(uses), prefix)
 
 
-def _rates(
-    step: StepComparison, shown: Sequence[tuple[str, str, str]], prefix: str, title: str
-) -> Table:
+def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str) -> Table:
     rows = tuple(
         Row(
             cells=(
                 Cell(text=result.arm),
-                *(
-                    spread.cell(run.metrics.get(name) for run in result.runs)
-                    for _, name, _ in shown
-                ),
+                *(spread.cell(_sum(run, names) for run in result.runs) for _, names, _ in shown),
             ),
             arm=result.arm,
         )
@@ -67,6 +70,12 @@ def _rates(
         rows=rows,
         note=f"{meanings}. {_blocks(step)}".strip(),
     )
+
+
+def _sum(run: StepRun, names: Iterable[str]) -> float | None:
+    values = [run.metrics.get(name) for name in names]
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 def _blocks(step: StepComparison) -> str:

@@ -106,6 +106,12 @@ def test_a_step_that_an_arm_lacks_says_so(two: Comparison) -> None:
     assert cells[1].text == "25,654"
 
 
+def test_words_in_the_place_of_a_number_have_no_mark(two: Comparison) -> None:
+    lacking = changed(two, "delete", runs=(), value=None, ratio=None, metrics={}, ratios={})
+    first, base, _ = row(relative(page.make(lacking), WRITE), "delete").cells
+    assert (first.text, first.mark, base.mark) == ("not run", "", "§")
+
+
 def test_a_lone_arm_has_its_throughput_and_nothing_to_compare() -> None:
     made = page.make(comparison(blocks=1, arms=["pg17"], seconds=20))
     grouped = made.workloads[0].grouped

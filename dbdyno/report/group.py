@@ -191,7 +191,7 @@ def _relative(
 def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds) -> Cell:
     """A ratio; marked where one of the two counts statements that mostly find nothing."""
     cell = summary.relative_cell(step, result, thresholds.tone)
-    either = any(map(unfound, (step.cells[0], result)))
+    either = cell.tone != "failed" and any(map(unfound, (step.cells[0], result)))
     return replace(cell, mark=cell.mark or UNFOUND) if either else cell
 
 

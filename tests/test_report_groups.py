@@ -106,6 +106,12 @@ def test_a_step_that_an_arm_lacks_says_so(two: Comparison) -> None:
     assert cells[1].text == "25,654"
 
 
+def test_words_in_the_place_of_a_number_have_no_mark(two: Comparison) -> None:
+    lacking = changed(two, "delete", runs=(), value=None, ratio=None, metrics={}, ratios={})
+    first, base, _ = row(relative(page.make(lacking), WRITE), "delete").cells
+    assert (first.text, first.mark, base.mark) == ("not run", "", "§")
+
+
 def test_a_lone_arm_has_its_throughput_and_nothing_to_compare() -> None:
     made = page.make(comparison(blocks=1, arms=["pg17"], seconds=20))
     grouped = made.workloads[0].grouped
@@ -128,6 +134,17 @@ def test_a_row_is_the_ratios_the_bases_own_and_the_name(two: Comparison, shown: 
     assert first.text == f"{ratio.value:.2f}"
     assert first.detail == f"{ratio.low:.2f}–{ratio.high:.2f}"
     assert own.text == f"{base:,.0f}" and name.text == "points-covered-pk"
+
+
+def test_the_note_says_what_is_counted(two: Comparison, shown: Page) -> None:
+    def note(made: Page) -> str:
+        grouped = made.workloads[0].grouped
+        assert grouped is not None
+        return grouped.note
+
+    assert "queries per second, as published with BEGIN and COMMIT, geometric" in note(shown)
+    alone = replace(two, steps=tuple(step for step in two.steps if step.group == POINT))
+    assert "queries per second, geometric means of 2 blocks." in note(page.make(alone))
 
 
 def test_the_legend_names_the_base_and_every_column() -> None:
@@ -291,7 +308,8 @@ def test_scale_up_has_a_row_for_each_number_of_clients_and_the_ideal(swept: Work
     assert swept.scale_up is None  # one sweep is in one table already
 
 
-def test_several_sweeps_are_in_one_table_too(two: Comparison) -> None:
+def two_sweeps(times: int = 1) -> Comparison:
+    """The sweep, and another one like it, of so many times the clients."""
     made = comparison(blocks=2, seconds=20, swept=True)
     more = [
         replace(step, step=step.step.replace("point-query@", "insert@"), group=WRITE)
@@ -299,16 +317,32 @@ def test_several_sweeps_are_in_one_table_too(two: Comparison) -> None:
         if "@" in step.step
     ]
     across = [
-        replace(one, first="insert@clients=1", second=one.second.replace("point-query", "insert"))
+        replace(
+            one,
+            first="insert@clients=1",
+            second=one.second.replace("point-query", "insert"),
+            clients=(times * one.clients[0], times * one.clients[1]),
+        )
         for one in made.across
-        if one.kind == "scale-up"
+        if one.clients is not None
     ]
-    both = replace(made, steps=(*made.steps, *more), across=(*across, *made.across))
-    table = page.make(both).workloads[0].scale_up
+    return replace(made, steps=(*made.steps, *more), across=(*across, *made.across))
+
+
+def test_several_sweeps_are_in_one_table_too() -> None:
+    table = page.make(two_sweeps()).workloads[0].scale_up
     assert table is not None
     assert [cell.text for cell in table.rows[0].cells] == ["ideal", "", "2.00", "4.00", "8.00"]
     assert list(dict.fromkeys(one.group for one in table.rows[1:])) == ["point-query", "insert"]
     assert table.rows[1].cells[-1].detail
+
+
+def test_sweeps_from_other_numbers_of_clients_have_each_its_ideal() -> None:
+    made = page.make(two_sweeps(times=3)).workloads[0]
+    assert made.scale_up is None
+    other = made.scaling[1].table
+    assert [one.cells[0].text for one in other.rows] == ["3", "6", "12", "24"]
+    assert [one.cells[1].text for one in other.rows] == ["1.00", "2.00", "4.00", "8.00"]
 
 
 # --- A step by itself ------------------------------------------------------------------------

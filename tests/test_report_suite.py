@@ -154,6 +154,17 @@ def test_the_whole_suite_of_three_arms_and_three_blocks_is_under_5_mb() -> None:
     assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
 
 
+def test_what_charts_have_alike_stands_once_and_none_loses_anything(small: Page) -> None:
+    specs = chart.specs(small, 60)
+    found = html.shared(specs)
+    again = {
+        name: {**found["shapes"][own["shape"]], **{key: own[key] for key in ("data", "usermeta")}}
+        for name, own in found["charts"].items()
+    }
+    assert again == specs
+    assert len(found["shapes"]) < len(specs) / 2
+
+
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("browser")) as browser:

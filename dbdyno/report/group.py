@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dbdyno.analysis.warning import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import bound, fairness, layout, per_operation, summary
-from dbdyno.report.statements import FOUND_SHARE_MIN
 from dbdyno.report.thresholds import Thresholds
 from dbdyno.report.view import Cell, Column, Group, Grouped, Row, Table
 
@@ -35,7 +35,7 @@ _LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before r
 
 
 _MARKS = {
-    UNFOUND: f"under {100 * FOUND_SHARE_MIN:.0f} % of the statements found a row",
+    UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",
     **summary.INCOMPLETE_MARK,
 }
 
@@ -99,7 +99,7 @@ def make(
     columns = tuple(f"col-{place} : {arm}" for place, arm in enumerate(others, start=1))
     return Grouped(
         legend=(f"Relative to: {base}", *columns) if others else (),
-        note=_note(listing, base, blocks) if others else _mean(blocks),
+        note=_note(listing, base, blocks) if others else _mean(listing, blocks),
         colors=thresholds.colors + summary.whether(blocks) if others else "",
         arrows=thresholds.arrows if others else "",
         groups=tuple(
@@ -113,17 +113,32 @@ def make(
 
 def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
     """What the tables of all groups show."""
+    mean = _mean(steps, blocks)
     bounds = (result.ratio_bound for step in steps for result in step.cells)
     return summary.sentences(
         summary.divided(base, blocks),
-        f"Beside it the base's own: {_mean(blocks)[:1].lower()}{_mean(blocks)[1:]}",
+        f"Beside it the base's own: {mean[:1].lower()}{mean[1:]}",
         bound.note(bounds),
     )
 
 
-def _mean(blocks: int) -> str:
+def _mean(steps: Sequence[StepComparison], blocks: int) -> str:
+    """What a throughput of the tables is, in a sentence."""
+    counted = _counted(steps).replace("/s", " per second").capitalize()
+    control = ", as published with BEGIN and COMMIT" if any(map(_with_control, steps)) else ""
     mean = "" if blocks <= 1 else f", geometric means of {blocks} blocks"
-    return f"Queries per second as published, with BEGIN and COMMIT{mean}."
+    return f"{counted}{control}{mean}."
+
+
+def _with_control(step: StepComparison) -> bool:
+    """Whether the throughput counts statements that only begin or end a transaction."""
+    for result in step.cells:
+        queries, own, control = (
+            result.metrics.get(name) or 0.0 for name in ("qps", "statements_ps", "control_ps")
+        )
+        if control > 0 and queries > own + control / 2:
+            return True
+    return False
 
 
 def _group(
@@ -176,14 +191,14 @@ def _relative(
 def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds) -> Cell:
     """A ratio; marked where one of the two counts statements that mostly find nothing."""
     cell = summary.relative_cell(step, result, thresholds.tone)
-    either = any(map(unfound, (step.cells[0], result)))
+    either = cell.tone != "failed" and any(map(unfound, (step.cells[0], result)))
     return replace(cell, mark=cell.mark or UNFOUND) if either else cell
 
 
 def unfound(result: Result) -> bool:
     """Whether its statements find a row so seldom that a throughput of them misleads."""
     share = result.metrics.get("found_share")
-    return share is not None and share < 100 * FOUND_SHARE_MIN
+    return share is not None and share < 100 * FOUND_MIN
 
 
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:

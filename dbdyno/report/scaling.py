@@ -43,11 +43,14 @@ def make(
 def overview(
     steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
 ) -> Table | None:
-    """All steps of a sweep, a line for each arm, as published; None where they are not several."""
+    """All steps of a sweep, a line for each arm, as published.
+
+    None where they are not several, or do not all begin with the same number of clients.
+    """
     sweeps = _sweeps(steps, across)
-    if len(sweeps) < 2:
+    if len(sweeps) < 2 or len({sweep.fewest for sweep in sweeps}) > 1:
         return None
-    fewest = min(sweep.fewest for sweep in sweeps)
+    fewest = sweeps[0].fewest
     counts = sorted({clients for sweep in sweeps for clients in sweep.others})
     ideal = (Cell(text=number.number(clients / fewest), tone="quiet") for clients in counts)
     first = Row(cells=(Cell(text="ideal", tone="quiet"), Cell(text=""), *ideal))

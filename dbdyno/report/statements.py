@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
+from dbdyno.analysis.warning import FOUND_MIN
 from dbdyno.model import Cell as Result
-from dbdyno.model import StatementUse, StepComparison
+from dbdyno.model import StatementUse, StepComparison, StepRun
 from dbdyno.report import number, spread
 from dbdyno.report.view import Cell, Column, Row, Table, Tone
 
-FOUND_SHARE_MIN = 0.99
-"""A statement that finds a row less often does not do what its name says."""
+Rate = tuple[str, tuple[str, ...], str]
+"""A heading, the metrics whose sum it is, and what it means."""
 
-_RATES: tuple[tuple[str, str, str], ...] = (
-    ("queries/s", "qps", "as published: every statement, BEGIN, COMMIT and ROLLBACK included"),
-    ("statements/s", "statements_ps", "without BEGIN, COMMIT and ROLLBACK"),
-    ("BEGIN, COMMIT/s", "control_ps", "BEGIN, COMMIT and ROLLBACK"),
-    ("transactions/s", "tps", "operations of the role that the throughput counts"),
-    ("rows/s", "rows_ps", "rows returned or affected"),
+_RATES: tuple[Rate, ...] = (
+    (
+        "queries/s",
+        ("statements_ps", "control_ps"),
+        "as published: every statement, BEGIN, COMMIT and ROLLBACK included",
+    ),
+    ("statements/s", ("statements_ps",), "without BEGIN, COMMIT and ROLLBACK"),
+    ("BEGIN, COMMIT/s", ("control_ps",), "BEGIN, COMMIT and ROLLBACK"),
+    ("transactions/s", ("tps",), "operations of the role that the throughput counts"),
+    ("rows/s", ("rows_ps",), "rows returned or affected"),
 )
-_SCAN: tuple[tuple[str, str, str], ...] = (
-    ("rows/s", "scan", "rows of the tables that all clients scanned"),
-    ("scans/s", "tps", "scans that all clients ended"),
-    ("krows/s of a client", "scan_krows_client", "the published figure: thousands of rows"),
+_SCAN: tuple[Rate, ...] = (
+    ("rows/s", ("scan",), "rows of the tables that all clients scanned"),
+    ("scans/s", ("tps",), "scans that all clients ended"),
+    ("krows/s of a client", ("scan_krows_client",), "the published figure: thousands of rows"),
 )
 
 
@@ -42,17 +48,12 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         yield _statements(step, list(uses), prefix)
 
 
-def _rates(
-    step: StepComparison, shown: Sequence[tuple[str, str, str]], prefix: str, title: str
-) -> Table:
+def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str) -> Table:
     rows = tuple(
         Row(
             cells=(
                 Cell(text=result.arm),
-                *(
-                    spread.cell(run.metrics.get(name) for run in result.runs)
-                    for _, name, _ in shown
-                ),
+                *(spread.cell(_sum(run, names) for run in result.runs) for _, names, _ in shown),
             ),
             arm=result.arm,
         )
@@ -69,6 +70,12 @@ def _rates(
         rows=rows,
         note=f"{meanings}. {_blocks(step)}".strip(),
     )
+
+
+def _sum(run: StepRun, names: Iterable[str]) -> float | None:
+    values = [run.metrics.get(name) for name in names]
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 def _blocks(step: StepComparison) -> str:
@@ -114,7 +121,7 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
         title="Statements",
         columns=columns,
         rows=rows,
-        colors=f"Red: under {100 * FOUND_SHARE_MIN:.0f} % found a row." if low else "",
+        colors=f"Red: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
         note="Executions without error in the window, rows that they returned or changed, and the "
         f"share of them that found any; nothing where a statement has no rows.{means}",
     )
@@ -137,5 +144,5 @@ def _found(result: Result, role: str, name: str) -> Cell:
     share = _mean(result, role, name, lambda use: use.found)
     if share is None:
         return Cell(text="")
-    tone: Tone = "red" if share < FOUND_SHARE_MIN else ""
+    tone: Tone = "red" if share < FOUND_MIN else ""
     return Cell(text=number.number(100 * share, 1), tone=tone)

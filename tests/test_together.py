@@ -167,8 +167,8 @@ def test_the_outlook_says_who_takes_which_step_when(tmp_path: Path) -> None:
             f"  {step.name}: {order}"
             in said[said.index(f"block 2: {' '.join(schedule.block(of, 2).order)}") :]
         )
-    assert "  01 fill             about 0 s" in said
-    assert "  02 one              about 3 s each, arms in turn" in said
+    assert "  01 fill  about 0 s" in said
+    assert "  02 one   about 3 s each, arms in turn" in said
 
 
 def test_arms_at_one_step_are_at_one_step_of_the_way() -> None:

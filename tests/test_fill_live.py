@@ -220,3 +220,19 @@ def test_rows_lie_in_their_order_however_many_connections_share_a_table(server: 
     assert rows(server, digest) == [shared]
     alone = pages(server, "r")["sbtest1"]
     assert many == pytest.approx(alone, abs=4 * PAGES_AHEAD_MAX)
+
+
+@pytest.fixture
+def late_commits(server: Server) -> Iterator[Server]:
+    """The server with commits that reach the disk seconds later, as the presets have them."""
+    late = ("SET synchronous_commit = off", "SET wal_writer_delay = '10s'")
+    server.execute(*(f"ALTER SYSTEM {one}" for one in late), "SELECT pg_reload_conf()")
+    yield server
+    server.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
+
+
+def test_a_fill_leaves_no_page_for_a_later_vacuum_where_commits_are_late(
+    late_commits: Server,
+) -> None:
+    load(late_commits, "sysbench", SYSBENCH, "fast")
+    catalogs(late_commits)

@@ -268,6 +268,7 @@ def test_the_tables_are_sysbenchs() -> None:
         "DROP TABLE IF EXISTS sbtest1",
         f"CREATE TABLE sbtest1 ( id SERIAL, {columns}, PRIMARY KEY (id) )",
         "ALTER TABLE sbtest1 DROP CONSTRAINT sbtest1_pkey",
+        "SET synchronous_commit = on",
         "ALTER TABLE {t} ADD PRIMARY KEY (id)",
         "CREATE INDEX k_{number} ON {t}(k)",
         "SELECT setval('{t}_id_seq', 5)",
@@ -276,6 +277,7 @@ def test_the_tables_are_sysbenchs() -> None:
     assert fill_sql(auto_inc=0, secondary=1, create_secondary=0) == [
         "DROP TABLE IF EXISTS sbtest1",
         f"CREATE TABLE sbtest1 ( id INTEGER NOT NULL, {columns} )",
+        "SET synchronous_commit = on",
         "CREATE INDEX xid{number} ON {t}(id)",
         "VACUUM (ANALYZE) {t}",
     ]

@@ -228,16 +228,14 @@ def apart(raw: Raw) -> dict[str, float | None]:
 def scanned_by_one(raw: Raw) -> float:
     """Rows a second of one client: those of the table by a scan's mean response time."""
     headline = raw.step["headline"]
-    parts = [
-        part
+    values = [
+        cell
         for tick in raw.of(headline["role"])
         for part in tick["operations"].values()
-        if part["count"]
+        for cell in (cells(part["response"]) if part["count"] else [])
     ]
-    total_us = sum(
-        HdrHistogram.decode(part["response"]).get_mean_value() * part["count"] for part in parts
-    )
-    mean_us = total_us / sum(part["count"] for part in parts)
+    total_us = sum((smallest + largest) / 2 * many for smallest, largest, many in values)
+    mean_us = total_us / sum(many for _, _, many in values)
     return float(headline["each"] / (mean_us / 1e6))
 
 

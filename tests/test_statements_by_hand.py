@@ -37,10 +37,11 @@ bytes_per_row = 100
 
 [tables.t.fill]
 rows = "{rows}"
-columns = { id = ":row", k = ":id", c = ":c" }
+columns = { id = ":row", k = ":k", c = ":c" }
 
 [values]
 id = { uniform = [1, "{rows}"] }
+k = { uniform = [1, "{rows}"] }
 c = { pattern = "@@@@@@@@@@" }
 
 [statements]

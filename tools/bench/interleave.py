@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,9 @@ def measure(bench: Bench) -> Iterator[Figure]:
             yield from figures(interleave, found)
     finally:
         golden.remove(data_dir, [copy.name for copy in golden.marked(data_dir)])
+        shutil.rmtree(
+            data_dir, ignore_errors=True
+        )  # empty folders; where it never came so far: none
 
 
 def text(bench: Bench, interleave: str, data_dir: Path) -> str:

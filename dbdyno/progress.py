@@ -19,8 +19,8 @@ from rich.text import Text
 
 from dbdyno import metric
 
-STEP_OVERHEAD_S = 4.0
-"""Around each step: canary, statistics, connections (a first guess; measured ones replace it)."""
+STEP_OVERHEAD_S = 2.5
+"""Around each step: canary, statistics (1.5 s), connections; measured ones replace this guess."""
 RUN_OVERHEAD_S = 6.0
 """Around each run: initdb, start, shutdown, write-back (a first guess)."""
 UNKNOWN_STEP_S = 10.0

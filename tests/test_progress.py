@@ -17,7 +17,7 @@ from dbdyno import progress
 from dbdyno.job import timed_operations
 from dbdyno.meter import Meter, p99_us
 from dbdyno.model import Headline, Json, Sla, Step
-from dbdyno.progress import Forecast, Leg, Pulse, Watch, filled
+from dbdyno.progress import STEP_OVERHEAD_S, Forecast, Leg, Pulse, Watch, filled
 from dbdyno.response import Histogram
 
 PROGRAMS = [
@@ -180,7 +180,7 @@ PULSE = Pulse(
 LEGS = [
     Leg("w", "", 6.0),
     Leg("w", "l.i0", 100.0),
-    Leg("w", "qr100", 1_796.0),
+    Leg("w", "qr100", 1_800.0 - STEP_OVERHEAD_S),
     Leg("w", "", 6.0),
     Leg("w", "l.i0", 100.0),
 ]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, runner
 from dbdyno.model import Json
-from dbdyno.server import fetch
 from dbdyno.store import Results, StepFolder
+from one_arm import results_of, statements
+from server_place import builds
 
 pytestmark = pytest.mark.live
 
@@ -43,40 +40,20 @@ steps = ["l.i0", "l.x", "l.i1p", "cleanup", "qr100e"]
 """
 
 
-def newest() -> fetch.Build:
-    return max(fetch.installed(), key=lambda build: build.version_num)
-
-
-def results_of(workload: str, parent: Path) -> Iterator[Results]:
-    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
-    text = PLAN.format(base_dir=newest().base_dir, data=data, workload=workload)
-    try:
-        outcome = runner.run(plan.parse(text, None), parent, wait=True)
-        assert outcome.failed == 0
-        yield Results.open(outcome.folder)
-    finally:
-        subprocess.run(["rm", "-rf", str(data)], check=True)
-
-
 @pytest.fixture(scope="module")
 def of_2023(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """A run of the form of 2023."""
-    yield from results_of(OF_2023, tmp_path_factory.mktemp("of_2023"))
+    yield from results_of(
+        PLAN, tmp_path_factory.mktemp("of_2023"), base_dir=builds()[-1], workload=OF_2023
+    )
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """A run with partitions, two indexes, long transactions, an even pace and prepared writes."""
-    yield from results_of(MIXED, tmp_path_factory.mktemp("mixed"))
-
-
-def statements(results: Results) -> list[str]:
-    """What the server's log says was executed, in order, one line each; prepared ones with $n."""
-    (block,) = results.blocks()
-    log = block.path / "new" / "log" / "postgres.log"
-    entries = re.split(r"(?m)^\d+\.\d+ \[\d+\] ", log.read_text())
-    found = [re.match(r"LOG:  (?:statement|execute [^:]*): (.*)", e, re.S) for e in entries]
-    return [" ".join(match[1].split()) for match in found if match]
+    yield from results_of(
+        PLAN, tmp_path_factory.mktemp("mixed"), base_dir=builds()[-1], workload=MIXED
+    )
 
 
 def steps_of(results: Results) -> dict[str, StepFolder]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, runner
 from dbdyno.model import Json
-from dbdyno.server import fetch
 from dbdyno.store import Results
+from one_arm import results_of, statements
+from server_place import builds
 
 pytestmark = pytest.mark.live
 
@@ -43,29 +40,18 @@ WRITES = [
 ]
 
 
-def results_of(build: fetch.Build, parameters: str, log: str, parent: Path) -> Iterator[Results]:
-    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
-    text = PLAN.format(base_dir=build.base_dir, log=log, data=data, parameters=parameters)
-    try:
-        outcome = runner.run(plan.parse(text, None), parent, wait=True)
-        assert outcome.failed == 0
-        yield Results.open(outcome.folder)
-    finally:
-        subprocess.run(["rm", "-rf", str(data)], check=True)
-
-
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """Every script for a second as it is, on the newest server."""
-    newest = max(fetch.installed(), key=lambda build: build.version_num)
-    yield from results_of(newest, PLAIN, "none", tmp_path_factory.mktemp("plain"))
+    parts = {"base_dir": builds()[-1], "log": "none", "parameters": PLAIN}
+    yield from results_of(PLAN, tmp_path_factory.mktemp("plain"), **parts)
 
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """So many events of every script with options of all kinds, on the oldest server."""
-    oldest = min(fetch.installed(), key=lambda build: build.version_num)
-    yield from results_of(oldest, ODD, "all", tmp_path_factory.mktemp("odd"))
+    parts = {"base_dir": builds()[0], "log": "all", "parameters": ODD}
+    yield from results_of(PLAN, tmp_path_factory.mktemp("odd"), **parts)
 
 
 def totals(results: Results) -> dict[str, Json]:
@@ -77,15 +63,6 @@ def totals(results: Results) -> dict[str, Json]:
         *_, done = (step.path / "events.jsonl").read_text().splitlines()
         (found[step.name],) = json.loads(done)["totals"].values()
     return found
-
-
-def statements(results: Results) -> list[str]:
-    """What the server's log says was executed, in order, one line each; prepared ones with $n."""
-    (block,) = results.blocks()
-    log = block.path / "one" / "log" / "postgres.log"
-    entries = re.split(r"(?m)^\d+\.\d+ \[\d+\] ", log.read_text())
-    found = [re.match(r"LOG:  (?:statement|execute [^:]*): (.*)", e, re.S) for e in entries]
-    return [" ".join(match[1].split()) for match in found if match]
 
 
 def test_every_script_runs_as_it_is(plain: Results) -> None:

@@ -281,7 +281,8 @@ TABLES: tuple[Table, ...] = (
     ),
     _table(
         "samples", """the time between two readings of the machine in a step's window, about a
-        second; rates are differences of counters by that time, the rest is as of its end""",
+        second; rates are differences of counters by that time, the rest is as of its end; other
+        arms' turns, where slices are interleaved, are left out of all times""",
         """
         second                  | number  | s       | where it ends, since the window opened
         seconds                 | number  | s       | how long it was

@@ -264,7 +264,7 @@ def test_a_fast_fill_takes_the_place_of_the_load_and_is_not_shown_as_it() -> Non
     assert fill.setup[-1] == "ALTER TABLE pi2 DROP CONSTRAINT pi2_pkey"
     (made,) = fill.job["fills"]
     assert made["rows"] == 1100, "whole statements, as in l.i0"
-    assert made["after"][1] == "SELECT setval('{t}_transactionid_seq', 2000)"
+    assert "SELECT setval('{t}_transactionid_seq', 2000)" in made["after"]
     types = {column["name"]: column["type"] for column in made["columns"]}
     assert (types["transactionid"], types["dateandtime"], types["data"]) == (
         "int8",

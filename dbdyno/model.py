@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno.verdict import Aims, Calibration, Explanation, Judgement, Overall, Sizing, Verdict
+
 Json = dict[str, Any]
 
 
@@ -29,6 +31,8 @@ class Arm:
     memory: str | None = None  # what a preset is sized for, such as "4GB"; None: the host's
     settings: Mapping[str, str] = field(default_factory=dict)  # on top of the preset
     fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
+    same_as: str | None = None  # the base's name: this arm is a double of it, measured beside it
+    shown: bool = True  # False: a double that is no arm of its own, but the base once more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +54,11 @@ class WorkloadUse:
 class Schedule:
     """How often and in which order the arms run."""
 
-    blocks: int = 1
+    blocks: int = 1  # of `auto` those known so far: the pilot's, then with the fresh ones
+    auto: bool = False  # a pilot says how many blocks it takes
+    minutes_max: float | None = None  # for all blocks; `auto` only
+    ghost: bool = False  # a double of the base is an arm
+    comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     interleave: str = "run"  # "step", "slice": all arms are up, and take turns
     slice_s: float = 1.0  # how long a turn lasts where slices are interleaved
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
@@ -59,6 +67,13 @@ class Schedule:
     def together(self) -> bool:
         """Whether all arms of a block are up at once."""
         return self.interleave != "run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observe:
+    """What is asked of the server while a window is open."""
+
+    waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +93,8 @@ class Plan:
     server_user: str | None = None
     label: str | None = None  # shown with the title, such as "demo: steps far too short to decide"
     threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
+    observe: Observe = Observe()
+    aims: Aims = field(default_factory=Aims)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +104,7 @@ class Block:
     number: int  # from 1
     order: tuple[str, ...]  # arm names
     seed: int  # the same for all arms of the block
+    steps: Mapping[str, tuple[str, ...]] | None = None  # by workload, only these; None: all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +269,33 @@ class StatementUse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WaitLoad:
+    """How many sessions did one thing on average over a window."""
+
+    owner: str  # "role:query", "background:checkpointer", "backend:other"
+    kind: str  # "CPU", a class of wait events as the server has it, or "idle in transaction"
+    event: str  # the wait event; empty on CPU
+    statement: str  # its name in the job, else its text in short; empty in the background
+    sessions: float  # average active sessions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waits:
+    """What sessions were seen to do in samples of a window (spec pgbench-cbc-ybio.md 4.8)."""
+
+    samples: int
+    asked_s: float  # the interval that the plan asks for
+    interval_s: float  # achieved: mean
+    interval_s_max: float
+    sample_us: float  # mean time that a sample took
+    lab_cpu_us: float  # CPU of sampling in the window, on our side
+    server_cpu_us: float | None  # and of the connection that is asked
+    load: tuple[WaitLoad, ...]
+    idle: Mapping[str, float]  # by owner: sessions that waited for their client
+    over_time: Mapping[str, Series]  # by kind: active sessions, a mean for each second
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepRun:
     """One step of one run, derived from its raw files. Without values: what was not measured."""
 
@@ -282,6 +327,10 @@ class StepRun:
     extent: Extent | None = None
     group: str | None = None  # the title under which tables list the step
     statements: tuple[StatementUse, ...] = ()
+    waits: Waits | None = None
+    plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
+    shape: str | None = None  # flat, warmed up, slowed, unsteady: analysis/steady.py
+    position: int | None = None  # the arm's place among those of the block, from 0
     state_before: Mapping[str, float | None] = field(default_factory=dict)  # analysis/state.py
     state_after: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -313,6 +362,9 @@ class Cell:
     sla_met: int | None  # in how many runs; None where the step has no target
     metrics: Mapping[str, float | None]  # arithmetic mean over blocks
     ratios: Mapping[str, Ratio]  # of each metric that both arms have
+    verdict: Verdict | None = None  # None: the base, or a step without a headline
+    costs: Mapping[str, Judgement] = field(default_factory=dict)  # explanatory, by metric
+    explanation: Explanation | None = None  # of what is faster, slower or mixed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,6 +418,10 @@ class Comparison:
     plan: Json
     steps: tuple[StepComparison, ...]
     across: tuple[Across, ...] = ()
+    overall: tuple[Overall, ...] = ()
+    calibration: Calibration | None = None  # where a double of the base was measured
+    sizing: Sizing | None = None  # where a pilot fixed the number of blocks
+    aims: Aims = field(default_factory=Aims)
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]
     incomplete: str | None  # "2 of 3 blocks done", else None

@@ -37,20 +37,26 @@ ABBREVIATIONS = {
     "mgr": "the thing's own name",
 }
 
-BASE = frozenset({"model", "error", "metric"})
+BASE = frozenset({"model", "error", "metric", "verdict"})
 MEASURING = BASE | {"binary", "plan", "workload", "schedule", "host", "probe", "server"}
 MEASURING |= {"loadgen", "store"}
+COMMANDS = {"auto", "calibrate", "progress", "preflight", "outlook", "runner", "analysis"}
+COMMANDS |= {"report", "export", "publish"}
 # What each part of the package may import of the package: imports run one way, so that measuring
 # and judging meet only in `model`, `metric` and the result folder. "" is dbdyno/__init__.py.
 LAYERS: Mapping[str, frozenset[str]] = {
     "": frozenset({"export"}),
-    "model": frozenset(),
+    "verdict": frozenset(),
+    "model": frozenset({"verdict"}),
     "error": frozenset(),
     "metric": frozenset(),
     "job": frozenset({"model"}),
     "hdr": frozenset({"error"}),
     "response": BASE | {"hdr"},
     "stats": frozenset(),
+    "shape": frozenset(),
+    "decision": frozenset({"verdict", "stats"}),
+    "pilot": frozenset({"verdict", "stats", "decision"}),
     "change": BASE,
     "binary": frozenset({"error"}),
     "cutoff": frozenset(),
@@ -76,16 +82,18 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "together": MEASURING | {"job", "progress", "measure", "run", "turns"},
     "outlook": MEASURING | {"progress", "origin", "room", "preflight", "fit", "together"},
     "runner": MEASURING | {"progress", "origin", "preflight", "fit", "ceiling", "run", "together"},
-    "analysis": BASE | {"stats", "store", "cores", "job", "response"},
+    "auto": MEASURING | {"pilot", "progress", "runner", "analysis"},
+    "calibrate": BASE | {"plan"},
+    "analysis": BASE | {"stats", "shape", "decision", "pilot", "store", "cores", "job", "response"},
     "report": BASE | {"analysis"},
     "export": BASE | {"store", "analysis", "job", "response"},
     "publish": frozenset({"error"}),
-    "cli": MEASURING
-    | {"progress", "preflight", "outlook", "runner", "analysis", "report", "export", "publish"},
+    "cli": MEASURING | COMMANDS,
     "__main__": frozenset({"cli"}),
 }
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
 PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
+PURE |= {"verdict", "shape", "decision", "pilot"}
 PURE |= {"report", "change", "job", "hdr", "response", "host.procfs", "server.config"}
 IMPURE_IMPORTS = frozenset(
     {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}

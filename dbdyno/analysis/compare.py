@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno import metric, stats
-from dbdyno.analysis import damage, explain, gather, kept, limit, uneven
+from dbdyno.analysis import damage, doubt, gather, kept, limit, uneven
 from dbdyno.analysis.across import across
 from dbdyno.analysis.damage import Damage
 from dbdyno.analysis.paired import by_block, ratio
@@ -59,11 +59,11 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         plan=plan,
         steps=steps,
         across=across(steps),
-        differences=explain.differences([arm for arm in arms if arm in last], last, plan),
+        differences=doubt.differences([arm for arm in arms if arm in last], last, plan),
         warnings=(
             *damage.of_steps(derived),
             *(f"{damage.PREFIX}{line}" for line in lost.lines),
-            *explain.warnings(arms, runs, servers, _boot_ids(judged)),
+            *doubt.warnings(arms, runs, servers, _boot_ids(judged)),
             *kept.notes(copies),
         ),
         incomplete=_incomplete(results, arms),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis.explain import PLACES_MAX
+from dbdyno.analysis.doubt import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report import (
     facts,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis import compare, explain
+from dbdyno.analysis import compare, doubt
 from dbdyno.model import Difference, Json
 from result_builder import build, make_plan, plan_json, plant, server
 from result_planted import Planted
@@ -18,7 +18,7 @@ def found(changes: Json, plan_changes: Json | None = None) -> dict[str, Differen
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1].update(plan_changes or {})
     servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), **changes}}
-    return {its.what: its for its in explain.differences(ARMS, servers, plan)}
+    return {its.what: its for its in doubt.differences(ARMS, servers, plan)}
 
 
 def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Difference]:
@@ -26,7 +26,7 @@ def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Dif
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1] = {**plan["arms"][0], "name": "pg18", **(plan_changes or {})}
     servers = {"pg17": server("pg17"), "pg18": {**server("pg17"), **changes}}
-    return {its.what: its for its in explain.differences(ARMS, servers, plan)}
+    return {its.what: its for its in doubt.differences(ARMS, servers, plan)}
 
 
 def with_setting(name: str, value: str) -> Json:
@@ -96,11 +96,11 @@ def test_two_builds_of_one_version_in_folders_of_their_own_are_planned() -> None
 def test_what_the_plan_does_not_name_comes_first() -> None:
     plan = plan_json(make_plan("example", ARMS, 3))
     servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), "compiler": "clang 17"}}
-    assert not explain.differences(ARMS, servers, plan)[0].planned
+    assert not doubt.differences(ARMS, servers, plan)[0].planned
 
 
 def test_an_arm_alone_differs_from_nothing() -> None:
-    assert explain.differences(("pg17",), {"pg17": server("pg17")}, {}) == ()
+    assert doubt.differences(("pg17",), {"pg17": server("pg17")}, {}) == ()
 
 
 # --- Warnings --------------------------------------------------------------------------------

@@ -1,0 +1,164 @@
+"""What is concluded of a comparison: verdicts, what they would still take, causes, calibration.
+
+Types only, like `model`, which has them in its cells; docs/method.md says how each is arrived at.
+Changes and margins are shares: 0.03 is three percent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Word = Literal[
+    "faster",
+    "faster, within the margin",
+    "slower",
+    "slower, within the margin",
+    "same",
+    "cannot tell",
+    "mixed",
+    "one block",
+    "limited",
+    "target missed",
+    "failed",
+    "not compared",
+]
+"""A verdict; no two can be true of one arm in one step.
+
+`same`: within the margin, and no change seen. `mixed`: faster by one primary metric and slower by
+the other. `one block`: nothing is decided. `limited`: the load generator was at its limit on the
+side that would decide. `target missed`, `failed`: what the arm, or the base, did instead.
+`not compared`: a value is missing.
+"""
+
+WORSE: frozenset[Word] = frozenset({"slower", "slower, within the margin"})
+BETTER: frozenset[Word] = frozenset({"faster", "faster, within the margin"})
+CHANGED: frozenset[Word] = WORSE | BETTER | {"mixed"}
+"""What counts as a false alarm where nothing differs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aims:
+    """What a comparison is to tell apart, as the plan's `[verdict]` says."""
+
+    margin: float = 0.03  # a change up to this does not matter
+    effect: float = 0.03  # a change as large as this is to be found …
+    power: float = 0.80  # … in this share of comparisons
+    level: float = 0.05  # of false alarms, in comparisons in which nothing differs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """One metric of an arm by that of the nearest base, over the blocks that have both."""
+
+    metric: str
+    blocks: int
+    ratio: float  # geometric mean, arm by base
+    low: float | None  # 95 % t interval on log ratios; None with one block
+    high: float | None
+    p: float | None  # two-sided, by t on the log ratios
+    p_sign: float | None  # exact sign-flip test of the same
+    q: float | None  # p after Benjamini-Hochberg within its family
+    sd: float | None  # standard deviation of the log ratios between blocks
+    margin: float
+    word: Word
+    visible: float | None  # the smallest change that so many blocks find with the wanted power
+    blocks_needed: int | None = None  # further ones, where it cannot be told; None: too many
+    minutes_needed: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is said of an arm in a step."""
+
+    word: Word
+    by: tuple[str, ...]  # the metrics that say so
+    judgements: tuple[Judgement, ...]  # of the primary metrics: throughput first, then CPU
+    outcome: str = ""  # what the arm did, in words: "held 1,000 rows/s in 2 of 6 blocks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overall:
+    """An arm's geometric mean over all steps that compare, with its interval from blocks' means."""
+
+    arm: str
+    workload: str
+    steps: int
+    judgement: Judgement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """A cost that changed with the step, or a plan that did."""
+
+    metric: str  # a metric's name; "plan" where a query plan changed
+    words: str  # "9.6 % more CPU of the server per query [8.1, 11.2]"
+    judgement: Judgement | None = None  # None of a plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Why an arm is faster or slower in a step, as far as anything measured says."""
+
+    text: str  # the sentence, with figures and intervals
+    causes: tuple[Cause, ...]
+    unchanged: tuple[str, ...]  # metrics of which was seen that they did not change
+    explained: bool  # False: nothing measured explains it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """How much two arms that are the same differ in a step from block to block."""
+
+    workload: str
+    step: str
+    metric: str
+    blocks: int
+    sd: float  # of log ratios
+    sd_low: float  # 95 % interval by the chi-squared distribution
+    sd_high: float
+    visible: float  # smallest change that one comparison finds with the wanted power
+    largest: float  # of what comparisons of this noise saw though nothing differs: 97.5 % quantile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What comparing the base with itself came to."""
+
+    arm: str  # the base's double
+    comparisons: int
+    blocks_each: int
+    tests: int  # primary metrics of all steps, in all comparisons
+    rejected: int  # of these, with p under the level
+    rate: float  # of rejected tests, with its Clopper-Pearson interval
+    rate_low: float
+    rate_high: float
+    false_verdicts: int  # that something changed, by the whole procedure
+    comparisons_false: int  # with any of them
+    false_low: float  # Clopper-Pearson interval of their share
+    false_high: float
+    p_uniform: float | None  # of a Kolmogorov-Smirnov test that p values are uniform
+    noise: tuple[Noise, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sized:
+    """How many blocks a step gets by what the pilot saw of its noise."""
+
+    workload: str
+    step: str
+    sd: Mapping[str, float]  # by primary metric, of log ratios, as the pilot's blocks have it
+    blocks: int  # fresh ones
+    power: float  # promised for the effect, averaged over what the pilot leaves open
+    capped: bool  # fewer than it would take: the time ran out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizing:
+    """What the pilot came to: fresh blocks, from which alone verdicts are taken."""
+
+    pilot: int  # blocks of the pilot, the first of the folder
+    fresh: int  # blocks that follow
+    steps: tuple[Sized, ...]
+    minutes: float  # what the fresh blocks are expected to take

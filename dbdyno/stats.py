@@ -27,6 +27,9 @@ SIGNS_DRAWN = 99_999
 SIGNS_SEED = 6
 """With more blocks it takes this many drawn ones, from this seed."""
 
+SPREADS_MAX = 9.0
+"""An estimated deviation is never further from the true one than so many of its own."""
+
 BLOCKS_MAX = 1000
 """More blocks than this are not worth naming."""
 
@@ -135,17 +138,17 @@ def sign_flip_p(logs: Sequence[float]) -> float | None:
         return 1.0
     # Every sum is one of the first half's plus one of the second's; by symmetry one side is half.
     half = len(logs) // 2
-    first, second = _signed_sums(values[:half]), np.sort(_signed_sums(values[half:]))
-    far = int((len(second) - np.searchsorted(second, reach - first)).sum())
-    return min(1.0, float(2 * far / 2 ** len(logs)))
+    first, second = _signs(half) @ values[:half], _signs(len(logs) - half) @ values[half:]
+    second.sort()
+    far = first.size * second.size - int(np.searchsorted(second, reach - first).sum())
+    return min(1.0, far / float(2 ** (len(logs) - 1)))
 
 
-def _signed_sums(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The sums of the values under all their signs."""
-    sums = np.zeros(1)
-    for value in values:
-        sums = np.concatenate((sums + value, sums - value))
-    return sums
+@cache
+def _signs(count: int) -> npt.NDArray[np.float64]:
+    """All sign vectors of so many numbers, a row each."""
+    rows: npt.NDArray[np.int64] = np.arange(2**count)[:, np.newaxis] >> np.arange(count)
+    return np.where(rows & 1, -1.0, 1.0)
 
 
 def equivalence_p(logs: Sequence[float], margin: float) -> float | None:
@@ -207,9 +210,10 @@ def equivalence_power(margin: float, sd: float, blocks: int, level: float) -> fl
     """The share of comparisons without any change in which two one-sided tests pass at `level`.
 
     They pass where |mean| < ln(1 + margin) - t(1 - level, n - 1) · s / √n; that probability is
-    averaged over s, which is sd · √(chi² / (n - 1)) and independent of the mean (Phillips 1990).
+    averaged over s, which is independent of the mean (Phillips 1990): s / sd has the density of
+    √(chi² / (n - 1)). 0 with fewer than two blocks.
     """
-    from scipy.special import chdtrc, chdtri, ndtr
+    from scipy.special import gammaln, ndtr
 
     if blocks < 2:
         return 0.0
@@ -218,12 +222,16 @@ def equivalence_power(margin: float, sd: float, blocks: int, level: float) -> fl
     freedom = blocks - 1
     room = math.log1p(margin) / sd * math.sqrt(blocks)  # in standard errors of the mean
     critical = _t_quantile(1 - level, freedom)
-    # Beyond this chi² the interval is too wide to lie within, wherever it is.
-    least = float(chdtrc(freedom, freedom * (room / critical) ** 2))
+    reach = SPREADS_MAX / math.sqrt(2 * freedom)
+    least, most = max(0.0, 1 - reach), min(1 + reach, room / critical)
+    if least >= most:
+        return 0.0
     points, weights = _legendre()
-    spread = np.sqrt(chdtri(freedom, least + (1 - least) * points) / freedom)
-    within = 2 * ndtr(np.maximum(room - critical * spread, 0.0)) - 1
-    return float((1 - least) * (weights @ within))
+    spread = least + (most - least) * points
+    scale = math.log(2) + freedom / 2 * math.log(freedom / 2) - float(gammaln(freedom / 2))
+    density = np.exp(scale + (freedom - 1) * np.log(spread) - freedom / 2 * spread**2)
+    within = 2 * ndtr(room - critical * spread) - 1
+    return min(1.0, float((most - least) * (weights * density) @ within))
 
 
 @cache

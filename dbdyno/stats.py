@@ -23,7 +23,7 @@ ROUNDING_MAX = 1e-12
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""
 
-SIGNS_DRAWN = 99_999
+SIGNS_DRAWN = 9_999
 SIGNS_SEED = 6
 """With more blocks it takes this many drawn ones, from this seed."""
 
@@ -138,10 +138,10 @@ def sign_flip_p(logs: Sequence[float]) -> float | None:
         return 1.0
     # Every sum is one of the first half's plus one of the second's; by symmetry one side is half.
     half = len(logs) // 2
-    first, second = _signs(half) @ values[:half], _signs(len(logs) - half) @ values[half:]
-    second.sort()
-    far = first.size * second.size - int(np.searchsorted(second, reach - first).sum())
-    return min(1.0, far / float(2 ** (len(logs) - 1)))
+    first = _signs(half) @ values[:half]
+    second = np.sort(_signs(len(logs) - half) @ values[half:])
+    far = sum(len(second) - int(at) for at in np.searchsorted(second, reach - first))
+    return min(1.0, 2 * far / (len(first) * len(second)))
 
 
 @cache
@@ -177,7 +177,7 @@ def adjusted(ps: Sequence[float]) -> list[float]:
         return []
     values = np.asarray(ps, dtype=float)
     order = np.argsort(values, kind="stable")
-    scaled = values[order] * len(ps) / np.arange(1, len(ps) + 1)
+    scaled = values[order] * (len(ps) / np.arange(1, len(ps) + 1))  # a factor of 1 changes nothing
     found = np.empty(len(ps))
     found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return [float(q) for q in found]

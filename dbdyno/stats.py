@@ -199,11 +199,18 @@ def power(effect: float, sd: float, blocks: int, level: float) -> float:
 
 def _shifted_power(shift: float, blocks: int, level: float) -> float:
     """Power where the mean lies `shift` of its standard errors from 0."""
+    return float(_shifted_powers(np.array([shift]), blocks, level)[0])
+
+
+def _shifted_powers(
+    shifts: npt.NDArray[np.float64], blocks: int, level: float
+) -> npt.NDArray[np.float64]:
+    """The same of each."""
     from scipy.special import ncfdtr
 
     critical = _t_quantile(1 - level / 2, blocks - 1)
-    found = 1 - float(ncfdtr(1, blocks - 1, shift * shift, critical * critical))
-    return max(found, level)  # never less: a shift of almost 0 is where ncfdtr loses itself
+    found = 1 - ncfdtr(1, blocks - 1, shifts**2, critical**2)
+    return np.maximum(found, level)  # never less: near a shift of 0 ncfdtr loses itself
 
 
 def equivalence_power(margin: float, sd: float, blocks: int, level: float) -> float:
@@ -396,11 +403,12 @@ def assured_power(
     """
     from scipy.special import chdtri
 
-    if math.isinf(freedom) or variance <= 0:
-        return power(effect, math.sqrt(max(variance, 0.0)), blocks, level)
+    if math.isinf(freedom) or variance <= 0 or blocks < 2:
+        return power(effect, math.sqrt(variance), blocks, level)
     points = (np.arange(ASSURED_POINTS) + 0.5) / ASSURED_POINTS
     deviations = np.sqrt(variance * freedom / chdtri(freedom, points))
-    return math.fsum(power(effect, float(sd), blocks, level) for sd in deviations) / ASSURED_POINTS
+    shifts = abs(math.log1p(effect)) / deviations * math.sqrt(blocks)
+    return float(_shifted_powers(shifts, blocks, level).mean())
 
 
 @cache

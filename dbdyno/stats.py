@@ -23,9 +23,12 @@ ROUNDING_MAX = 1e-12
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""
 
-SIGNS_DRAWN = 99_999
+SIGNS_DRAWN = 9_999
 SIGNS_SEED = 6
 """With more blocks it takes this many drawn ones, from this seed."""
+
+SPREADS_MAX = 9.0
+"""An estimated deviation is never further from the true one than so many of its own."""
 
 BLOCKS_MAX = 1000
 """More blocks than this are not worth naming."""
@@ -135,17 +138,17 @@ def sign_flip_p(logs: Sequence[float]) -> float | None:
         return 1.0
     # Every sum is one of the first half's plus one of the second's; by symmetry one side is half.
     half = len(logs) // 2
-    first, second = _signed_sums(values[:half]), np.sort(_signed_sums(values[half:]))
-    far = int((len(second) - np.searchsorted(second, reach - first)).sum())
-    return min(1.0, float(2 * far / 2 ** len(logs)))
+    first = _signs(half) @ values[:half]
+    second = np.sort(_signs(len(logs) - half) @ values[half:])
+    far = sum(len(second) - int(at) for at in np.searchsorted(second, reach - first))
+    return min(1.0, 2 * far / (len(first) * len(second)))
 
 
-def _signed_sums(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The sums of the values under all their signs."""
-    sums = np.zeros(1)
-    for value in values:
-        sums = np.concatenate((sums + value, sums - value))
-    return sums
+@cache
+def _signs(count: int) -> npt.NDArray[np.float64]:
+    """All sign vectors of so many numbers, a row each."""
+    rows: npt.NDArray[np.int64] = np.arange(2**count)[:, np.newaxis] >> np.arange(count)
+    return np.where(rows & 1, -1.0, 1.0)
 
 
 def equivalence_p(logs: Sequence[float], margin: float) -> float | None:
@@ -174,7 +177,7 @@ def adjusted(ps: Sequence[float]) -> list[float]:
         return []
     values = np.asarray(ps, dtype=float)
     order = np.argsort(values, kind="stable")
-    scaled = values[order] * len(ps) / np.arange(1, len(ps) + 1)
+    scaled = values[order] * (len(ps) / np.arange(1, len(ps) + 1))  # a factor of 1 changes nothing
     found = np.empty(len(ps))
     found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return [float(q) for q in found]
@@ -196,20 +199,28 @@ def power(effect: float, sd: float, blocks: int, level: float) -> float:
 
 def _shifted_power(shift: float, blocks: int, level: float) -> float:
     """Power where the mean lies `shift` of its standard errors from 0."""
+    return float(_shifted_powers(np.array([shift]), blocks, level)[0])
+
+
+def _shifted_powers(
+    shifts: npt.NDArray[np.float64], blocks: int, level: float
+) -> npt.NDArray[np.float64]:
+    """The same of each."""
     from scipy.special import ncfdtr
 
     critical = _t_quantile(1 - level / 2, blocks - 1)
-    found = 1 - float(ncfdtr(1, blocks - 1, shift * shift, critical * critical))
-    return max(found, level)  # never less: a shift of almost 0 is where ncfdtr loses itself
+    found = 1 - ncfdtr(1, blocks - 1, shifts**2, critical**2)
+    return np.maximum(found, level)  # never less: near a shift of 0 ncfdtr loses itself
 
 
 def equivalence_power(margin: float, sd: float, blocks: int, level: float) -> float:
     """The share of comparisons without any change in which two one-sided tests pass at `level`.
 
     They pass where |mean| < ln(1 + margin) - t(1 - level, n - 1) · s / √n; that probability is
-    averaged over s, which is sd · √(chi² / (n - 1)) and independent of the mean (Phillips 1990).
+    averaged over s, which is independent of the mean (Phillips 1990): s / sd has the density of
+    √(chi² / (n - 1)). 0 with fewer than two blocks.
     """
-    from scipy.special import chdtrc, chdtri, ndtr
+    from scipy.special import gammaln, ndtr
 
     if blocks < 2:
         return 0.0
@@ -218,12 +229,16 @@ def equivalence_power(margin: float, sd: float, blocks: int, level: float) -> fl
     freedom = blocks - 1
     room = math.log1p(margin) / sd * math.sqrt(blocks)  # in standard errors of the mean
     critical = _t_quantile(1 - level, freedom)
-    # Beyond this chi² the interval is too wide to lie within, wherever it is.
-    least = float(chdtrc(freedom, freedom * (room / critical) ** 2))
+    reach = SPREADS_MAX / math.sqrt(2 * freedom)
+    least, most = max(0.0, 1 - reach), min(1 + reach, room / critical)
+    if least >= most:
+        return 0.0
     points, weights = _legendre()
-    spread = np.sqrt(chdtri(freedom, least + (1 - least) * points) / freedom)
-    within = 2 * ndtr(np.maximum(room - critical * spread, 0.0)) - 1
-    return float((1 - least) * (weights @ within))
+    spread = least + (most - least) * points
+    scale = math.log(2) + freedom / 2 * math.log(freedom / 2) - float(gammaln(freedom / 2))
+    density = np.exp(scale + (freedom - 1) * np.log(spread) - freedom / 2 * spread**2)
+    within = 2 * ndtr(room - critical * spread) - 1
+    return min(1.0, float((most - least) * (weights * density) @ within))
 
 
 @cache
@@ -388,11 +403,12 @@ def assured_power(
     """
     from scipy.special import chdtri
 
-    if math.isinf(freedom) or variance <= 0:
-        return power(effect, math.sqrt(max(variance, 0.0)), blocks, level)
+    if math.isinf(freedom) or variance <= 0 or blocks < 2:
+        return power(effect, math.sqrt(variance), blocks, level)
     points = (np.arange(ASSURED_POINTS) + 0.5) / ASSURED_POINTS
     deviations = np.sqrt(variance * freedom / chdtri(freedom, points))
-    return math.fsum(power(effect, float(sd), blocks, level) for sd in deviations) / ASSURED_POINTS
+    shifts = abs(math.log1p(effect)) / deviations * math.sqrt(blocks)
+    return float(_shifted_powers(shifts, blocks, level).mean())
 
 
 @cache

@@ -203,6 +203,8 @@ def _shifted_power(shift: float, blocks: int, level: float) -> float:
 
     critical = _t_quantile(1 - level / 2, blocks - 1)
     found = 1 - float(ncfdtr(1, blocks - 1, shift * shift, critical * critical))
+    if math.isnan(found):  # which it says of shifts that are many times the critical value
+        found = 1.0
     return max(found, level)  # never less: a shift of almost 0 is where ncfdtr loses itself
 
 

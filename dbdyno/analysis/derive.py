@@ -14,6 +14,7 @@ from dbdyno.analysis.span import spans
 from dbdyno.analysis.stall import stalls
 from dbdyno.analysis.state import state
 from dbdyno.analysis.statement import statements
+from dbdyno.analysis.steady import shape_of
 from dbdyno.analysis.target import targets
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
@@ -63,6 +64,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         targets=targets(found),
         fairness=fairness(found),
         stalls=stalls(found),
+        shape=shape_of(found),
         end_spread=end_spread(found),
     )
     metrics = compute.metrics(found, run)

@@ -8,7 +8,7 @@ place among the others without changing their order.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from dbdyno.model import Block, Plan, Step
 
@@ -37,6 +37,25 @@ def parted(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """
     cut = max((number for number, step in enumerate(steps, start=1) if step.writes), default=0)
     return tuple(steps[:cut]), tuple(steps[cut:])
+
+
+def of_block(block: Block, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Of a workload's steps those that the block does; none where it leaves the workload out."""
+    if block.steps is None:
+        return tuple(steps)
+    return tuple(step for step in steps if step.name in block.steps.get(step.workload, ()))
+
+
+def only(steps: Sequence[Step], wanted: Container[str]) -> tuple[Step, ...]:
+    """What has to run so that the `wanted` of a workload's steps are measured; none for none.
+
+    All up to the last one that writes, the wanted ones, and before these whatever is hidden: it
+    brings the database, or its caches, into the state in which they are measured.
+    """
+    prelude, rest = parted(steps)
+    last = max((step.ordinal for step in steps if step.name in wanted), default=0)
+    kept = (s for s in rest if s.name in wanted or (not s.measured and s.ordinal < last))
+    return (*prelude, *kept) if last else ()
 
 
 def of_step(plan: Plan, number: int, step: Step) -> tuple[str, ...]:

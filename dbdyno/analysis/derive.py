@@ -45,7 +45,14 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         state_before=state(found.before),
         state_after=state(found.after),
         extent=extent(found.job),
+        position=_position(found, folder.arm),
     )
+
+
+def _position(found: Evidence, arm: str) -> int | None:
+    """The arm's place in the order of a step that the arms took in turn; None of any other step."""
+    order = (found.end.get("turns") or {}).get("order", ())
+    return order.index(arm) if arm in order else None
 
 
 def _status(found: Evidence) -> tuple[str, str | None]:

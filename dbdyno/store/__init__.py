@@ -230,6 +230,17 @@ class BlockFolder:
             return None
         return Took(took_s=found["took_s"], steps_s=found["steps_s"])
 
+    def lasted_s(self) -> float | None:
+        """From its begin to its end by the wall clock; None where its files do not say both.
+
+        Raises ResultError where done.json is damaged.
+        """
+        begin = self.order().get("started_unix_ns")
+        end = (read_json_if_there(self.path / "done.json") or {}).get("ended_unix_ns")
+        if not isinstance(begin, int) or not isinstance(end, int) or end <= begin:
+            return None
+        return (end - begin) / 1e9
+
     def arms(self) -> tuple[str, ...]:
         """The arms in the order in which the block runs them.
 

@@ -67,6 +67,7 @@ DONE = {
     ),
     "checks?": (None, [{"what": str, "ok": bool, "expected": object, "actual": object}]),
     "warnings?": (None, list),
+    "turns?": (None, {"order": [str]}),
 }
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict})}

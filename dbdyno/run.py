@@ -35,6 +35,7 @@ class Lab:
     prepared: Prepared
     results: Results
     watch: Watch
+    called: str = "block"  # what a block is to the person who watches
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
         """The steps that an arm does in a block, as if from an empty server."""
@@ -82,7 +83,7 @@ class Run:
     @property
     def of_block(self) -> str:
         """The block, in the same words."""
-        return f"block {self.block.number}/{self.lab.plan.schedule.blocks}"
+        return f"{self.lab.called} {self.block.number}/{self.lab.plan.schedule.blocks}"
 
     # --- The server ---
 

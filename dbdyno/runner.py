@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import ceiling, fit, origin, preflight, schedule, together
@@ -50,9 +50,7 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
     the servers are down and all files whole.
     """
     with HostLock(plan=plan.name, wait=wait), opened(plan, parent) as lab:
-        blocks = missing_blocks(lab.plan, lab.results)
-        begin(lab, blocks)
-        return run_blocks(lab, blocks)
+        return run_blocks(lab, missing_blocks(lab.plan, lab.results))
 
 
 @contextmanager
@@ -65,6 +63,13 @@ def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
     keep_host(results, prepared)
     with Watch([]) as watch:
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+
+
+def grown(lab: Lab, plan: Plan) -> Lab:
+    """The lab of the same plan with more blocks, which its result folder takes note of."""
+    written = preflight.plan_json(plan, lab.prepared)
+    results = Results.open_or_create(lab.results.folder.parent, plan, written)
+    return replace(lab, plan=plan, results=results)
 
 
 def earlier(folder: Path) -> Json | None:
@@ -95,13 +100,10 @@ def has_servers(plan: Plan) -> bool:
 
 
 def begin(lab: Lab, blocks: Sequence[Block]) -> None:
-    """What comes before the first of the blocks, once: notices, the load generator's ceiling.
-
-    Raises GeneratorError where it cannot be measured.
-    """
+    """What comes before the first block: notices, and what the load generator can do here."""
     for notice in fit.notices(lab.plan, lab.prepared):
         lab.watch.say(notice)
-    if blocks and has_servers(lab.plan):
+    if has_servers(lab.plan):
         lab.watch.again([CEILING, *legs_of(lab, blocks)])
         keep_ceiling(lab)
 
@@ -171,7 +173,12 @@ def legs_of_run(
 
 
 def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
-    """Runs the blocks one after the other; one that the lab spoils is void and done again."""
+    """Runs the blocks one after the other; one that the lab spoils is void and done again.
+
+    Before the first block of this command the load generator itself is measured.
+    """
+    if blocks and not lab.watch.forecast.took:
+        begin(lab, blocks)
     failed = voids = 0
     for index, block in enumerate(blocks):
         while True:

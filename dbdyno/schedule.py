@@ -46,16 +46,25 @@ def of_block(block: Block, steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(step for step in steps if step.name in block.steps.get(step.workload, ()))
 
 
-def only(steps: Sequence[Step], wanted: Container[str]) -> tuple[Step, ...]:
+def only(steps: Sequence[Step], wanted: Container[str], *, through: int = 0) -> tuple[Step, ...]:
     """What has to run so that the `wanted` of a workload's steps are measured; none for none.
 
-    All up to the last one that writes, the wanted ones, and before these whatever is hidden: it
-    brings the database, or its caches, into the state in which they are measured.
+    All up to the last one that writes, and to the ordinal `through`; the wanted ones; and before
+    these whatever is hidden: it brings the caches into the state in which they are measured.
     """
-    prelude, rest = parted(steps)
     last = max((step.ordinal for step in steps if step.name in wanted), default=0)
-    kept = (s for s in rest if s.name in wanted or (not s.measured and s.ordinal < last))
-    return (*prelude, *kept) if last else ()
+    prelude, _ = parted(steps)
+    first = max([through, *(step.ordinal for step in prelude)])
+    return tuple(
+        step
+        for step in steps
+        if last
+        and (
+            step.ordinal <= first
+            or step.name in wanted
+            or (not step.measured and step.ordinal < last)
+        )
+    )
 
 
 def of_step(plan: Plan, number: int, step: Step) -> tuple[str, ...]:

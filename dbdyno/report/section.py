@@ -29,10 +29,13 @@ KINDS = ("query", "insert", "delete")
 
 _RESPONSE = ("dps", "response", "late", "lag", "queue", "backlog", "retries", "errors")
 _COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
+_LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Throughput and response", (*_COUNTED, *_RESPONSE)),
     ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
+    ("Where the time of an operation goes", _LEDGER),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
+    ("Pages and bytes of the operation", ("buffers", "role_read", "role_write")),
     ("Writes", ("wpq", "wkbpq", "wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
     ("The machine, idle, before and after", ("canary",)),
 )

@@ -29,6 +29,8 @@ NEGLIGIBLE = 0.01
 REMAINDER_MIN = 0.5
 """From this share of the change on, what nothing accounts for is said."""
 NAMED_MAX = 4  # causes in a sentence; all of them are listed
+TOLD = ("CPU", "context switches", "reads", "writes", "WAL", WAITS, "plans")
+"""Groups of which a sentence says that they did not change; the others are in the list alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,10 +265,10 @@ def _text(change: _Change, found: Sequence[_Found], unchanged: dict[str, list[st
     parts = [", ".join(_named(change, told))] if told else []
     if not found:
         parts.append("nothing measured explains it")
-    quiet = [name for name in unchanged if change.by_throughput or name != "CPU"]
+    quiet = [name for name in TOLD if name in unchanged]
     if quiet:
         parts.append(f"{phrase.listed(quiet)} did not change")
-    parts += _not_known(change)
+    parts += _not_known(change, explained=bool(found))
     return f"{led}: {'; '.join(parts)}" if parts else led
 
 
@@ -279,10 +281,10 @@ def _named(change: _Change, found: Sequence[_Found]) -> Iterable[str]:
             chosen.append(one)
         groups.add(one.group)
     per_unit = f" per {change.unit}"
-    for place, one in enumerate(chosen[:NAMED_MAX]):
-        words = one.cause.words
-        if place and one.group != PLAN:
-            words = words.replace(per_unit, "", 1)
+    told_unit = False
+    for one in chosen[:NAMED_MAX]:
+        words = one.cause.words.replace(per_unit, "", 1) if told_unit else one.cause.words
+        told_unit = told_unit or per_unit in words
         added = change.added_us(one.cause.metric) if one.carried is not None else None
         told = added is not None and one.cause.judgement is not None
         yield f"{words} ({phrase.time(abs(added))})" if told and added is not None else words
@@ -298,12 +300,13 @@ def _led(change: _Change) -> str:
     words = phrase.speed(throughput.ratio, throughput.low, throughput.high)
     if throughput.word in ("faster, within the margin", "slower, within the margin"):
         words += f", within the margin of {throughput.margin * 100:g} %"
+    added = change.time_us
+    if added is not None:
+        more = "more" if added > 0 else "less"
+        words += f", {phrase.time(abs(added))} {more} per {change.unit}"
     if change.verdict.word == "mixed" and cpu is not None:
         words += f", with {_cpu_words(cpu, change.unit)}"
-    added = change.time_us
-    if added is None:
-        return words
-    return f"{words}, {phrase.time(abs(added))} {'more' if added > 0 else 'less'} per {change.unit}"
+    return words
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
@@ -329,7 +332,7 @@ def _led_by_cpu(change: _Change) -> str:
     return f"{words} ({beside})"
 
 
-def _not_known(change: _Change) -> Iterable[str]:
+def _not_known(change: _Change, *, explained: bool) -> Iterable[str]:
     """What a reader might look for that was not measured, or that nothing accounts for."""
     if not change.by_throughput:
         return
@@ -339,5 +342,5 @@ def _not_known(change: _Change) -> Iterable[str]:
         yield "waits were not sampled"
         return
     left, whole = change.added_us(REMAINDER), change.time_us
-    if left is not None and whole and left / whole >= REMAINDER_MIN:
+    if explained and left is not None and whole and left / whole >= REMAINDER_MIN:
         yield f"{phrase.time(abs(left))} of it nothing measured accounts for"

@@ -1,4 +1,4 @@
-"""Changes in words: `9.6 % more`, `2.4 times as fast`, `[8.1, 11.2]`."""
+"""Changes in words: `9.6 % more`, `2.41 times as fast`, `[8.1, 11.2]`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _TIMES = ((1e6, "s"), (1e3, "ms"))
 
 
 def speed(ratio: float, low: float | None, high: float | None) -> str:
-    """A ratio of throughputs: `9.1 % slower [7.8, 10.4]`, `2.4 times as fast [2.1, 2.7]`."""
+    """A ratio of throughputs: `9.1 % slower [7.8, 10.4]`, `2.41 times as fast [2.12, 2.74]`."""
     if ratio >= TIMES_MIN:
-        return f"{ratio:.1f} times as fast{_interval(low, high)}"
+        return f"{three(ratio)} times as fast{_interval(low, high)}"
     return f"{_percent(ratio)} {'slower' if ratio < 1 else 'faster'}{_ends(ratio, low, high)}"
 
 
 def amount(ratio: float, *, counted: bool = False) -> str:
-    """A ratio of amounts, to stand before what it is of: `9.6 % more`, `3.2 times the`."""
+    """A ratio of amounts, to stand before what it is of: `9.6 % more`, `3.20 times the`."""
     if ratio >= TIMES_MIN:
-        return f"{ratio:.1f} times the"
+        return f"{three(ratio)} times the"
     return f"{_percent(ratio)} {'more' if ratio >= 1 else 'fewer' if counted else 'less'}"
 
 
@@ -69,4 +69,4 @@ def _signed(value: float) -> str:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{low:.1f}, {high:.1f}]"
+    return "" if low is None or high is None else f" [{three(low)}, {three(high)}]"

@@ -60,8 +60,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         metric="buffers_hit_per_op",
-        group="buffers",
-        text="{more} buffers found in memory per {unit}",
+        group="pages in memory",
+        text="{more} pages found in shared buffers per {unit}",
         counted=True,
         least=0.01,
         of_cpu=True,
@@ -69,7 +69,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         metric="buffers_read_per_op",
         group="reads",
-        text="{more} buffers read from outside per {unit}",
+        text="{more} pages not found in shared buffers per {unit}",
         counted=True,
         least=0.01,
         of_cpu=True,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno import stats
 from dbdyno.analysis import phrase, plans
@@ -89,6 +89,13 @@ class _Found:
     group: str
     carried: float | None  # the share of the change in time; None of what is no time
     size: float
+
+
+def explained(step: StepComparison, aims: Aims) -> StepComparison:
+    """The step with an explanation in each of its cells that is faster, slower or mixed."""
+    base = step.cells[0]
+    cells = (replace(cell, explanation=explain(step, cell, base, aims)) for cell in step.cells)
+    return replace(step, cells=tuple(cells))
 
 
 def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explanation | None:

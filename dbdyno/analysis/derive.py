@@ -8,6 +8,7 @@ from dbdyno.analysis import compute, damage, evidence, limit, warning
 from dbdyno.analysis.evidence import KINDS, Evidence
 from dbdyno.analysis.extent import extent
 from dbdyno.analysis.fairness import fairness
+from dbdyno.analysis.plans import plans
 from dbdyno.analysis.raw import NS_PER_S
 from dbdyno.analysis.series import series
 from dbdyno.analysis.span import spans
@@ -47,6 +48,7 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         state_after=state(found.after),
         extent=extent(found.job),
         position=_position(found, folder.arm),
+        plans=plans(found.before),
     )
 
 

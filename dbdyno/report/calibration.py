@@ -169,10 +169,10 @@ def sized(comparison: Comparison) -> Iterable[Finding]:
         return
     aims = comparison.aims
     reach = sorted({one.blocks for one in sizing.steps if one.blocks > 0})
-    each = f", {reach[0]} to {reach[-1]} of a step" if len(reach) > 1 else ""
+    each = f", {reach[0]} to {reach[-1]} of each step" if len(reach) > 1 else ""
     text = (
-        f"A pilot of {_blocks(sizing.pilot)} measured the noise and enters no verdict; by it "
-        f"{_blocks(sizing.fresh)} followed{each}."
+        f"A pilot of {_blocks(sizing.pilot)} measured the noise and enters no verdict; it asks for "
+        f"{sizing.fresh} fresh ones{each}."
     )
     items = [Finding(text=_promised(sizing.steps, aims))] if sizing.steps else []
     yield Finding(text=text, items=tuple(items))

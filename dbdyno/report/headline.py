@@ -151,7 +151,7 @@ def _by_word(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Finding]
             continue
         if word in CHANGED:
             its.sort(key=lambda one: one.size, reverse=True)
-        names = word in ("same", "target missed", "failed", "limited", "not compared")
+        names = word in ("same", "target missed", "failed", "not compared")
         yield Finding(
             label=_label(comparison, word),
             tone="" if word is None else verdicts.tone(word, sure),
@@ -243,12 +243,12 @@ def _mean(judgement: Judgement, steps: int, margin: float, sure: bool) -> str:
         same = f" (same within ±{verdicts.percent(margin)})" if judgement.word == "same" else ""
         unknown = " (cannot tell)" if judgement.word == "cannot tell" else ""
         return f"{what} {verdicts.change(judgement)}{same}{unknown}"
-    size = number.size_of_change(judgement.ratio)
-    ends = _ends(judgement)
+    perhaps = "" if sure else "perhaps "
+    size, ends = number.size_of_change(judgement.ratio), _ends(judgement)
     if cpu:
-        return f"{what} {size} {'more' if judgement.ratio > 1 else 'less'}{ends}"
-    word, comma, rest = verdicts.said(judgement.word, sure).partition(",")
-    return f"{size} {word} by {what}{ends}{comma}{rest}"
+        return f"{what} {perhaps}{size} {'more' if judgement.ratio > 1 else 'less'}{ends}"
+    word, comma, rest = judgement.word.partition(",")
+    return f"{perhaps}{size} {word} by {what}{ends}{comma}{rest}"
 
 
 def _ends(judgement: Judgement) -> str:

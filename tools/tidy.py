@@ -83,7 +83,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "together": MEASURING | {"job", "progress", "measure", "run", "turns"},
     "outlook": MEASURING | {"progress", "origin", "room", "preflight", "fit", "together"},
     "runner": MEASURING | {"progress", "origin", "preflight", "fit", "ceiling", "run", "together"},
-    "auto": MEASURING | {"pilot", "progress", "runner", "analysis"},
+    "auto": MEASURING | {"pilot", "progress", "run", "runner", "analysis"},
     "calibrate": BASE | {"plan"},
     "analysis": BASE | {"stats", "shape", "decision", "pilot", "store", "cores", "job", "response"},
     "report": BASE | {"analysis"},

@@ -210,6 +210,7 @@ def _shifted_powers(
 
     critical = _t_quantile(1 - level / 2, blocks - 1)
     found = 1 - ncfdtr(1, blocks - 1, shifts**2, critical**2)
+    found[np.isnan(found)] = 1.0  # what it says of shifts many times the critical value
     return np.maximum(found, level)  # never less: near a shift of 0 ncfdtr loses itself
 
 

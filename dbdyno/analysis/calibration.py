@@ -102,7 +102,7 @@ def _noises(
 
 
 def _visible(sd: float, blocks: int, level: float, aims: Aims) -> float:
-    """The smallest change that so many blocks find; where it has no number, the largest that has."""
+    """The smallest change so many blocks find; where it has no number, the largest that has."""
     found = stats.visible(sd, blocks, level, aims.power)
     return math.expm1(stats.LOG_CHANGE_MAX) if found is None else found
 

@@ -16,9 +16,7 @@ from dbdyno.workload.document import suggestion
 BLOCKS_MAX = 1000
 AUTO = "auto"
 PILOT_BLOCKS = 3
-"""What `auto` begins with; the verdict is taken on blocks that come after (docs/method.md)."""
-FRESH_BLOCKS_MIN = 3
-"""And the least that come after."""
+"""What `auto` begins with, as `pilot` has it; what comes after is not known yet."""
 MINUTES_DEFAULT = 120.0
 MINUTES_MAX = 30 * 24 * 60
 THREADS_MAX = 64

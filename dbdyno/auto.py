@@ -152,6 +152,12 @@ def said(plan: Plan, sizing: Sizing) -> Iterator[str]:
         f"the pilot asks for {sizing.fresh} fresh blocks, about {duration(60 * sizing.minutes)}; "
         f"to be found: {100 * plan.aims.effect:g} %"
     )
+    limit = plan.schedule.minutes_max
+    if limit is not None and sizing.minutes > limit:
+        yield (
+            f"  minutes_max, {limit:g}, is passed: {pilot.FRESH_MIN} fresh blocks are the fewest "
+            "from which anything follows"
+        )
     width = max((len(one.step) for one in sizing.steps), default=0)
     yield from (f"  {one.step:<{width}}  {of_step(one)}" for one in sizing.steps)
 

@@ -32,7 +32,7 @@ name = "./reads.toml"
 blocks = 3
 """
 STEPS = {"steady": ("point", True), "warm": ("point", False), "noisy": ("other", True)}
-"""By step: what it runs, and whether it is measured. `noisy` has 50 operations, of `b` all unlike."""
+"""By step: what it runs, and whether it is measured. `noisy` has 50 operations, all unlike in b."""
 WHOLE = ("fill", "steady", "warm", "noisy")
 ALONE = ("fill", "warm", "noisy")
 """What a block does that is for `noisy` alone: the warm-up before it stays."""

@@ -92,7 +92,7 @@ def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judg
         for one in contests
         for sample in _samples(one, [name for name in NAMES if name not in one.primary])
     ]
-    judged = decision.decide([sample for _, sample in tests], aims)
+    judged = decision.explore([sample for _, sample in tests], aims)
     found: dict[Where, dict[str, Judgement]] = {one.where: {} for one in contests}
     for (where, sample), judgement in zip(tests, judged, strict=True):
         found[where][sample.metric] = judgement

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from dbdyno.model import StepRun
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pair:
+class Pair(NamedTuple):
     """Values of one metric in one block, none of them 0."""
 
     base: float
@@ -31,7 +31,7 @@ class Facing:
     """The runs of one arm in a step, each with the base's runs of its block."""
 
     base: str  # the base's name; "" where it has no run
-    runs: tuple[StepRun, ...]
+    runs: tuple[StepRun, ...]  # by block
     bases: tuple[tuple[StepRun, ...], ...]  # for each run, the nearest first
 
     @property
@@ -53,11 +53,13 @@ class Facing:
             other = run.metrics.get(name)
             if other is None or other <= 0:
                 continue
-            values = (base.metrics.get(name) for base in bases)
-            base = next((value for value in values if value is not None), None)
-            if base is not None and base > 0:
-                found[run.block] = Pair(base=base, other=other)
-        return dict(sorted(found.items()))
+            for base in bases:
+                value = base.metrics.get(name)
+                if value is not None:
+                    if value > 0:
+                        found[run.block] = Pair(value, other)
+                    break
+        return found
 
     def within(self, blocks: Sequence[int]) -> Facing:
         """The same of these blocks alone."""

@@ -16,7 +16,7 @@ from dbdyno.error import ResultError
 from dbdyno.loadgen import GeneratorDied
 from dbdyno.model import Block, Plan
 from dbdyno.store import Results
-from dbdyno.verdict import Aims, Sized, Sizing
+from dbdyno.verdict import Sized, Sizing
 
 PLAN = """
 name = "auto"
@@ -28,8 +28,10 @@ engine = "fake"
 fake = { service_us = { point = 200, other = 60_000 }, jitter = 0.9 }
 [[workloads]]
 name = "./reads.toml"
+[verdict]
+effect = 0.2
 [schedule]
-blocks = 3
+blocks = "auto"
 """
 STEPS = {"steady": ("point", True), "warm": ("point", False), "noisy": ("other", True)}
 """By step: what it runs, and whether it is measured. `noisy` has 50 operations, all unlike in b."""
@@ -56,11 +58,9 @@ def workload(writes: str = "") -> str:
     return text
 
 
-def made(folder: Path, *, writes: str = "", minutes_max: float | None = None) -> Plan:
+def made(folder: Path, *, writes: str = "", minutes_max: float = 120) -> Plan:
     (folder / "reads.toml").write_text(workload(writes))
-    of = plan.parse(PLAN, folder / "plan.toml")
-    how = replace(of.schedule, auto=True, minutes_max=minutes_max)
-    return replace(of, schedule=how, aims=Aims(effect=0.2))
+    return plan.parse(f"{PLAN}minutes_max = {minutes_max}", folder / "plan.toml")
 
 
 def blocks_of(folder: Path) -> dict[str, tuple[str, ...] | None]:
@@ -174,6 +174,11 @@ def test_an_arm_that_fails_is_a_result_and_is_repeated_as_often_as_is_least(tmp_
     assert "too little of it to promise" in "\n".join(auto.said(of, sizing))
 
 
+def test_a_plan_begins_with_as_many_blocks_as_a_pilot_has(tmp_path: Path) -> None:
+    of = made(tmp_path)
+    assert of.schedule.blocks == pilot.PILOT_BLOCKS
+
+
 def test_the_commands_take_the_pilots_way_where_the_plan_is_auto(tmp_path: Path) -> None:
     outcome = cli.measure(made(tmp_path), tmp_path, True)
     assert Results.open(outcome.folder).sizing() is not None
@@ -200,16 +205,8 @@ def test_what_is_said_names_blocks_noise_power_and_what_is_short(tmp_path: Path)
 def test_the_last_blocks_are_left_out_where_they_would_pass_minutes_max(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of = made(tmp_path, minutes_max=18 + 3 * 6 + 5.5)
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(auto, "settle", stop)
-        auto.run(of, tmp_path, wait=True)
-    for path in tmp_path.glob("auto/blocks/*/done.json"):
-        ended = json.loads(path.read_text())
-        path.write_text(
-            json.dumps(ended | {"took_s": 360, "steps_s": {"reads": {"steady": 60, "noisy": 120}}})
-        )
-    # A block takes six minutes, of which `noisy` has two and what is not measured three.
+    # What the pilot took, three blocks of six minutes, and one of five, without `steady`.
+    of = pretended(tmp_path, monkeypatch, minutes_max=18 + 3 * 6 + 5.5)
     sizing = sized(auto.run(of, tmp_path, wait=True).folder)
     assert blocks_by_step(sizing) == {"steady": 3, "noisy": 4}
     assert sizing.minutes == pytest.approx(4 * 3 + 3 * 1 + 4 * 2)
@@ -218,13 +215,29 @@ def test_the_last_blocks_are_left_out_where_they_would_pass_minutes_max(
 
 
 def test_a_limit_that_nothing_fits_leaves_the_fewest_blocks_and_says_that_it_is_passed(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of = made(tmp_path, minutes_max=1e-6)
-    folder = auto.run(of, tmp_path, wait=True).folder
-    assert set(blocks_by_step(sized(folder)).values()) == {pilot.FRESH_MIN}
-    (line,) = [one for one in auto.said(of, sized(folder)) if "minutes_max" in one]
-    assert "is passed" in line
+    of = pretended(tmp_path, monkeypatch, minutes_max=20)
+    sizing = sized(auto.run(of, tmp_path, wait=True).folder)
+    assert set(blocks_by_step(sizing).values()) == {pilot.FRESH_MIN}
+    (line,) = [one for one in auto.said(of, sizing, left=2.0) if "minutes_max" in one]
+    assert line == (
+        "  that is more than `schedule.minutes_max` leaves, 2 min 00 s, but 3 are the fewest"
+    )
+    assert not any("minutes_max" in one for one in auto.said(of, sizing, left=sizing.minutes))
+
+
+def pretended(folder: Path, monkeypatch: pytest.MonkeyPatch, *, minutes_max: float) -> Plan:
+    """A plan whose pilot is done, and took six minutes a block: a step's and what is hidden."""
+    of = made(folder, minutes_max=minutes_max)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(auto, "settle", stop)
+        auto.run(of, folder, wait=True)
+    for path in folder.glob("auto/blocks/*/done.json"):
+        steps_s = {"reads": {"steady": 60, "noisy": 120}}
+        ended = json.loads(path.read_text())
+        path.write_text(json.dumps(ended | {"took_s": 360, "steps_s": steps_s}))
+    return of
 
 
 # --- Breaks ------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from dbdyno.analysis.stall import stalls
 from dbdyno.analysis.state import state
 from dbdyno.analysis.statement import statements
 from dbdyno.analysis.target import targets
+from dbdyno.analysis.waits import waits
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
 from dbdyno.response import merged
@@ -64,6 +65,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         fairness=fairness(found),
         stalls=stalls(found),
         end_spread=end_spread(found),
+        waits=waits(found),
     )
     metrics = compute.metrics(found, run)
     limited = limit.limits(found, metrics)

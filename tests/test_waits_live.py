@@ -37,6 +37,7 @@ PLAN = """
 name = "waits"
 [arms.live]
 base_dir = "{base_dir}"
+config = "x10a"
 memory = "256MB"
 [server]
 data_dir = "{data}"

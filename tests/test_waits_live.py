@@ -44,7 +44,7 @@ data_dir = "{data}"
 [[workloads]]
 name = "sysbench"
 parameters = {{ clients = 1, tables = 1, rows = 20_000, warmup_s = 0.5, seconds = 6, pause_s = 0 }}
-steps = ["create", "load", "point-query"]
+steps = ["fill", "point-query"]
 """
 
 

@@ -13,12 +13,15 @@ from dbdyno.report import (
     bound,
     fairness,
     introduction,
+    ledger,
     number,
     over_time,
     state,
     statements,
     summary,
     target,
+    waits,
+    why,
 )
 from dbdyno.report.cost import cost_tables
 from dbdyno.report.per_operation import ratio_cell
@@ -52,6 +55,7 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
     name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
     charts = tuple(over_time.charts(step, name))
     clients = tuple(over_time.client_charts(step, name))
+    spent = ledger.table(step, base, name)
     return Section(
         name=name,
         title=step.step,
@@ -69,6 +73,10 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
         targets=tuple(target.tables(step, name)),
         state=tuple(state.tables(step, name)),
         statements=tuple(statements.tables(step, name)),
+        why=tuple(why.findings(step)),
+        ledger=() if spent is None else (spent,),
+        waits=tuple(waits.tables(step, base, name)),
+        stacks=tuple(waits.charts(step, name)),
         group=step.group or "",
     )
 

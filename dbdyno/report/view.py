@@ -76,6 +76,7 @@ class Table:
     note: str = ""  # a legend or a caution, under the table
     arrows: str = ""  # what ▲ and ▼ mean, for formats without colours
     heading: int = 0  # the place of the cell that is its row's heading
+    arm: str | None = None  # whose table it is, where it is of one arm beside the base
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +114,27 @@ class SecondsChart:
     logarithmic: bool
     scale: float  # what the series' values are multiplied by to be in the title's unit
     lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """What sessions of one run did over time, by kind: the layers of a panel."""
+
+    arm: str
+    block: int
+    layers: Mapping[str, Series]  # by kind, the lowest first
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackChart:
+    """How many sessions did what over time in all runs of a step; every arm on one scale."""
+
+    name: str  # unique on the page
+    title: str
+    describe: str
+    kinds: tuple[str, ...]  # the lowest layer first
+    stacks: tuple[Stack, ...]
+    logarithmic: bool = False  # never: layers add up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +212,16 @@ class Scaling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A sentence of the headline or of a step, with what it counts, which may have lists too."""
+
+    text: str
+    items: tuple[Finding, ...] = ()
+    label: str = ""  # what stands before it and sets it apart: a verdict, a group of steps
+    tone: Tone = ""  # the label's
+
+
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """One step."""
 
@@ -209,6 +241,10 @@ class Section:
     targets: tuple[Table, ...] = ()  # the rates asked for, and how they were held
     state: tuple[Table, ...] = ()  # sizes and debt before and after
     statements: tuple[Table, ...] = ()  # what was sent, and throughput counted in other ways
+    why: tuple[Finding, ...] = ()  # of each arm that is faster or slower, what explains it
+    ledger: tuple[Table, ...] = ()  # where the time of an operation goes
+    waits: tuple[Table, ...] = ()  # what sessions were seen to do
+    stacks: tuple[StackChart, ...] = ()  # the same over time
     group: str = ""  # the group of steps that it belongs to
 
 
@@ -224,19 +260,12 @@ class Workload:
     summary: tuple[Table, ...]
     ratios: RatioChart | None
     sections: tuple[Section, ...]
+    verdicts: tuple[Table, ...] = ()  # one for each arm beside the base, of all its steps
     steps: Table | None = None  # who takes part in each step, how much is done, for how long
     grouped: Grouped | None = None  # steps that are many, in groups
     fragmentation: Table | None = None  # the same steps before and after the writes
     scaling: tuple[Scaling, ...] = ()
     scale_up: Table | None = None  # all of those in one table, where they are several
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """A sentence of the headline, with a list of what it counts."""
-
-    text: str
-    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,3 +295,4 @@ class Page:
     differences: Table | None
     workloads: tuple[Workload, ...]
     repeat: Repeat
+    calibration: Table | None = None  # how much the base differs from itself

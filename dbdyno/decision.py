@@ -9,7 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno import stats
+from dbdyno import batch, stats
+from dbdyno.batch import Tested
 from dbdyno.verdict import Aims, Judgement, Word
 
 
@@ -65,7 +66,11 @@ def _judgement(
 
 def _word(sample: Sample, q: float | None, aims: Aims) -> Word:
     """What is said of a sample whose p became this q."""
-    within = stats.equivalence_p(sample.logs, aims.margin)
+    return _said(sample, q, stats.equivalence_p(sample.logs, aims.margin), aims)
+
+
+def _said(sample: Sample, q: float | None, within: float | None, aims: Aims) -> Word:
+    """The same; `within`: p of the two one-sided tests that it lies within the margin."""
     if q is None or within is None:
         return "one block"
     changed = q <= aims.level
@@ -100,3 +105,53 @@ def _blocks_needed(sample: Sample, sd: float | None, planned: float, aims: Aims)
     if changed is None or unchanged is None:
         return None
     return max(changed, unchanged, len(sample.logs) + 1) - len(sample.logs)
+
+
+# --- Many at once ----------------------------------------------------------------------------
+
+
+def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
+    """What `decide` says of a family of thousands, in a hundredth of its time.
+
+    For tests that explore: how many blocks would settle one is not asked, `blocks_needed` is None.
+    """
+    tests: list[Tested | None] = [None] * len(family)
+    by_count: dict[int, list[int]] = {}
+    for place, sample in enumerate(family):
+        by_count.setdefault(len(sample.logs), []).append(place)
+    for count, places in by_count.items():
+        if count < 2:
+            continue
+        found = batch.tests([family[place].logs for place in places], aims.margin)
+        for place, test in zip(places, found, strict=True):
+            tests[place] = test
+    tested = [test.p for test in tests if test is not None]
+    qs = iter(stats.adjusted(tested))
+    planned = aims.level / max(len(tested), 1)
+    return [
+        _explored(sample, test, None if test is None else next(qs), planned, aims)
+        for sample, test in zip(family, tests, strict=True)
+    ]
+
+
+def _explored(
+    sample: Sample, test: Tested | None, q: float | None, planned: float, aims: Aims
+) -> Judgement:
+    """One sample's judgement from its tests; `planned`: the level at which a change is visible."""
+    count = len(sample.logs)
+    if test is None:
+        return _judgement(sample, p=None, q=None, tests=0, aims=aims)
+    return Judgement(
+        metric=sample.metric,
+        blocks=count,
+        ratio=test.ratio,
+        low=test.low,
+        high=test.high,
+        p=test.p,
+        p_sign=test.p_sign,
+        q=q,
+        sd=test.sd,
+        margin=aims.margin,
+        word=_said(sample, q, test.within, aims),
+        visible=stats.visible(test.sd, count, planned, aims.power),
+    )

@@ -23,7 +23,7 @@ ROUNDING_MAX = 1e-12
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""
 
-SIGNS_DRAWN = 99_999
+SIGNS_DRAWN = 9_999
 SIGNS_SEED = 6
 """With more blocks it takes this many drawn ones, from this seed."""
 
@@ -138,10 +138,10 @@ def sign_flip_p(logs: Sequence[float]) -> float | None:
         return 1.0
     # Every sum is one of the first half's plus one of the second's; by symmetry one side is half.
     half = len(logs) // 2
-    first, second = _signs(half) @ values[:half], _signs(len(logs) - half) @ values[half:]
-    second.sort()
-    far = first.size * second.size - int(np.searchsorted(second, reach - first).sum())
-    return min(1.0, far / float(2 ** (len(logs) - 1)))
+    first = _signs(half) @ values[:half]
+    second = np.sort(_signs(len(logs) - half) @ values[half:])
+    far = sum(len(second) - int(at) for at in np.searchsorted(second, reach - first))
+    return min(1.0, 2 * far / (len(first) * len(second)))
 
 
 @cache
@@ -177,7 +177,7 @@ def adjusted(ps: Sequence[float]) -> list[float]:
         return []
     values = np.asarray(ps, dtype=float)
     order = np.argsort(values, kind="stable")
-    scaled = values[order] * len(ps) / np.arange(1, len(ps) + 1)
+    scaled = values[order] * (len(ps) / np.arange(1, len(ps) + 1))  # a factor of 1 changes nothing
     found = np.empty(len(ps))
     found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return [float(q) for q in found]
@@ -199,11 +199,19 @@ def power(effect: float, sd: float, blocks: int, level: float) -> float:
 
 def _shifted_power(shift: float, blocks: int, level: float) -> float:
     """Power where the mean lies `shift` of its standard errors from 0."""
+    return float(_shifted_powers(np.array([shift]), blocks, level)[0])
+
+
+def _shifted_powers(
+    shifts: npt.NDArray[np.float64], blocks: int, level: float
+) -> npt.NDArray[np.float64]:
+    """The same of each."""
     from scipy.special import ncfdtr
 
     critical = _t_quantile(1 - level / 2, blocks - 1)
-    found = 1 - float(ncfdtr(1, blocks - 1, shift * shift, critical * critical))
-    return max(found, level)  # never less: a shift of almost 0 is where ncfdtr loses itself
+    found = 1 - ncfdtr(1, blocks - 1, shifts**2, critical**2)
+    found[np.isnan(found)] = 1.0  # what it says of shifts many times the critical value
+    return np.maximum(found, level)  # never less: near a shift of 0 ncfdtr loses itself
 
 
 def equivalence_power(margin: float, sd: float, blocks: int, level: float) -> float:
@@ -396,11 +404,12 @@ def assured_power(
     """
     from scipy.special import chdtri
 
-    if math.isinf(freedom) or variance <= 0:
-        return power(effect, math.sqrt(max(variance, 0.0)), blocks, level)
+    if math.isinf(freedom) or variance <= 0 or blocks < 2:
+        return power(effect, math.sqrt(variance), blocks, level)
     points = (np.arange(ASSURED_POINTS) + 0.5) / ASSURED_POINTS
     deviations = np.sqrt(variance * freedom / chdtri(freedom, points))
-    return math.fsum(power(effect, float(sd), blocks, level) for sd in deviations) / ASSURED_POINTS
+    shifts = abs(math.log1p(effect)) / deviations * math.sqrt(blocks)
+    return float(_shifted_powers(shifts, blocks, level).mean())
 
 
 @cache

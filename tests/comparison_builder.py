@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import stats
 
@@ -28,6 +28,7 @@ from dbdyno.model import (
     StepComparison,
     StepRun,
 )
+from verdict_builder import verdict
 
 CLIENTS = 4
 CORES = 8
@@ -100,7 +101,7 @@ def _step(
         )
         for place, arm in enumerate(arms)
     }
-    cells = tuple(one_cell(made.headline, runs[arm], runs[arms[0]]) for arm in arms)
+    cells = all_cells(made.headline, [runs[arm] for arm in arms])
     return StepComparison(
         workload="insert-benchmark",
         ordinal=ordinal if ordinal < 5 else ordinal + 1,
@@ -157,6 +158,12 @@ def one_run(
             else {}
         ),
     )
+
+
+def all_cells(headline: str | None, runs: Sequence[tuple[StepRun, ...]]) -> tuple[Cell, ...]:
+    """The cells of a step, the base's first, with verdicts."""
+    base, *others = [one_cell(headline, its, runs[0]) for its in runs]
+    return (base, *(replace(one, verdict=verdict(headline, one, base)) for one in others))
 
 
 def one_cell(headline: str | None, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cell:

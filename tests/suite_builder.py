@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import comparison_facts as facts
-from comparison_builder import Made, one_cell, one_run, paired
+from comparison_builder import Made, all_cells, one_run, paired
 from dbdyno.model import (
     Across,
     Comparison,
@@ -146,7 +146,7 @@ def _step(
         for place, arm in enumerate(arms)
     }
     headline = _headline(plain)
-    cells = tuple(one_cell(headline, runs[arm], runs[arms[0]]) for arm in arms)
+    cells = all_cells(headline, [runs[arm] for arm in arms])
     return StepComparison(
         workload=WORKLOAD,
         ordinal=ordinal,

@@ -1,26 +1,34 @@
-"""What a report says first: how sure one can be, each arm against the base, what went wrong."""
+"""What a report says first: each arm against the base, how sure one can be, what went wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Bound, Comparison, Ratio, StepComparison
-from dbdyno.report import bound, group, number
+from dbdyno.model import Cell, Comparison, StepComparison
+from dbdyno.report import calibration, group, number, verdicts
 from dbdyno.report.summary import MISSED, failure, judged, missed_target, target
+from dbdyno.report.verdicts import CPU
 from dbdyno.report.view import Finding
+from dbdyno.verdict import CHANGED, Judgement, Verdict, Word
 
-UNDECIDED = "Interval includes no change"
-LIMITED = "Cannot be told, as the load generator was at its limit"
-MEASURED = "Measured"
-VERDICTS = ("More", "Less", UNDECIDED, LIMITED, MEASURED)
+EXPLAINED_MAX = 3
+"""So many steps of an arm have their explanation in the headline; all have it in their sections."""
+NAMES_MAX = 8
+"""So many steps that cannot be told are named; the table of verdicts has them all."""
 
 
 def findings(comparison: Comparison) -> list[Finding]:
     """The sentences of the headline, each with a list of what it counts."""
     found = [*_sureness(comparison)]
+    calibrated = list(calibration.findings(comparison))
+    if not verdicts.trusted(comparison.calibration, comparison.aims):
+        found += calibrated  # before what it casts doubt on
+        calibrated = []
     if comparison.blocks > 0:
         found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
+    found += calibrated
+    found += calibration.sized(comparison)
     found += _missed_targets(comparison)
     found += _unfound(comparison)
     found += _failures(comparison)
@@ -36,6 +44,13 @@ def step_name(comparison: Comparison, step: StepComparison) -> str:
 def _sureness(comparison: Comparison) -> list[Finding]:
     if comparison.blocks == 0:
         return [Finding(text="No block is complete: there is nothing to compare yet.")]
+    if calibration.is_pilot(comparison):
+        return [
+            Finding(
+                text="This is the pilot: it measures how much numbers vary by themselves, from "
+                "which follows how many blocks it takes; it decides nothing."
+            )
+        ]
     if comparison.blocks == 1:
         return [
             Finding(
@@ -50,97 +65,224 @@ def _sureness(comparison: Comparison) -> list[Finding]:
 
 
 @dataclass(frozen=True)
-class _Change:
-    """What an arm did in a step by what the base did."""
+class _Told:
+    """What is said of an arm in a step."""
 
-    name: str
-    ratio: Ratio
-    bound: Bound
+    name: str  # with its mark
+    cell: Cell
 
     @property
-    def verdict(self) -> str:
-        """What its interval decides; a bound decides only in its own direction."""
-        if self.ratio.low is None or self.ratio.high is None:
-            return MEASURED
-        if self.ratio.low > 1 and self.bound in ("exact", "at least"):
-            return "More"
-        if self.ratio.high < 1 and self.bound in ("exact", "at most"):
-            return "Less"
-        return UNDECIDED if self.bound == "exact" else LIMITED
+    def word(self) -> Word | None:
+        """Its verdict; None where none was taken."""
+        return self.cell.verdict.word if self.cell.verdict is not None else None
+
+    @property
+    def size(self) -> float:
+        """How large the change is by which it is said, as a ratio above 1."""
+        ratios = [one.ratio for one in _deciding(self.cell.verdict)]
+        if not ratios and self.cell.ratio is not None:
+            ratios = [self.cell.ratio.value]
+        return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
+
+    @property
+    def throughput(self) -> float:
+        """The change of throughput as a ratio; 1 where there is none."""
+        return self.cell.ratio.value if self.cell.ratio is not None else 1.0
 
     @property
     def words(self) -> str:
-        """The step, its change, and the interval of that."""
-        text = f"{self.name} {bound.signed(number.change(self.ratio.value), self.bound)}"
-        if self.bound == "unknown":
-            return f"{text} ({bound.BOTH})"
-        low, high = self.ratio.low, self.ratio.high
-        if low is None or high is None:
-            return text
-        return f"{text} ({number.change(low)[:-2]} to {number.change(high)[:-2]})"
+        """The step, and its changes by the metrics that say what is said of it."""
+        changes = [
+            f"{verdicts.called(one.metric)} {verdicts.change(one, self.cell.ratio_bound)}"
+            for one in _deciding(self.cell.verdict)
+        ]
+        if not changes and self.cell.verdict is None and self.cell.ratio is not None:
+            of = self.cell.ratio
+            changes = [f"throughput {number.changes(of.value, of.low, of.high)}"]
+        return f"{self.name} {' and '.join(changes)}".rstrip()
+
+
+def _deciding(verdict: Verdict | None) -> Sequence[Judgement]:
+    """The judgements by which a verdict is said; all where no metric decides."""
+    if verdict is None:
+        return ()
+    return [one for one in verdict.judgements if one.metric in verdict.by] or verdict.judgements
 
 
 def _against_base(comparison: Comparison, arm: str) -> Finding:
-    """An arm against the base: the steps in which it did more, less, or as much as can be told."""
-    how = (
-        f"mean change of throughput over {comparison.blocks} blocks, with its 95 % t interval"
-        if comparison.blocks > 1
-        else "change of throughput"
-    )
-    few = [step for step in comparison.steps if group.alone(step)]
-    items = list(_few(_changes(comparison, few, arm)))
-    for workload in dict.fromkeys(step.workload for step in comparison.steps):
+    """An arm against the base: overall, then each verdict with its steps."""
+    items: list[Finding] = []
+    every: list[_Told] = []
+    names = list(dict.fromkeys(step.workload for step in comparison.steps))
+    for workload in names:
         own = [step for step in comparison.steps if step.workload == workload]
-        for title, steps in group.ordered(own).items():
-            changes = _changes(comparison, steps, arm)
-            items += [f"{title.capitalize()}: {text}" for text in _many(changes)]
-    return Finding(text=f"{arm} against {comparison.base}, {how}.", items=tuple(items))
-
-
-def _changes(comparison: Comparison, steps: Iterable[StepComparison], arm: str) -> list[_Change]:
-    found = []
-    for step in steps:
-        result = next((cell for cell in step.cells if cell.arm == arm), None)
-        if step.headline is None or result is None or result.ratio is None:
-            continue
-        mark = MISSED if any(missed_target(cell) for cell in step.cells) else ""
-        mark = mark or (group.UNFOUND if any(map(group.unfound, (step.cells[0], result))) else "")
-        name = f"{step_name(comparison, step)}{mark}"
-        found.append(_Change(name, result.ratio, result.ratio_bound))
-    return found
-
-
-def _few(changes: Sequence[_Change]) -> Iterable[str]:
-    """Each verdict with its steps."""
-    for verdict in VERDICTS:
-        its = [change.words for change in changes if change.verdict == verdict]
-        if its:
-            yield f"{verdict}: {', '.join(its)}"
-
-
-def _many(changes: Sequence[_Change]) -> Iterable[str]:
-    """A group in a line: what is decided with its steps, of the rest how far it reaches."""
-    parts = []
-    for verdict in VERDICTS:
-        its = [change for change in changes if change.verdict == verdict]
-        if its and verdict in (UNDECIDED, MEASURED):
-            parts.append(f"{verdict}: {_reach(its)}")
-        elif its:
-            parts.append(f"{verdict}: {', '.join(change.words for change in its)}")
-    if parts:
-        yield "; ".join(parts)
-
-
-def _reach(changes: Sequence[_Change]) -> str:
-    """So many steps, from the least change to the largest, which are named."""
-    if len(changes) == 1:
-        return changes[0].words
-    low, high = (of(changes, key=lambda change: change.ratio.value) for of in (min, max))
-    ends = (
-        f"{bound.signed(number.change(one.ratio.value), one.bound)} ({one.name})"
-        for one in (low, high)
+        for title, steps in verdicts.grouped(own).items():
+            told = _told(comparison, steps, arm)
+            every += told
+            items += _group(comparison, title, told) if title else _by_word(comparison, told)
+    items += _cannot_tell(every)
+    double = comparison.calibration is not None and comparison.calibration.arm == arm
+    blocks = f"{comparison.blocks} block{'s' if comparison.blocks != 1 else ''}"
+    whole = [words for name in names if (words := _overall(comparison, arm, name))]
+    return Finding(
+        text=f"{arm}{', its double,' if double else ''} against {comparison.base}, {blocks}"
+        + (f": {'; '.join(whole)}." if whole else "."),
+        items=tuple(_explained(items, every)),
     )
-    return f"{len(changes)} steps, from {' to '.join(ends)}"
+
+
+def _told(comparison: Comparison, steps: Iterable[StepComparison], arm: str) -> list[_Told]:
+    """What is said of an arm in these steps; of none without a headline."""
+    return [
+        _Told(f"{step_name(comparison, step)}{verdicts.mark(step, cell)}", cell)
+        for step in steps
+        for cell in step.cells
+        if cell.arm == arm and (cell.verdict is not None or cell.ratio is not None)
+        if step.headline is not None
+    ]
+
+
+def _by_word(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Finding]:
+    """Each verdict with its steps, the largest change first."""
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    for word in (*verdicts.ORDER, None):
+        its = [one for one in told if one.word == word]
+        if not its or word == "cannot tell":
+            continue
+        if word in CHANGED:
+            its.sort(key=lambda one: one.size, reverse=True)
+        names = word in ("same", "target missed", "failed", "not compared")
+        yield Finding(
+            label=_label(comparison, word),
+            tone="" if word is None else verdicts.tone(word, sure),
+            text="; ".join(one.name if names else one.words for one in its),
+        )
+
+
+def _label(comparison: Comparison, word: Word | None) -> str:
+    """A verdict as it stands before its steps."""
+    if word is None:
+        return verdicts.NOT_JUDGED.capitalize()
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    within = f" within ±{verdicts.percent(comparison.aims.margin)}" if word == "same" else ""
+    return f"{verdicts.said(word, sure).capitalize()}{within}"
+
+
+def _group(comparison: Comparison, title: str, told: Sequence[_Told]) -> Iterable[Finding]:
+    """A group in a line: how many steps of each verdict; below it those that changed."""
+    if not told:
+        return
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    counts = []
+    for word in (*verdicts.ORDER, None):
+        its = [one for one in told if one.word == word]
+        if its and word in (None, "one block"):
+            counts.append(_reach(its, verdicts.NOT_JUDGED if word is None else ""))
+        elif its and word is not None:
+            counts.append(f"{len(its)} {verdicts.said(word, sure)}")
+    changed = [one for one in told if one.word in CHANGED]
+    yield Finding(
+        label=title.capitalize(),
+        text="; ".join(counts),
+        items=tuple(_by_word(comparison, changed)),
+    )
+
+
+def _reach(told: Sequence[_Told], what: str) -> str:
+    """So many steps, from the least change of throughput to the largest, which are named."""
+    before = f"{what}: " if what else ""
+    if len(told) == 1:
+        return f"{before}{told[0].words}"
+    low, high = (of(told, key=lambda one: one.throughput) for of in (min, max))
+    ends = (f"{number.change(one.throughput)} ({one.name})" for one in (low, high))
+    return f"{before}{len(told)} steps, throughput from {' to '.join(ends)}"
+
+
+def _cannot_tell(told: Sequence[_Told]) -> Iterable[Finding]:
+    """The steps that are not told apart, and what it would take."""
+    its = [one for one in told if one.word == "cannot tell"]
+    if not its:
+        return
+    names = [one.name for one in its]
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    text = f"{', '.join(names[:NAMES_MAX])}{more}"
+    prices = {one.name: verdicts.price(one.cell.verdict) for one in its if one.cell.verdict}
+    settled = [price for price in prices.values() if price.blocks is not None]
+    never = [name for name, price in prices.items() if price.blocks is None]
+    if settled:
+        which = f"all but {len(never)} of them" if never else "them" if len(its) > 1 else "it"
+        text += f"; {verdicts.dearest(settled).sentence} should settle {which}"
+    if never and not settled:
+        text += f"; it would take over {verdicts.BLOCKS_MAX:,} blocks"
+    yield Finding(label="Cannot tell", text=text)
+
+
+# --- Overall, and why ------------------------------------------------------------------------
+
+
+def _overall(comparison: Comparison, arm: str, workload: str) -> str:
+    """The geometric mean over the steps of a workload, by each primary metric."""
+    its = [one for one in comparison.overall if one.arm == arm and one.workload == workload]
+    if not its:
+        return ""
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    several = len({step.workload for step in comparison.steps}) > 1
+    words = "; ".join(
+        _mean(one.judgement, one.steps, comparison.aims.margin, sure)
+        for one in sorted(its, key=lambda one: one.judgement.metric == CPU)
+    )
+    return f"{workload} {words}" if several else words
+
+
+def _mean(judgement: Judgement, steps: int, margin: float, sure: bool) -> str:
+    """2.1 % faster by throughput over 10 steps [1.2, 3.0]; CPU per operation 3.0 % less [2, 4]."""
+    cpu = judgement.metric == CPU
+    over = f" over {steps} steps" if steps != 1 else " in 1 step"
+    what = "CPU per operation" if cpu else f"throughput{over}"
+    if judgement.word not in CHANGED:
+        same = f" (same within ±{verdicts.percent(margin)})" if judgement.word == "same" else ""
+        unknown = " (cannot tell)" if judgement.word == "cannot tell" else ""
+        return f"{what} {verdicts.change(judgement)}{same}{unknown}"
+    perhaps = "" if sure else "perhaps "
+    size, ends = number.size_of_change(judgement.ratio), _ends(judgement)
+    if cpu:
+        return f"{what} {perhaps}{size} {'more' if judgement.ratio > 1 else 'less'}{ends}"
+    word, comma, rest = judgement.word.partition(",")
+    return f"{perhaps}{size} {word} by {what}{ends}{comma}{rest}"
+
+
+def _ends(judgement: Judgement) -> str:
+    """The interval of a change whose direction is said in words, the smaller end first."""
+    if judgement.low is None or judgement.high is None:
+        return ""
+    if judgement.low < 1 < judgement.high:
+        return f" [{number.change_interval(judgement.low, judgement.high)}]"
+    ends = (judgement.low, judgement.high)
+    sizes = [number.size_of_change(end).removesuffix(" %") for end in ends]
+    return f" [{', '.join(sizes if judgement.ratio > 1 else reversed(sizes))}]"
+
+
+def _explained(items: Sequence[Finding], told: Sequence[_Told]) -> Iterable[Finding]:
+    """The items with the reasons of the largest changes after them, the slower ones first."""
+    yield from items
+    reasons = [one for one in told if one.cell.explanation is not None]
+    reasons.sort(key=lambda one: (_rank(one.word), -one.size))
+    if reasons:
+        rest = len(reasons) - EXPLAINED_MAX
+        more = f"and {rest} more, in the steps' sections" if rest > 0 else ""
+        yield Finding(
+            label="Why",
+            text=more,
+            items=tuple(
+                Finding(text=one.cell.explanation.text, label=one.name)
+                for one in reasons[:EXPLAINED_MAX]
+                if one.cell.explanation is not None
+            ),
+        )
+
+
+def _rank(word: Word | None) -> int:
+    return verdicts.ORDER.index(word) if word is not None else len(verdicts.ORDER)
 
 
 # --- What went wrong -------------------------------------------------------------------------
@@ -155,7 +297,7 @@ def _missed_targets(comparison: Comparison) -> list[Finding]:
         if missed_target(result)
     ]
     text = f"{MISSED} The background insert rate was missed; throughput beside it does not compare."
-    return [Finding(text=text, items=tuple(items))] if items else []
+    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []
 
 
 def _unfound(comparison: Comparison) -> list[Finding]:
@@ -168,7 +310,7 @@ def _unfound(comparison: Comparison) -> list[Finding]:
         if group.unfound(result)
     ]
     text = f"{group.UNFOUND} So few found a row; the throughput counts those that found none, too."
-    return [Finding(text=text, items=tuple(items))] if items else []
+    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []
 
 
 def _failures(comparison: Comparison) -> list[Finding]:
@@ -178,4 +320,8 @@ def _failures(comparison: Comparison) -> list[Finding]:
         for result in step.cells
         if any(run.status == "failed" for run in result.runs)
     ]
-    return [Finding(text="Steps that failed:", items=tuple(items))] if items else []
+    return (
+        [Finding(text="Steps that failed:", items=tuple(Finding(text=item) for item in items))]
+        if items
+        else []
+    )

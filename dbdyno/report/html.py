@@ -183,7 +183,8 @@ def overview(workload: Workload) -> list[tuple[str, str]]:
     """What sums up a workload of many steps, as (anchor, name) for the contents list."""
     grouped = workload.grouped
     groups = grouped.groups if grouped is not None else ()
-    found = [(group.name, group.title) for group in groups]
+    found = [(table.name, "verdicts") for table in workload.verdicts[:1]]
+    found += [(group.name, group.title) for group in groups]
     if grouped is not None and grouped.legend:
         found.append((f"{workload.name}-absolute-groups", "throughput of all arms"))
     if workload.fragmentation is not None:

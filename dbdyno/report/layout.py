@@ -68,6 +68,16 @@ def without_blank(table: Table) -> Table:
     return _part(table, filled)
 
 
+def without_blank_rows(table: Table) -> Table:
+    """The table without the rows that have nothing beside their heading."""
+    rows = (
+        row
+        for row in table.rows
+        if any(cell.text for place, cell in enumerate(row.cells) if place != table.heading)
+    )
+    return replace(table, rows=tuple(rows))
+
+
 def part_widths(table: Table, measure: Callable[[str], int] = len) -> list[list[int]]:
     """The characters that each part of each column takes; headings stand over all parts."""
     sizes = []

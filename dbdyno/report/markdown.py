@@ -12,7 +12,18 @@ from urllib.parse import quote
 
 from dbdyno.report import chart
 from dbdyno.report.layout import plain, transposed
-from dbdyno.report.view import ARROWS, Bar, Cell, Column, Grouped, Page, Section, Table, Workload
+from dbdyno.report.view import (
+    ARROWS,
+    Bar,
+    Cell,
+    Column,
+    Finding,
+    Grouped,
+    Page,
+    Section,
+    Table,
+    Workload,
+)
 
 COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""
@@ -55,7 +66,7 @@ def _page(page: Page, pictures: Pictures) -> Iterable[str]:
         yield f"\n**{escape(page.label)}**"
     for finding in page.headline:
         yield f"\n**{escape(finding.text)}**\n"
-        yield from (f"- {escape(item)}" for item in finding.items)
+        yield from (line for item in finding.items for line in _item(item, ""))
     if page.warnings:
         yield "\n## Warnings\n"
         yield from (f"- {escape(warning)}" for warning in page.warnings)
@@ -65,13 +76,25 @@ def _page(page: Page, pictures: Pictures) -> Iterable[str]:
         yield from _table(page.differences, 3)
     for workload in page.workloads:
         yield from _workload(workload, pictures)
+    if page.calibration:
+        yield from _table(page.calibration, 2)
     yield from _folded("The machine and the arms, fact by fact", _facts(page))
     yield from _folded("What the metrics are", _metrics(page))
     yield from _folded("How to repeat", _repeat(page))
 
 
+def _item(finding: Finding, indent: str) -> Iterable[str]:
+    """An item of the headline, and those below it."""
+    label = f"**{escape(finding.label)}**" if finding.label else ""
+    yield f"{indent}- {': '.join(filter(None, (label, escape(finding.text))))}"
+    for item in finding.items:
+        yield from _item(item, f"{indent}  ")
+
+
 def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
     yield f"\n## {escape(workload.title)}"
+    for table in workload.verdicts:
+        yield from _table(table, 3)
     if workload.steps:
         yield from _steps(workload)
     turned = any(_wide(table) for table in workload.summary)  # what is read together looks alike
@@ -148,7 +171,7 @@ def _section(section: Section, pictures: Pictures) -> Iterable[str]:
         yield from (f"- {escape(notice)}" for notice in section.notices)
     if section.why:
         yield "\n**Why**\n"
-        yield from (f"- {escape(text)}" for one in section.why for text in (one.text, *one.items))
+        yield from (f"- {escape(told.text)}" for one in section.why for told in (one, *one.items))
     tables = (*section.statements, *section.targets, *section.metrics[:1], *section.response[:1])
     for table in tables:
         yield from _table(table, 3)
@@ -304,8 +327,9 @@ def _headings(columns: Iterable[Column]) -> Iterable[str]:
 
 
 def _cell(cell: Cell) -> str:
-    text = escape(plain(replace(cell, detail=f"({cell.detail})" if cell.detail else "")))
-    return f"**{text}**" if cell.tone == "total" and text else text
+    bare = not cell.detail or cell.detail.startswith("[")
+    text = escape(plain(cell if bare else replace(cell, detail=f"({cell.detail})")))
+    return f"**{text}**" if cell.tone in ("total", "notice") and text else text
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -79,6 +79,42 @@ def change(value: float) -> str:
     return f"{text if text.startswith(MINUS) else '+' + text} %"
 
 
+def changes(value: float, low: float | None, high: float | None) -> str:
+    """A ratio as a change with its interval: −7.5 % [−7.9, −7.1]; without one the change alone."""
+    ends = change_interval(low, high)
+    return f"{change(value)} [{ends}]" if ends else change(value)
+
+
+def change_interval(low: float | None, high: float | None) -> str:
+    """An interval of ratios as changes in percent: −7.9, −7.1; nothing where there is none."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return ", ".join(_end_of_change(end) for end in (low, high))
+
+
+def _end_of_change(value: float) -> str:
+    """An end of an interval of changes; one that says nothing is short."""
+    percent = (value - 1) * 100
+    if _END_MAX <= percent < math.inf:
+        return f"+{_end(percent, 0)}"
+    return change(value).removesuffix(" %")
+
+
+def size_of_change(value: float) -> str:
+    """A change without its sign: 7.5 %."""
+    return change(value).lstrip(f"+{MINUS}")
+
+
+def minutes(value: float) -> str:
+    """A length of time in minutes, in words that fit: 40 min, 3 h 20 min, 2.1 days."""
+    whole = max(1, round(value))
+    if whole < 60:
+        return f"{whole} min"
+    if whole < 48 * 60:
+        return f"{whole // 60} h {whole % 60} min" if whole % 60 else f"{whole // 60} h"
+    return f"{number(value / (24 * 60), 1)} days"
+
+
 def time_us(value: float | None) -> str:
     """A time given in microseconds, in the unit that fits: 812 µs, 3.42 ms, 1.20 s."""
     if value is None or math.isnan(value):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.analysis.doubt import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report import (
+    calibration,
     facts,
     fairness,
     fragmentation,
@@ -16,6 +17,7 @@ from dbdyno.report import (
     scaling,
     section,
     summary,
+    verdicts,
 )
 from dbdyno.report.thresholds import PUBLISHED, Thresholds
 from dbdyno.report.view import Page, Workload
@@ -41,6 +43,7 @@ def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
         differences=facts.differences(comparison.differences, comparison.arms),
         workloads=tuple(_workloads(comparison, thresholds)),
         repeat=facts.repeat(comparison.plan),
+        calibration=calibration.table(comparison),
     )
 
 
@@ -85,6 +88,7 @@ def _workload(
     return Workload(
         name=prefix,
         title=name,
+        verdicts=verdicts.tables(comparison, steps, prefix),
         steps=introduction.steps(steps, prefix),
         summary=(
             *summary.tables(few, blocks=blocks, prefix=prefix, thresholds=thresholds),

@@ -8,11 +8,22 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dbdyno.report import number, spread
-from dbdyno.report.layout import GAP, aligned, fitting, part_widths, plain, total, transposed, width
+from dbdyno.report.layout import (
+    GAP,
+    aligned,
+    fitting,
+    part_widths,
+    plain,
+    total,
+    transposed,
+    width,
+    without_blank_rows,
+)
 from dbdyno.report.view import (
     Bar,
     Cell,
     Column,
+    Finding,
     Grouped,
     Page,
     Row,
@@ -51,6 +62,8 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
     for workload in page.workloads:
         if len(page.workloads) > 1 or full:
             _line(console, f"\n{workload.title}", "bold underline")
+        for table in workload.verdicts:
+            _table(table, console)
         if full and workload.steps:
             _table(workload.steps, console)
         for table in workload.summary:
@@ -62,6 +75,8 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
         if full:
             for section in workload.sections:
                 _section(section, console)
+    if page.calibration and (full or set(page.arms) <= {page.base, page.calibration.arm}):
+        _table(page.calibration, console)
     if full:
         _tail(page, console)
 
@@ -80,6 +95,21 @@ def _item(console: Console, text: str) -> None:
         console.print(Text("  ") + line)
 
 
+def _finding(finding: Finding, console: Console, *, depth: int) -> None:
+    """An item of the headline and those below it, each wrapped under itself."""
+    from rich.text import Text
+
+    words = Text(number.unbroken(": ".join(filter(None, (finding.label, finding.text)))))
+    if finding.label:
+        words.stylize(STYLES.get(finding.tone, "") or "bold", 0, len(finding.label))
+    indent = "  " * depth
+    for line in words.wrap(console, console.width - len(indent)):
+        line.rstrip()
+        console.print(Text(indent) + line)
+    for item in finding.items:
+        _finding(item, console, depth=depth + 1)
+
+
 def _head(page: Page, console: Console) -> None:
     _line(console, page.title, "bold")
     if page.label:
@@ -87,7 +117,7 @@ def _head(page: Page, console: Console) -> None:
     for finding in page.headline:
         _line(console, f"\n{finding.text}", "bold")
         for item in finding.items:
-            _item(console, item)
+            _finding(item, console, depth=1)
     if page.warnings:
         _line(console, "\nWarnings", "bold")
         for warning in page.warnings:
@@ -184,8 +214,8 @@ def _why(section: Section, console: Console) -> None:
     if section.why:
         _line(console, "\nWhy", "bold")
     for finding in section.why:
-        for text in (finding.text, *finding.items):
-            _item(console, text)
+        for one in (finding, *finding.items):
+            _item(console, one.text)
 
 
 def _brief(table: Table, room: int) -> Table:
@@ -219,7 +249,7 @@ def _on_its_side(tables: Sequence[Table], room: int) -> bool:
 def _table(table: Table, console: Console, *, on_its_side: bool = False) -> None:
     _line(console, f"\n{table.title}", "bold")
     for part in fitting(transposed(table) if on_its_side else table, console.width):
-        _body(part, console)
+        _body(without_blank_rows(part), console)
     note = f"{table.note} {table.colors}".strip()
     if note:
         _line(console, note, "dim")

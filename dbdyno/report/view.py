@@ -76,6 +76,7 @@ class Table:
     note: str = ""  # a legend or a caution, under the table
     arrows: str = ""  # what ▲ and ▼ mean, for formats without colours
     heading: int = 0  # the place of the cell that is its row's heading
+    arm: str | None = None  # whose table it is, where it is of one arm beside the base
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,10 +213,12 @@ class Scaling:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A sentence of the headline or of a step, with a list of what it counts."""
+    """A sentence of the headline or of a step, with what it counts, which may have lists too."""
 
     text: str
-    items: tuple[str, ...] = ()
+    items: tuple[Finding, ...] = ()
+    label: str = ""  # what stands before it and sets it apart: a verdict, a group of steps
+    tone: Tone = ""  # the label's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +260,7 @@ class Workload:
     summary: tuple[Table, ...]
     ratios: RatioChart | None
     sections: tuple[Section, ...]
+    verdicts: tuple[Table, ...] = ()  # one for each arm beside the base, of all its steps
     steps: Table | None = None  # who takes part in each step, how much is done, for how long
     grouped: Grouped | None = None  # steps that are many, in groups
     fragmentation: Table | None = None  # the same steps before and after the writes
@@ -291,3 +295,4 @@ class Page:
     differences: Table | None
     workloads: tuple[Workload, ...]
     repeat: Repeat
+    calibration: Table | None = None  # how much the base differs from itself

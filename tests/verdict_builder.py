@@ -1,0 +1,194 @@
+"""Made-up verdicts by a plain rule, for the tests of what is shown of them.
+
+Not the lab's own procedure: no correction for many tests, and round figures where they do not
+matter. What is shown has to be told apart, not to be right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dbdyno.model import Cell, Comparison, Ratio, StepComparison
+from dbdyno.verdict import (
+    Calibration,
+    Cause,
+    Explanation,
+    Judgement,
+    Noise,
+    Overall,
+    Sized,
+    Sizing,
+    Verdict,
+    Word,
+)
+
+CPU = "server_cpu_per_op"
+MARGIN = 0.03
+
+
+def judgement(name: str, ratio: Ratio) -> Judgement:
+    """A metric judged by its interval alone; less is better of CPU, more of all else."""
+    better = -1 if name == CPU else 1
+    if ratio.low is None or ratio.high is None:
+        return _judgement(name, ratio, "one block", sd=None)
+    word: Word = "cannot tell"
+    within = ratio.low > 1 / (1 + MARGIN) and ratio.high < 1 + MARGIN
+    if ratio.low <= 1 <= ratio.high:
+        word = "same" if within else "cannot tell"
+    elif (ratio.value > 1) == (better > 0):
+        word = "faster, within the margin" if within else "faster"
+    else:
+        word = "slower, within the margin" if within else "slower"
+    reach = math.log(ratio.high / ratio.low) / 2
+    return _judgement(name, ratio, word, sd=reach * math.sqrt(ratio.blocks) / 3)
+
+
+def _judgement(name: str, ratio: Ratio, word: Word, *, sd: float | None) -> Judgement:
+    decided = word not in ("cannot tell", "one block", "same")
+    p = None if sd is None else 0.002 if decided else 0.4
+    return Judgement(
+        metric=name,
+        blocks=ratio.blocks,
+        ratio=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        p=p,
+        p_sign=None if p is None else 0.03,
+        q=None if p is None else min(1.0, 4 * p),
+        sd=sd,
+        margin=MARGIN,
+        word=word,
+        visible=None if sd is None else 2.8 * sd / math.sqrt(ratio.blocks),
+        blocks_needed=5 if word == "cannot tell" else None,
+        minutes_needed=40.0 if word == "cannot tell" else None,
+    )
+
+
+def verdict(headline: str | None, cell: Cell, base: Cell) -> Verdict | None:
+    """What is said of a cell; nothing of one that has no ratio."""
+    if headline is None or cell.arm == base.arm or headline not in cell.ratios:
+        return None
+    judged = tuple(
+        judgement(name, cell.ratios[name]) for name in (headline, CPU) if name in cell.ratios
+    )
+    if any(run.sla_met is False for one in (cell, base) for run in one.runs):
+        met, runs = cell.sla_met or 0, len(cell.runs)
+        return Verdict(
+            word="target missed", by=(), judgements=judged, outcome=f"held in {met} of {runs}"
+        )
+    words = [one.word for one in judged]
+    word = _word(words)
+    by = tuple(one.metric for one in judged if one.word.split(",")[0] in word or word == "mixed")
+    decided = word not in ("same", "cannot tell", "one block")
+    return Verdict(word=word, by=by if decided else (), judgements=judged)
+
+
+def _word(words: Sequence[Word]) -> Word:
+    for within in ("", ", within the margin"):
+        slower, faster = (f"{way}{within}" in words for way in ("slower", "faster"))
+        if slower and faster:
+            return "mixed"
+        if slower:
+            return "slower, within the margin" if within else "slower"
+        if faster:
+            return "faster, within the margin" if within else "faster"
+    return words[0] if len(set(words)) == 1 else "cannot tell"
+
+
+def with_word(cell: Cell, word: Word, **how: object) -> Cell:
+    """The cell with another verdict, its metrics judged alike."""
+    assert cell.verdict is not None
+    judged = tuple(replace(one, word=word) for one in cell.verdict.judgements)
+    decided = word not in ("same", "cannot tell", "one block", "limited", "not compared")
+    by = tuple(one.metric for one in judged) if decided else ()
+    made = Verdict(word=word, by=by, judgements=judged)
+    return replace(cell, verdict=replace(made, **how))  # type: ignore[arg-type]
+
+
+def with_words(made: Comparison, words: dict[str, Word]) -> Comparison:
+    """The comparison in which the last arm has these verdicts, by step."""
+
+    def changed(step: StepComparison) -> StepComparison:
+        if step.step not in words:
+            return step
+        last = with_word(step.cells[-1], words[step.step])
+        return replace(step, cells=(*step.cells[:-1], last))
+
+    return replace(made, steps=tuple(map(changed, made.steps)))
+
+
+def explained(made: Comparison, texts: dict[str, str]) -> Comparison:
+    """The comparison in which the last arm has these explanations, by step."""
+
+    def changed(step: StepComparison) -> StepComparison:
+        if step.step not in texts:
+            return step
+        causes = (Cause(metric=CPU, words="9.6 % more CPU of the server per row"),)
+        why = Explanation(text=texts[step.step], causes=causes, unchanged=(), explained=True)
+        return replace(step, cells=(*step.cells[:-1], replace(step.cells[-1], explanation=why)))
+
+    return replace(made, steps=tuple(map(changed, made.steps)))
+
+
+def overall(
+    arm: str, workload: str, *, throughput: Judgement, cpu: Judgement
+) -> tuple[Overall, ...]:
+    """An arm's means over the steps of a workload, CPU first to show that order is not trusted."""
+    return tuple(
+        Overall(arm=arm, workload=workload, steps=9, judgement=one) for one in (cpu, throughput)
+    )
+
+
+def calibration(made: Comparison, *, arm: str, rejected: int = 4, false: int = 1) -> Calibration:
+    """Ten comparisons of the base with its double, of which so many were false."""
+    noise = tuple(
+        Noise(
+            workload=step.workload,
+            step=step.step,
+            metric=name,
+            blocks=40,
+            sd=0.004 * place,
+            sd_low=0.0033 * place,
+            sd_high=0.0051 * place,
+            visible=0.006 * place,
+            largest=0.005 * place,
+        )
+        for place, step in enumerate(made.steps, start=1)
+        if step.headline is not None
+        for name in (step.headline, CPU)
+    )
+    tests = 80
+    return Calibration(
+        arm=arm,
+        comparisons=10,
+        blocks_each=4,
+        tests=tests,
+        rejected=rejected,
+        rate=rejected / tests,
+        rate_low=max(0.0, rejected / tests - 0.04),
+        rate_high=rejected / tests + 0.07,
+        false_verdicts=false,
+        comparisons_false=false,
+        false_low=0.0025 if false < 3 else 0.09,
+        false_high=0.445,
+        p_uniform=0.41,
+        noise=noise,
+    )
+
+
+def sizing(made: Comparison) -> Sizing:
+    """A pilot of three blocks, by which all steps but the fourth got the power they want."""
+    steps = tuple(
+        Sized(
+            workload=step.workload,
+            step=step.step,
+            sd={CPU: 0.012},
+            blocks=9 if place == 3 else 5,
+            power=0.54 if place == 3 else 0.83,
+            capped=place == 3,
+        )
+        for place, step in enumerate(made.steps)
+    )
+    return Sizing(pilot=3, fresh=9, steps=steps, minutes=124.0)

@@ -170,7 +170,14 @@ class Reported:
 
 
 def reported(
-    model: Model, blocks: int, trials: int, random: Random, aims: Aims, *, slower: int, effect: float
+    model: Model,
+    blocks: int,
+    trials: int,
+    random: Random,
+    aims: Aims,
+    *,
+    slower: int,
+    effect: float,
 ) -> Reported:
     """Comparisons in which the first `slower` steps are slower by `effect` in both metrics."""
     found = wrong = right = 0
@@ -253,16 +260,16 @@ def seen(logs: Numbers) -> list[pilot.Seen]:
             workload="w",
             step=f"s{number}",
             arm="arm",
-            logs={
-                metric: tuple(its.tolist()) for metric, its in zip(METRICS, step, strict=True)
-            },
+            logs={metric: tuple(its.tolist()) for metric, its in zip(METRICS, step, strict=True)},
             minutes=STEP_MINUTES,
         )
         for number, step in enumerate(logs)
     ]
 
 
-def _slower(logs: Sequence[Numbers], place: int, aims: Aims, which: Sequence[bool]) -> list[Numbers]:
+def _slower(
+    logs: Sequence[Numbers], place: int, aims: Aims, which: Sequence[bool]
+) -> list[Numbers]:
     """The same with one step slower by the effect, in these metrics."""
     moved = list(logs)
     moved[place] = moved[place] + (shift(aims.effect) * np.array(which))[:, None]

@@ -101,6 +101,12 @@ def _noises(
         )
 
 
+def _visible(sd: float, blocks: int, level: float, aims: Aims) -> float:
+    """The smallest change that so many blocks find; where it has no number, the largest that has."""
+    found = stats.visible(sd, blocks, level, aims.power)
+    return math.expm1(stats.LOG_CHANGE_MAX) if found is None else found
+
+
 def _largest(logs: dict[int, float], groups: Sequence[Sequence[int]]) -> float:
     """How far off, as a share, comparisons were: the quantile's place in their order, upwards."""
     means = [

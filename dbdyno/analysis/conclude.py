@@ -1,4 +1,4 @@
-"""What is concluded of a whole result: each arm's verdicts, its overall ratio, the calibration."""
+"""What is concluded of a whole result: verdicts with their causes, overall, the calibration."""
 
 from __future__ import annotations
 
@@ -69,9 +69,8 @@ def _of_arm(arm: str, contests: Sequence[Contest], aims: Aims, minutes: float | 
 
 def _with_verdicts(row: Row, said: Mapping[str, _OfArm]) -> StepComparison:
     base, *others = row.step.cells
-    return replace(
-        row.step, cells=(base, *(_judged(cell, row.where, said[cell.arm]) for cell in others))
-    )
+    judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
+    return replace(row.step, cells=(base, *judged))
 
 
 def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:

@@ -168,10 +168,10 @@ def test_a_throughput_of_statements_that_find_nothing_is_marked(shown: Page) -> 
     assert [cell.mark for cell in row(table, "insert").cells] == ["", "", ""]
     assert "§: under 99 % of the statements found a row." in table.note
     told = next(one for one in shown.headline if one.text.startswith("§"))
-    assert told.items == (
+    assert [item.text for item in told.items] == [
         "pg17: 37.0 % of the statements of delete",
         "pg18: 10.0 % of the statements of delete",
-    )
+    ]
 
 
 # --- Colours ---------------------------------------------------------------------------------
@@ -388,19 +388,24 @@ def test_a_scan_has_the_published_figure_of_one_client(shown: Page) -> None:
 
 def test_the_headline_tells_groups_in_a_line_each(shown: Page) -> None:
     against = shown.headline[0]
-    assert against.text.startswith("pg18 against pg17")
-    load, *items = against.items
-    assert load.startswith("Interval includes no change: load ")
-    assert [item.partition(":")[0] for item in items] == [title.capitalize() for title in PUBLISHED]
-    assert items[0].startswith("Point queries: More: hot-points +106 % (")
-    assert (
-        "; Interval includes no change: 7 steps, from −10.1 % (points-covered-si) to " in items[0]
-    )
-    assert not any(".pre" in item or ".warm" in item for item in items)
+    assert against.text == "pg18 against pg17, 2 blocks."
+    *items, untold = against.items
+    titles = [title.capitalize() for title in PUBLISHED]
+    assert [item.label for item in items] == [*titles, "Before the writes"]
+    assert items[0].text == "1 slower; 2 faster; 6 cannot tell"
+    slower, faster = items[0].items
+    assert slower.text.startswith("points-covered-pk throughput −6.1 % [")
+    assert (faster.label, faster.tone) == ("Faster", "faster")
+    assert faster.text.startswith("hot-points throughput +106 % [")
+    assert untold.label == "Cannot tell"
+    assert untold.text.startswith("load, ") and " and 20 more; " in untold.text
+    told = [one.text for item in items[:-1] for one in (item, *item.items)]
+    assert not any(".pre" in text or ".warm" in text for text in told)
 
 
 def test_one_block_is_told_by_how_far_it_reaches() -> None:
     made = page.make(comparison(blocks=1, seconds=20))
-    items = made.headline[1].items
-    assert items[1].startswith("Point queries: Measured: 9 steps, from ")
-    assert items[1].endswith("(hot-points)")
+    point = made.headline[1].items[1]
+    assert point.label == "Point queries" and point.items == ()
+    assert point.text.startswith("9 steps, throughput from ")
+    assert point.text.endswith("(hot-points)")

@@ -220,10 +220,11 @@ def show_outlook(plan: Plan) -> None:
 
 def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
-    from dbdyno import runner
+    from dbdyno import auto, runner
 
+    carry_out = auto.run if plan.schedule.auto else runner.run
     try:
-        return runner.run(plan, out, wait=wait)
+        return carry_out(plan, out, wait=wait)
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None

@@ -49,6 +49,24 @@ def _published(name: str, unit: str, direction: Direction, digits: int, texts: s
     return replace(_own(name, unit, direction, digits, texts), published=True)
 
 
+def _wait(kind: str, title: str, what: str) -> Metric:
+    """A metric of the time in which the headline's role was seen to wait."""
+    return _own(
+        f"wait_{kind}_us_per_op", "µs/operation", "lower", 2,
+        f"""{title} | mean sessions of the headline's role that were seen to wait {what}, times the
+        window, by operations: sampled, so NA without `[observe] waits`""",
+    )  # fmt: skip
+
+
+def _background(kind: str, title: str, what: str) -> Metric:
+    """A metric of the CPU of a part of the server's background."""
+    return _own(
+        f"{kind}_cpu_per_op", "µs/operation", "lower", 2,
+        f"""CPU of {title} | CPU time in the window of {what}, by operations; of processes
+        that ended as far as it was read (all of it is in background_cpu_per_op)""",
+    )  # fmt: skip
+
+
 METRICS: tuple[Metric, ...] = (
     # --- Published, in the published order ---
     _published(
@@ -322,9 +340,60 @@ METRICS: tuple[Metric, ...] = (
     ),
     _own(
         "lab_cpu_share", "%", "lower", 2,
-        """CPU of the lab itself | CPU time of dyno's own process in the window, as a share of all
-        cores' time""",
+        """CPU of the lab itself | CPU time in the window of dyno's own process, and of the server
+        process that it asks for waits, as a share of all cores' time""",
     ),
+    # --- Ours: where the time of an operation goes, all of its connections together ---
+    _own(
+        "connection_us_per_op", "µs/operation", "lower", 2,
+        """time of a connection | connections of the headline's role times the window by operations:
+        what the rows below add up to, with server_cpu_per_op""",
+    ),
+    _own(
+        "runnable_us_per_op", "µs/operation", "lower", 2,
+        """ready, without a core | run delay (schedstat) in the window of the headline's server
+        processes, by operations; NA in results of older versions""",
+    ),
+    _wait("io", "waiting for reads and writes", "for files (class IO)"),
+    _wait("lwlock", "waiting for the server's own locks", "for shared memory (class LWLock)"),
+    _wait("lock", "waiting for locks", "for rows, tables, transactions (class Lock)"),
+    _wait("ipc", "waiting for other server processes", "for another process (class IPC)"),
+    _wait("other", "waiting for anything else", "for anything else (buffer pins, timeouts …)"),
+    _own(
+        "client_us_per_op", "µs/operation", "lower", 2,
+        """waiting for the client | the same of sessions that were idle, idle in a transaction, or
+        waited to read from their client or to write to it: the generator and the way there""",
+    ),
+    _own(
+        "unaccounted_us_per_op", "µs/operation", "lower", 2,
+        """not accounted for | connection_us_per_op less server_cpu_per_op and those of the rows
+        above that are known; without samples most of it is waiting for the client. May be below 0:
+        a process that was just woken, and is not yet on a core, still shows what it waited for""",
+    ),
+    # --- Ours: costs of the operation's own processes, and of the background by kind ---
+    _own(
+        "buffers_hit_per_op", "1/operation", "lower", 3,
+        """pages found in shared buffers | of the step's tables and their indexes
+        (pg_statio_all_tables, all sessions), from before the step to after it, by operations""",
+    ),
+    _own(
+        "buffers_read_per_op", "1/operation", "lower", 4,
+        """pages not found in shared buffers | the same of those that were asked of the system""",
+    ),
+    _own(
+        "role_read_kib_per_op", "KiB/operation", "lower", 3,
+        """bytes the operation itself read | bytes that the system fetched from storage in the
+        window for the server processes of the headline's role, by operations""",
+    ),
+    _own(
+        "role_write_kib_per_op", "KiB/operation", "lower", 3,
+        """bytes the operation itself wrote | the same of bytes they gave the system to write""",
+    ),
+    _background("checkpointer", "the checkpointer", "the checkpointer"),
+    _background("writer", "the writers", "the background writer and the WAL writer"),
+    _background("autovacuum", "autovacuum", "autovacuum's launcher and workers"),
+    _background("io_worker", "the io workers", "io workers (PostgreSQL 18)"),
+    _background("parallel", "parallel workers", "parallel workers of all roles"),
     # --- Ours: writes and debt ---
     _own(
         "wpq", "1/operation", "lower", 4,
@@ -417,7 +486,8 @@ def document() -> str:
         "An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`;",
         "of transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`).",
         "Rates and costs are differences of counters over exactly the window, not means of",
-        "samples. What a machine or a version cannot tell is `NA`.",
+        "samples, but for waits, which nothing counts. What a machine or a version cannot tell is",
+        "`NA`.",
     ]
     for title, published in (("Published columns", True), ("Ours", False)):
         lines += ["", f"## {title}", "", "| name | unit | better | what | how |", "|" + "---|" * 5]

@@ -192,6 +192,7 @@ class OwnerCost:
     context_switches: float | None
     read_bytes: float | None
     write_bytes: float | None
+    run_delay_us: float | None = None  # ready and without a core; None: older results
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,6 +47,7 @@ class Forecast:
 
     legs: list[Leg]
     seen: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    took: list[tuple[Leg, float]] = field(default_factory=list)  # what is over, in seconds
     done: int = 0
 
     def seconds(self, leg: Leg) -> float:
@@ -60,6 +61,7 @@ class Forecast:
     def finish(self, leg: Leg, took_s: float) -> None:
         """Takes note that `leg` is over and lasted `took_s` seconds."""
         self.seen.setdefault((leg.workload, leg.step), []).append(took_s)
+        self.took.append((leg, took_s))
         self.done += 1
 
     def left_s(self) -> float:

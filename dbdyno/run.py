@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from dbdyno import measure, origin, preflight, store
+from dbdyno import measure, origin, preflight, schedule, store
 from dbdyno.error import ServerError
 from dbdyno.host.fake import FakeSampler
 from dbdyno.host.sampler import Sampler
@@ -35,6 +35,11 @@ class Lab:
     prepared: Prepared
     results: Results
     watch: Watch
+    called: str = "block"  # what a block is to the person who watches
+
+    def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
+        """The steps that an arm does in a block, as if from an empty server."""
+        return schedule.of_block(block, self.prepared.steps[use.name, arm])
 
 
 @dataclass(kw_only=True)
@@ -78,13 +83,13 @@ class Run:
     @property
     def of_block(self) -> str:
         """The block, in the same words."""
-        return f"block {self.block.number}/{self.lab.plan.schedule.blocks}"
+        return f"{self.lab.called} {self.block.number}/{self.lab.plan.schedule.blocks}"
 
     # --- The server ---
 
     def begin(self) -> tuple[Step, ...]:
-        """Makes and starts the server; the steps that are to be done, all or after a kept state."""
-        steps, copy = self.lab.prepared.steps[self.use.name, self.arm.name], self.copy()
+        """Makes and starts the server; the block's steps, all or those after a kept state."""
+        steps, copy = self.lab.steps(self.block, self.use, self.arm.name), self.copy()
         if copy is not None and self.point is not None:
             steps = self.point.after(steps)
             self.begin_from(copy, began=True)

@@ -6,22 +6,24 @@ An arm that fails is a result; the other arms go on. The lab's own failure spoil
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import ceiling, fit, origin, preflight, schedule, together
 from dbdyno.error import ResultError
 from dbdyno.host import facts
 from dbdyno.loadgen import GeneratorDied
-from dbdyno.model import Block, Json, Plan, Step
+from dbdyno.model import Block, Json, Plan, Step, WorkloadUse
 from dbdyno.origin import Point
 from dbdyno.preflight import Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, Leg, Watch
 from dbdyno.run import Lab, Run, copy_leg
 from dbdyno.server import golden, leftovers
 from dbdyno.server.lock import HostLock
-from dbdyno.store import Results
+from dbdyno.store import Results, Took
 
 VOIDS_MAX = 2
 """How often one command does a block again that the lab spoiled, before it gives up."""
@@ -47,21 +49,27 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
     Raises DynoError subclasses on what the user can mend; a KeyboardInterrupt passes through when
     the servers are down and all files whole.
     """
-    with HostLock(plan=plan.name, wait=wait):
-        leftovers.end_leftovers()
-        golden.sweep(origin.data_root(plan), plan.wal_dir)
-        prepared = preflight.prepare(plan, earlier(parent / plan.name))
-        results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
-        keep_host(results, prepared)
-        blocks = missing_blocks(plan, results)
-        first = [CEILING] if blocks and has_servers(plan) else []
-        with Watch([*first, *legs_of(plan, prepared, results, blocks)]) as watch:
-            lab = Lab(plan=plan, prepared=prepared, results=results, watch=watch)
-            for notice in fit.notices(plan, prepared):
-                watch.say(notice)
-            if first:
-                keep_ceiling(lab)
-            return run_blocks(lab, blocks)
+    with HostLock(plan=plan.name, wait=wait), opened(plan, parent) as lab:
+        return run_blocks(lab, missing_blocks(lab.plan, lab.results))
+
+
+@contextmanager
+def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
+    """The lab of a plan, checked whole, with its result folder; whoever calls it has the lock."""
+    leftovers.end_leftovers()
+    golden.sweep(origin.data_root(plan), plan.wal_dir)
+    prepared = preflight.prepare(plan, earlier(parent / plan.name))
+    results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
+    keep_host(results, prepared)
+    with Watch([]) as watch:
+        yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+
+
+def grown(lab: Lab, plan: Plan) -> Lab:
+    """The lab of the same plan with more blocks, which its result folder takes note of."""
+    written = preflight.plan_json(plan, lab.prepared)
+    results = Results.open_or_create(lab.results.folder.parent, plan, written)
+    return replace(lab, plan=plan, results=results)
 
 
 def earlier(folder: Path) -> Json | None:
@@ -91,6 +99,15 @@ def has_servers(plan: Plan) -> bool:
     return any(arm.engine != "fake" for arm in plan.arms)
 
 
+def begin(lab: Lab, blocks: Sequence[Block]) -> None:
+    """What comes before the first block: notices, and what the load generator can do here."""
+    for notice in fit.notices(lab.plan, lab.prepared):
+        lab.watch.say(notice)
+    if has_servers(lab.plan):
+        lab.watch.again([CEILING, *legs_of(lab, blocks)])
+        keep_ceiling(lab)
+
+
 def keep_ceiling(lab: Lab) -> None:
     """Measures what the load generator can do on this host and keeps it with the results.
 
@@ -116,23 +133,26 @@ def missing_blocks(plan: Plan, results: Results) -> list[Block]:
     return missing
 
 
-def legs_of(plan: Plan, prepared: Prepared, results: Results, blocks: Sequence[Block]) -> list[Leg]:
+def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
     """The legs of these blocks, in the order in which `run_block` walks them.
 
     As if all goes well: a state that is kept in one block is there in the next.
     """
+    plan, prepared = lab.plan, lab.prepared
     legs: list[Leg] = []
-    there = {k for k, copy in prepared.copies.items() if origin.usable(copy, results) is not None}
+    there = {
+        key for key, copy in prepared.copies.items() if origin.usable(copy, lab.results) is not None
+    }
     for block in blocks:
-        for use in plan.workloads:
+        for use in uses_of(lab, block):
             for name in block.order:
-                steps = prepared.steps[use.name, name]
+                steps = lab.steps(block, use, name)
                 if plan.schedule.together:
                     steps, _ = schedule.parted(steps)
                 at = prepared.points.get((use.name, name))
                 legs += legs_of_run(use.name, steps, at, prepared, there)
             if plan.schedule.together:
-                _, steps = schedule.parted(prepared.steps[use.name, plan.base])
+                _, steps = schedule.parted(lab.steps(block, use, plan.base))
                 legs += together.legs(plan, use, steps)
         there |= {at.key for at in prepared.points.values()}
     return legs
@@ -153,11 +173,16 @@ def legs_of_run(
 
 
 def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
-    """Runs the blocks one after the other; one that the lab spoils is void and done again."""
+    """Runs the blocks one after the other; one that the lab spoils is void and done again.
+
+    Before the first block of this command the load generator itself is measured.
+    """
+    if blocks and not lab.watch.forecast.took:
+        begin(lab, blocks)
     failed = voids = 0
     for index, block in enumerate(blocks):
         while True:
-            lab.watch.again(legs_of(lab.plan, lab.prepared, lab.results, blocks[index:]))
+            lab.watch.again(legs_of(lab, blocks[index:]))
             try:
                 failed += run_block(lab, block)
                 break
@@ -171,15 +196,35 @@ def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
 
 
 def run_block(lab: Lab, block: Block) -> int:
-    """Runs every arm once through every workload; returns how many steps failed or were skipped."""
+    """Runs every arm once through its steps; returns how many of them failed or were skipped."""
     lab.results.begin_block(block, lab.plan.schedule.interleave)
+    begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
     failed = 0
     arms = {arm.name: arm for arm in lab.plan.arms}
-    for use in lab.plan.workloads:
+    for use in uses_of(lab, block):
         runs = [Run(lab=lab, block=block, arm=arms[name], use=use) for name in block.order]
         failed += together.go(runs) if lab.plan.schedule.together else sum(map(go, runs))
-    lab.results.end_block(block.number)
+    took_s, legs = time.monotonic() - begun_s, lab.watch.forecast.took[before:]
+    lab.results.end_block(block.number, Took(took_s=took_s, steps_s=steps_s(lab, legs)))
     return failed
+
+
+def uses_of(lab: Lab, block: Block) -> tuple[WorkloadUse, ...]:
+    """The workloads of which the block does any step."""
+    return tuple(use for use in lab.plan.workloads if lab.steps(block, use, lab.plan.base))
+
+
+def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, float]]:
+    """What each step took, all arms together, in seconds: by workload and step."""
+    found: dict[str, dict[str, float]] = {}
+    for use in lab.plan.workloads:
+        for step in lab.prepared.steps[use.name, lab.plan.base]:
+            here = [
+                took_s for leg, took_s in legs if (leg.workload, leg.step) == (use.name, step.name)
+            ]
+            if here:
+                found.setdefault(step.workload, {})[step.name] = sum(here)
+    return found
 
 
 def go(run: Run) -> int:

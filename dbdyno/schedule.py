@@ -8,7 +8,7 @@ place among the others without changing their order.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from dbdyno.model import Block, Plan, Step
 
@@ -37,6 +37,34 @@ def parted(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """
     cut = max((number for number, step in enumerate(steps, start=1) if step.writes), default=0)
     return tuple(steps[:cut]), tuple(steps[cut:])
+
+
+def of_block(block: Block, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Of a workload's steps those that the block does; none where it leaves the workload out."""
+    if block.steps is None:
+        return tuple(steps)
+    return tuple(step for step in steps if step.name in block.steps.get(step.workload, ()))
+
+
+def only(steps: Sequence[Step], wanted: Container[str], *, through: int = 0) -> tuple[Step, ...]:
+    """What has to run so that the `wanted` of a workload's steps are measured; none for none.
+
+    All up to the last one that writes, and to the ordinal `through`; the wanted ones; and before
+    these whatever is hidden: it brings the caches into the state in which they are measured.
+    """
+    last = max((step.ordinal for step in steps if step.name in wanted), default=0)
+    prelude, _ = parted(steps)
+    first = max([through, *(step.ordinal for step in prelude)])
+    return tuple(
+        step
+        for step in steps
+        if last
+        and (
+            step.ordinal <= first
+            or step.name in wanted
+            or (not step.measured and step.ordinal < last)
+        )
+    )
 
 
 def of_step(plan: Plan, number: int, step: Step) -> tuple[str, ...]:

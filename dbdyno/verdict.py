@@ -85,7 +85,7 @@ class Overall:
     arm: str
     workload: str
     steps: int
-    judgement: Judgement
+    judgement: Judgement  # its q is None; its metric "throughput" where the steps' headlines differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class Noise:
     sd: float  # of log ratios
     sd_low: float  # 95 % interval by the chi-squared distribution
     sd_high: float
-    visible: float  # smallest change that one comparison finds with the wanted power
+    visible: float | None  # smallest change that a comparison finds with the wanted power
     largest: float  # of what comparisons of this noise saw though nothing differs: 97.5 % quantile
 
 

@@ -78,7 +78,14 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "checkpoint_overlap_s": 4.0, "autovacuum_runs": 1.0, "dead_rows_after": 1_234.0,
         "dirty_mb_open": 64.0, "dirty_mb_close": 96.0,
         "canary_cpu_us": 20_000.0, "canary_memory_ns": 90.0, "canary_fsync_us": 400.0,
+        "checkpointer_cpu_per_op": 0.8, "writer_cpu_per_op": 0.2, "autovacuum_cpu_per_op": 0.0,
+        "io_worker_cpu_per_op": 0.0, "parallel_cpu_per_op": 0.0,
+        "connection_us_per_op": 400.0, "unaccounted_us_per_op": 300.0,  # of two connections
+        "role_read_kib_per_op": 0.0, "role_write_kib_per_op": 0.0,
     }  # fmt: skip
+    not_planted = "runnable_us client_us wait_io_us wait_lwlock_us wait_lock_us wait_ipc_us"
+    for name in (*not_planted.split(), "wait_other_us", "buffers_hit", "buffers_read"):
+        expected[f"{name}_per_op"] = None
     assert dict(run.metrics) == pytest.approx(expected)
     assert run.status == "ok"
     assert run.seconds == 20.0

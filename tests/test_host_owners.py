@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dbdyno.host.owners import Ledger, Process, Usage
 
 
-def usage(cpu_ns: int, read_bytes: int | None = 0) -> Usage:
+def usage(cpu_ns: int, read_bytes: int | None = 0, run_delay_ns: int | None = 0) -> Usage:
     """A usage of which only these matter."""
     return Usage(
         cpu_ns=cpu_ns,
@@ -18,6 +18,7 @@ def usage(cpu_ns: int, read_bytes: int | None = 0) -> Usage:
         involuntary=0,
         read_bytes=read_bytes,
         write_bytes=0,
+        run_delay_ns=run_delay_ns,
     )
 
 
@@ -150,3 +151,20 @@ def test_sums_never_fall_and_add_up_to_what_was_spent(
         last = now
     total = sum(sum(spent) + after for _, spent, after, _ in lives)
     assert sum(last.values()) == total - first_ended_ns
+
+
+def test_run_delay_is_summed_and_unknown_where_the_kernel_does_not_count_it() -> None:
+    ledger = Ledger()
+
+    def take(*delays_ns: int | None) -> None:
+        processes = (
+            Process(pid, 1, "role:a", usage(0, run_delay_ns=ns), True)
+            for pid, ns in enumerate(delays_ns)
+        )
+        ledger.update(processes, 0)
+
+    take(5, 10)
+    take(15, 10)
+    assert ledger.as_json()["role:a"]["run_delay_ns"] == 25
+    take(15, None)
+    assert ledger.as_json()["role:a"]["run_delay_ns"] is None

@@ -121,7 +121,7 @@ def test_numbers_of_full_width_are_read_whole(first: int, second: int) -> None:
 
 
 def test_schedstat_gives_nanoseconds_and_tells_when_nothing_is_counted() -> None:
-    assert procfs.schedstat("715082910 243859 273\n") == 715082910
+    assert procfs.schedstat("715082910 243859 273\n") == (715082910, 243859)
     assert procfs.schedstat_counts("0 0 1\n")
     assert not procfs.schedstat_counts("0 0 0\n")
 

@@ -379,3 +379,41 @@ def test_a_process_that_has_not_run_keeps_its_reading(server: StandIn) -> None:
     assert reader.read() == first
     server.tell(f"end {pid}")
     assert reader.read() is None
+
+
+BUSY = "import time, os; os.sched_setaffinity(0, {%d})\nwhile True: pass"
+
+
+def test_what_waits_for_its_core_has_run_delay_as_long_as_it_waited() -> None:
+    core = min(os.sched_getaffinity(0))
+    rivals = [subprocess.Popen([sys.executable, "-c", BUSY % core]) for _ in range(2)]
+    try:
+        time.sleep(0.3)
+        readers = [ProcessReader(pid=rival.pid, nanoseconds=True) for rival in rivals]
+        first, begun_ns = [reader.read() for reader in readers], time.monotonic_ns()
+        time.sleep(0.6)
+        last, passed_ns = [reader.read() for reader in readers], time.monotonic_ns() - begun_ns
+    finally:
+        for rival in rivals:
+            rival.kill()
+            rival.wait()
+    for before, after in zip(first, last, strict=True):
+        assert before is not None
+        assert after is not None
+        waited_ns = (after.usage.run_delay_ns or 0) - (before.usage.run_delay_ns or 0)
+        worked_ns = after.usage.cpu_ns - before.usage.cpu_ns
+        assert waited_ns > 0.2 * passed_ns
+        assert waited_ns + worked_ns == pytest.approx(passed_ns, rel=0.2)
+
+
+def test_the_process_that_is_asked_for_waits_is_the_labs_cost(
+    server: StandIn, tmp_path: Path
+) -> None:
+    path = tmp_path / "host.jsonl"
+    watch = Sampler(path, device=None, server=server)
+    watch.set_waits(server.child(0.1, "backend"))
+    watch.read("open", time.monotonic_ns())
+    watch.stop()
+    (found,) = owners(path)
+    assert found["lab:waits"]["cpu_ns"] == pytest.approx(0.1e9, abs=0.1e9)
+    assert "backend:other" not in found

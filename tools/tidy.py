@@ -55,7 +55,8 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "response": BASE | {"hdr"},
     "stats": frozenset(),
     "shape": frozenset(),
-    "decision": frozenset({"verdict", "stats"}),
+    "batch": frozenset({"stats"}),
+    "decision": frozenset({"verdict", "stats", "batch"}),
     "pilot": frozenset({"verdict", "stats", "decision"}),
     "change": BASE,
     "binary": frozenset({"error"}),
@@ -82,7 +83,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "together": MEASURING | {"job", "progress", "measure", "run", "turns"},
     "outlook": MEASURING | {"progress", "origin", "room", "preflight", "fit", "together"},
     "runner": MEASURING | {"progress", "origin", "preflight", "fit", "ceiling", "run", "together"},
-    "auto": MEASURING | {"pilot", "progress", "runner", "analysis"},
+    "auto": MEASURING | {"pilot", "progress", "run", "runner", "analysis"},
     "calibrate": BASE | {"plan"},
     "analysis": BASE | {"stats", "shape", "decision", "pilot", "store", "cores", "job", "response"},
     "report": BASE | {"analysis"},
@@ -93,7 +94,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
 }
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
 PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
-PURE |= {"verdict", "shape", "decision", "pilot"}
+PURE |= {"verdict", "shape", "batch", "decision", "pilot"}
 PURE |= {"report", "change", "job", "hdr", "response", "host.procfs", "server.config"}
 IMPURE_IMPORTS = frozenset(
     {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}

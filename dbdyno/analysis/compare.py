@@ -1,4 +1,4 @@
-"""All runs of a result folder side by side: means, and ratios to the base paired by block.
+"""All runs of a result folder side by side: read, completed, compared and judged.
 
 Only complete blocks are judged; void and unfinished ones are named. A step that failed or missed
 its target is a result: it stays, with its words, and never falls out in favour of its arm.
@@ -7,20 +7,16 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dbdyno import metric, stats
-from dbdyno.analysis import damage, doubt, gather, kept, limit, uneven
+from dbdyno.analysis import cells, conclude, damage, doubt, gather, kept, nearest, price, shown
 from dbdyno.analysis.across import across
 from dbdyno.analysis.damage import Damage
-from dbdyno.analysis.paired import by_block, ratio
-from dbdyno.error import ResultError
-from dbdyno.model import Cell, Comparison, Json, StepComparison, StepRun
+from dbdyno.analysis.judge import Where
+from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.store import BlockFolder, Results
-
-Key = tuple[str, int, str]  # workload, ordinal, step
 
 
 def load(source: Results | Path, base: str | None = None) -> Comparison:
@@ -29,27 +25,33 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     Raises ResultError where the folder is none, is damaged, or has no such arm.
     """
     results = source if isinstance(source, Results) else Results.open(source)
-    plan = results.plan
-    arms = _arms(plan, base)
-    judged = [block for block in results.blocks() if block.state == "done"]
-    folders = [step for block in judged for run in block.runs() for step in run.steps()]
+    plan, lost = results.plan, Damage(results.folder)
+    arms, aims = shown.arms(plan, base), shown.aims(plan)
+    sizing = lost.usable(results.sizing)
+    its = shown.blocks(results, sizing)
+    folders = [step for block in its.blocks for run in block.runs() for step in run.steps()]
     derived = damage.named(folders, gather.step_runs(folders, results.shelf()))
-    lost = Damage(results.folder)
-    copies = kept.read(judged, lost)
-    runs = _complete(judged, derived, copies)
-    servers = _servers(judged, arms, derived, lost)
-    _blocks_damage(judged, lost)
+    copies = kept.read(its.blocks, lost)
+    runs = nearest.placed(_complete(its.blocks, derived, copies), shown.orders(its.blocks))
+    servers = _servers(its.blocks, arms.planned, derived, lost)
+    _blocks_damage(its.blocks, lost)
     host, generator = lost.usable(results.host), lost.usable(results.generator)
-    if host is None and judged and not any(line.startswith("host.json") for line in lost.lines):
+    if host is None and its.blocks and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
-    last = {arm: its[-1] for arm, its in servers.items() if its}
-    steps = _steps(plan, arms, runs)
+    minutes = price.minutes_per_block(its.blocks, copies, lost)
+    last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
+    rows = cells.rows(plan, arms, runs)
+    found = (
+        conclude.conclude(rows, arms, aims, minutes=minutes, blocks_each=shown.blocks_each(plan))
+        if its.judged
+        else conclude.unjudged(rows)
+    )
     return Comparison(
-        title=_title(plan, arms),
+        title=_title(plan, arms.shown),
         label=plan.get("label"),
-        base=arms[0],
-        arms=arms,
-        blocks=len(judged),
+        base=arms.base,
+        arms=arms.shown,
+        blocks=len(its.blocks),
         void_blocks=tuple(
             f"{block.name}: {block.reason}" for block in results.blocks() if block.state == "void"
         ),
@@ -57,16 +59,20 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         generator=generator,
         servers=last,
         plan=plan,
-        steps=steps,
-        across=across(steps),
-        differences=doubt.differences([arm for arm in arms if arm in last], last, plan),
+        steps=found.steps,
+        across=across(found.steps),
+        overall=found.overall,
+        calibration=found.calibration,
+        sizing=sizing,
+        aims=aims,
+        differences=doubt.differences([arm for arm in arms.shown if arm in last], last, plan),
         warnings=(
             *damage.of_steps(derived),
             *(f"{damage.PREFIX}{line}" for line in lost.lines),
-            *doubt.warnings(arms, runs, servers, _boot_ids(judged)),
+            *doubt.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
             *kept.notes(copies),
         ),
-        incomplete=_incomplete(results, arms),
+        incomplete=shown.incomplete(results, its, sizing, arms),
     )
 
 
@@ -83,15 +89,6 @@ def to_json(comparison: Comparison) -> str:
 # --- What there is ---------------------------------------------------------------------------
 
 
-def _arms(plan: Json, base: str | None) -> tuple[str, ...]:
-    """The arms' names, the base first."""
-    names = [arm["name"] for arm in plan["arms"]]
-    first = base or plan["base"]
-    if first not in names:
-        raise ResultError(f"there is no arm `{first}` in this result; it has {', '.join(names)}")
-    return (first, *(name for name in names if name != first))
-
-
 def _title(plan: Json, arms: Sequence[str]) -> str:
     if len(arms) == 1:
         return str(plan["name"])
@@ -103,17 +100,20 @@ def _complete(
 ) -> list[StepRun]:
     """The runs, with a skipped one for each step that a run of a judged block lacks.
 
-    A run that began with a golden copy does not lack the steps before it.
+    A run that began with a golden copy does not lack the steps before it, nor does a block that
+    was to do only some steps lack the others.
     """
-    known = {(run.block, run.arm, _key(run)) for run in runs}
-    examples = {_key(run): run for run in runs}
+    known = {(run.block, run.arm, Where.of(run)) for run in runs}
+    examples = {Where.of(run): run for run in runs}
     missing = [
-        _never_run(examples[key], arm, block.number)
+        _never_run(examples[where], arm, block.number)
         for block in judged
+        for only in [block.steps()]
         for arm in block.arms()
-        for key in examples
-        if (block.number, arm, key) not in known
-        and key[1] > kept.begins_after(copies, (key[0], block.number, arm))
+        for where in examples
+        if (block.number, arm, where) not in known
+        and where.ordinal > kept.begins_after(copies, (where.workload, block.number, arm))
+        and (only is None or where.step in only.get(where.workload, ()))
     ]
     return sorted([*runs, *missing], key=lambda run: run.block)
 
@@ -133,10 +133,6 @@ def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
         extent=example.extent,
         group=example.group,
     )
-
-
-def _key(run: StepRun) -> Key:
-    return run.workload, run.ordinal, run.step
 
 
 def _servers(
@@ -170,75 +166,3 @@ def _boot_ids(judged: Sequence[BlockFolder]) -> list[str]:
     """The boots of the machine in which the blocks were measured, as far as they say it."""
     found = [block.order().get("boot_id") for block in judged]
     return [boot_id for boot_id in found if boot_id is not None]
-
-
-def _incomplete(results: Results, arms: Sequence[str]) -> str | None:
-    """How much of the plan is done, in words; None where all of it is."""
-    planned = results.plan["blocks"]
-    blocks = results.blocks()
-    done = [b for b in blocks if b.state == "done" and set(arms) <= set(b.arms())]
-    if len(done) >= planned:
-        return None
-    text = f"{len(done)} of {planned} blocks done"
-    broken = [block.name for block in blocks if block.state == "broken"]
-    return f"{text}, {', '.join(broken)} begun and not ended" if broken else text
-
-
-# --- Side by side ----------------------------------------------------------------------------
-
-
-def _steps(plan: Json, arms: Sequence[str], runs: Sequence[StepRun]) -> tuple[StepComparison, ...]:
-    """The steps in the order in which they run, all arms in each."""
-    workloads = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
-
-    def place(key: Key) -> tuple[int, Key]:
-        known = key[0] in workloads
-        return (workloads.index(key[0]) if known else len(workloads), key)
-
-    by_key: dict[Key, list[StepRun]] = {}
-    for run in runs:
-        by_key.setdefault(_key(run), []).append(run)
-    return tuple(_step(key, arms, by_key[key]) for key in sorted(by_key, key=place))
-
-
-def _step(key: Key, arms: Sequence[str], runs: Sequence[StepRun]) -> StepComparison:
-    workload, ordinal, step = key
-    by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms}
-    cells = tuple(_cell(arm, by_arm[arm], by_arm[arms[0]]) for arm in arms)
-    return StepComparison(
-        workload=workload,
-        ordinal=ordinal,
-        step=step,
-        headline=runs[0].headline,
-        group=next((run.group for run in runs if run.group is not None), None),
-        cells=cells,
-        notices=uneven.notices(cells),
-    )
-
-
-def _cell(arm: str, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cell:
-    headline = next((run.headline for run in runs), None)
-    values = list(by_block(runs, headline).values()) if headline is not None else []
-    ratios = {name: ratio(base, runs, name) for name in _names(runs)}
-    known = {name: value for name, value in ratios.items() if value is not None}
-    targets = any(run.sla_target is not None for run in runs)
-    return Cell(
-        arm=arm,
-        runs=runs,
-        value=stats.geometric_mean(values) if values else None,
-        value_bound=limit.value_bound(runs),
-        ratio=known.get(headline) if headline is not None else None,
-        ratio_bound=limit.ratio_bound(base, runs),
-        sla_met=sum(run.sla_met is True for run in runs) if targets else None,
-        metrics={name: _mean(by_block(runs, name)) for name in _names(runs)},
-        ratios=known,
-    )
-
-
-def _names(runs: Sequence[StepRun]) -> list[str]:
-    """The metrics that a run may have, in the table's order."""
-    return [row.name for row in metric.METRICS] if any(run.metrics for run in runs) else []
-
-
-def _mean(values: Mapping[int, float]) -> float | None:
-    return sum(values.values()) / len(values) if values else None

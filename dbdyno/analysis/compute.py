@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from dbdyno import stats
 from dbdyno.analysis import evidence as basis
-from dbdyno.analysis import raw
+from dbdyno.analysis import ledger, raw
 from dbdyno.analysis.evidence import Evidence
 from dbdyno.analysis.raw import per, scaled
 from dbdyno.analysis.span import overlap_s
@@ -19,6 +19,15 @@ from dbdyno.response import Histogram
 LAG_OPERATIONS_MIN = 1_000
 """Of a role: with fewer, the slowest 1 % are a handful, and one late waking of a thread decides."""
 
+BACKGROUND = {
+    "checkpointer": ("background:checkpointer",),
+    "writer": ("background:background writer", "background:walwriter"),
+    "autovacuum": ("background:autovacuum",),
+    "io_worker": ("background:io worker",),
+    "parallel": ("background:parallel worker",),
+}
+"""The kinds of background that have a metric of their own, and how their owners' names begin."""
+
 Metrics = Mapping[str, float | None]
 
 KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
@@ -27,7 +36,7 @@ KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
     """All metrics by name; None where a step, a machine or a version does not have one.
 
-    `run` has what was derived before: spans, statements, fairness, stalls, targets.
+    `run` has what was derived before: spans, statements, fairness, stalls, targets, waits.
     """
     return {
         **throughput(evidence),
@@ -38,6 +47,9 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
         **device(evidence),
         **machine(evidence),
         **costs(evidence),
+        **background(evidence),
+        **ledger.ledger(evidence, run.waits),
+        **ledger.of_role(evidence),
         **sizes(evidence),
         **writes(evidence, run.spans),
         **canary(evidence),
@@ -213,6 +225,14 @@ def costs(evidence: Evidence) -> Metrics:
         ),
         "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
         "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
+    }
+
+
+def background(evidence: Evidence) -> Metrics:
+    """CPU of the server's background for each operation, by kind."""
+    return {
+        f"{kind}_cpu_per_op": per(basis.cpu_us(evidence, *owners), evidence.operations)
+        for kind, owners in BACKGROUND.items()
     }
 
 

@@ -8,12 +8,14 @@ from dbdyno.analysis import compute, damage, evidence, limit, warning
 from dbdyno.analysis.evidence import KINDS, Evidence
 from dbdyno.analysis.extent import extent
 from dbdyno.analysis.fairness import fairness
+from dbdyno.analysis.plans import plans
 from dbdyno.analysis.raw import NS_PER_S
 from dbdyno.analysis.series import series
 from dbdyno.analysis.span import spans
 from dbdyno.analysis.stall import stalls
 from dbdyno.analysis.state import state
 from dbdyno.analysis.statement import statements
+from dbdyno.analysis.steady import shape_of
 from dbdyno.analysis.target import targets
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
@@ -45,7 +47,15 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         state_before=state(found.before),
         state_after=state(found.after),
         extent=extent(found.job),
+        position=_position(found, folder.arm),
+        plans=plans(found.before),
     )
+
+
+def _position(found: Evidence, arm: str) -> int | None:
+    """The arm's place in the order of a step that the arms took in turn; None of any other step."""
+    order = (found.end.get("turns") or {}).get("order", ())
+    return order.index(arm) if arm in order else None
 
 
 def _status(found: Evidence) -> tuple[str, str | None]:
@@ -63,6 +73,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         targets=targets(found),
         fairness=fairness(found),
         stalls=stalls(found),
+        shape=shape_of(found),
         end_spread=end_spread(found),
     )
     metrics = compute.metrics(found, run)

@@ -246,7 +246,7 @@ def _cost(before: Json, now: Json) -> OwnerCost | None:
         last = raw.number(now, key)
         return None if last is None else last - (raw.number(before, key) or 0.0)
 
-    cpu_ns = moved("cpu_ns")
+    cpu_ns, run_delay_ns = moved("cpu_ns"), moved("run_delay_ns")
     if cpu_ns is None:
         return None
     switches = [moved("voluntary"), moved("involuntary")]
@@ -255,6 +255,7 @@ def _cost(before: Json, now: Json) -> OwnerCost | None:
         context_switches=None if None in switches else raw.plus(switches),
         read_bytes=moved("read_bytes"),
         write_bytes=moved("write_bytes"),
+        run_delay_us=raw.scaled(run_delay_ns, 1 / NS_PER_US),
     )
 
 

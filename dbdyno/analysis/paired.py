@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno import stats
+from dbdyno.analysis.nearest import Facing, facing
 from dbdyno.model import Ratio, StepRun
 
 
@@ -15,15 +16,20 @@ def by_block(runs: Sequence[StepRun], name: str) -> dict[int, float]:
 
 
 def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio | None:
-    """A metric of `other` by the base's, over the blocks in which both have it and it is not 0.
+    """A metric of `other` by the nearest base's, over the blocks in which both have it above 0."""
+    return ratio_of(facing(other, base), name)
 
-    The base itself has the ratio 1 without an interval.
-    """
-    first, second = by_block(base, name), by_block(other, name)
-    blocks = sorted(b for b in first.keys() & second.keys() if first[b] > 0 and second[b] > 0)
-    if not blocks:
+
+def ratio_of(faced: Facing, name: str) -> Ratio | None:
+    """The same of runs that stand beside their bases already."""
+    pairs = faced.pairs(name).values()
+    if not pairs:
         return None
-    if base is other:
-        return Ratio(value=1.0, low=None, high=None, blocks=len(blocks))
-    found = stats.ratio_interval([first[b] for b in blocks], [second[b] for b in blocks])
+    found = stats.ratio_interval([one.base for one in pairs], [one.other for one in pairs])
     return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)
+
+
+def own(runs: Sequence[StepRun], name: str) -> Ratio | None:
+    """The base's ratio to itself: 1, without an interval."""
+    blocks = sum(value > 0 for value in by_block(runs, name).values())
+    return Ratio(value=1.0, low=None, high=None, blocks=blocks) if blocks else None

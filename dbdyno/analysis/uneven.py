@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from dbdyno.analysis import steady
 from dbdyno.analysis.span import overlap_s
 from dbdyno.model import Cell, StepRun
 
@@ -101,7 +102,8 @@ def notices(cells: Sequence[Cell]) -> tuple[str, ...]:
     blocks = _blocks(cells)
     states = (line for rule in RULES if (line := _state(rule, blocks)) is not None)
     windows = (line for kind in KINDS if (line := _window(kind, blocks)) is not None)
-    return (*states, *windows)
+    shapes = (line for line in [steady.unlike(list(blocks.values()))] if line is not None)
+    return (*states, *windows, *shapes)
 
 
 Runs = Mapping[str, StepRun]  # of one block, by arm, in the cells' order

@@ -63,6 +63,9 @@ class FakeSampler:
         """An owner that is there from its connection on, as with a real server."""
         self._owners.setdefault(f"role:{role}", Sum()).processes += 1
 
+    def set_waits(self, pid: int) -> None:
+        """Does nothing: a fake server has no process that could be asked."""
+
     def observe(self, event: Json) -> None:
         """Counts what the operations of a tick cost; its line is written when the next begins."""
         if event["event"] == "connected":

@@ -26,6 +26,7 @@ class Usage(NamedTuple):
     involuntary: int | None
     read_bytes: int | None
     write_bytes: int | None
+    run_delay_ns: int | None  # ready and without a core; None: the kernel does not count it
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class Sum:
     involuntary: int | None = 0
     read_bytes: int | None = 0
     write_bytes: int | None = 0
+    run_delay_ns: int | None = 0
     processes: int = 0
 
     def add(self, usage: Usage, before: Usage) -> None:
@@ -50,6 +52,7 @@ class Sum:
         self.involuntary = grown(self.involuntary, usage.involuntary, before.involuntary)
         self.read_bytes = grown(self.read_bytes, usage.read_bytes, before.read_bytes)
         self.write_bytes = grown(self.write_bytes, usage.write_bytes, before.write_bytes)
+        self.run_delay_ns = grown(self.run_delay_ns, usage.run_delay_ns, before.run_delay_ns)
 
 
 class Process(NamedTuple):
@@ -73,6 +76,7 @@ NOTHING = Usage(
     involuntary=0,
     read_bytes=0,
     write_bytes=0,
+    run_delay_ns=0,
 )
 
 

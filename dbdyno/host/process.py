@@ -30,6 +30,7 @@ class Spent(NamedTuple):
     """What a thread, or several, have spent."""
 
     cpu_ns: int = 0
+    run_delay_ns: int = 0
     voluntary: int = 0
     involuntary: int = 0
 
@@ -37,6 +38,7 @@ class Spent(NamedTuple):
         """Both together."""
         return Spent(
             self.cpu_ns + other.cpu_ns,
+            self.run_delay_ns + other.run_delay_ns,
             self.voluntary + other.voluntary,
             self.involuntary + other.involuntary,
         )
@@ -112,6 +114,7 @@ class ProcessReader:
             involuntary=spent.involuntary,
             read_bytes=moved[0] if moved else None,
             write_bytes=moved[1] if moved else None,
+            run_delay_ns=spent.run_delay_ns if self.nanoseconds else None,
         )
 
     def moved(self) -> tuple[int, int] | None:
@@ -122,10 +125,9 @@ class ProcessReader:
         return self.bytes_last
 
     def spent(self, stat: procfs.ProcessStat, status: procfs.TaskStatus, schedstat: str) -> Spent:
-        """CPU time and context switches of all threads, ended ones as they were last seen."""
+        """CPU time, run delay and switches of all threads, ended ones as they were last seen."""
         if stat.threads <= 1 and not self.threads:
-            cpu_ns = procfs.schedstat(schedstat) if self.nanoseconds else 0
-            return Spent(cpu_ns, status.voluntary, status.involuntary)
+            return self.of_thread(status, schedstat)
         now = {name: self.thread(f"task/{name}") for name in self.thread_names()}
         live = {name: found for name, found in now.items() if found is not None}
         for name, last in self.threads.items():
@@ -147,11 +149,15 @@ class ProcessReader:
     def thread(self, folder: str) -> Spent | None:
         """What one thread has spent; None when it has gone."""
         text = self.text(f"{folder}/status")
-        schedstat = self.text(f"{folder}/schedstat") if self.nanoseconds else "0"
-        if not text or not schedstat:
+        schedstat = self.text(f"{folder}/schedstat") if self.nanoseconds else ""
+        if not text or (self.nanoseconds and not schedstat):
             return None
-        status = procfs.status(text)
-        return Spent(procfs.schedstat(schedstat), status.voluntary, status.involuntary)
+        return self.of_thread(procfs.status(text), schedstat or "")
+
+    def of_thread(self, status: procfs.TaskStatus, schedstat: str) -> Spent:
+        """What a thread has spent; no times where the kernel does not count nanoseconds."""
+        times_ns = procfs.schedstat(schedstat) if self.nanoseconds else (0, 0)
+        return Spent(*times_ns, status.voluntary, status.involuntary)
 
     def pss_bytes(self) -> int | None:
         """The proportional set size; walks the page tables, so never within a window."""

@@ -140,9 +140,10 @@ def process_stat(text: str) -> ProcessStat:
     )
 
 
-def schedstat(text: str) -> int:
-    """Parses /proc/PID/schedstat of one thread: nanoseconds on a CPU."""
-    return int(text.partition(" ")[0])
+def schedstat(text: str) -> tuple[int, int]:
+    """Parses /proc/PID/schedstat of one thread: nanoseconds on a CPU, and ready without one."""
+    cpu_ns, run_delay_ns = text.split()[:2]
+    return int(cpu_ns), int(run_delay_ns)
 
 
 def schedstat_counts(text: str) -> bool:

@@ -28,6 +28,8 @@ from dbdyno.model import Json
 
 GENERATOR = "generator"
 LAB = "lab"
+LAB_WAITS = "lab:waits"
+"""The server process that the lab asks what sessions wait for: its cost is not the server's."""
 POSTMASTER = "background:postmaster"
 BACKEND = "backend"
 OTHER_BACKEND = "backend:other"
@@ -104,6 +106,10 @@ class Sampler:
         """Tells that the server process `pid` works for `role`."""
         self.roles[pid] = role
 
+    def set_waits(self, pid: int) -> None:
+        """Tells which server process the lab asks what sessions wait for."""
+        self._processes.waits_pid = pid
+
     def set_generator(self, pid: int) -> None:
         """Tells which process the load generator is."""
         self._processes.generator_pid = pid
@@ -156,6 +162,7 @@ class Processes:
 
     def __init__(self, server: ServerProcesses, roles: Mapping[int, str], lab_pid: int) -> None:
         self.generator_pid: int | None = None
+        self.waits_pid: int | None = None
         self._server = server
         self._roles = roles
         self._lab_pid = lab_pid
@@ -233,6 +240,8 @@ class Processes:
             self._kinds.update(kinds)
 
     def _owner(self, pid: int) -> str:
+        if pid == self.waits_pid:
+            return LAB_WAITS
         kind = self._kinds[pid]
         role = self._roles.get(pid)
         if role is not None:

@@ -12,11 +12,15 @@ import textwrap
 from collections.abc import Iterable
 
 from dbdyno.model import Json
-from dbdyno.report import look, seconds, totals
+from dbdyno.report import look, seconds, stack, totals
 from dbdyno.report.view import Page, RatioChart, ScaleChart, SecondsChart, Section, Workload
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
 SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
+STACK_NOTE = (
+    "Sampled, a mean for each second; what waits for its client is not active. CPU: active and not "
+    "waiting, on a core or ready for one."
+)
 
 
 def specs(page: Page, points_max: int = seconds.POINTS_MAX) -> dict[str, Json]:
@@ -70,6 +74,10 @@ def _section(page: Page, section: Section, points_max: int) -> dict[str, Json]:
         drawn = seconds.spec(one, page.arms, points_max)
         title = f"{section.title}: {one.title}"
         made[one.name] = _titled(drawn, title, page.title, section.charts_note)
+    for layered in section.stacks:
+        drawn = stack.spec(layered, page.arms, points_max)
+        title = f"{section.title}: {layered.title}"
+        made[layered.name] = _titled(drawn, title, page.title, STACK_NOTE)
     return made
 
 

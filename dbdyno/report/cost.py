@@ -17,6 +17,7 @@ _NAMES = {
     "exited": "processes that ended",
     "generator": "load generator",
     "lab": "dyno",
+    "lab:waits": "dyno's samples of waits",
     "rest": "rest of the machine",
 }
 _QUANTITIES: tuple[tuple[str, Callable[[OwnerCost], float | None], int], ...] = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
-from dbdyno.report import chart, look, number, picture, seconds
+from dbdyno.report import chart, look, number, picture, seconds, stack
 from dbdyno.report.view import Column, Page, Row, Section, Table, Workload
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def render(page: Page) -> str:
         titles=Titles(),
         charts=_PLACE,
         colors=look.colors(len(page.arms)),
+        kinds=look.kind_colors(),
         font=look.FONT,
         looks=_looks(page),
         library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
@@ -108,16 +109,14 @@ class Titles:
 
 def _likely_points(page: Page, room: int) -> int:
     """As many points as will probably fit, so that specifications are made once."""
-    charts = [
-        one
-        for workload in page.workloads
-        for section in workload.sections
-        for one in chart.seconds_charts(section)
-    ]
+    sections = [section for workload in page.workloads for section in workload.sections]
+    charts = [one for section in sections for one in chart.seconds_charts(section)]
+    stacks = [one for section in sections for one in section.stacks]
     points, shrink = seconds.POINTS_MAX, 0.95
     while points > POINTS_MIN:
         numbers = sum(seconds.numbers(one, points) for one in charts)
-        if numbers * NUMBER_BYTES + len(charts) * CHART_BYTES <= room:
+        numbers += sum(stack.numbers(one, points) for one in stacks)
+        if numbers * NUMBER_BYTES + (len(charts) + len(stacks)) * CHART_BYTES <= room:
             break
         points = int(points * shrink)
     return max(POINTS_MIN, points)
@@ -146,6 +145,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["throughput_name"] = chart.throughput_name
     environment.filters["throughput_note"] = chart.throughput_note
     environment.filters["bars_words"] = bars_words
+    environment.globals["stack_note"] = chart.STACK_NOTE
     environment.filters["unbroken"] = number.unbroken
     return environment
 
@@ -201,11 +201,13 @@ def overview(workload: Workload) -> list[tuple[str, str]]:
 def parts(section: Section) -> list[tuple[str, str]]:
     """What a step's section has, as (anchor, name) for the contents list."""
     found = (
+        ("why", "why", section.why),
         ("statements-part", "statements", section.statements),
         ("targets", "targets", section.targets),
         ("metrics-part", "metrics", section.metrics),
         ("response", "response", section.response),
         ("graphs", "seconds", section.charts),
+        ("time", "time", (*section.ledger, *section.waits)),
         ("cost", "cost", section.costs),
         ("fairness", "fairness", (*section.fairness, *section.clients)),
         ("state", "state", section.state),

@@ -19,6 +19,19 @@ ARM_COLORS: tuple[tuple[str, str], ...] = (  # on white, on dark; after Okabe an
     ("#6a4fb3", "#a994ea"),
     ("#8c4a2f", "#c98a6c"),
 )
+KIND_COLORS: tuple[tuple[str, str, str], ...] = (  # what sessions do: on white, on dark
+    ("CPU", "#3a9a58", "#5cc47f"),
+    ("IO", "#3b7fc4", "#6fb0ee"),
+    ("LWLock", "#e08a1e", "#f2ab52"),
+    ("Lock", "#b3261e", "#ec6a60"),
+    ("IPC", "#7a5cc0", "#a98ff0"),
+    ("BufferPin", "#8c6b4f", "#c19a78"),
+    ("Timeout", "#c9ab2b", "#e4cd62"),
+    ("Extension", "#c9629f", "#ec93c6"),
+    ("Client", "#8a9099", "#a9b0ba"),
+    ("idle in transaction", "#b9bec6", "#747b86"),
+)
+OTHER_KIND = ("#4fa9a3", "#7ccfc9")  # a kind that is none of these
 FONT = (
     '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, '
     "system-ui, sans-serif"
@@ -34,28 +47,43 @@ def colors(arms: int) -> list[tuple[str, str]]:
     return [ARM_COLORS[place % len(ARM_COLORS)] for place in range(arms)]
 
 
+def kind_place(kind: str) -> int:
+    """A kind's place among the colours of kinds; those that are not known share the last."""
+    names = [name for name, _, _ in KIND_COLORS]
+    return names.index(kind) if kind in names else len(names)
+
+
+def kind_colors() -> list[tuple[str, str]]:
+    """The colours of kinds, on white and on dark; the last is that of any other."""
+    return [*((on_white, on_dark) for _, on_white, on_dark in KIND_COLORS), OTHER_KIND]
+
+
 def page(arms: int) -> Json:
     """Vega's settings on the page."""
     names = [f"var(--arm-{place})" for place in range(arms)]
+    kinds = [f"var(--kind-{place})" for place in range(len(kind_colors()))]
+    ranges = {"category": names, "kinds": kinds}
     return _config(
-        names, ink="var(--ink)", quiet="var(--quiet)", line="var(--line)", grid="var(--grid)"
+        ranges, ink="var(--ink)", quiet="var(--quiet)", line="var(--line)", grid="var(--grid)"
     )
 
 
 def picture(arms: int) -> Json:
     """Vega's settings for a picture that is saved."""
     names = [on_white for on_white, _ in colors(arms)]
-    config = _config(names, ink="#16181c", quiet="#5a6068", line="#d4d7dc", grid="#eceef1")
+    kinds = [on_white for on_white, _ in kind_colors()]
+    ranges = {"category": names, "kinds": kinds}
+    config = _config(ranges, ink="#16181c", quiet="#5a6068", line="#d4d7dc", grid="#eceef1")
     return config | {"background": "#ffffff", "padding": 14}
 
 
-def _config(arms: list[str], *, ink: str, quiet: str, line: str, grid: str) -> Json:
+def _config(ranges: Json, *, ink: str, quiet: str, line: str, grid: str) -> Json:
     label = {"labelColor": quiet, "labelFontSize": _FONT_SIZE}
     return {
         "background": None,
         "font": FONT,
         "padding": 0,
-        "range": {"category": arms},
+        "range": ranges,
         "view": {"stroke": line},
         "axis": label
         | {

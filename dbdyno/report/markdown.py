@@ -43,6 +43,7 @@ def not_shown(section: Section) -> Iterable[str]:
     """The charts of one step of many that a post leaves out: the first two say what it did."""
     yield chart.throughput_name(section)
     yield from (one.name for one in section.charts[HEADLINE_CHARTS:])
+    yield from (one.name for one in section.stacks)
 
 
 def escape(text: str) -> str:
@@ -168,6 +169,9 @@ def _section(section: Section, pictures: Pictures) -> Iterable[str]:
     if section.notices:
         yield ""
         yield from (f"- {escape(notice)}" for notice in section.notices)
+    if section.why:
+        yield "\n**Why**\n"
+        yield from (f"- {escape(text)}" for one in section.why for text in (one.text, *one.items))
     tables = (*section.statements, *section.targets, *section.metrics[:1], *section.response[:1])
     for table in tables:
         yield from _table(table, 3)
@@ -187,7 +191,16 @@ def _section(section: Section, pictures: Pictures) -> Iterable[str]:
             for line in _picture(one.name, one.describe, pictures)
         ),
     )
+    yield from _folded(f"{section.title}: where the time goes", _time(section, pictures))
     yield from _rest(section)
+
+
+def _time(section: Section, pictures: Pictures) -> Iterable[str]:
+    """The ledger of an operation's time, and what sessions were seen to do."""
+    yield from _tables(section.ledger)
+    for one in section.stacks:
+        yield from _picture(one.name, one.describe, pictures)
+    yield from _tables(section.waits)
 
 
 def _rest(section: Section) -> Iterable[str]:

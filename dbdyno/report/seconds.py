@@ -86,13 +86,14 @@ def shortened(values: Sequence[float] | Values) -> list[float]:
     return [int(value) if value.is_integer() else value for value in rounded.tolist()]
 
 
-def _block_name(block: int) -> str:
+def block_name(block: int) -> str:
+    """A block's name, by which charts have their columns."""
     return f"block {block}"
 
 
 def _datum(line: Line, what: str, **arrays: Sequence[float]) -> Json:
     """What a panel shows of one kind; flatten wants every array, be it empty."""
-    made: Json = {"arm": line.arm, "block": _block_name(line.block), "what": what}
+    made: Json = {"arm": line.arm, "block": block_name(line.block), "what": what}
     if line.label and what == "line":
         made["label"] = line.label
     if what == "line" and len(line.series.x_s) <= DOTS_MAX:
@@ -159,7 +160,7 @@ def spec(chart: SecondsChart, arms: Sequence[str], points_max: int = POINTS_MAX)
     scales = {"linear": _LINEAR, "log": _logarithmic(chart)}
     scale = "log" if chart.logarithmic else "linear"
     row = {"field": "arm", "sort": [arm for arm in arms if arm in shown]}
-    column = {"field": "block", "sort": [_block_name(block) for block in blocks]}
+    column = {"field": "block", "sort": [block_name(block) for block in blocks]}
     headed = {"labels": len(blocks) > 1, "labelPadding": 1}
     return {
         "data": {"values": _panel_data(chart, points_max)},
@@ -218,7 +219,7 @@ def color(arms: Sequence[str]) -> Json:
     return {"field": "arm", "type": "nominal", "scale": scale, "legend": None}
 
 
-def _time() -> Json:
+def time_axis() -> Json:
     """The seconds, all or, where the reader looks closer, those of the parameter `zoom`."""
     return {
         "field": "x",
@@ -240,7 +241,7 @@ def _drawable(name: str) -> Json:
 
 def _spans() -> list[Json]:
     """Checkpoints over the full height, autovacuum as a strip at the foot."""
-    times: Json = {"x": _time(), "x2": {"field": "x2"}}
+    times: Json = {"x": time_axis(), "x2": {"field": "x2"}}
     foot: Json = {"y": {"value": PANEL_HEIGHT - STRIP_HEIGHT}, "y2": {"value": PANEL_HEIGHT}}
     return [
         {
@@ -258,7 +259,7 @@ def _lines(chart: SecondsChart, arms: Sequence[str], scale: Json) -> list[Json]:
     A logarithmic scale has no place for zero and below: there the line has a gap.
     """
     several = _lines_in_a_panel(chart) > 1
-    encoding: Json = {"x": _time(), "color": color(arms), "detail": {"field": "label"}}
+    encoding: Json = {"x": time_axis(), "color": color(arms), "detail": {"field": "label"}}
     low = {"field": "low", "type": "quantitative", "title": None}
     y = {"field": "y", "type": "quantitative", "title": None} | scale
     band = {
@@ -286,7 +287,7 @@ def _lines(chart: SecondsChart, arms: Sequence[str], scale: Json) -> list[Json]:
 
 def _names(arms: Sequence[str], first_block: int) -> list[Json]:
     """The arm's name above its first panel, beside its colour."""
-    first = _only("panel", f"datum.block == '{_block_name(first_block)}'")
+    first = _only("panel", f"datum.block == '{block_name(first_block)}'")
     above = {"y": {"value": -8}}
     return [
         {"transform": first, "mark": one["mark"], "encoding": one["encoding"] | above}

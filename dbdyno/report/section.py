@@ -13,12 +13,15 @@ from dbdyno.report import (
     bound,
     fairness,
     introduction,
+    ledger,
     number,
     over_time,
     state,
     statements,
     summary,
     target,
+    waits,
+    why,
 )
 from dbdyno.report.cost import cost_tables
 from dbdyno.report.per_operation import ratio_cell
@@ -29,10 +32,13 @@ KINDS = ("query", "insert", "delete")
 
 _RESPONSE = ("dps", "response", "late", "lag", "queue", "backlog", "retries", "errors")
 _COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
+_LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Throughput and response", (*_COUNTED, *_RESPONSE)),
     ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
+    ("Where the time of an operation goes", _LEDGER),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
+    ("Pages and bytes of the operation", ("buffers", "role_read", "role_write")),
     ("Writes", ("wpq", "wkbpq", "wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
     ("The machine, idle, before and after", ("canary",)),
 )
@@ -49,6 +55,7 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
     name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
     charts = tuple(over_time.charts(step, name))
     clients = tuple(over_time.client_charts(step, name))
+    spent = ledger.table(step, base, name)
     return Section(
         name=name,
         title=step.step,
@@ -66,6 +73,10 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
         targets=tuple(target.tables(step, name)),
         state=tuple(state.tables(step, name)),
         statements=tuple(statements.tables(step, name)),
+        why=tuple(why.findings(step)),
+        ledger=() if spent is None else (spent,),
+        waits=tuple(waits.tables(step, base, name)),
+        stacks=tuple(waits.charts(step, name)),
         group=step.group or "",
     )
 

@@ -193,11 +193,13 @@ def _section(section: Section, console: Console) -> None:
     for notice in section.notices:
         _item(console, notice)
     _bars(section.bars, console)
+    _why(section, console)
     for table in (*section.statements, *section.targets, *section.metrics, *section.response):
         _table(table, console)
-    for chart in (*section.charts, *section.clients):
-        _item(console, chart.describe)
-    for table in section.costs:
+    described = [chart.describe for chart in (*section.charts, *section.clients)]
+    for words in (*described, *(stack.describe for stack in section.stacks)):
+        _item(console, words)
+    for table in (*section.ledger, *section.waits, *section.costs):
         _table(table, console)
     for table in section.fairness:
         if table.name.endswith(("-evenness", "-stalls")):
@@ -205,6 +207,15 @@ def _section(section: Section, console: Console) -> None:
     for table in section.state:
         _line(console, f"\n{table.title}", "bold")
         _item(console, table.note)
+
+
+def _why(section: Section, console: Console) -> None:
+    """What explains each arm that is faster or slower."""
+    if section.why:
+        _line(console, "\nWhy", "bold")
+    for finding in section.why:
+        for text in (finding.text, *finding.items):
+            _item(console, text)
 
 
 def _brief(table: Table, room: int) -> Table:

@@ -117,6 +117,27 @@ class SecondsChart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stack:
+    """What sessions of one run did over time, by kind: the layers of a panel."""
+
+    arm: str
+    block: int
+    layers: Mapping[str, Series]  # by kind, the lowest first
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackChart:
+    """How many sessions did what over time in all runs of a step; every arm on one scale."""
+
+    name: str  # unique on the page
+    title: str
+    describe: str
+    kinds: tuple[str, ...]  # the lowest layer first
+    stacks: tuple[Stack, ...]
+    logarithmic: bool = False  # never: layers add up
+
+
+@dataclass(frozen=True, kw_only=True)
 class RatioPoint:
     """An arm's ratio to the base in one step."""
 
@@ -191,6 +212,14 @@ class Scaling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A sentence of the headline or of a step, with a list of what it counts."""
+
+    text: str
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """One step."""
 
@@ -210,6 +239,10 @@ class Section:
     targets: tuple[Table, ...] = ()  # the rates asked for, and how they were held
     state: tuple[Table, ...] = ()  # sizes and debt before and after
     statements: tuple[Table, ...] = ()  # what was sent, and throughput counted in other ways
+    why: tuple[Finding, ...] = ()  # of each arm that is faster or slower, what explains it
+    ledger: tuple[Table, ...] = ()  # where the time of an operation goes
+    waits: tuple[Table, ...] = ()  # what sessions were seen to do
+    stacks: tuple[StackChart, ...] = ()  # the same over time
     group: str = ""  # the group of steps that it belongs to
 
 

@@ -6,19 +6,18 @@ each of them lies. Reading tolerates what an interruption leaves behind: a block
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from dbdyno import change
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Json, Plan, Step
-from dbdyno.store import form
+from dbdyno.store import form, sized
 from dbdyno.store.derived import Files, Shelf, code_version, files
 from dbdyno.store.file import (
     REMEDY,
@@ -30,10 +29,13 @@ from dbdyno.store.file import (
     write_atomically,
     write_json,
 )
+from dbdyno.store.name import folders, free_name, made, safe_name
+from dbdyno.store.sized import Took
+from dbdyno.verdict import Sizing
 
 __all__ = [
     "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
-    "StepFolder", "read_json", "read_lines", "safe_name", "write_json",
+    "StepFolder", "Took", "read_json", "read_lines", "safe_name", "write_json",
 ]  # fmt: skip
 
 FORMAT = 1
@@ -143,15 +145,15 @@ class RunFolder:
 
     def golden(self) -> dict[str, Json]:
         """golden.json by workload, where a state is kept: whether the run began from a copy."""
-        paths = (one / "golden.json" for one in _folders(self.path))
+        paths = (one / "golden.json" for one in folders(self.path))
         found = (read_json_if_there(path, form.GOLDEN) for path in paths)
         return {content["workload"]: content for content in found if content is not None}
 
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""
-        folders = []
-        for workload in _folders(self.path):
-            for folder in _folders(workload):
+        found = []
+        for workload in folders(self.path):
+            for folder in folders(workload):
                 if (match := re.fullmatch(r"(\d{2,})-(.+)", folder.name)) is None:
                     continue
                 step = StepFolder(
@@ -162,8 +164,8 @@ class RunFolder:
                     ordinal=int(match[1]),
                     name=match[2],
                 )
-                folders.append(step)
-        return sorted(folders, key=lambda step: (step.workload, step.ordinal, step.name))
+                found.append(step)
+        return sorted(found, key=lambda step: (step.workload, step.ordinal, step.name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +215,32 @@ class BlockFolder:
         except ResultError as error:
             return str(error)
 
+    def steps(self) -> dict[str, tuple[str, ...]] | None:
+        """By workload, the only steps that the block does; None: all."""
+        found = self.order().get("steps")
+        return None if found is None else {name: tuple(its) for name, its in found.items()}
+
+    def took(self) -> Took | None:
+        """What the block took; None where it is not complete, or an older version did it.
+
+        Raises ResultError where done.json is damaged.
+        """
+        found = read_json_if_there(self.path / "done.json", form.BLOCK_DONE)
+        if found is None or "took_s" not in found:
+            return None
+        return Took(took_s=found["took_s"], steps_s=found["steps_s"])
+
+    def lasted_s(self) -> float | None:
+        """From its begin to its end by the wall clock; None where its files do not say both.
+
+        Raises ResultError where done.json is damaged.
+        """
+        begin = self.order().get("started_unix_ns")
+        end = (read_json_if_there(self.path / "done.json") or {}).get("ended_unix_ns")
+        if not isinstance(begin, int) or not isinstance(end, int) or end <= begin:
+            return None
+        return (end - begin) / 1e9
+
     def arms(self) -> tuple[str, ...]:
         """The arms in the order in which the block runs them.
 
@@ -232,12 +260,6 @@ class BlockFolder:
         ]
 
 
-def _folders(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return []
-    return sorted(item for item in path.iterdir() if item.is_dir() and item.name[0] != ".")
-
-
 # --- The result folder -----------------------------------------------------------------------
 
 
@@ -254,7 +276,7 @@ class Results:
         if not folder.is_dir():
             raise ResultError(f"{folder}: no such folder; name a folder that `dyno run` has made")
         if not (folder / "plan.json").exists():
-            inside = [item.name for item in _folders(folder) if (item / "plan.json").exists()]
+            inside = [item.name for item in folders(folder) if (item / "plan.json").exists()]
             hint = f"; did you mean {folder / inside[0]}?" if inside else ""
             raise ResultError(f"{folder}: is no result folder (it has no plan.json){hint}")
         plan = read_json(folder / "plan.json")
@@ -287,7 +309,7 @@ class Results:
             )
         if not change.grown(results.plan, wanted):
             return results
-        write_atomically(_free_name(folder), (folder / "plan.json").read_bytes())
+        write_atomically(free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
         return cls(folder, wanted)
 
@@ -301,7 +323,7 @@ class Results:
         path = self.folder / "host.json"
         earlier = read_json_if_there(path)
         if earlier is not None and earlier.get("boot_id") != host.get("boot_id"):
-            write_atomically(_free_name(self.folder, "host"), path.read_bytes())
+            write_atomically(free_name(self.folder, "host"), path.read_bytes())
         write_json(path, host)
 
     def host(self) -> Json | None:
@@ -326,6 +348,23 @@ class Results:
     @property
     def _generator_path(self) -> Path:
         return self.folder / "generator.jsonl"
+
+    def sizing(self) -> Sizing | None:
+        """sizing.json: what the pilot came to; None where it is not there, or not yet.
+
+        Raises ResultError where it is damaged.
+        """
+        found = read_json_if_there(self._sizing_path, form.SIZING)
+        return None if found is None else sized.from_json(found)
+
+    def keep_sizing(self, sizing: Sizing) -> None:
+        """Write sizing.json, once: which blocks there are may not change afterwards."""
+        assert not self._sizing_path.exists()
+        write_json(self._sizing_path, sized.to_json(sizing))
+
+    @property
+    def _sizing_path(self) -> Path:
+        return self.folder / "sizing.json"
 
     def numbers(self, plan: Plan) -> tuple[int, ...]:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.
@@ -369,6 +408,7 @@ class Results:
             "order": list(block.order),
             "seed": block.seed,
             "interleave": interleave,
+            "steps": None if block.steps is None else _listed(block.steps),
             "started_unix_ns": time.time_ns(),
             "boot_id": _boot_id(),
         }
@@ -376,30 +416,30 @@ class Results:
         sync_folder(folder.parent)
         return folder
 
-    def end_block(self, number: int) -> None:
+    def end_block(self, number: int, took: Took | None = None) -> None:
         """Say that the block is complete: from now on it is judged."""
-        ended = {"ended_unix_ns": time.time_ns()}
+        ended = {"ended_unix_ns": time.time_ns(), **(asdict(took) if took is not None else {})}
         write_json(self._block_path(number) / "done.json", ended)
 
     def run_folder(self, number: int, arm: str) -> Path:
         """The folder of an arm's run in block `number`, made where it is missing."""
-        return _made(self._block_path(number) / safe_name(arm))
+        return made(self._block_path(number) / safe_name(arm))
 
     def write_golden(self, number: int, arm: str, workload: str, content: Json) -> None:
         """Write golden.json of a run's workload: the golden copy that it began from, or made."""
-        folder = _made(self.run_folder(number, arm) / safe_name(workload))
+        folder = made(self.run_folder(number, arm) / safe_name(workload))
         write_json(folder / "golden.json", content)
 
     def step_folder(self, number: int, arm: str, step: Step) -> Path:
         """The folder of a step, such as `blocks/001/pg17/insert-benchmark/07-qr100`, made."""
         folder = self.run_folder(number, arm) / safe_name(step.workload)
-        return _made(folder / f"{step.ordinal:02d}-{safe_name(step.name)}")
+        return made(folder / f"{step.ordinal:02d}-{safe_name(step.name)}")
 
     def blocks(self) -> list[BlockFolder]:
         """All blocks there are, by number, a number's void ones first."""
         arms = tuple(arm["name"] for arm in self.plan.get("arms", ()))
         blocks = []
-        for folder in _folders(self.folder / "blocks"):
+        for folder in folders(self.folder / "blocks"):
             match = re.fullmatch(r"(\d{3,})(?:\.void(\d+))?", folder.name)
             if match is not None:
                 void = int(match[2]) if match[2] else None
@@ -410,14 +450,6 @@ class Results:
 
     def _block_path(self, number: int) -> Path:
         return self.folder / "blocks" / f"{number:03d}"
-
-
-def safe_name(name: str) -> str:
-    """`name` as a folder's name: unsafe characters become `_`, a hash keeps such names apart."""
-    safe = re.sub(r"[^A-Za-z0-9._@=,+-]", "_", name)
-    if safe == name and name and not name.startswith("."):
-        return name
-    return f"{safe.lstrip('.')[:80] or '_'}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _create(folder: Path, plan: Json) -> Results:
@@ -432,18 +464,8 @@ def _create(folder: Path, plan: Json) -> Results:
     return Results(folder, plan)
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    sync_folder(folder.parent)
-    return folder
-
-
-def _free_name(folder: Path, stem: str = "plan") -> Path:
-    """The first of plan.001.json, plan.002.json … that is not taken."""
-    number = 1
-    while (path := folder / f"{stem}.{number:03d}.json").exists():
-        number += 1
-    return path
+def _listed(steps: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    return {workload: list(names) for workload, names in steps.items()}
 
 
 def _boot_id() -> str | None:

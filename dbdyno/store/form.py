@@ -16,7 +16,23 @@ NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
 SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
-ORDER = {"order": [str]}
+ORDER = {"order": [str], "steps?": (None, {"*": [str]})}
+BLOCK_DONE = {"took_s?": NUMBER, "steps_s?": {"*": {"*": NUMBER}}}
+SIZING = {
+    "pilot": int,
+    "fresh": int,
+    "minutes": NUMBER,
+    "steps": [
+        {
+            "workload": str,
+            "step": str,
+            "sd": {"*": NUMBER},
+            "blocks": int,
+            "power": NUMBER,
+            "capped": bool,
+        }
+    ],
+}
 GOLDEN = {
     "began": bool,
     "workload": str,
@@ -51,6 +67,7 @@ DONE = {
     ),
     "checks?": (None, [{"what": str, "ok": bool, "expected": object, "actual": object}]),
     "warnings?": (None, list),
+    "turns?": (None, {"order": [str]}),
 }
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict})}

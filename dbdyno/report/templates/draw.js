@@ -24,11 +24,10 @@ function prepared(frame) {
   const values = whole.data.values.filter((one) => !chosen.hidden.has(one.arm));
   const spec = { ...structuredClone({ ...whole, data: {} }), data: { values } };
   if (whole.usermeta.kind !== "seconds") return spec;
+  const zoom = { name: "zoom", value: chosen.zooms.get(step_of(frame)) ?? null };
+  if (whole.usermeta.stacked) return { ...spec, params: [zoom] };
   const scale = chosen.scales.get(name) ?? whole.usermeta.scale;
-  spec.params = [
-    { name: "zoom", value: chosen.zooms.get(step_of(frame)) ?? null },
-    { name: "logarithmic", value: scale === "log" },
-  ];
+  spec.params = [zoom, { name: "logarithmic", value: scale === "log" }];
   for (const layer of spec.spec.layer) {
     if (layer.encoding.y?.field === "y") Object.assign(layer.encoding.y, whole.usermeta.scales[scale]);
   }

@@ -90,6 +90,21 @@ function value_row(one) {
   return row;
 }
 
+// The layers of a panel at a second, the highest first, and the time they are for.
+function layers_at(name, panel, second) {
+  const one = specs[name].data.values.find((own) => own.arm === panel.arm && own.block === panel.block);
+  if (!one) return { at: second, rows: [] };
+  const at = nearest(one.x, second);
+  const rows = specs[name].usermeta.stacked.map(([kind, place]) => {
+    const row = element("div");
+    const color = element("i", "", "arm");
+    color.style.setProperty("--c", `var(--kind-${place})`);
+    row.append(color, `${kind} `, element("b", four_digits.format(one[kind][at])));
+    return row;
+  });
+  return { at: one.x[at], rows: rows.reverse() };
+}
+
 // The upright line at a second of a block, in every drawn chart of the step.
 async function mark(step, block, second) {
   for (const frame of document.getElementById(step).querySelectorAll(".chart.seconds.drawn")) {
@@ -121,10 +136,16 @@ async function hover(frame, event) {
   }
   const name = frame.dataset.chart;
   const second = Math.max(0, shape.seconds.invert(x - panel.left));
+  const blocks = specs[name].usermeta.columns > 1 ? `${panel.block}, ` : "";
+  if (specs[name].usermeta.stacked) {
+    const { at, rows } = layers_at(name, panel, second);
+    place_tip(event, [element("div", `${panel.arm}, ${blocks}second ${four_digits.format(at)}`, "at-second"), ...rows]);
+    mark(step_of(frame), panel.block, at);
+    return;
+  }
   const values = values_at(name, panel, second, shape.value.invert(y - panel.top));
   const own = values.get(panel.arm) ?? [...values.values()][0];
   const at = own ? own.x : second;
-  const blocks = specs[name].usermeta.columns > 1 ? `${panel.block}, ` : "";
   const heading = element("div", `${blocks}second ${four_digits.format(at)}`, "at-second");
   const spans = running(name, panel, at).map((what) => element("div", `${panel.arm}: ${what}`, "quiet"));
   place_tip(event, [heading, ...Array.from(values.values(), value_row), ...spans]);

@@ -1,0 +1,121 @@
+"""Where the time of an operation goes: on a core, waiting, or with its client; what is left over.
+
+The connections of the headline's role exist for the whole window, so their time by operations is
+the whole. Its parts come from two sources that share no clock with each other: counters of the
+server's processes, and samples of what sessions wait for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from dbdyno.analysis import raw
+from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.raw import per, scaled
+from dbdyno.job import role_connections
+from dbdyno.model import OwnerCost, WaitLoad, Waits
+
+US_PER_S = 1e6
+WAITS = ("io", "lwlock", "lock", "ipc", "other")
+ON_CPU = "CPU"
+IN_TRANSACTION = "idle in transaction"
+CLIENT = "Client"
+_KINDS = {"IO": "io", "Lock": "lock", "IPC": "ipc"}
+PAGES = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")
+"""Columns of pg_statio_all_tables, each with `_hit` and `_read`; those of indexes are in sums."""
+
+
+def ledger(evidence: Evidence, waits: Waits | None) -> Mapping[str, float | None]:
+    """The parts of a connection's time by operation, in microseconds; None where not known."""
+    role = _role(evidence)
+    cost = evidence.owners.get(f"role:{role}")
+    operations = evidence.operations
+    whole = per(_connection_us(evidence, role), operations)
+    known = {
+        "cpu": per(cost.cpu_us if cost is not None else None, operations),
+        "runnable": per(cost.run_delay_us if cost is not None else None, operations),
+        **_seen(evidence, waits, role),
+    }
+    left = None
+    if whole is not None and known["cpu"] is not None:
+        left = whole - math.fsum(part for part in known.values() if part is not None)
+    return {
+        "connection_us_per_op": whole,
+        "runnable_us_per_op": known["runnable"],
+        **{f"wait_{kind}_us_per_op": known[kind] for kind in WAITS},
+        "client_us_per_op": known["client"],
+        "unaccounted_us_per_op": left,
+    }
+
+
+def of_role(evidence: Evidence) -> Mapping[str, float | None]:
+    """What the headline's server processes moved, and what pages its tables' readers came by."""
+    operations = evidence.operations
+    cost: OwnerCost | None = evidence.owners.get(f"role:{_role(evidence)}")
+    read, written = (None, None) if cost is None else (cost.read_bytes, cost.write_bytes)
+    return {
+        "buffers_hit_per_op": per(_pages(evidence, "hit"), operations),
+        "buffers_read_per_op": per(_pages(evidence, "read"), operations),
+        "role_read_kib_per_op": scaled(per(read, operations), 1 / 1024),
+        "role_write_kib_per_op": scaled(per(written, operations), 1 / 1024),
+    }
+
+
+def _role(evidence: Evidence) -> str | None:
+    headline = evidence.step.get("headline")
+    return None if headline is None else str(headline["role"])
+
+
+def _connection_us(evidence: Evidence, role: str | None) -> float | None:
+    """The time of all connections of a role in the window."""
+    found = [one for one in evidence.job.get("roles", []) if one["name"] == role]
+    if not found:
+        return None
+    seconds = scaled(evidence.load.seconds, US_PER_S)
+    return scaled(seconds, role_connections(evidence.job, found[0]))
+
+
+def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str, float | None]:
+    """What samples saw of a role's sessions, each kind of the ledger by operation."""
+    if waits is None or role is None:
+        return dict.fromkeys((*WAITS, "client"))
+    owner = f"role:{role}"
+    seen = sessions(one for one in waits.load if one.owner == owner)
+    seen["client"] += waits.idle.get(owner, 0.0)
+    window_us = scaled(evidence.load.seconds, US_PER_S)
+    return {
+        kind: per(scaled(window_us, seen[kind]), evidence.operations) for kind in (*WAITS, "client")
+    }
+
+
+def sessions(load: Iterable[WaitLoad]) -> dict[str, float]:
+    """Mean sessions by kind of the ledger: the waits, `client`, and `cpu` as it was seen."""
+    found = dict.fromkeys(("cpu", *WAITS, "client"), 0.0)
+    for one in load:
+        found[kind_of(one.kind)] += one.sessions
+    return found
+
+
+def kind_of(kind: str) -> str:
+    """The ledger's kind of a class of wait events; 9.6 has two classes of LWLock."""
+    if kind == ON_CPU:
+        return "cpu"
+    if kind in (CLIENT, IN_TRANSACTION):
+        return "client"
+    return "lwlock" if kind.startswith("LWLock") else _KINDS.get(kind, "other")
+
+
+def _pages(evidence: Evidence, how: str) -> float | None:
+    """Pages of the step's tables and indexes that were asked for, and found so, in the step.
+
+    A table that the step made had no counters before it.
+    """
+    before, after = evidence.before, evidence.after
+    if before is None or after is None or before.get("tables") is None:
+        return None
+    return raw.plus(
+        raw.difference(before["tables"].get(name, dict.fromkeys(now, 0)), now, f"{part}_{how}")
+        for name, now in (after.get("tables") or {}).items()
+        for part in PAGES
+    )

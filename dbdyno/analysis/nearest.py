@@ -1,0 +1,116 @@
+"""Each run of an arm beside the base's runs of its block, the nearest in time first.
+
+A block has the base once, or several times where it has many arms; a host drifts within a block,
+too, and so a ratio is taken to the base run that was measured next to the arm's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dbdyno.model import StepRun
+
+
+class Pair(NamedTuple):
+    """Values of one metric in one block, none of them 0."""
+
+    base: float
+    other: float
+
+    @property
+    def log(self) -> float:
+        """ln(other / base)."""
+        return math.log(self.other / self.base)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facing:
+    """The runs of one arm in a step, each with the base's runs of its block."""
+
+    base: str  # the base's name; "" where it has no run
+    runs: tuple[StepRun, ...]  # by block
+    bases: tuple[tuple[StepRun, ...], ...]  # for each run, the nearest first
+
+    @property
+    def base_runs(self) -> tuple[StepRun, ...]:
+        """The base's run beside each of the arm's: of those that ended well the nearest."""
+        return tuple(
+            next((base for base in bases if base.status == "ok"), bases[0])
+            for bases in self.bases
+            if bases
+        )
+
+    def pairs(self, name: str) -> dict[int, Pair]:
+        """A metric by block, where the arm has it, and a run of the base, and it is above 0.
+
+        The base's value is that of the nearest run that has one.
+        """
+        found = {}
+        for run, bases in zip(self.runs, self.bases, strict=True):
+            other = run.metrics.get(name)
+            if other is None or other <= 0:
+                continue
+            for base in bases:
+                value = base.metrics.get(name)
+                if value is not None:
+                    if value > 0:
+                        found[run.block] = Pair(value, other)
+                    break
+        return found
+
+    def within(self, blocks: Sequence[int]) -> Facing:
+        """The same of these blocks alone."""
+        kept = [
+            (run, bases)
+            for run, bases in zip(self.runs, self.bases, strict=True)
+            if run.block in blocks
+        ]
+        return Facing(
+            base=self.base,
+            runs=tuple(run for run, _ in kept),
+            bases=tuple(bases for _, bases in kept),
+        )
+
+
+def facing(runs: Sequence[StepRun], bases: Sequence[StepRun]) -> Facing:
+    """The runs of an arm in a step beside all of the base in it, its own before its doubles'."""
+    by_block: dict[int, list[StepRun]] = {}
+    for base in bases:
+        by_block.setdefault(base.block, []).append(base)
+    return Facing(
+        base=bases[0].arm if bases else "",
+        runs=tuple(runs),
+        bases=tuple(_by_nearness(run, by_block.get(run.block, ())) for run in runs),
+    )
+
+
+def _by_nearness(run: StepRun, bases: Sequence[StepRun]) -> tuple[StepRun, ...]:
+    """By how many places lie between, of two that are equally far the earlier first.
+
+    Where a place is not known they stay as they are, the base itself before its doubles.
+    """
+    here = run.position
+    if here is None or len(bases) < 2 or any(base.position is None for base in bases):
+        return tuple(bases)
+
+    def distance(base: StepRun) -> tuple[int, int]:
+        assert base.position is not None
+        return abs(base.position - here), base.position
+
+    return tuple(sorted(bases, key=distance))
+
+
+def placed(runs: Sequence[StepRun], orders: Mapping[int, Sequence[str]]) -> list[StepRun]:
+    """The runs with their places; `orders`: the arms of each block in the order they ran in.
+
+    A step that the arms took in turn says its own order, and its runs have their places already.
+    """
+    return [
+        replace(run, position=orders[run.block].index(run.arm))
+        if run.position is None and run.arm in orders.get(run.block, ())
+        else run
+        for run in runs
+    ]

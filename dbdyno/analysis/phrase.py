@@ -1,0 +1,72 @@
+"""Changes in words: `9.6 % more`, `2.41 times as fast`, `[8.1, 11.2]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MINUS = "\u2212"
+TIMES_MIN = 2.0  # a ratio from which on it is said in times and no longer in percent
+
+_TIMES = ((1e6, "s"), (1e3, "ms"))
+
+
+def speed(ratio: float, low: float | None, high: float | None) -> str:
+    """A ratio of throughputs: `9.1 % slower [7.8, 10.4]`, `2.41 times as fast [2.12, 2.74]`."""
+    if ratio >= TIMES_MIN:
+        return f"{three(ratio)} times as fast{_interval(low, high)}"
+    return f"{_percent(ratio)} {'slower' if ratio < 1 else 'faster'}{_ends(ratio, low, high)}"
+
+
+def amount(ratio: float, *, counted: bool = False) -> str:
+    """A ratio of amounts, to stand before what it is of: `9.6 % more`, `3.20 times the`."""
+    if ratio >= TIMES_MIN:
+        return f"{three(ratio)} times the"
+    return f"{_percent(ratio)} {'more' if ratio >= 1 else 'fewer' if counted else 'less'}"
+
+
+def ends(ratio: float, low: float | None, high: float | None) -> str:
+    """The interval that belongs to `amount` or `speed`, in its unit: ` [8.1, 11.2]`, or nothing."""
+    return _interval(low, high) if ratio >= TIMES_MIN else _ends(ratio, low, high)
+
+
+def time(microseconds: float) -> str:
+    """A time in three digits, in the unit that fits: `8.02 µs`, `1.31 ms`."""
+    for size, unit in _TIMES:
+        if abs(microseconds) >= size:
+            return f"{three(microseconds / size)} {unit}"
+    return f"{three(microseconds)} µs"
+
+
+def three(value: float) -> str:
+    """Three digits that count, without an exponent where that is readable."""
+    size = abs(value)
+    digits = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
+    text = f"{size:,.{digits}f}" if size >= 0.9995 else f"{size:.3g}"
+    return f"{MINUS}{text}" if value < 0 else text
+
+
+def listed(words: Sequence[str]) -> str:
+    """`reads, writes and waits`."""
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
+
+
+def _percent(ratio: float) -> str:
+    return f"{abs(ratio - 1) * 100:.1f} %"
+
+
+def _ends(ratio: float, low: float | None, high: float | None) -> str:
+    """The ends in percent of the direction that `ratio` has."""
+    if low is None or high is None:
+        return ""
+    sign = -1 if ratio < 1 else 1
+    first, second = sorted(sign * (end - 1) * 100 for end in (low, high))
+    return f" [{_signed(first)}, {_signed(second)}]"
+
+
+def _signed(value: float) -> str:
+    text = f"{abs(value):.1f}"
+    return f"{MINUS}{text}" if value < 0 and text != "0.0" else text
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{three(low)}, {three(high)}]"

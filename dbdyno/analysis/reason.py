@@ -1,0 +1,117 @@
+"""The costs of an operation that can be why a step is faster or slower, and their words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CPU = "server_cpu_per_op"
+TIME = "connection_us_per_op"
+"""Time of connections by operations: what the costs in microseconds that are parts of it add to."""
+REMAINDER = "unaccounted_us_per_op"
+PLAN = "plan"
+WAITS = "waits"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """A metric that says what an operation costs in one respect; more of it is slower."""
+
+    metric: str
+    group: str  # metrics that tell of one thing, under the name by which it "did not change"
+    text: str  # with {more} for the change and {unit} for what the headline counts
+    time: bool = False  # in microseconds, so that it can be set beside the change in all
+    counted: bool = False  # things, of which there are fewer and not less
+    least: float = 0.0  # of what is no time: an amount that does not matter
+    of_cpu: bool = False  # can be why an operation takes more CPU
+
+
+def _time(metric: str, group: str, text: str) -> Reason:
+    return Reason(metric=metric, group=group, text=text, time=True)
+
+
+def _count(metric: str, group: str, text: str, least: float) -> Reason:
+    return Reason(metric=metric, group=group, text=text, counted=True, least=least)
+
+
+def _size(metric: str, group: str, text: str, least: float) -> Reason:
+    return Reason(metric=metric, group=group, text=text, least=least)
+
+
+REASONS: tuple[Reason, ...] = (
+    _time(CPU, "CPU", "the server used {more} CPU per {unit}"),
+    _time(
+        "runnable_us_per_op",
+        "waiting for a core",
+        "{more} time runnable but not running per {unit}",
+    ),
+    _time("wait_io_us_per_op", WAITS, "{more} time waiting for I/O per {unit}"),
+    _time("wait_lwlock_us_per_op", WAITS, "{more} time waiting for lightweight locks per {unit}"),
+    _time("wait_lock_us_per_op", WAITS, "{more} time waiting for locks per {unit}"),
+    _time("wait_ipc_us_per_op", WAITS, "{more} time waiting for other processes per {unit}"),
+    _time("wait_other_us_per_op", WAITS, "{more} time in other waits per {unit}"),
+    _time("client_us_per_op", "client time", "{more} time waiting for the client per {unit}"),
+    Reason(
+        metric="cs_per_op",
+        group="context switches",
+        text="{more} context switches per {unit}",
+        counted=True,
+        least=0.01,
+        of_cpu=True,
+    ),
+    Reason(
+        metric="buffers_hit_per_op",
+        group="pages in memory",
+        text="{more} pages found in shared buffers per {unit}",
+        counted=True,
+        least=0.01,
+        of_cpu=True,
+    ),
+    Reason(
+        metric="buffers_read_per_op",
+        group="reads",
+        text="{more} pages not found in shared buffers per {unit}",
+        counted=True,
+        least=0.01,
+        of_cpu=True,
+    ),
+    _count("rpq", "reads", "{more} device reads per {unit}", 0.01),
+    _size("rkbpq", "reads", "{more} KiB read from the device per {unit}", 0.1),
+    _size("role_read_kib_per_op", "reads", "{more} KiB read by its backends per {unit}", 0.1),
+    _count("wpq", "writes", "{more} device writes per {unit}", 0.01),
+    _size("wkbpq", "writes", "{more} KiB written to the device per {unit}", 0.1),
+    _size("role_write_kib_per_op", "writes", "{more} KiB written by its backends per {unit}", 0.1),
+    Reason(
+        metric="wal_bytes_per_op",
+        group="WAL",
+        text="{more} bytes of WAL per {unit}",
+        counted=True,
+        least=1.0,
+        of_cpu=True,
+    ),
+    Reason(
+        metric="fpi_per_op",
+        group="WAL",
+        text="{more} full-page images per {unit}",
+        counted=True,
+        least=0.001,
+        of_cpu=True,
+    ),
+    _time("checkpointer_cpu_per_op", "background CPU", "{more} CPU of the checkpointer per {unit}"),
+    _time(
+        "writer_cpu_per_op",
+        "background CPU",
+        "{more} CPU of the background writer and the WAL writer per {unit}",
+    ),
+    _time("autovacuum_cpu_per_op", "background CPU", "{more} CPU of autovacuum per {unit}"),
+    _time("io_worker_cpu_per_op", "background CPU", "{more} CPU of I/O workers per {unit}"),
+    _time("parallel_cpu_per_op", "background CPU", "{more} CPU of parallel workers per {unit}"),
+    _time(
+        "generator_cpu_per_op",
+        "generator CPU",
+        "{more} CPU of the load generator per {unit}",
+    ),
+)
+"""What reports look for, the closest to the operation first."""
+
+UNITS = {"ips": "row", "qps": "query", "scan": "row scanned"}
+"""What a headline counts, one of it."""

@@ -1,0 +1,157 @@
+"""From log ratios to words: which changes are there, which are not, and what could not be told.
+
+One family of tests goes in, one judgement for each comes out; docs/method.md has the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbdyno import batch, stats
+from dbdyno.batch import Tested
+from dbdyno.verdict import Aims, Judgement, Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A metric of one arm in one step, by the nearest base's."""
+
+    metric: str
+    better: int  # +1 where more is better, -1 where less is; 0 neither: then "faster" means more
+    logs: tuple[float, ...]  # ln(arm / nearest base) by block; at least one
+    bound: str = "exact"  # `model.Bound` of the ratio
+
+
+def decide(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
+    """A judgement of each sample, in their order; `family` is what shares the chance of error.
+
+    Changed is what has a q (Benjamini-Hochberg over the family) up to `aims.level`. Within the
+    margin is what two one-sided tests at that level say. ValueError of a sample without blocks.
+    """
+    ps = [stats.t_p(sample.logs) for sample in family]
+    tested = [p for p in ps if p is not None]
+    qs = iter(stats.adjusted(tested))
+    return [
+        _judgement(sample, p=p, q=None if p is None else next(qs), tests=len(tested), aims=aims)
+        for sample, p in zip(family, ps, strict=True)
+    ]
+
+
+def _judgement(
+    sample: Sample, *, p: float | None, q: float | None, tests: int, aims: Aims
+) -> Judgement:
+    """One sample's judgement, with its p and q among so many tests."""
+    interval = stats.log_interval(sample.logs)
+    _, sd = stats.mean_and_sd(sample.logs)
+    word = _word(sample, q, aims)
+    planned = aims.level / max(tests, 1)
+    return Judgement(
+        metric=sample.metric,
+        blocks=len(sample.logs),
+        ratio=interval.value,
+        low=interval.low,
+        high=interval.high,
+        p=p,
+        p_sign=stats.sign_flip_p(sample.logs),
+        q=q,
+        sd=sd,
+        margin=aims.margin,
+        word=word,
+        visible=None if sd is None else stats.visible(sd, len(sample.logs), planned, aims.power),
+        blocks_needed=_blocks_needed(sample, sd, planned, aims) if word == "cannot tell" else None,
+    )
+
+
+def _word(sample: Sample, q: float | None, aims: Aims) -> Word:
+    """What is said of a sample whose p became this q."""
+    return _said(sample, q, stats.equivalence_p(sample.logs, aims.margin), aims)
+
+
+def _said(sample: Sample, q: float | None, within: float | None, aims: Aims) -> Word:
+    """The same; `within`: p of the two one-sided tests that it lies within the margin."""
+    if q is None or within is None:
+        return "one block"
+    changed = q <= aims.level
+    more = math.fsum(sample.logs) > 0
+    if sample.bound != "exact":
+        # The true ratio lies on one side of what was seen: a change to that side is one all the
+        # more, but how large it is, or that there is none, cannot be said.
+        stands = changed and sample.bound == ("at least" if more else "at most")
+        return _change(sample, more=more) if stands else "limited"
+    if not changed:
+        return "same" if within <= aims.level else "cannot tell"
+    return _change(sample, more=more, within=within <= aims.level)
+
+
+def _change(sample: Sample, *, more: bool, within: bool = False) -> Word:
+    """The word of a change to more, or to less, of the metric."""
+    if more == (sample.better >= 0):
+        return "faster, within the margin" if within else "faster"
+    return "slower, within the margin" if within else "slower"
+
+
+def _blocks_needed(sample: Sample, sd: float | None, planned: float, aims: Aims) -> int | None:
+    """Further blocks after which a change as large as the margin would be found, or its absence.
+
+    Both with `aims.power`, at the spread as seen; the change at the level `planned`, which is what
+    Benjamini-Hochberg asks of the only one that differs. At least 1; None beyond BLOCKS_MAX in all.
+    """
+    if sd is None:
+        return None
+    changed = stats.blocks_for(aims.margin, sd, planned, aims.power)
+    unchanged = stats.blocks_for_equivalence(aims.margin, sd, aims.level, aims.power)
+    if changed is None or unchanged is None:
+        return None
+    return max(changed, unchanged, len(sample.logs) + 1) - len(sample.logs)
+
+
+# --- Many at once ----------------------------------------------------------------------------
+
+
+def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
+    """What `decide` says of a family of thousands, in a hundredth of its time.
+
+    For tests that explore: how many blocks would settle one is not asked, `blocks_needed` is None.
+    """
+    tests: list[Tested | None] = [None] * len(family)
+    by_count: dict[int, list[int]] = {}
+    for place, sample in enumerate(family):
+        by_count.setdefault(len(sample.logs), []).append(place)
+    for count, places in by_count.items():
+        if count < 2:
+            continue
+        found = batch.tests([family[place].logs for place in places], aims.margin)
+        for place, test in zip(places, found, strict=True):
+            tests[place] = test
+    tested = [test.p for test in tests if test is not None]
+    qs = iter(stats.adjusted(tested))
+    planned = aims.level / max(len(tested), 1)
+    return [
+        _explored(sample, test, None if test is None else next(qs), planned, aims)
+        for sample, test in zip(family, tests, strict=True)
+    ]
+
+
+def _explored(
+    sample: Sample, test: Tested | None, q: float | None, planned: float, aims: Aims
+) -> Judgement:
+    """One sample's judgement from its tests; `planned`: the level at which a change is visible."""
+    count = len(sample.logs)
+    if test is None:
+        return _judgement(sample, p=None, q=None, tests=0, aims=aims)
+    return Judgement(
+        metric=sample.metric,
+        blocks=count,
+        ratio=test.ratio,
+        low=test.low,
+        high=test.high,
+        p=test.p,
+        p_sign=test.p_sign,
+        q=q,
+        sd=test.sd,
+        margin=aims.margin,
+        word=_said(sample, q, test.within, aims),
+        visible=stats.visible(test.sd, count, planned, aims.power),
+    )

@@ -1,0 +1,101 @@
+"""A step of two arms with planted changes of metrics, judged: for the tests of what explains them.
+
+A metric of a run is the base's times the arm's factor, and noise of `NOISE` that is as often above
+as below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from comparison_builder import one_cell
+from dbdyno.decision import Sample, decide
+from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.verdict import BETTER, WORSE, Aims, Verdict, Word
+
+NOISE = 0.004
+BLOCKS = 6
+CPU = "server_cpu_per_op"
+BASE: Mapping[str, float] = {
+    "qps": 12_500.0,
+    "server_cpu_per_op": 60.0,
+    "connection_us_per_op": 80.0,
+    "runnable_us_per_op": 4.0,
+    "wait_io_us_per_op": 6.0,
+    "wait_lwlock_us_per_op": 0.1,
+    "wait_lock_us_per_op": 0.0,
+    "wait_ipc_us_per_op": 0.0,
+    "wait_other_us_per_op": 0.0,
+    "client_us_per_op": 9.0,
+    "unaccounted_us_per_op": 0.9,
+    "cs_per_op": 1.02,
+    "buffers_hit_per_op": 4.1,
+    "buffers_read_per_op": 0.4,
+    "rpq": 0.4,
+    "rkbpq": 3.2,
+    "wpq": 0.001,
+    "wkbpq": 0.02,
+    "wal_bytes_per_op": 0.0,
+    "checkpointer_cpu_per_op": 0.01,
+}
+UNSAMPLED = frozenset({"wait_io", "wait_lwlock", "wait_lock", "wait_ipc", "wait_other", "client"})
+
+
+def changed(
+    plans: tuple[str, str] = ("", ""),
+    *,
+    sampled: bool = True,
+    noise: float = NOISE,
+    **factors: float,
+) -> StepComparison:
+    """A step in which the arm `new` has the base's metrics times these factors.
+
+    A factor of a metric that the base has none of is the arm's value. `plans`: of the statement
+    `get`, the base's and the arm's.
+    """
+    base = tuple(_run("old", block, {}, plans[0], sampled, noise) for block in range(1, BLOCKS + 1))
+    other = tuple(
+        _run("new", block, factors, plans[1], sampled, noise) for block in range(1, BLOCKS + 1)
+    )
+    cells = (one_cell("qps", base, base), _judged(one_cell("qps", other, base)))
+    return StepComparison(workload="w", ordinal=1, step="point", headline="qps", cells=cells)
+
+
+def _run(
+    arm: str, block: int, factors: Mapping[str, float], plan: str, sampled: bool, noise: float
+) -> StepRun:
+    sign = 1 if block % 2 else -1
+    metrics: dict[str, float | None] = {}
+    for name, value in BASE.items():
+        drawn = math.exp(sign * noise) if arm == "new" else 1.0
+        metrics[name] = (
+            value * factors.get(name, 1.0) if value else factors.get(name, 0.0)
+        ) * drawn
+        if not sampled and name.removesuffix("_us_per_op") in UNSAMPLED:
+            metrics[name] = None
+    return StepRun(
+        workload="w", arm=arm, block=block, ordinal=1, step="point", measured=True, status="ok",
+        reason=None, headline="qps", sla_target=None, metrics=metrics, seconds=60.0,
+        plans={"get": plan} if plan else {},
+    )  # fmt: skip
+
+
+def _judged(cell: Cell) -> Cell:
+    """The cell with its verdict and costs, each family decided for itself."""
+    samples = {name: _sample(cell, name) for name in cell.ratios}
+    primary = decide([samples[name] for name in ("qps", CPU)], Aims())
+    costs = [samples[name] for name in samples if name not in ("qps", CPU)]
+    words = {one.word for one in primary}
+    word: Word = primary[0].word if primary[0].word in WORSE | BETTER else primary[1].word
+    if words & WORSE and words & BETTER:
+        word = "mixed"
+    verdict = Verdict(word=word, by=(), judgements=tuple(primary))
+    judged = dict(zip((one.metric for one in costs), decide(costs, Aims()), strict=True))
+    return replace(cell, verdict=verdict, costs=judged)
+
+
+def _sample(cell: Cell, name: str) -> Sample:
+    logs = tuple(math.log((run.metrics[name] or 0.0) / BASE[name]) for run in cell.runs)
+    return Sample(metric=name, better=1 if name == "qps" else -1, logs=logs)

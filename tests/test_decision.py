@@ -1,0 +1,286 @@
+"""Words for families of log ratios: each by what it stands for, none beside another."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from dbdyno import stats
+from dbdyno.decision import Sample, decide
+from dbdyno.verdict import Aims, Judgement, Word
+
+AIMS = Aims()
+MIRRORED: dict[Word, Word] = {
+    "faster": "slower",
+    "slower": "faster",
+    "faster, within the margin": "slower, within the margin",
+    "slower, within the margin": "faster, within the margin",
+}
+
+change = st.floats(min_value=-0.3, max_value=0.3)
+blocks = st.lists(change, min_size=1, max_size=8)
+families = st.lists(blocks, min_size=1, max_size=6)
+
+
+def sample(*logs: float, better: int = 1, bound: str = "exact", metric: str = "qps") -> Sample:
+    """A metric whose log ratios are these."""
+    return Sample(metric=metric, better=better, logs=logs, bound=bound)
+
+
+def around(mean: float, sd: float, count: int) -> tuple[float, ...]:
+    """So many log ratios with exactly this mean and standard deviation."""
+    raw = np.linspace(-1, 1, count)
+    return tuple(float(mean + sd * value) for value in raw / raw.std(ddof=1))
+
+
+def judged(*logs: float, better: int = 1, bound: str = "exact") -> Judgement:
+    """The judgement of a metric that is alone in its family."""
+    return decide([sample(*logs, better=better, bound=bound)], AIMS)[0]
+
+
+# --- The words ---
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "word"),
+    [
+        (0.10, 0.02, "faster"),
+        (-0.10, 0.02, "slower"),
+        (0.010, 0.005, "faster, within the margin"),
+        (-0.010, 0.005, "slower, within the margin"),
+        (0.028, 0.005, "faster"),  # a change is there; that it is within 3 % is not
+        (0.001, 0.010, "same"),
+        (0.020, 0.040, "cannot tell"),
+        (0.0, 0.0, "same"),
+        (0.02, 0.0, "faster, within the margin"),
+        (-0.05, 0.0, "slower"),
+    ],
+)
+def test_the_word_of_six_blocks(mean: float, sd: float, word: Word) -> None:
+    assert judged(*around(mean, sd, 6)).word == word
+
+
+@given(families)
+def test_each_word_is_what_the_tests_say_and_no_two_can_be_true(family: list[list[float]]) -> None:
+    for logs, found in zip(family, decide([sample(*logs) for logs in family], AIMS), strict=True):
+        within = (stats.equivalence_p(logs, AIMS.margin) or 0.0) <= AIMS.level
+        changed = found.q is not None and found.q <= AIMS.level
+        more = math.fsum(logs) > 0
+        true: dict[Word, bool] = {
+            "one block": len(logs) == 1,
+            "faster": changed and more and not within,
+            "slower": changed and not more and not within,
+            "faster, within the margin": changed and more and within,
+            "slower, within the margin": changed and not more and within,
+            "same": found.q is not None and not changed and within,
+            "cannot tell": found.q is not None and not changed and not within,
+        }
+        assert [word for word, holds in true.items() if holds] == [found.word]
+
+
+@given(families)
+def test_what_changed_has_an_interval_on_its_side_of_one(family: list[list[float]]) -> None:
+    for found in decide([sample(*logs) for logs in family], AIMS):
+        if found.word.startswith("faster"):
+            assert found.low is not None and found.low >= 1
+        if found.word.startswith("slower"):
+            assert found.high is not None and found.high <= 1
+
+
+@given(families)
+def test_swapping_arm_and_base_mirrors_the_words(family: list[list[float]]) -> None:
+    there = decide([sample(*logs) for logs in family], AIMS)
+    back = decide([sample(*(-log for log in logs)) for logs in family], AIMS)
+    for one, other in zip(there, back, strict=True):
+        assert other.word == MIRRORED.get(one.word, one.word)
+        assert other.ratio == pytest.approx(1 / one.ratio)
+        assert (other.p, other.q, other.p_sign) == (one.p, one.q, one.p_sign)
+        assert (other.visible, other.blocks_needed) == (one.visible, one.blocks_needed)
+
+
+@given(families)
+def test_where_less_is_better_the_same_ratios_have_the_opposite_words(
+    family: list[list[float]],
+) -> None:
+    more = decide([sample(*logs, better=1) for logs in family], AIMS)
+    less = decide([sample(*logs, better=-1) for logs in family], AIMS)
+    neither = decide([sample(*logs, better=0) for logs in family], AIMS)
+    assert [one.word for one in less] == [MIRRORED.get(one.word, one.word) for one in more]
+    assert neither == more
+
+
+@given(
+    st.lists(st.tuples(st.floats(10, 1e5), st.floats(10, 1e5)), min_size=2, max_size=8),
+    st.integers(min_value=-20, max_value=20),
+)
+def test_other_units_change_nothing(pairs: list[tuple[float, float]], power: int) -> None:
+    """By powers of two, so that the numbers stay exact."""
+    base, other = zip(*pairs, strict=True)
+    scaled = ([value * 2.0**power for value in side] for side in (base, other))
+    assert judged(*stats.log_ratios(base, other)) == judged(*stats.log_ratios(*scaled))
+
+
+@given(families, st.randoms(use_true_random=False))
+def test_the_order_of_the_family_changes_nothing(family: list[list[float]], random: Random) -> None:
+    samples = [sample(*logs, metric=str(number)) for number, logs in enumerate(family)]
+    shuffled = random.sample(samples, len(samples))
+    found = {judgement.metric: judgement for judgement in decide(shuffled, AIMS)}
+    assert list(found.values()) == [found[one.metric] for one in shuffled]
+    assert decide(samples, AIMS) == [found[one.metric] for one in samples]
+
+
+# --- One block, none ---
+
+
+def test_one_block_has_a_ratio_and_decides_nothing() -> None:
+    found = judged(0.2)
+    assert found.word == "one block" and found.blocks == 1
+    assert found.ratio == pytest.approx(math.exp(0.2))
+    nothing = (found.low, found.high, found.p, found.p_sign, found.q, found.sd, found.visible)
+    assert nothing == (None,) * 7 and found.blocks_needed is None
+
+
+def test_a_sample_of_one_block_does_not_weigh_on_the_others() -> None:
+    alone = judged(*around(0.05, 0.04, 6))
+    beside = decide([sample(0.2), sample(*around(0.05, 0.04, 6)), sample(-0.2)], AIMS)
+    assert beside[1] == alone
+
+
+def test_no_blocks_are_a_mistake_of_ours_and_no_tests_no_judgements() -> None:
+    assert decide([], AIMS) == []
+    with pytest.raises(ValueError):
+        decide([sample()], AIMS)
+
+
+# --- The family ---
+
+
+@given(families)
+def test_q_values_are_those_of_the_family(family: list[list[float]]) -> None:
+    tested = [one for one in decide([sample(*logs) for logs in family], AIMS) if one.p is not None]
+    if tested:
+        expected = multipletests([one.p for one in tested], method="fdr_bh")[1]
+        assert [one.q for one in tested] == pytest.approx(list(expected), rel=1e-12)
+
+
+def test_a_change_that_stands_alone_can_be_lost_among_many() -> None:
+    weak, still = around(0.022, 0.020, 6), around(0.0005, 0.030, 6)
+    assert judged(*weak).word == "faster"
+    among = decide([sample(*weak)] + [sample(*still)] * 40, AIMS)
+    assert among[0].word == "cannot tell"
+    assert among[0].p == judged(*weak).p
+
+
+# --- Bounds ---
+
+
+@pytest.mark.parametrize(
+    ("mean", "bound", "better", "word"),
+    [
+        (0.10, "at least", 1, "faster"),
+        (0.10, "at most", 1, "limited"),
+        (-0.10, "at most", 1, "slower"),
+        (-0.10, "at least", 1, "limited"),
+        (-0.10, "at most", -1, "faster"),
+        (0.10, "unknown", 1, "limited"),
+        (-0.10, "unknown", 1, "limited"),
+        (0.0, "at least", 1, "limited"),
+        (0.0, "at most", 1, "limited"),
+        (0.010, "at least", 1, "faster"),  # it may be more, so it is not within the margin
+        (-0.010, "at most", 1, "slower"),
+    ],
+)
+def test_a_bound_leaves_standing_what_it_makes_only_stronger(
+    mean: float, bound: str, better: int, word: Word
+) -> None:
+    assert judged(*around(mean, 0.005, 6), better=better, bound=bound).word == word
+
+
+def test_what_cannot_be_told_at_a_bound_is_limited_and_has_no_price() -> None:
+    found = judged(*around(0.02, 0.04, 6), bound="at least")
+    assert (found.word, found.blocks_needed) == ("limited", None)
+
+
+def test_one_block_at_a_bound_is_one_block() -> None:
+    assert judged(0.2, bound="unknown").word == "one block"
+
+
+# --- How many blocks, what is visible ---
+
+
+def settles(sd: float, count: int, level: float) -> bool:
+    """Whether so many blocks find a change as large as the margin, and that there is none."""
+    found = stats.power(AIMS.margin, sd, count, level)
+    return min(found, stats.equivalence_power(AIMS.margin, sd, count, AIMS.level)) >= AIMS.power
+
+
+@pytest.mark.parametrize("sd", [0.02, 0.03, 0.06, 0.2])
+@pytest.mark.parametrize("tests", [1, 8, 84])
+def test_the_blocks_needed_settle_it_and_one_fewer_would_not(sd: float, tests: int) -> None:
+    family = [sample(*around(0.02, sd, 3))] * tests
+    found = decide(family, AIMS)[0]
+    assert found.word == "cannot tell" and found.sd is not None
+    assert found.blocks_needed is not None
+    total = 3 + found.blocks_needed
+    assert settles(found.sd, total, AIMS.level / tests)
+    assert not settles(found.sd, total - 1, AIMS.level / tests)
+
+
+def test_where_there_should_be_enough_blocks_already_one_more_is_asked_for() -> None:
+    found = judged(*around(0.0165, 0.026, 12))
+    assert settles(0.026, 12, AIMS.level) and settles(0.026, 11, AIMS.level)
+    assert (found.word, found.blocks_needed) == ("cannot tell", 1)
+
+
+def test_more_blocks_than_anyone_would_run_are_not_named() -> None:
+    found = judged(*around(0.02, 0.5, 3))
+    assert (found.word, found.blocks_needed) == ("cannot tell", None)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.1, 0.01])
+def test_what_can_be_told_needs_no_further_blocks(mean: float) -> None:
+    assert judged(*around(mean, 0.005, 6)).blocks_needed is None
+
+
+def test_what_is_visible_counts_the_tests_of_the_family() -> None:
+    logs = around(0.02, 0.03, 6)
+    alone, among = judged(*logs), decide([sample(*logs)] * 10, AIMS)[0]
+    assert alone.visible == pytest.approx(stats.visible(0.03, 6, 0.05, 0.8))
+    assert among.visible == pytest.approx(stats.visible(0.03, 6, 0.005, 0.8))
+
+
+def test_the_aims_decide() -> None:
+    logs = around(0.028, 0.010, 6)
+
+    def word(aims: Aims) -> Word:
+        return decide([sample(*logs)], aims)[0].word
+
+    assert word(AIMS) == "faster"
+    assert word(Aims(margin=0.10)) == "faster, within the margin"
+    assert word(Aims(level=0.0001)) == "cannot tell"
+
+
+def rounds(counts: Sequence[int]) -> list[Sample]:
+    """A family of noise, of so many blocks each."""
+    rng = np.random.default_rng(2)
+    return [sample(*rng.normal(0.0, 0.03, count)) for count in counts]
+
+
+def test_a_family_of_84_is_decided_in_a_moment() -> None:
+    """Some 15 ms on two slow cores; the bound leaves room for what else runs there."""
+    family = rounds([6] * 84)
+    decide(family, AIMS)
+    spent = []
+    for _ in range(5):
+        start = time.process_time()
+        decide(family, AIMS)
+        spent.append(time.process_time() - start)
+    assert min(spent) < 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison
@@ -74,10 +75,20 @@ def _by_metric(noise: Iterable[Noise]) -> dict[str, set[str]]:
     return found
 
 
+def _smallest(noise: Noise) -> float:
+    """The smallest change that one comparison finds; infinite where it finds none."""
+    return math.inf if noise.visible is None else noise.visible
+
+
+def _from(noise: Noise) -> str:
+    """From which change on a step shows it, in words."""
+    return "not at all" if noise.visible is None else f"from {verdicts.measured(noise.visible)}"
+
+
 def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
     """In how many steps a change as large as wanted is seen by a metric, and in which it is not."""
     missed = sorted(
-        (one for one in noise if one.visible > aims.effect), key=lambda one: -one.visible
+        (one for one in noise if _smallest(one) > aims.effect), key=lambda one: -_smallest(one)
     )
     seen = len(noise) - len(missed)
     where = "all" if not missed and len(noise) > 1 else f"{seen or 'none'} of"
@@ -88,10 +99,7 @@ def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
     if not missed:
         return f"{text}."
     several = len({one.workload for one in noise}) > 1
-    names = [
-        f"{f'{one.workload} ' if several else ''}{one.step} from {verdicts.measured(one.visible)}"
-        for one in missed
-    ]
+    names = [f"{f'{one.workload} ' if several else ''}{one.step} {_from(one)}" for one in missed]
     return f"{text}; {_few(names)}."
 
 
@@ -149,7 +157,8 @@ def _noise(noise: Noise, aims: Aims) -> Iterable[Cell]:
     ends = [verdicts.measured(end, 2).removesuffix(" %") for end in (noise.sd_low, noise.sd_high)]
     yield Cell(text=verdicts.measured(noise.sd, 2), detail=number.EN_DASH.join(ends))
     yield Cell(
-        text=verdicts.measured(noise.visible), tone="alike" if noise.visible <= aims.effect else ""
+        text=number.MISSING if noise.visible is None else verdicts.measured(noise.visible),
+        tone="alike" if _smallest(noise) <= aims.effect else "",
     )
     yield Cell(text=verdicts.measured(noise.largest))
 

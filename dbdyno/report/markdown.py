@@ -171,7 +171,7 @@ def _section(section: Section, pictures: Pictures) -> Iterable[str]:
         yield from (f"- {escape(notice)}" for notice in section.notices)
     if section.why:
         yield "\n**Why**\n"
-        yield from (f"- {escape(text)}" for one in section.why for text in (one.text, *one.items))
+        yield from (f"- {escape(told.text)}" for one in section.why for told in (one, *one.items))
     tables = (*section.statements, *section.targets, *section.metrics[:1], *section.response[:1])
     for table in tables:
         yield from _table(table, 3)

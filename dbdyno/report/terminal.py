@@ -214,8 +214,8 @@ def _why(section: Section, console: Console) -> None:
     if section.why:
         _line(console, "\nWhy", "bold")
     for finding in section.why:
-        for text in (finding.text, *finding.items):
-            _item(console, text)
+        for one in (finding, *finding.items):
+            _item(console, one.text)
 
 
 def _brief(table: Table, room: int) -> Table:

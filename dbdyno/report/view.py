@@ -213,10 +213,12 @@ class Scaling:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A sentence of the headline or of a step, with a list of what it counts."""
+    """A sentence of the headline or of a step, with what it counts, which may have lists too."""
 
     text: str
-    items: tuple[str, ...] = ()
+    items: tuple[Finding, ...] = ()
+    label: str = ""  # what stands before it and sets it apart: a verdict, a group of steps
+    tone: Tone = ""  # the label's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,16 +266,6 @@ class Workload:
     fragmentation: Table | None = None  # the same steps before and after the writes
     scaling: tuple[Scaling, ...] = ()
     scale_up: Table | None = None  # all of those in one table, where they are several
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """A sentence of the headline, with a list of what it counts; those may have lists in turn."""
-
-    text: str
-    items: tuple[Finding, ...] = ()
-    label: str = ""  # what stands before it and sets it apart: a verdict, a group of steps
-    tone: Tone = ""  # the label's
 
 
 @dataclass(frozen=True, kw_only=True)

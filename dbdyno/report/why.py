@@ -15,7 +15,7 @@ def findings(step: StepComparison) -> Iterable[Finding]:
     for result in step.cells:
         told = result.explanation
         if told is not None:
-            items = tuple(f"also {words}" for words in _others(told))
+            items = tuple(Finding(text=f"also {words}") for words in _others(told))
             yield Finding(text=number.unbroken(f"{result.arm}: {told.text}."), items=items)
 
 

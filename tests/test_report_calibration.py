@@ -46,7 +46,7 @@ def printed(shown: Page, *, full: bool = False) -> str:
 def test_false_alarms_are_counted_with_their_intervals(sure: Page) -> None:
     assert [one.text.split(",")[0] for one in sure.headline[:2]] == [
         "pg18 against pg17",
-        "ghost",
+        "ghost (pg17 once more) against pg17",
     ]
     assert sure.headline[2].text == (
         "A/A: in 10 comparisons of pg17 with itself (ghost), 4 blocks each, 1 false verdict, in "
@@ -70,6 +70,15 @@ def test_the_steps_are_named_in_which_the_wanted_change_is_not_seen(sure: Page) 
         "from 5.4 %, qp500 from 4.8 %, qr500 from 4.2 % and 1 more."
     )
     assert cpu.text.startswith("By CPU a change of 3 % can be seen in 5 of 10 steps; ")
+
+
+def test_a_step_in_which_no_change_is_ever_seen_says_so(quiet: Comparison) -> None:
+    found = calibration(quiet, arm="ghost")
+    noise = (replace(found.noise[0], visible=None), *found.noise[1:])
+    made = page.make(replace(quiet, calibration=replace(found, noise=noise)))
+    assert "4 of 10 steps; l.i0 not at all, qp1000 from 6.0 %" in made.headline[2].items[0].text
+    assert made.calibration is not None
+    assert made.calibration.rows[0].cells[4].text == "none"
 
 
 def test_too_many_false_alarms_come_first_and_make_changes_perhaps(doubtful: Page) -> None:
@@ -99,7 +108,7 @@ def test_the_noise_of_each_step_and_metric_is_a_table(sure: Page) -> None:
     assert len(table.rows) == 20
     cells = table.rows[2].cells
     texts = [cell.text for cell in cells]
-    assert texts == ["l.x", "throughput", "40", "0.80 %", "1.2 %", "1.0 %"]
+    assert texts == ["l.x", "throughput", "40", "0.80", "1.2", "1.0"]
     assert cells[3].detail == "0.66–1.02"
     assert table.rows[-1].cells[4].tone == "" and cells[4].tone == "alike"
     assert "has itself a p of 0.41 (Kolmogorov-Smirnov)" in table.note

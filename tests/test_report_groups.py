@@ -398,7 +398,7 @@ def test_the_headline_tells_groups_in_a_line_each(shown: Page) -> None:
     assert (faster.label, faster.tone) == ("Faster", "faster")
     assert faster.text.startswith("hot-points throughput +106 % [")
     assert untold.label == "Cannot tell"
-    assert untold.text.startswith("load, ") and " and 20 more; " in untold.text
+    assert untold.text.startswith("load, ") and " and 16 more; " in untold.text
     told = [one.text for item in items[:-1] for one in (item, *item.items)]
     assert not any(".pre" in text or ".warm" in text for text in told)
 

@@ -121,11 +121,16 @@ def _against_base(comparison: Comparison, arm: str) -> Finding:
             every += told
             items += _group(comparison, title, told) if title else _by_word(comparison, told)
     items += _cannot_tell(every)
-    double = comparison.calibration is not None and comparison.calibration.arm == arm
+    calibrated = comparison.calibration
+    again = (
+        f" ({comparison.base} once more)"
+        if calibrated is not None and calibrated.arm == arm
+        else ""
+    )
     blocks = f"{comparison.blocks} block{'s' if comparison.blocks != 1 else ''}"
     whole = [words for name in names if (words := _overall(comparison, arm, name))]
     return Finding(
-        text=f"{arm}{', its double,' if double else ''} against {comparison.base}, {blocks}"
+        text=f"{arm}{again} against {comparison.base}, {blocks}"
         + (f": {'; '.join(whole)}." if whole else "."),
         items=tuple(_explained(items, every)),
     )

@@ -11,7 +11,9 @@ from dbdyno.error import DynoError
 from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.report import group, page, thresholds
 from dbdyno.report.view import Cell, Group, Page, Row, Table, Workload
+from dbdyno.verdict import Word
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
+from verdict_builder import with_words
 
 PUBLISHED = {  # spec sysbench.md 2.4, without the label `_range=100` that says nothing
     POINT: """hot-points point-query points-covered-pk points-covered-si points-notcovered-pk
@@ -401,6 +403,15 @@ def test_the_headline_tells_groups_in_a_line_each(shown: Page) -> None:
     assert untold.text.startswith("load, ") and " and 16 more; " in untold.text
     told = [one.text for item in items[:-1] for one in (item, *item.items)]
     assert not any(".pre" in text or ".warm" in text for text in told)
+
+
+def test_a_step_of_a_group_that_was_not_judged_as_the_others_is_named(two: Comparison) -> None:
+    words: dict[str, Word] = {"insert": "limited", "delete": "failed", "update-one": "same"}
+    made = page.make(with_words(two, words))
+    writes = next(item for item in made.headline[0].items if item.label == "Writes")
+    named = {item.label: item.text.split()[0] for item in writes.items}
+    assert named["Limited"] == "insert" and named["Failed"] == "delete§"
+    assert "1 same" in writes.text and "update-one" not in str(writes.items)
 
 
 def test_one_block_is_told_by_how_far_it_reaches() -> None:

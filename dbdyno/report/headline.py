@@ -174,7 +174,7 @@ def _label(comparison: Comparison, word: Word | None) -> str:
 
 
 def _group(comparison: Comparison, title: str, told: Sequence[_Told]) -> Iterable[Finding]:
-    """A group in a line: how many steps of each verdict; below it those that changed."""
+    """A group in a line: how many steps of each verdict; below it those that stand out."""
     if not told:
         return
     sure = verdicts.trusted(comparison.calibration, comparison.aims)
@@ -185,12 +185,16 @@ def _group(comparison: Comparison, title: str, told: Sequence[_Told]) -> Iterabl
             counts.append(_reach(its, verdicts.NOT_JUDGED if word is None else ""))
         elif its and word is not None:
             counts.append(f"{len(its)} {verdicts.said(word, sure)}")
-    changed = [one for one in told if one.word in CHANGED]
+    named = [one for one in told if one.word not in _COUNTED]
     yield Finding(
         label=title.capitalize(),
         text="; ".join(counts),
-        items=tuple(_by_word(comparison, changed)),
+        items=tuple(_by_word(comparison, named)),
     )
+
+
+_COUNTED = frozenset({"same", "cannot tell", "one block", None})
+"""Of these a group's steps are counted and not named."""
 
 
 def _reach(told: Sequence[_Told], what: str) -> str:

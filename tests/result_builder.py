@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbdyno import store
+from dbdyno import preflight, store
 from dbdyno.model import Arm, Block, Headline, Json, Plan, Schedule, Sla, Step, WorkloadUse
 from result_counters import database, host
 from result_events import events, log_events
@@ -240,7 +240,7 @@ def plan_json(plan: Plan) -> Json:
         "blocks": plan.schedule.blocks,
         "arms": [json.loads(json.dumps(asdict(arm), default=str)) for arm in plan.arms],
         "workloads": [{**asdict(use), "sha256": "0" * 64} for use in plan.workloads],
-        "schedule": asdict(plan.schedule),
+        "schedule": preflight.schedule_json(plan.schedule),
         "text": plan.text,
         "dyno": "0.1.0",
         "created_unix_ns": UNIX_NS,

@@ -17,7 +17,7 @@ from dbdyno.verdict import Aims, Calibration, Judgement, Overall, Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Concluded:
-    """The steps with their verdicts, and what is said beyond single steps."""
+    """The steps with their verdicts and reasons, and what is said beyond single steps."""
 
     steps: tuple[StepComparison, ...]
     overall: tuple[Overall, ...] = ()

@@ -77,7 +77,7 @@ def test_waits_that_the_base_has_none_of_are_found_without_a_ratio() -> None:
 
 def test_what_went_away_altogether_explains_a_faster_step() -> None:
     found = explained(qps=1.1, connection_us_per_op=1 / 1.1, wait_io_us_per_op=0.0)
-    assert "no time waiting for I/O per query, where old has 6.00 µs" in found.text
+    assert "no time waiting for reads and writes per query, where old has 6.00 µs" in found.text
     assert found.text.startswith("10.0 % faster [")
 
 

@@ -340,7 +340,7 @@ def _led_by_cpu(change: _Change) -> str:
 
 
 def _not_known(change: _Change, *, explained: bool) -> Iterable[str]:
-    """What a reader might look for that was not measured, or that nothing accounts for."""
+    """What a reader might look for that was not sampled, and how much nothing accounts for."""
     if not change.by_throughput:
         return
     cells = (change.cell, change.base)

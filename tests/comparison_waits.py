@@ -1,6 +1,6 @@
 """What comparison_builder's comparison lacks: waits that were sampled, a ledger, an explanation.
 
-pg18 waits 12 µs longer for the server's own locks in each query; one kind of wait is of no known class.
+pg18 waits 12 µs longer for the server's own locks in each query; one wait is of no known class.
 """
 
 from __future__ import annotations

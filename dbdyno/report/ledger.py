@@ -98,8 +98,8 @@ def _note(step: StepComparison, many: str, *, compared: bool) -> str:
         )
     else:
         notes.append(
-            "Waits were not sampled (`[observe] waits` in the plan): they, and the client, are in what "
-            "is not accounted for."
+            "Waits were not sampled (`[observe] waits` in the plan): they, and the client, are in "
+            "what is not accounted for."
         )
     if any((result.metrics.get(REMAINDER) or 0.0) < 0 for result in step.cells):
         notes.append("Below 0: a process that was just woken still shows what it waited for.")

@@ -96,15 +96,9 @@ def _noises(
             sd=sd,
             sd_low=low,
             sd_high=high,
-            visible=stats.visible(sd, len(groups[0]), level, aims.power) or math.inf,
+            visible=stats.visible(sd, len(groups[0]), level, aims.power),
             largest=_largest(logs, groups),
         )
-
-
-def _visible(sd: float, blocks: int, level: float, aims: Aims) -> float:
-    """The smallest change that so many blocks find; where it has no number, the largest that has."""
-    found = stats.visible(sd, blocks, level, aims.power)
-    return math.expm1(stats.LOG_CHANGE_MAX) if found is None else found
 
 
 def _largest(logs: dict[int, float], groups: Sequence[Sequence[int]]) -> float:

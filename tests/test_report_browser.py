@@ -132,7 +132,7 @@ def tables(shown: Page) -> list[Table]:
         found += (*workload.verdicts, *workload.summary, *steps)
         for one in workload.sections:
             found += (*one.metrics, *one.response, *one.costs)
-            found += (*one.targets, *one.fairness, *one.state)
+            found += (*one.targets, *one.fairness, *one.state, *one.ledger, *one.waits)
     return found
 
 

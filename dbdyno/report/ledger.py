@@ -93,17 +93,11 @@ def _note(step: StepComparison, many: str, *, compared: bool) -> str:
         "On CPU and runnable are counted by the system.",
     ]
     if any(result.metrics.get(name) is not None for result in step.cells for name in SAMPLED):
-        notes.append(
-            "Waits and client are sampled: mean sessions that were seen to wait, times the window."
-        )
+        notes.append("What is left they slept; samples tell what for, by their proportions.")
     else:
         notes.append(
             "Waits were not sampled (`[observe] waits` in the plan): waits, client and network "
             "are in the remainder."
-        )
-    if any((result.metrics.get(REMAINDER) or 0.0) < 0 for result in step.cells):
-        notes.append(
-            "A remainder below 0: a process that was just woken still shows what it waited for."
         )
     if compared:
         notes.append("Smaller: the 95 % interval of the ratio, times the base's figure.")

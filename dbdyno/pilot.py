@@ -23,6 +23,12 @@ FRESH_MIN = 3
 FRESH_MAX = 100
 """Fresh blocks that a step gets at most; a plan that wants more of them says how many."""
 
+LENT_SHARE = 0.5
+"""Of the degrees of freedom that an arm's other steps lend to one: so many count. How alike steps
+are is itself a guess from few blocks, and the sharper metric is chosen by the same numbers; where
+all counted, 5 to 9 of 100 promises were too many, and with half the promise holds within 5
+(docs/method.md, "Simulations")."""
+
 Step = tuple[str, str]  # workload and step
 
 
@@ -134,9 +140,10 @@ def _variances(seen: Sequence[Seen]) -> Iterator[tuple[Step, float, float]]:
                 step = (one.workload, one.step)
                 alike.setdefault((metric, len(logs)), []).append((step, sd * sd))
     for (_, count), steps in alike.items():
-        variances, freedom = stats.moderated([variance for _, variance in steps], count - 1)
+        own = count - 1
+        variances, all_in_all = stats.moderated([variance for _, variance in steps], own)
         for (step, _), variance in zip(steps, variances, strict=True):
-            yield step, variance, freedom
+            yield step, variance, own + LENT_SHARE * (all_in_all - own)
 
 
 def _sd(logs: Sequence[float]) -> float | None:

@@ -81,11 +81,17 @@ def settle(lab: Lab) -> Sizing:
         found.seen,
         lab.plan.aims,
         fixed_minutes=found.fixed_minutes,
-        minutes_max=lab.plan.schedule.minutes_max,
+        minutes_max=minutes_left(lab, pilot.PILOT_BLOCKS),
         alone=all(can_be_alone(lab, use) for use in lab.plan.workloads),
     )
     lab.results.keep_sizing(sizing)
     return sizing
+
+
+def minutes_left(lab: Lab, last: int) -> float | None:
+    """What the plan's limit leaves after the pilot, whose last block has this number."""
+    limit = lab.plan.schedule.minutes_max
+    return None if limit is None else max(0.0, limit - piloted.minutes(lab.results, last))
 
 
 def fresh(lab: Lab, use: WorkloadUse) -> tuple[Step, ...]:
@@ -106,7 +112,7 @@ def can_be_alone(lab: Lab, use: WorkloadUse) -> bool:
 
 def run_fresh(lab: Lab, sizing: Sizing) -> Outcome:
     """Runs the blocks that are still to do, each with its steps."""
-    for line in said(lab.plan, sizing):
+    for line in said(lab.plan, sizing, minutes_left(lab, sizing.pilot)):
         lab.watch.say(line)
     blocks = [
         with_steps(lab, sizing, block) for block in runner.missing_blocks(lab.plan, lab.results)
@@ -146,12 +152,17 @@ def announced(plan: Plan) -> str:
     )
 
 
-def said(plan: Plan, sizing: Sizing) -> Iterator[str]:
-    """What the pilot came to, in lines for the person who watches."""
+def said(plan: Plan, sizing: Sizing, left: float | None = None) -> Iterator[str]:
+    """What the pilot came to, in lines for the person who watches; `left`: of minutes_max."""
     yield (
         f"the pilot asks for {sizing.fresh} fresh blocks, about {duration(60 * sizing.minutes)}; "
         f"to be found: {100 * plan.aims.effect:g} %"
     )
+    if left is not None and sizing.minutes > left:
+        yield (
+            f"  that is more than `schedule.minutes_max` leaves, {duration(60 * left)}, but "
+            f"{pilot.FRESH_MIN} are the fewest"
+        )
     width = max((len(one.step) for one in sizing.steps), default=0)
     yield from (f"  {one.step:<{width}}  {of_step(one)}" for one in sizing.steps)
 

@@ -1,6 +1,7 @@
 """One step of one run: load, counters at exactly the window, state before and after, checks.
 
-While a window is open nothing is sent to the server; the sampler reads /proc only.
+While a window is open nothing is sent to the server but the samples of waits that the plan asks
+for; the host's sampler reads /proc only.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dbdyno.loadgen import DEFAULT_THREADS, Generator, server_json
 from dbdyno.meter import Meter, unit
 from dbdyno.model import Headline, Json, Step
 from dbdyno.probe import postgres as probe
+from dbdyno.probe.waits import WaitSampler
 from dbdyno.progress import Pulse
 from dbdyno.server import Server, quiet, warm
 from dbdyno.server.fake import PLANTED_BY_NAME
@@ -51,6 +53,9 @@ class Sampler(Protocol):
     def observe(self, event: Json) -> None:
         """Takes note of an event of the generator: who is who, what was done."""
 
+    def set_waits(self, pid: int) -> None:
+        """Tells which server process the lab asks what sessions wait for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
@@ -67,6 +72,7 @@ class Bench:
     checkpoint: bool = False  # whether the step begins with a checkpoint
     data_path: Path | None = None  # on the device that has to rest after it
     turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
+    waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
 
 
 class StepFailed(Exception):
@@ -165,11 +171,14 @@ class Load:
     """
 
     def __init__(self, measurement: Measurement) -> None:
+        self._measurement = measurement
         self.step, self.bench = measurement.step, measurement.bench
         self.sampler, self.folder = measurement.sampler, measurement.folder
         self._meter = Meter(self.step)
         self._close: Json | None = None
         self._done: Json | None = None
+        self._waits: WaitSampler | None = None
+        self._open = False  # whether the window was opened
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -177,6 +186,7 @@ class Load:
         complete = job(self.step, self.bench)
         store.write_json(self.folder / "job.json", complete)
         with ExitStack() as stack:
+            self._waits = self._sample_waits(complete, stack)
             lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
             self.generator = stack.enter_context(Generator(complete, lines.write_raw))
             self._stack = stack.pop_all()
@@ -190,6 +200,27 @@ class Load:
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
 
+    def _sample_waits(self, job: Json, stack: ExitStack) -> WaitSampler | None:
+        """What samples waits, connected; None where nobody asked for it, or it cannot be.
+
+        It is connected before the load's connections, and long before the window.
+        """
+        address, interval_s = self.bench.server.address(), self.bench.waits_s
+        if address is None or interval_s is None:
+            return None
+        lines = stack.enter_context(store.Lines(self.folder / "waits.jsonl"))
+        try:
+            waits = WaitSampler(address, job, interval_s, lines.write)
+        except ServerError as error:
+            self._warn(f"waits: not sampled: {error}")
+            return None
+        self.sampler.set_waits(waits.pid)
+        return stack.enter_context(waits)
+
+    def _warn(self, text: str) -> None:
+        """Adds a warning to done.json."""
+        self._measurement.found["warnings"].append(text)
+
     def run(self, show: Callable[[Pulse], None]) -> None:
         """Takes the load from its beginning to its end; raises GeneratorError."""
         for event in self.generator.events():
@@ -201,6 +232,7 @@ class Load:
     def take(self, event: Json) -> Pulse | None:
         """Reads the counters at the window's two ends; how the step does where a tick says it."""
         self.sampler.observe(event)
+        self._pace_waits(event)
         match event["event"]:
             case "window_open":
                 self.sampler.read("open", event["mono_ns"])
@@ -210,9 +242,32 @@ class Load:
                 self._close = event
                 self.sampler.read("close", event["mono_ns"])
                 self.generator.stop()
+                self._end_waits()
             case "done":
                 self._done = event
         return None
+
+    def _pace_waits(self, event: Json) -> None:
+        """Samples waits while the window is open and the load goes on."""
+        if self._waits is None:
+            return
+        self._waits.observe(event)
+        match event["event"]:
+            case "window_open":
+                self._open = True
+                self._waits.begin()
+            case "resumed" if self._open:
+                self._waits.begin()
+            case "paused" | "window_close":
+                self._waits.rest()
+
+    def _end_waits(self) -> None:
+        """Ends the samples of waits, once the counters are read; says where they ended early."""
+        if self._waits is None:
+            return
+        self._waits.finish()
+        if self._waits.failure is not None:
+            self._warn(f"waits: no more after {self._waits.samples:,}: {self._waits.failure}")
 
     @property
     def closed(self) -> bool:

@@ -72,11 +72,10 @@ def size(
     the pilot has fewer than two blocks of a step asks for none there; a step without any other gets
     FRESH_MIN, and no power is promised.
 
-    `minutes_max` is the plan's, for all blocks: the pilot's, with all their steps, are taken off.
-    Where that is too short, the steps that need most get equally many, and what the others leave
-    is theirs; FRESH_MIN and FRESH_MAX hold in any case. `fixed_minutes`: of a block without its
-    steps. `alone`: a block can do some steps and not others; else all get as many as the step that
-    needs most.
+    `minutes_max`: what the plan's leaves to the fresh blocks. Where that is too short, the steps
+    that need most get equally many, and what the others leave is theirs; FRESH_MIN and FRESH_MAX
+    hold in any case. `fixed_minutes`: of a block without its steps. `alone`: a block can do some
+    steps and not others; else all get as many as the step that needs most.
     """
     minutes = {(one.workload, one.step): one.minutes for one in seen}
     noises = _noises(seen, aims)
@@ -85,9 +84,7 @@ def size(
     most = max(wanted.values(), default=FRESH_MIN)
     if not alone:
         wanted = dict.fromkeys(minutes, most)
-    left = math.inf
-    if minutes_max is not None:
-        left = minutes_max - PILOT_BLOCKS * _cost(dict.fromkeys(minutes, 1), minutes, fixed_minutes)
+    left = math.inf if minutes_max is None else minutes_max
     for limit in range(most, FRESH_MIN - 1, -1):
         blocks = {step: min(count, limit) for step, count in wanted.items()}
         cost = _cost(blocks, minutes, fixed_minutes)

@@ -144,6 +144,7 @@ class Run:
             warm=warm,
             checkpoint=self.lab.plan.schedule.checkpoint is not None,
             data_path=self.lab.prepared.data_path,
+            waits_s=self.lab.plan.observe.waits_s,
         )
 
     def come_to_rest(self) -> Json | None:

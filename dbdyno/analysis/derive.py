@@ -17,6 +17,7 @@ from dbdyno.analysis.state import state
 from dbdyno.analysis.statement import statements
 from dbdyno.analysis.steady import shape_of
 from dbdyno.analysis.target import targets
+from dbdyno.analysis.waits import waits
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
 from dbdyno.response import merged
@@ -75,6 +76,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         stalls=stalls(found),
         shape=shape_of(found),
         end_spread=end_spread(found),
+        waits=waits(found),
     )
     metrics = compute.metrics(found, run)
     limited = limit.limits(found, metrics)

@@ -39,6 +39,7 @@ class Evidence:
     end: Json  # done.json or failed.json
     owners: Mapping[str, OwnerCost]
     histograms: Mapping[tuple[str, str], Histogram]  # by role and operation
+    waits: tuple[Json, ...] = ()  # waits.jsonl of a step that ended well
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
 
     def kind(self, role: str) -> str:
@@ -135,6 +136,7 @@ def read(folder: StepFolder) -> Evidence:
         load = lost.usable(lambda: _events(folder)) or raw.load([])
     host = lost.usable(lambda: raw.host(folder.host())) or raw.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
+    waits = lost.usable(lambda: _waits(folder)) if done is not None else None
     if done is not None and job.get("engine", "fake") != "fake":
         for name, snapshot in (("before.json", before), ("after.json", after)):
             if snapshot is None and not any(line.startswith(name) for line in lost.lines):
@@ -149,6 +151,7 @@ def read(folder: StepFolder) -> Evidence:
         end=done or failed or {},
         owners=owners(host),
         histograms=_of_form(folder, lambda: _histograms(load)) if done is not None else {},
+        waits=waits or (),
         unusable=tuple(
             [f"left out: {line}; figures that need it are missing" for line in lost.lines]
             + [f"of a newer version: {line}" for line in load.unknown]
@@ -177,6 +180,14 @@ def _load(folder: StepFolder) -> raw.Load:
 
 def _events(folder: StepFolder) -> raw.Load:
     return _of_form(folder, lambda: raw.load(folder.events()))
+
+
+def _waits(folder: StepFolder) -> tuple[Json, ...]:
+    """The samples of waits, of which a step that ended well has the last line."""
+    lines = tuple(folder.waits())
+    if lines and "end" not in lines[-1]:
+        raise ResultError(f"{folder.path}/waits.jsonl: lacks its last line; restore it from a copy")
+    return lines
 
 
 def _of_form(folder: StepFolder, read: Callable[[], Read]) -> Read:

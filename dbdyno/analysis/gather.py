@@ -46,10 +46,18 @@ def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
     return run if (run.arm, run.block) == (folder.arm, folder.block) else None
 
 
+def packed(run: StepRun) -> StepRun:
+    """The same step with all series in their packed form."""
+    waits = run.waits
+    if waits is not None:
+        waits = replace(waits, over_time=PackedSeries.of(waits.over_time))
+    return replace(run, series=PackedSeries.of(run.series), waits=waits)
+
+
 def _derived(folder: StepFolder, before: Files, shelf: Shelf | None) -> StepRun:
     """A step derived anew; `before`: its files before they are read."""
     run = derive.step_run(folder)
-    run = replace(run, series=PackedSeries.of(run.series))
+    run = packed(run)
     if shelf is not None:
         shelf.keep(folder.path, before, to_plain(run))
     return run

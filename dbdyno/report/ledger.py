@@ -74,7 +74,7 @@ def _value(value: float | None, digits: int, unknown: str, tone: Tone) -> Cell:
 def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone) -> Cell:
     """How much more the arm has; its interval is that of the ratio, times what the base has."""
     own, before = result.metrics.get(name), base.metrics.get(name)
-    if own is None or before is None:
+    if own is None or before is None or own == before == 0:
         return Cell(text="")
     ratio = result.ratios.get(name)
     detail = ""

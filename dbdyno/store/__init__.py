@@ -97,6 +97,14 @@ class StepFolder:
             _check(path, reading, form.READING)
             yield reading
 
+    def waits(self) -> Iterator[Json]:
+        """waits.jsonl, line by line: what sessions were seen to do; none where nobody asked."""
+        path = self.path / "waits.jsonl"
+        for number, line in enumerate(read_lines(path)):
+            kind = form.WAITS if number == 0 else form.WAITS_END if "end" in line else form.LOOK
+            _check(path, line, kind)
+            yield line
+
     def before(self) -> Json | None:
         """before.json: the database's counters and state before the step."""
         return read_json_if_there(self.path / "before.json", form.SNAPSHOT)
@@ -370,9 +378,10 @@ class Results:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.
 
         Usually 1 to `schedule.blocks`. Blocks that were done before an arm was added lack that arm:
-        they are kept for the arms they have, and others with higher numbers are done.
+        they are kept for the arms they have, and others with higher numbers are done. Repeats of
+        the base, which are not shown, may be missing.
         """
-        wanted = {arm.name for arm in plan.arms}
+        wanted = {arm.name for arm in plan.arms if arm.shown}
         short = {
             block.number
             for block in self.blocks()

@@ -72,6 +72,9 @@ DONE = {
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict})}
 READING = {"kind": str, "mono_ns": int, "owners?": dict}
+WAITS = {"asked_ns": int}
+LOOK = {"mono_ns": int, "took_us": NUMBER, "sessions": [list], "idle": {"*": int}}
+WAITS_END = {"samples": int, "late": int, "cpu_us": NUMBER}
 EVENTS: dict[str, dict[str, Any]] = {
     "hello": {"protocol": int},
     "started": {"mono_ns": int, "unix_ns": int},

@@ -1,0 +1,276 @@
+"""Samples of waits on real servers: planted waits, rough ends, and a ledger that adds up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dbdyno import plan, runner
+from dbdyno.analysis import derive
+from dbdyno.error import ServerError
+from dbdyno.model import Address, Arm, Json, Observe, StepRun
+from dbdyno.probe.waits import END_S_MAX, WaitSampler
+from dbdyno.server import Server
+from dbdyno.store import Results, StepFolder
+from server_place import a_place, builds, started
+
+pytestmark = pytest.mark.live
+
+INTERVAL_S = 0.05
+JOB: Json = {
+    "statements": [
+        {"name": "raise", "pieces": ["UPDATE t SET n = n + 1 WHERE id = ", {"value": 0}]},
+        {"name": "look", "pieces": ["SELECT n FROM t WHERE id = ", {"value": 0}]},
+    ]
+}
+PLAN = """
+name = "waits"
+[arms.live]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "256MB"
+[server]
+data_dir = "{data}"
+[[workloads]]
+name = "sysbench"
+parameters = {{ clients = 1, tables = 1, rows = 20_000, warmup_s = 0.5, seconds = 6, pause_s = 0 }}
+steps = ["fill", "point-query"]
+"""
+
+
+@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server with one row in the database `ib`."""
+    arm = Arm(name="asked", engine="postgres", base_dir=request.param)
+    with a_place() as place, started(arm, place) as made:
+        made.create_database("ib")
+        made.execute(
+            "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 0)"
+        )  # fmt: skip
+        yield made
+
+
+def address(server: Server) -> Address:
+    """Where it answers."""
+    found = server.address()
+    assert found is not None
+    return found
+
+
+def connected(server: Server) -> psycopg.Connection:
+    """A connection as a load has them."""
+    at = address(server)
+    return psycopg.connect(
+        host=at.host, port=at.port, user=at.user, dbname=at.database, autocommit=True
+    )
+
+
+class Samples:
+    """A sampler at work, and the lines that it wrote."""
+
+    def __init__(self, server: Server, roles: dict[int, str]) -> None:
+        self.lines: list[Json] = []
+        self.sampler = WaitSampler(address(server), JOB, INTERVAL_S, self.lines.append)
+        for pid, role in roles.items():
+            self.sampler.observe({"event": "connected", "server_pid": pid, "role": role})
+
+    @property
+    def seen(self) -> set[tuple[object, ...]]:
+        """All that sessions were seen to do."""
+        return {one[:4] for line in self.lines if "sessions" in line for one in line["sessions"]}
+
+    @property
+    def moments_s(self) -> list[float]:
+        """When samples were taken."""
+        return [line["mono_ns"] / 1e9 for line in self.lines if "sessions" in line]
+
+
+# --- What is seen ----------------------------------------------------------------------------
+
+
+def test_a_wait_for_a_planted_row_lock_is_seen_with_its_statement(server: Server) -> None:
+    with connected(server) as holder, connected(server) as waiter:
+        holder.execute("BEGIN")
+        holder.execute("SELECT n FROM t WHERE id = 1 FOR UPDATE")
+        update = threading.Thread(
+            target=waiter.execute, args=("UPDATE t SET n = n + 1 WHERE id = 1",)
+        )
+        update.start()
+        time.sleep(0.2)
+        roles = {waiter.info.backend_pid: "write", holder.info.backend_pid: "hold"}
+        samples = Samples(server, roles)
+        with samples.sampler as sampler:
+            sampler.begin()
+            time.sleep(1.5)
+        holder.execute("ROLLBACK")
+        update.join()
+    assert ("role:write", "Lock", "transactionid", "raise") in samples.seen
+    assert ("role:hold", "idle in transaction", "", "look") in samples.seen
+    assert {one[:2] for one in samples.seen if str(one[0]).startswith("role:")} == {
+        ("role:write", "Lock"),
+        ("role:hold", "idle in transaction"),
+    }
+
+
+def test_work_is_on_the_cpu_and_its_end_is_idle(server: Server) -> None:
+    with connected(server) as worker:
+        samples = Samples(server, {worker.info.backend_pid: "work"})
+        with samples.sampler as sampler:
+            sampler.begin()
+            worker.execute("SELECT count(*) FROM generate_series(1, 3000000) AS i WHERE i % 7 = 3")
+            time.sleep(0.3)
+    own = [
+        one for line in samples.lines for one in line.get("sessions", ()) if one[0] == "role:work"
+    ]
+    assert own
+    on_cpu = sum(one[4] for one in own if one[1] == "CPU")
+    assert on_cpu >= len(own) / 2, "a few may be of files that it spills into"
+    assert any(line.get("idle", {}).get("role:work") for line in samples.lines)
+
+
+def test_the_achieved_interval_is_the_one_asked_for(
+    server: Server, record_property: Callable[[str, object], None]
+) -> None:
+    samples = Samples(server, {})
+    with samples.sampler as sampler:
+        sampler.begin()
+        time.sleep(3.0)
+    moments = samples.moments_s
+    achieved = (moments[-1] - moments[0]) / (len(moments) - 1)
+    last = samples.lines[-1]
+    assert achieved == pytest.approx(INTERVAL_S, rel=0.2)
+    assert (last["end"], last["samples"], last["failed"]) == (True, len(moments), None)
+    assert last["late"] <= 12
+    took_us = sorted(line["took_us"] for line in samples.lines if "took_us" in line)
+    each_us = last["cpu_us"] / last["samples"]
+    record_property("a sample takes, us", took_us[len(took_us) // 2])
+    record_property("of our CPU, us", each_us)
+    assert each_us < 2_000
+
+
+def test_nothing_is_sampled_before_the_window_and_between_turns(server: Server) -> None:
+    samples = Samples(server, {})
+    with samples.sampler as sampler:
+        time.sleep(0.3)
+        assert samples.moments_s == []
+        sampler.begin()
+        time.sleep(0.3)
+        sampler.rest()
+        time.sleep(0.1)
+        so_far = len(samples.moments_s)
+        time.sleep(0.5)
+        assert len(samples.moments_s) == so_far > 0
+        sampler.begin()
+        time.sleep(0.3)
+    assert len(samples.moments_s) > so_far
+    assert samples.lines[-1]["late"] <= 4, "a rest is not late"
+
+
+# --- Rough ends ------------------------------------------------------------------------------
+
+
+def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(
+    server: Server,
+) -> None:
+    samples = Samples(server, {})
+    with samples.sampler as sampler, connected(server) as other:
+        sampler.begin()
+        time.sleep(0.3)
+        other.execute("SELECT pg_terminate_backend(%s)", [sampler.pid])
+        time.sleep(0.5)
+    assert sampler.failure is not None
+    assert "terminating connection" in sampler.failure
+    assert samples.lines[-1]["failed"] == sampler.failure
+    assert samples.lines[-1]["samples"] == sampler.samples > 0
+
+
+def test_a_process_that_does_not_answer_is_cut_off_in_time(server: Server) -> None:
+    samples = Samples(server, {})
+    pid = samples.sampler.pid
+    try:
+        with samples.sampler as sampler:
+            sampler.begin()
+            time.sleep(0.2)
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.3)
+            begun_s = time.monotonic()
+        took_s = time.monotonic() - begun_s
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    assert took_s < END_S_MAX + 2
+    assert sampler.failure is not None
+    assert samples.lines[-1]["end"] is True
+
+
+def test_a_server_that_lets_nobody_in_is_said_in_one_line(server: Server) -> None:
+    at = replace(address(server), database="no-such")
+    with pytest.raises(ServerError, match=r"database `no-such`: .*does not exist") as error:
+        WaitSampler(at, JOB, INTERVAL_S, [].append)
+    assert "\n" not in str(error.value)
+
+
+# --- A step ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[builds()[0], builds()[-1]], ids=lambda path: path.name, scope="module")
+def point(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StepFolder]:
+    """A point query of one client, sampled at 20 Hz."""
+    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
+    written = PLAN.format(base_dir=request.param, data=data)
+    asked = replace(plan.parse(written, None), observe=Observe(waits_s=INTERVAL_S))
+    try:
+        outcome = runner.run(asked, tmp_path_factory.mktemp("waits"), wait=True)
+        assert outcome.failed == 0
+        (block,) = Results.open(outcome.folder).blocks()
+        (run,) = block.runs()
+        yield next(step for step in run.steps() if step.name == "point-query")
+    finally:
+        subprocess.run(["rm", "-rf", str(data)], check=True)
+
+
+def derived(folder: StepFolder) -> StepRun:
+    run = derive.step_run(folder)
+    assert run.status == "ok", run.reason
+    return run
+
+
+def test_the_parts_of_a_point_querys_time_add_up(
+    point: StepFolder, record_property: Callable[[str, object], None]
+) -> None:
+    metrics = derived(point).metrics
+    whole, left = metrics["connection_us_per_op"], metrics["unaccounted_us_per_op"]
+    ledger = {name: value for name, value in metrics.items() if name.endswith("_us_per_op")}
+    record_property("ledger", ledger | {"cpu": metrics["server_cpu_per_op"]})
+    assert whole is not None
+    assert left is not None
+    assert None not in ledger.values()
+    assert abs(left) < 0.1 * whole
+    assert whole == pytest.approx(1e6 / (metrics["qps"] or 0.0), rel=0.01), "one client"
+
+
+def test_what_samples_cost_is_the_labs_and_small(
+    point: StepFolder, record_property: Callable[[str, object], None]
+) -> None:
+    run = derived(point)
+    waits = run.waits
+    assert waits is not None
+    record_property("waits", str(replace(waits, load=(), over_time={})))
+    assert waits.interval_s == pytest.approx(INTERVAL_S, rel=0.2)
+    assert waits.server_cpu_us is not None
+    assert 0 < waits.server_cpu_us < 0.05 * 6e6
+    assert "backend:other" not in run.owners or run.owners["backend:other"].cpu_us < 1e4
+    assert {one.statement for one in waits.load if one.owner == "role:query"} <= {"point-query"}
+    assert not [text for text in run.warnings if "waits" in text]

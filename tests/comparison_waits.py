@@ -1,6 +1,6 @@
 """What comparison_builder's comparison lacks: waits that were sampled, a ledger, an explanation.
 
-pg18 waits 12 µs longer for lightweight locks in each query; one kind of wait is of no known class.
+pg18 waits 12 µs longer for the server's own locks in each query; one wait is of no known class.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEDGER: tuple[tuple[str, float, float], ...] = (
     ("client_us_per_op", 28.4, 28.2),
     ("unaccounted_us_per_op", 2.1, 2.2),
 )
-WAITING = "16.0 times the time waiting for lightweight locks per query [15.1, 17.0]"
+WAITING = "16.0 times the time waiting for the server's own locks per query [15.1, 17.0]"
 TEXT = (
     "12.9 % slower [11.8, 14.0], 12.5 µs more per query: "
     f"{WAITING} (12.0 µs); CPU, reads, writes and plans did not change"

@@ -68,7 +68,7 @@ def test_a_difference_in_the_ledger_has_the_interval_of_its_ratio(
     before, ratio = base.metrics[name], other.ratios[name]
     assert before is not None
     assert ratio.low is not None
-    cell = row(table, "waiting: lightweight locks").cells[-1]
+    cell = row(table, "waiting: the server's own locks").cells[-1]
     assert cell.text.startswith("+1")
     assert cell.detail.startswith(f"{before * (ratio.low - 1):.2f} to ")
 
@@ -78,7 +78,7 @@ def test_a_wait_that_neither_arm_has_says_nothing_of_a_difference(shown: Page) -
     assert texts(table, "waiting: locks") == ["0.00", "0.00", ""]
 
 
-def test_without_samples_the_ledger_says_that_they_are_in_the_remainder(built: Comparison) -> None:
+def test_without_samples_the_ledger_says_that_they_are_not_accounted_for(built: Comparison) -> None:
     unsampled = step(built)
     cells = tuple(
         replace(
@@ -92,8 +92,8 @@ def test_without_samples_the_ledger_says_that_they_are_in_the_remainder(built: C
     )
     table = ledger.table(replace(unsampled, cells=cells), "pg17", "x")
     assert table is not None
-    assert texts(table, "client and network") == ["not sampled", "not sampled", ""]
-    assert "are in the remainder" in table.note
+    assert texts(table, "waiting: the client") == ["not sampled", "not sampled", ""]
+    assert "and the client, are in what is not accounted for" in table.note
 
 
 def test_a_step_of_an_older_result_has_no_ledger() -> None:
@@ -227,7 +227,10 @@ def test_the_terminal_shows_why_and_where_the_time_goes_within_its_width(shown: 
 def test_markdown_and_html_have_the_same_figures(shown: Page) -> None:
     (table,) = section(shown).ledger
     post, site = markdown.render(shown), html.render(shown)
-    for text in (*texts(table, "waiting: lightweight locks"), "Where the time of a query goes"):
+    for text in (
+        *texts(table, "waiting: the server's own locks"),
+        "Where the time of a query goes",
+    ):
         assert text in post
         assert text in site
     assert markdown.escape(WAITING).partition(" per ")[0] in post.replace("\u00a0", " ")

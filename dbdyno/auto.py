@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from dbdyno import pilot, runner, schedule
+from dbdyno import metric, pilot, runner, schedule
 from dbdyno.analysis import piloted
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Plan, Step, WorkloadUse
@@ -81,11 +81,17 @@ def settle(lab: Lab) -> Sizing:
         found.seen,
         lab.plan.aims,
         fixed_minutes=found.fixed_minutes,
-        minutes_max=lab.plan.schedule.minutes_max,
+        minutes_max=minutes_left(lab, pilot.PILOT_BLOCKS),
         alone=all(can_be_alone(lab, use) for use in lab.plan.workloads),
     )
     lab.results.keep_sizing(sizing)
     return sizing
+
+
+def minutes_left(lab: Lab, last: int) -> float | None:
+    """What the plan's limit leaves after the pilot, whose last block has this number."""
+    limit = lab.plan.schedule.minutes_max
+    return None if limit is None else max(0.0, limit - piloted.minutes(lab.results, last))
 
 
 def fresh(lab: Lab, use: WorkloadUse) -> tuple[Step, ...]:
@@ -106,7 +112,7 @@ def can_be_alone(lab: Lab, use: WorkloadUse) -> bool:
 
 def run_fresh(lab: Lab, sizing: Sizing) -> Outcome:
     """Runs the blocks that are still to do, each with its steps."""
-    for line in said(lab.plan, sizing):
+    for line in said(lab.plan, sizing, minutes_left(lab, sizing.pilot)):
         lab.watch.say(line)
     blocks = [
         with_steps(lab, sizing, block) for block in runner.missing_blocks(lab.plan, lab.results)
@@ -115,22 +121,20 @@ def run_fresh(lab: Lab, sizing: Sizing) -> Outcome:
 
 
 def with_steps(lab: Lab, sizing: Sizing, block: Block) -> Block:
-    """The block with the steps that it is to do; of the pilot's, and of many others, all."""
+    """The block with the steps that it is to do; where that is all of them it does not say so."""
     number = block.number - sizing.pilot
+    wanted = [one for one in sizing.steps if one.blocks >= number]
+    if len(wanted) == len(sizing.steps):
+        return block
     steps: dict[str, tuple[str, ...]] = {}
-    whole = True
     for use in lab.plan.workloads:
         everything = lab.prepared.steps[use.name, lab.plan.base]
+        workload = everything[0].workload
+        names = [one.step for one in wanted if one.workload == workload]
         at = lab.prepared.points.get((use.name, lab.plan.base))
-        wanted = [
-            one.step
-            for one in sizing.steps
-            if one.blocks >= number and one.workload == everything[0].workload
-        ]
-        kept = schedule.only(everything, wanted, through=0 if at is None else at.step.ordinal)
-        steps[everything[0].workload] = tuple(step.name for step in kept)
-        whole = whole and kept == everything
-    return block if number < 1 or whole else replace(block, steps=steps)
+        kept = schedule.only(everything, names, through=0 if at is None else at.step.ordinal)
+        steps[workload] = tuple(step.name for step in kept)
+    return replace(block, steps=steps)
 
 
 # --- In words --------------------------------------------------------------------------------
@@ -146,12 +150,17 @@ def announced(plan: Plan) -> str:
     )
 
 
-def said(plan: Plan, sizing: Sizing) -> Iterator[str]:
-    """What the pilot came to, in lines for the person who watches."""
+def said(plan: Plan, sizing: Sizing, left: float | None = None) -> Iterator[str]:
+    """What the pilot came to, in lines for the person who watches; `left`: of minutes_max."""
     yield (
         f"the pilot asks for {sizing.fresh} fresh blocks, about {duration(60 * sizing.minutes)}; "
         f"to be found: {100 * plan.aims.effect:g} %"
     )
+    if left is not None and sizing.minutes > left:
+        yield (
+            f"  that is more than `schedule.minutes_max` leaves, {duration(60 * left)}, but "
+            f"{pilot.FRESH_MIN} are the fewest"
+        )
     width = max((len(one.step) for one in sizing.steps), default=0)
     yield from (f"  {one.step:<{width}}  {of_step(one)}" for one in sizing.steps)
 
@@ -160,7 +169,9 @@ def of_step(one: Sized) -> str:
     """How many fresh blocks a step gets, why, and what is promised of them."""
     if not one.sd:
         return f"{one.blocks} blocks; the pilot has too little of it to promise anything"
-    noise = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in one.sd.items())
+    noise = ", ".join(
+        f"{metric.by_name(name).title} {100 * sd:.1f} %" for name, sd in one.sd.items()
+    )
     fewer = "; it takes more than that" if one.capped else ""
     return (
         f"{one.blocks} blocks find it in {100 * one.power:.0f} % of cases{fewer} (noise: {noise})"

@@ -16,8 +16,11 @@ from dbdyno.model import Json
 #
 # What may differ as it does not change the meaning of what was measured. `arms` and `blocks` have
 # rules of their own.
-KEYS_FREE = frozenset({"text", "dyno", "created_unix_ns", "label", "base"})
+KEYS_FREE = frozenset({"text", "dyno", "created_unix_ns", "label", "base", "verdict"})
 KEYS_GROWING = frozenset({"arms", "blocks"})
+# Of the schedule: `blocks` stands in the plan itself, too; the others say how long to go on, and
+# which blocks are judged together.
+PLACES_FREE = frozenset({"schedule.blocks", "schedule.minutes_max", "schedule.comparison"})
 
 
 def grown(old: Json, new: Json) -> bool:
@@ -33,6 +36,12 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
     """
     if new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
         return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
+    doubled = any(arm.get("same_as") for arm in old.get("arms", []))
+    if doubled and new.get("base") != old.get("base"):
+        return (
+            f"`base` is {json.dumps(new.get('base'))} now, but there are doubles of "
+            f"{json.dumps(old.get('base'))} (another base is compared with by `--base`)"
+        )
     old_arms = {arm["name"]: arm for arm in old.get("arms", [])}
     new_arms = {arm["name"]: arm for arm in new.get("arms", [])}
     for name, arm in old_arms.items():
@@ -53,7 +62,7 @@ def _difference(old: Any, new: Any, key: str) -> str | None:
 
     A table that is missing is one without keys: an older version's plan.json lacks newer tables.
     """
-    if key == "schedule.blocks":
+    if key in PLACES_FREE:
         return None
     if isinstance(old, dict) or isinstance(new, dict):
         old, new = ({} if one is None else one for one in (old, new))

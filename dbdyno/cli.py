@@ -48,6 +48,7 @@ PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
 Out = Annotated[Path, typer.Option("--out", help="Where result folders are kept.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, where it has one.")
 ]
@@ -94,20 +95,42 @@ def run(
     plan_file: PlanFile,
     out: Out = Path("results"),
     wait: Wait = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Run a plan, or go on with it where it was broken off."""
     from dbdyno import plan
 
-    parsed = plan.load(plan_file)
-    if dry_run:
-        show_outlook(parsed)
-        return
-    outcome = measure(parsed, out, wait)
-    show_results(outcome.folder, html=None)
-    raise typer.Exit(1 if outcome.failed else 0)
+    carry_out(plan.load(plan_file), out, wait=wait, dry_run=dry_run)
+
+
+@app.command()
+def calibrate(
+    plan_file: PlanFile,
+    comparisons: Annotated[
+        int, typer.Option("--comparisons", help="How often the base is compared with itself.")
+    ] = 10,
+    blocks: Annotated[
+        int | None,
+        typer.Option(
+            "--blocks",
+            help="Blocks of each comparison; without it the plan's, or 6 where the plan leaves "
+            "them to a pilot.",
+        ),
+    ] = None,
+    out: Out = Path("results"),
+    wait: Wait = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Compare the base with itself, to see how often that raises a false alarm on this host.
+
+    The base and a ghost of it go through the plan's steps without the other arms. The result
+    folder's name is the plan's with `.calibration`.
+    """
+    from dbdyno import calibrate as calibration
+    from dbdyno import plan
+
+    doubled = calibration.of(plan.load(plan_file), comparisons, blocks)
+    carry_out(doubled, out, wait=wait, dry_run=dry_run)
 
 
 @app.command()
@@ -210,6 +233,16 @@ def export(
         say(f"wrote {path}: {rows:,} rows")
 
 
+def carry_out(plan: Plan, out: Path, *, wait: bool, dry_run: bool) -> None:
+    """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
+    if dry_run:
+        show_outlook(plan)
+        return
+    outcome = measure(plan, out, wait)
+    show_results(outcome.folder, html=None)
+    raise typer.Exit(1 if outcome.failed else 0)
+
+
 def show_outlook(plan: Plan) -> None:
     """Prints what a plan would do, after all checks."""
     from dbdyno import outlook, preflight
@@ -222,9 +255,9 @@ def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
     from dbdyno import auto, runner
 
-    carry_out = auto.run if plan.schedule.auto else runner.run
+    run_blocks = auto.run if plan.schedule.auto else runner.run
     try:
-        return carry_out(plan, out, wait=wait)
+        return run_blocks(plan, out, wait=wait)
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None

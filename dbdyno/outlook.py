@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from dbdyno import fit, origin, preflight, room, schedule, together
+from dbdyno import fit, origin, pilot, preflight, room, schedule, together
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse
 from dbdyno.preflight import NO_LOG, Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
@@ -24,8 +24,10 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
         f"plan {plan.name}" + (f" ({plan.label})" if plan.label else ""),
         *(line for arm in plan.arms for line in of_arm(plan, arm, prepared)),
         *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
+        *of_observing(plan),
+        *of_comparing(plan),
         *of_blocks(plan, prepared),
-        of_time(plan, prepared),
+        *of_time(plan, prepared),
         *of_disk(plan, prepared),
         *of_memory(plan, prepared),
         *fit.notices(plan, prepared),
@@ -45,6 +47,9 @@ def folded(line: str) -> list[str]:
 
 def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     """An arm: engine, version, folder, preset and what departs from it."""
+    if arm.same_as is not None:
+        yield of_double(arm)
+        return
     base = " (base)" if arm.name == plan.base else ""
     if arm.engine == "fake":
         yield f"arm {arm.name}{base}: fake, inside dyno-loadgen"
@@ -55,6 +60,35 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     if arm.config is not None:
         yield f"  config {arm.config}: shared_buffers {server.setting('shared_buffers')}"
     yield from (f"  {sentence}" for sentence in server.departures)
+
+
+def of_double(arm: Arm) -> str:
+    """A double of the base: the ghost, or the base once more."""
+    if arm.shown:
+        return f"arm {arm.name}: a double of {arm.same_as}, compared with it like any other arm"
+    most = schedule.OTHERS_MAX
+    return f"arm {arm.name}: {arm.same_as} once more, so that at most {most} others lie between"
+
+
+def of_observing(plan: Plan) -> Iterator[str]:
+    """What sessions are asked while windows are open; the fake engine has none to ask."""
+    if plan.observe.waits_s is None:
+        return
+    fakes = [arm.name for arm in plan.arms if arm.engine == "fake"]
+    missing = f", but not of {', '.join(fakes)} (engine fake)" if fakes else ""
+    yield f"waits: sessions are sampled every {1000 * plan.observe.waits_s:g} ms{missing}"
+
+
+def of_comparing(plan: Plan) -> Iterator[str]:
+    """How blocks make a comparison, where that is not simply all of them."""
+    if plan.schedule.auto:
+        yield (
+            f"blocks: a pilot of {plan.schedule.blocks}, then at least {pilot.FRESH_MIN} fresh "
+            f"ones, which alone are judged; all within {plan.schedule.minutes_max:g} min"
+        )
+    if plan.schedule.comparison is not None:
+        each = plan.schedule.comparison
+        yield f"comparisons: {plan.schedule.blocks // each} of {each} blocks"
 
 
 def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
@@ -114,19 +148,35 @@ def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared
     return at is not None and (number > 1 or at.key in prepared.copies)
 
 
-def of_time(plan: Plan, prepared: Prepared) -> str:
-    """A guess of the whole plan's time, and what copies save of it."""
-    runs = [
-        (use, arm.name, begins_from_copy(use, arm.name, number, prepared))
-        for number in range(1, plan.schedule.blocks + 1)
+def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """A guess of the whole plan's time, and what copies save of it; of a pilot and what follows."""
+    numbers = range(1, plan.schedule.blocks + 1)
+    whole = sum(block_s(plan, prepared, number) for number in numbers)
+    saved = sum(block_s(plan, prepared, number, copies=False) for number in numbers) - whole
+    ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
+    if not plan.schedule.auto:
+        yield f"time: about {duration(whole)}{ending}"
+        return
+    each = block_s(plan, prepared, plan.schedule.blocks + 1)
+    yield f"time: about {duration(whole)} for the pilot, {duration(each)} for a fresh block{ending}"
+    least, limit = whole + pilot.FRESH_MIN * each, plan.schedule.minutes_max
+    if limit is not None and least > 60 * limit:
+        yield f"  that is {duration(least)} at least, more than minutes_max: raise it"
+
+
+def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
+    """A guess of one block's time, in seconds; without `copies` as if no run began from one."""
+    runs = sum(
+        run_s(
+            prepared,
+            use,
+            arm.name,
+            copied=copies and begins_from_copy(use, arm.name, number, prepared),
+        )
         for use in plan.workloads
         for arm in plan.arms
-    ]
-    whole = sum(run_s(prepared, use, arm, copied=copied) for use, arm, copied in runs)
-    saved = sum(run_s(prepared, use, arm, copied=False) for use, arm, _ in runs) - whole
-    whole += plan.schedule.blocks * sum(turns_s(plan, prepared, use) for use in plan.workloads)
-    ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
-    return f"time: about {duration(whole)}{ending}"
+    )
+    return runs + sum(turns_s(plan, prepared, use) for use in plan.workloads)
 
 
 def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:

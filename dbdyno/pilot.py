@@ -23,6 +23,12 @@ FRESH_MIN = 3
 FRESH_MAX = 100
 """Fresh blocks that a step gets at most; a plan that wants more of them says how many."""
 
+LENT_SHARE = 0.5
+"""Of the degrees of freedom that an arm's other steps lend to one: so many count. How alike steps
+are is itself a guess from few blocks, and the sharper metric is chosen by the same numbers; where
+all counted, 5 to 9 of 100 promises were too many, and with half the promise holds within 5
+(docs/method.md, "Simulations")."""
+
 Step = tuple[str, str]  # workload and step
 
 
@@ -66,11 +72,10 @@ def size(
     the pilot has fewer than two blocks of a step asks for none there; a step without any other gets
     FRESH_MIN, and no power is promised.
 
-    `minutes_max` is the plan's, for all blocks: the pilot's, with all their steps, are taken off.
-    Where that is too short, the steps that need most get equally many, and what the others leave
-    is theirs; FRESH_MIN and FRESH_MAX hold in any case. `fixed_minutes`: of a block without its
-    steps. `alone`: a block can do some steps and not others; else all get as many as the step that
-    needs most.
+    `minutes_max`: what the plan's leaves to the fresh blocks. Where that is too short, the steps
+    that need most get equally many, and what the others leave is theirs; FRESH_MIN and FRESH_MAX
+    hold in any case. `fixed_minutes`: of a block without its steps. `alone`: a block can do some
+    steps and not others; else all get as many as the step that needs most.
     """
     minutes = {(one.workload, one.step): one.minutes for one in seen}
     noises = _noises(seen, aims)
@@ -79,9 +84,7 @@ def size(
     most = max(wanted.values(), default=FRESH_MIN)
     if not alone:
         wanted = dict.fromkeys(minutes, most)
-    left = math.inf
-    if minutes_max is not None:
-        left = minutes_max - PILOT_BLOCKS * _cost(dict.fromkeys(minutes, 1), minutes, fixed_minutes)
+    left = math.inf if minutes_max is None else minutes_max
     for limit in range(most, FRESH_MIN - 1, -1):
         blocks = {step: min(count, limit) for step, count in wanted.items()}
         cost = _cost(blocks, minutes, fixed_minutes)
@@ -137,9 +140,10 @@ def _variances(seen: Sequence[Seen]) -> Iterator[tuple[Step, float, float]]:
                 step = (one.workload, one.step)
                 alike.setdefault((metric, len(logs)), []).append((step, sd * sd))
     for (_, count), steps in alike.items():
-        variances, freedom = stats.moderated([variance for _, variance in steps], count - 1)
+        own = count - 1
+        variances, all_in_all = stats.moderated([variance for _, variance in steps], own)
         for (step, _), variance in zip(steps, variances, strict=True):
-            yield step, variance, freedom
+            yield step, variance, own + LENT_SHARE * (all_in_all - own)
 
 
 def _sd(logs: Sequence[float]) -> float | None:

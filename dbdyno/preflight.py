@@ -7,7 +7,7 @@ steps are expanded, disk and memory are known. What exists as `Prepared` can be 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -303,6 +303,8 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "workloads": [workload_json(plan, use) for use in plan.workloads],
         "schedule": schedule_json(plan.schedule),
         "generator": {"threads": plan.threads},
+        "observe": asdict(plan.observe),
+        "verdict": asdict(plan.aims),
         "sizing": asdict(prepared.sizing),
         "text": plan.text,
         "dyno": __version__,
@@ -310,9 +312,13 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 
 
 def schedule_json(schedule: Schedule) -> Json:
-    """The schedule; only slices have a length, so that older folders, which lack it, go on."""
+    """The schedule; only slices have a length, and newer keys stand where they say something.
+
+    So older folders, which lack them, go on.
+    """
     sliced = schedule.interleave == "slice"
-    return asdict(schedule) | {"slice_s": schedule.slice_s if sliced else None}
+    written = asdict(schedule) | {"slice_s": schedule.slice_s if sliced else None}
+    return said(written, Schedule, ("auto", "minutes_max", "ghost", "comparison"))
 
 
 def arm_json(arm: Arm, of: Build | None) -> Json:
@@ -322,7 +328,13 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
         identity = {"version": of.version, "sha256": of.sha256}
     written = asdict(arm)
     written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
-    return written | {"build": identity}
+    return said(written, Arm, ("same_as", "shown")) | {"build": identity}
+
+
+def said(written: Json, default: object, keys: Iterable[str]) -> Json:
+    """What is written, without those of `keys` that have the value that `default` has."""
+    silent = {key for key in keys if written[key] == getattr(default, key)}
+    return {key: value for key, value in written.items() if key not in silent}
 
 
 def workload_json(plan: Plan, use: WorkloadUse) -> Json:

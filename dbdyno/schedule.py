@@ -3,15 +3,21 @@
 Every draw hashes the seed, the block's number and what it is for, so that nothing depends on how
 much was drawn before: more blocks leave the earlier ones as they are, and a further arm takes its
 place among the others without changing their order.
+
+Where the base is run several times in a block, its runs lie among the others so that at most
+`OTHERS_MAX` of them come before, between and after; all such ways are equally likely.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Sequence
+from math import comb
 
 from dbdyno.model import Block, Plan, Step
 
+OTHERS_MAX = 4
+"""So many other arms at most for each run of the base in a block, and between two of them."""
 SEED_BITS = 53
 """Seeds are whole numbers that every reader of JSON keeps exactly."""
 
@@ -79,8 +85,45 @@ def of_round(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
 
 def _order(plan: Plan, number: int, *purpose: str) -> tuple[str, ...]:
     """All arms, in an order drawn for this."""
-    names = [arm.name for arm in plan.arms]
-    return tuple(sorted(names, key=lambda name: (_draw(plan.seed, number, *purpose, name), name)))
+    names = sorted(
+        (arm.name for arm in plan.arms),
+        key=lambda name: (_draw(plan.seed, number, *purpose, name), name),
+    )
+    again = {arm.name for arm in plan.arms if not arm.shown}
+    bases = [name for name in names if name == plan.base or name in again]
+    if len(bases) == 1:
+        return tuple(names)
+    others = [name for name in names if name not in bases]
+    for place in _places(len(bases), len(others), _draw(plan.seed, number, *purpose, "", "places")):
+        others.insert(place, bases.pop(0))
+    return tuple(others)
+
+
+def _places(bases: int, others: int, draw: int) -> list[int]:
+    """The places of the base's runs among all, in rising order: the `draw`-th of all ways."""
+    draw %= _ways(others, bases + 1)
+    places: list[int] = []
+    for left in range(bases, 0, -1):
+        gap = 0
+        while draw >= (below := _ways(others - gap, left)):
+            draw -= below
+            gap += 1
+        others -= gap
+        places.append(gap + (places[-1] + 1 if places else 0))
+    return places
+
+
+def _ways(others: int, gaps: int) -> int:
+    """In how many ways so many others fill so many gaps, with `OTHERS_MAX` in each at most.
+
+    Stars and bars, with the ways that overfill a gap taken out (inclusion and exclusion; Feller,
+    An Introduction to Probability Theory and Its Applications I, II.5 and IV.1).
+    """
+    full = OTHERS_MAX + 1
+    return sum(
+        (-1) ** over * comb(gaps, over) * comb(others - over * full + gaps - 1, gaps - 1)
+        for over in range(others // full + 1)
+    )
 
 
 def _draw(seed: int, number: int, *purpose: str) -> int:

@@ -90,7 +90,7 @@ def mean_and_sd(logs: Sequence[float]) -> tuple[float, float | None]:
 
     What is left of rounding counts as 0, so that equal numbers have a spread of exactly 0.
     """
-    if not logs:
+    if len(logs) == 0:
         raise ValueError("no log ratios")
     mean = math.fsum(logs) / len(logs)
     if len(logs) == 1:
@@ -173,7 +173,7 @@ def adjusted(ps: Sequence[float]) -> list[float]:
 
     Benjamini & Hochberg 1995: q_(i) = min over j ≥ i of p_(j) · m / j, at most 1.
     """
-    if not ps:
+    if len(ps) == 0:
         return []
     values = np.asarray(ps, dtype=float)
     order = np.argsort(values, kind="stable")

@@ -118,7 +118,7 @@ class Noise:
     sd: float  # of log ratios
     sd_low: float  # 95 % interval by the chi-squared distribution
     sd_high: float
-    visible: float | None  # smallest change that a comparison finds with the wanted power
+    visible: float | None  # smallest change that one comparison finds; None: none has a number
     largest: float  # of what comparisons of this noise saw though nothing differs: 97.5 % quantile
 
 

@@ -203,7 +203,7 @@ def paired(name: str, runs: Sequence[StepRun], base: Sequence[StepRun]) -> Ratio
         (one.metrics.get(name), other.metrics.get(name))
         for one, other in zip(runs, base, strict=True)
     ]
-    logs = [math.log(one / other) for one, other in pairs if one and other]
+    logs = [math.log(one / other) for one, other in pairs if one and other and min(one, other) > 0]
     if not logs:
         return None
     mean = math.fsum(logs) / len(logs)

@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbdyno import store
+from dbdyno import preflight, store
 from dbdyno.model import Arm, Block, Headline, Json, Plan, Schedule, Sla, Step, WorkloadUse
 from result_counters import database, host
 from result_events import events, log_events
 from result_planted import CLIENTS, CORES, SECOND_NS, UNIX_NS, Planted, plant
 
 WORKLOAD = "insert-benchmark"
+MINUTES_PER_BLOCK = 20
 INDEXED_ROWS = 4_000_000  # of l.x
 STEPS = ("l.i0", "l.x", "l.i1", "l.i2", "cleanup", "qr100", "qp100", "qr500", "qp500", "qr1000")
 
@@ -75,6 +76,11 @@ def build(
         _write_block(results, block, example)
         if not (broken and number == blocks):
             results.end_block(block.number)
+            # the same on every machine, as its begin is
+            store.write_json(
+                results.folder / "blocks" / f"{number:03d}" / "done.json",
+                {"ended_unix_ns": UNIX_NS + MINUTES_PER_BLOCK * 60 * SECOND_NS},
+            )
     return results.folder
 
 
@@ -234,7 +240,7 @@ def plan_json(plan: Plan) -> Json:
         "blocks": plan.schedule.blocks,
         "arms": [json.loads(json.dumps(asdict(arm), default=str)) for arm in plan.arms],
         "workloads": [{**asdict(use), "sha256": "0" * 64} for use in plan.workloads],
-        "schedule": asdict(plan.schedule),
+        "schedule": preflight.schedule_json(plan.schedule),
         "text": plan.text,
         "dyno": "0.1.0",
         "created_unix_ns": UNIX_NS,

@@ -77,7 +77,7 @@ def test_waits_that_the_base_has_none_of_are_found_without_a_ratio() -> None:
 
 def test_what_went_away_altogether_explains_a_faster_step() -> None:
     found = explained(qps=1.1, connection_us_per_op=1 / 1.1, wait_io_us_per_op=0.0)
-    assert "no time waiting for I/O per query, where old has 6.00 µs" in found.text
+    assert "no time waiting for reads and writes per query, where old has 6.00 µs" in found.text
     assert found.text.startswith("10.0 % faster [")
 
 
@@ -137,6 +137,14 @@ def test_waits_that_were_not_sampled_are_said_to_be_missing() -> None:
 def test_the_remainder_is_told_where_it_carries_most_of_the_change() -> None:
     found = explained(**SLOWER, server_cpu_per_op=1.02, unaccounted_us_per_op=9.0)
     assert found.text.endswith("7.20 µs of it nothing measured accounts for")
+
+
+def test_waiting_for_the_client_is_no_reason_as_far_as_it_is_run_delay_seen_twice() -> None:
+    crowded = {"runnable_us_per_op": 3.0, "client_us_per_op": 1.9}
+    found = explained(**SLOWER, **crowded, unaccounted_us_per_op=-9.0)
+    assert metrics(found) == ["runnable_us_per_op"]
+    found = explained(**SLOWER, client_us_per_op=1.9)
+    assert metrics(found) == ["client_us_per_op"]
 
 
 def test_a_wide_interval_around_no_change_is_not_called_unchanged() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from dbdyno import stats
-from dbdyno.pilot import FRESH_MAX, FRESH_MIN, PILOT_BLOCKS, Seen, size
+from dbdyno.pilot import FRESH_MAX, FRESH_MIN, Seen, size
 from dbdyno.verdict import Aims, Sized, Sizing
 
 AIMS = Aims()
@@ -109,10 +109,9 @@ def test_steps_alike_tell_of_each_other() -> None:
 def test_the_time_is_kept_and_said() -> None:
     seen = saw("quiet", qps=0.005), saw("noisy", qps=0.04)
     free = by_step(sized(*seen))
-    found = sized(*seen, minutes_max=100.0)
+    found = sized(*seen, minutes_max=85.0)
     steps = by_step(found)
-    pilot_minutes = PILOT_BLOCKS * (1 + 2 + 2)
-    assert found.minutes <= 100.0 - pilot_minutes < found.minutes + 1 + 2
+    assert found.minutes <= 85.0 < found.minutes + 1 + 2
     assert steps["quiet"] == free["quiet"]
     assert steps["noisy"].capped and steps["noisy"].blocks < free["noisy"].blocks
     assert steps["noisy"].power < AIMS.power

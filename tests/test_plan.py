@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, schedule, workload
+from dbdyno import pilot, plan, schedule, workload
 from dbdyno.error import PlanError
-from dbdyno.model import Plan
+from dbdyno.model import Observe, Plan
+from dbdyno.plan import form
+from dbdyno.verdict import Aims
+from dbdyno.workload.document import Form
 
 ROOT = Path(__file__).parent.parent
 SMALL = """
@@ -113,6 +117,27 @@ threads = 2
     assert made.threads == 2
 
 
+def test_blocks_may_be_left_to_a_pilot_with_a_limit_of_time() -> None:
+    made = parse(SMALL + '[schedule]\nblocks = "auto"').schedule
+    assert (made.auto, made.blocks, made.minutes_max) == (True, pilot.PILOT_BLOCKS, 120.0)
+    made = parse(SMALL + '[schedule]\nblocks = "auto"\nminutes_max = 45').schedule
+    assert made.minutes_max == 45.0
+    made = parse(SMALL).schedule
+    assert (made.auto, made.minutes_max, made.comparison) == (False, None, None)
+
+
+def test_what_is_observed_and_what_verdicts_tell_apart_arrives() -> None:
+    made = parse(SMALL)
+    assert (made.observe, made.aims) == (Observe(), Aims(margin=0.03, effect=0.03, power=0.8))
+    made = parse(
+        SMALL + '[observe]\nwaits = "50ms"\n[verdict]\nmargin = 0.02\neffect = 0.01\npower = 0.9'
+    )
+    assert made.observe == Observe(waits_s=0.05)
+    assert made.aims == Aims(margin=0.02, effect=0.01, power=0.9)
+    for written, waits_s in (("20ms", 0.02), ("1s", 1.0), ("2.5 s", 2.5), ("10s", 10.0)):
+        assert parse(f'{SMALL}[observe]\nwaits = "{written}"').observe.waits_s == waits_s
+
+
 def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs() -> None:
     assert parse(FAKE).arms[0].fake == {
         "default_us": 100,
@@ -213,8 +238,45 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
             "[schedule]\nblcks = 3",
             "key `schedule.blcks`: unknown key; did you mean `blocks`?",
         ),
-        ("[schedule]\nblocks = 0", "key `schedule.blocks`: must be from 1 to 1000, not 0"),
-        ('[schedule]\nblocks = "3"', "key `schedule.blocks`: must be a whole number, not '3'"),
+        (
+            "[schedule]\nblocks = 0",
+            'key `schedule.blocks`: must be from 1 to 1000, or "auto", not 0',
+        ),
+        (
+            '[schedule]\nblocks = "3"',
+            "key `schedule.blocks`: must be 'auto' or a whole number, not '3'",
+        ),
+        (
+            "[schedule]\nminutes_max = 30",
+            'key `schedule.minutes_max`: only blocks = "auto" has a limit of time; write that, or '
+            "remove it",
+        ),
+        (
+            '[schedule]\nblocks = "auto"\nminutes_max = 0',
+            "key `schedule.minutes_max`: must be from 1 to 43,200, not 0",
+        ),
+        (
+            '[observe]\nwaits = "50"',
+            'key `observe.waits`: \'50\' is no time; write it as "50ms" or "1s"',
+        ),
+        (
+            '[observe]\nwaits = "10ms"',
+            'key `observe.waits`: must be from "20ms" to "10s", not \'10ms\'',
+        ),
+        (
+            '[observe]\nwaits = "1s"\n[schedule]\ninterleave = "slice"',
+            'key `observe.waits`: there is no sampling with interleave = "slice"; remove it, or '
+            'use "step"',
+        ),
+        (
+            "[verdict]\nmargin = 3",
+            "key `verdict.margin`: must be a share from 0.001 to 0.5, not 3; 0.03 is three percent",
+        ),
+        (
+            "[verdict]\neffect = 0",
+            "key `verdict.effect`: must be a share from 0.001 to 0.5, not 0; 0.03 is three percent",
+        ),
+        ("[verdict]\npower = 1", "key `verdict.power`: must be a share from 0.5 to 0.99, not 1"),
         (
             '[schedule]\ninterleave = "rnu"',
             "key `schedule.interleave`: no interleave `rnu`; did you mean `run`?",
@@ -326,7 +388,7 @@ def test_every_plan_that_is_shipped_is_valid_and_named_for_its_file(path: Path) 
     assert made.name == path.stem
     orders = {block.order for block in schedule.blocks(made)}
     alike = "the seed gives every block the same order"
-    assert len(orders) > 1 or made.schedule.blocks == 1, alike
+    assert len(orders) > 1 or made.schedule.blocks == 1 or len(made.arms) == 1, alike
 
 
 def test_the_demo_is_short_and_says_so() -> None:
@@ -347,10 +409,13 @@ def test_the_demo_is_short_and_says_so() -> None:
 
 def test_the_reference_of_plans_names_every_key() -> None:
     reference = (ROOT / "docs" / "plan.md").read_text()
-    forms = (plan.PlanForm, plan.ArmForm, plan.WorkloadForm, plan.ScheduleForm, plan.ServerForm)
-    for form in (*forms, plan.GeneratorForm, plan.FakeForm):
-        for key in form.model_fields:
-            assert f"`{key}`" in reference or f"{key}`" in reference, f"{form.__name__}.{key}"
+    within = (form.FakeStallForm, form.FakeErrorForm)  # shown by examples
+    everything = [one for one in vars(form).values() if inspect.isclass(one)]
+    forms = [one for one in everything if issubclass(one, Form) and one not in within]
+    assert len(forms) > 8
+    for one in forms:
+        for key in one.model_fields:
+            assert f"`{key}`" in reference or f"{key}`" in reference, f"{one.__name__}.{key}"
 
 
 def test_the_examples_of_the_reference_are_valid() -> None:

@@ -11,7 +11,9 @@ from dbdyno.error import DynoError
 from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.report import group, page, thresholds
 from dbdyno.report.view import Cell, Group, Page, Row, Table, Workload
+from dbdyno.verdict import Word
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
+from verdict_builder import with_words
 
 PUBLISHED = {  # spec sysbench.md 2.4, without the label `_range=100` that says nothing
     POINT: """hot-points point-query points-covered-pk points-covered-si points-notcovered-pk
@@ -168,10 +170,10 @@ def test_a_throughput_of_statements_that_find_nothing_is_marked(shown: Page) -> 
     assert [cell.mark for cell in row(table, "insert").cells] == ["", "", ""]
     assert "§: under 99 % of the statements found a row." in table.note
     told = next(one for one in shown.headline if one.text.startswith("§"))
-    assert told.items == (
+    assert [item.text for item in told.items] == [
         "pg17: 37.0 % of the statements of delete",
         "pg18: 10.0 % of the statements of delete",
-    )
+    ]
 
 
 # --- Colours ---------------------------------------------------------------------------------
@@ -388,19 +390,33 @@ def test_a_scan_has_the_published_figure_of_one_client(shown: Page) -> None:
 
 def test_the_headline_tells_groups_in_a_line_each(shown: Page) -> None:
     against = shown.headline[0]
-    assert against.text.startswith("pg18 against pg17")
-    load, *items = against.items
-    assert load.startswith("Interval includes no change: load ")
-    assert [item.partition(":")[0] for item in items] == [title.capitalize() for title in PUBLISHED]
-    assert items[0].startswith("Point queries: More: hot-points +106 % (")
-    assert (
-        "; Interval includes no change: 7 steps, from −10.1 % (points-covered-si) to " in items[0]
-    )
-    assert not any(".pre" in item or ".warm" in item for item in items)
+    assert against.text == "pg18 against pg17, 2 blocks."
+    *items, untold = against.items
+    titles = [title.capitalize() for title in PUBLISHED]
+    assert [item.label for item in items] == [*titles, "Before the writes"]
+    assert items[0].text == "1 slower; 2 faster; 6 cannot tell"
+    slower, faster = items[0].items
+    assert slower.text.startswith("points-covered-pk throughput −6.1 % [")
+    assert (faster.label, faster.tone) == ("Faster", "faster")
+    assert faster.text.startswith("hot-points throughput +106 % [")
+    assert untold.label == "Cannot tell"
+    assert untold.text.startswith("load, ") and " and 16 more; " in untold.text
+    told = [one.text for item in items[:-1] for one in (item, *item.items)]
+    assert not any(".pre" in text or ".warm" in text for text in told)
+
+
+def test_a_step_of_a_group_that_was_not_judged_as_the_others_is_named(two: Comparison) -> None:
+    words: dict[str, Word] = {"insert": "limited", "delete": "failed", "update-one": "same"}
+    made = page.make(with_words(two, words))
+    writes = next(item for item in made.headline[0].items if item.label == "Writes")
+    named = {item.label: item.text.split()[0] for item in writes.items}
+    assert named["Limited"] == "insert" and named["Failed"] == "delete§"
+    assert "1 same" in writes.text and "update-one" not in str(writes.items)
 
 
 def test_one_block_is_told_by_how_far_it_reaches() -> None:
     made = page.make(comparison(blocks=1, seconds=20))
-    items = made.headline[1].items
-    assert items[1].startswith("Point queries: Measured: 9 steps, from ")
-    assert items[1].endswith("(hot-points)")
+    point = made.headline[1].items[1]
+    assert point.label == "Point queries" and point.items == ()
+    assert point.text.startswith("9 steps, throughput from ")
+    assert point.text.endswith("(hot-points)")

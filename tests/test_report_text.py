@@ -44,11 +44,12 @@ def test_eight_arms_fit_80_columns_too() -> None:
     assert max(cell_len(line) for line in printed(made).splitlines()) <= 80
 
 
-def test_the_default_is_headline_warnings_and_the_three_tables(shown: Page) -> None:
+def test_the_default_is_headline_warnings_verdicts_and_the_three_tables(shown: Page) -> None:
     text = printed(shown)
     for words in (
         "pg18 against pg17",
         "Warnings",
+        "Verdicts: pg18 against pg17",
         "Throughput",
         "Throughput relative to pg17",
         "Background insert rate",
@@ -68,7 +69,8 @@ def test_full_has_every_step_the_machine_and_how_to_repeat(shown: Page) -> None:
 
 def test_numbers_of_a_column_end_at_the_same_place_whatever_marks_follow(shown: Page) -> None:
     lines = printed(shown).splitlines()
-    rows = [line for line in lines[: lines.index("Throughput relative to pg17")] if line]
+    table = lines[lines.index("Throughput") : lines.index("Throughput relative to pg17")]
+    rows = [line for line in table if line]
     ends = {
         line.rstrip("†‡").rstrip().__len__()
         for line in rows

@@ -13,6 +13,11 @@ from dbdyno.model import Arm, Plan, Schedule
 NAMES = st.lists(st.text("abcdef0123", min_size=1, max_size=5), min_size=1, max_size=6, unique=True)
 
 
+ORDERS = ["cdab", "adbc", "bcda", "adcb"]
+SEEDS = [3555041816864749, 8690357832289933, 4298111190882260, 5066905798637525]
+"""Of blocks 1 to 4 of seed 7, arms a to d."""
+
+
 def plan(names: list[str], seed: int = 1, blocks: int = 3) -> Plan:
     return Plan(
         name="p",
@@ -59,6 +64,12 @@ def test_the_order_does_not_depend_on_where_an_arm_stands_in_the_plan(
     names: list[str], seed: int
 ) -> None:
     assert schedule.blocks(plan(names, seed)) == schedule.blocks(plan(names[::-1], seed))
+
+
+def test_orders_are_those_that_older_folders_were_measured_in() -> None:
+    four = schedule.blocks(plan(["a", "b", "c", "d"], seed=7, blocks=4))
+    assert ["".join(block.order) for block in four] == ORDERS
+    assert [block.seed for block in four] == SEEDS
 
 
 def test_every_order_of_three_arms_comes_about_equally_often() -> None:

@@ -246,6 +246,16 @@ def test_a_further_arm_makes_new_blocks(tmp_path: Path) -> None:
     assert results.numbers(more) == (3, 4, 5)
 
 
+def test_repeats_of_the_base_make_no_new_blocks(tmp_path: Path) -> None:
+    results = begun(tmp_path, blocks=1)
+    results.begin_block(a_block(1))
+    results.end_block(1)
+    plan, _ = a_plan(blocks=1, arms=("pg17", "pg18", "pg17.again2"))
+    *arms, again = plan.arms
+    again = replace(again, same_as="pg17", shown=False)
+    assert results.numbers(replace(plan, arms=(*arms, again))) == (1,)
+
+
 # --- Blocks ----------------------------------------------------------------------------------
 
 

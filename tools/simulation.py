@@ -8,7 +8,7 @@ comparisons to what docs/method.md says, `make calibrate` many thousands (tools/
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,17 +29,21 @@ MEASURED_SD = (0.026, 0.016)
 STEP_MINUTES = 1.0
 FIXED_MINUTES = 1.0
 """What a step and the rest of a block take: they only matter where time is short."""
+FRESH_DRAWS = 5
+"""Comparisons drawn of each plan, as planning takes longer than they do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """Log ratios of two arms: what varies from block to block where nothing differs."""
+    """Log ratios of two arms: what differs in truth, and what varies from block to block."""
 
     steps: int
     sd: tuple[float, float] = MEASURED_SD  # by metric, of the median step
     unlike: float = 0.4  # standard deviation of ln sd between steps
     shared: float = 0.3  # of a step's variance: what all steps of a block have in common
     tied: float = -0.5  # correlation of throughput and CPU per operation of a step in a block
+    slower: int = 0  # so many of the steps are slower in truth …
+    effect: float = 0.0  # … by this share, in both metrics
 
     @property
     def tests(self) -> int:
@@ -70,16 +74,18 @@ class Share:
 
 def spreads(model: Model, random: Random) -> Numbers:
     """Each step's standard deviations: steps by metrics."""
-    by_step = np.exp(random.normal(0, model.unlike, (model.steps, 1)))
-    return by_step * np.asarray(model.sd)
+    found: Numbers = np.exp(random.normal(0, model.unlike, (model.steps, 1))) * model.sd
+    return found
 
 
 def draw(model: Model, sd: Numbers, blocks: int, random: Random) -> Numbers:
-    """Log ratios of arms that do not differ: steps by metrics by blocks."""
+    """Log ratios of a comparison: steps by metrics by blocks."""
     common = _tied(random.normal(size=(1, len(METRICS), blocks)), model.tied)
     own = _tied(random.normal(size=(model.steps, len(METRICS), blocks)), model.tied)
     noise = math.sqrt(model.shared) * common + math.sqrt(1 - model.shared) * own
-    return sd[:, :, None] * noise
+    found: Numbers = sd[:, :, None] * noise
+    found[: model.slower] += shift(model.effect)[:, None]
+    return found
 
 
 def _tied(draws: Numbers, correlation: float) -> Numbers:
@@ -96,7 +102,7 @@ def shift(effect: float) -> Numbers:
 # --- The decision ----------------------------------------------------------------------------
 
 
-def judged(logs: Sequence[Numbers], aims: Aims) -> list[Judgement]:
+def judged(logs: Iterable[Numbers], aims: Aims) -> list[Judgement]:
     """The lab's own judgements; `logs`: of each step metrics by blocks, as many as it has."""
     return decide(
         [
@@ -108,15 +114,16 @@ def judged(logs: Sequence[Numbers], aims: Aims) -> list[Judgement]:
     )
 
 
-def called(logs: Sequence[Numbers], aims: Aims) -> Numbers:
+def called(logs: Iterable[Numbers], aims: Aims) -> Numbers:
     """What `judged` calls changed: +1 faster, -1 slower, else 0; steps by metrics.
 
     The same sums without words, intervals and plans, so that thousands can be drawn; a test holds
     it to `judged`.
     """
-    blocks = np.array([step.shape[-1] for step in logs])[:, None]
-    means = np.array([step.mean(axis=-1) for step in logs])
-    errors = np.array([step.std(axis=-1, ddof=1) for step in logs]) / np.sqrt(blocks)
+    steps = list(logs)
+    blocks = np.array([step.shape[-1] for step in steps])[:, None]
+    means = np.array([step.mean(axis=-1) for step in steps])
+    errors = np.array([step.std(axis=-1, ddof=1) for step in steps]) / np.sqrt(blocks)
     ps = 2 * stdtr(blocks - 1, -np.abs(means) / errors)
     qs = np.reshape(stats.adjusted(ps.ravel().tolist()), ps.shape)
     found: Numbers = np.where(qs <= aims.level, np.sign(means) * list(METRICS.values()), 0.0)
@@ -144,82 +151,66 @@ def coverage(blocks: int, trials: int, random: Random, *, tail: float | None = N
     for each_base, each_other in zip(base.tolist(), other.tolist(), strict=True):
         interval = stats.ratio_interval(each_base, each_other)
         assert interval.low is not None and interval.high is not None
-        count += interval.low <= 0.97 <= interval.high
+        count += bool(interval.low <= 0.97 <= interval.high)
     return Share(count=count, total=trials)
 
 
 # --- A fixed number of blocks ----------------------------------------------------------------
 
 
-def false_alarms(model: Model, blocks: int, trials: int, random: Random, aims: Aims) -> Share:
-    """Comparisons in which anything is called changed though nothing differs."""
-    alarmed = 0
-    for _ in range(trials):
-        logs = draw(model, spreads(model, random), blocks, random)
-        alarmed += bool(called(logs, aims).any())
-    return Share(count=alarmed, total=trials)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """What comparisons reported in which some steps differ."""
+    """What comparisons with a fixed number of blocks reported."""
 
+    alarms: Share  # of comparisons: with anything false
     found: Share  # of the steps that differ: called so, in the true direction, by either metric
     false: Share  # of all that was reported
     false_mean: float  # mean over comparisons of the false share of each; 0 where none is reported
 
 
-def reported(
-    model: Model, blocks: int, trials: int, random: Random, aims: Aims, *, slower: int, effect: float
-) -> Reported:
-    """Comparisons in which the first `slower` steps are slower by `effect` in both metrics."""
-    found = wrong = right = 0
-    shares = []
+def reported(model: Model, blocks: int, trials: int, random: Random, aims: Aims) -> Reported:
+    """Comparisons of so many blocks, all steps in each."""
     truth = np.zeros((model.steps, 1))
-    truth[:slower] = -1
+    truth[: model.slower] = -1
+    alarms = found = wrong = right = 0
+    shares = []
     for _ in range(trials):
-        logs = draw(model, spreads(model, random), blocks, random)
-        logs[:slower] += shift(effect)[:, None]
-        words = called(logs, aims)
+        words = called(draw(model, spreads(model, random), blocks, random), aims)
         false = int(((words != 0) & (words != truth)).sum())
         true = int(((words != 0) & (words == truth)).sum())
-        found += int(((words == truth).any(axis=1) & (truth[:, 0] != 0)).sum())
+        alarms += bool(false)
+        found += int((words == truth)[: model.slower].any(axis=1).sum())
         wrong, right = wrong + false, right + true
         shares.append(false / max(false + true, 1))
     return Reported(
-        found=Share(count=found, total=trials * slower),
-        false=Share(count=wrong, total=max(wrong + right, 1)),
+        alarms=Share(count=alarms, total=trials),
+        found=Share(count=found, total=trials * model.slower),
+        false=Share(count=wrong, total=wrong + right),
         false_mean=float(np.mean(shares)),
     )
 
 
-# --- After a pilot ---------------------------------------------------------------------------
+# --- A number of blocks that is planned ------------------------------------------------------
+
+Planner = Callable[[Model, Numbers, Random, Aims], list[tuple[int, float]]]
+"""Blocks and promised power of each step, where its standard deviations are these."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Piloted:
-    """What comparisons came to whose number of blocks a pilot fixed."""
+def knowing(model: Model, sd: Numbers, random: Random, aims: Aims) -> list[tuple[int, float]]:
+    """A planner who knows the noise of CPU per operation."""
+    level = aims.level / model.tests
+    found = []
+    for deviation in sd[:, 1].tolist():
+        blocks = stats.blocks_for(aims.effect, deviation, level, aims.power)
+        assert blocks is not None
+        found.append((blocks, stats.power(aims.effect, deviation, blocks, level)))
+    return found
 
-    promised: float  # mean power, as the planner says
-    found: Share  # of single steps that are slower, by the sharper metric alone
-    found_either: Share  # the same where both metrics are
-    alarms: Share  # of comparisons in which nothing differs
-    blocks: float  # mean number of fresh ones of a step
-    blocks_if_known: float  # what it would take were the noise known
 
+def by_pilot(minutes_max: float | None = None) -> Planner:
+    """A planner who sees three blocks, as with `blocks = "auto"`."""
 
-def piloted(
-    model: Model, trials: int, random: Random, aims: Aims, *, minutes_max: float | None = None
-) -> Piloted:
-    """Comparisons of `auto`: three blocks, the planner, fresh blocks by step, the decision.
-
-    Each step in turn is made slower, all others as they are, so a comparison tells of as many.
-    """
-    alarms = sharper = either = 0
-    promised: list[float] = []
-    counts: list[int] = []
-    for _ in range(trials):
-        sd = spreads(model, random)
+    def plan(model: Model, sd: Numbers, random: Random, aims: Aims) -> list[tuple[int, float]]:
         sizing = pilot.size(
             seen(draw(model, sd, pilot.PILOT_BLOCKS, random)),
             aims,
@@ -227,23 +218,55 @@ def piloted(
             minutes_max=minutes_max,
             alone=True,
         )
-        drawn = draw(model, sd, sizing.fresh, random)
-        logs = [step[:, : its.blocks] for step, its in zip(drawn, sizing.steps, strict=True)]
-        alarms += bool(called(logs, aims).any())
-        promised += [step.power for step in sizing.steps]
-        counts += [step.blocks for step in sizing.steps]
-        for place in range(model.steps):
-            sharper += called(_slower(logs, place, aims, [False, True]), aims)[place, 1] < 0
-            either += (called(_slower(logs, place, aims, [True, True]), aims)[place] < 0).any()
-    total = trials * model.steps
-    return Piloted(
-        promised=float(np.mean(promised)),
-        found=Share(count=sharper, total=total),
-        found_either=Share(count=either, total=total),
-        alarms=Share(count=alarms, total=trials),
-        blocks=float(np.mean(counts)),
-        blocks_if_known=0,
+        return [(step.blocks, step.power) for step in sizing.steps]
+
+    return plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """What comparisons came to whose number of blocks was planned."""
+
+    promised: float  # mean power of a step, as the planner says
+    found: Share  # of steps that are slower by the effect in CPU per operation alone
+    found_either: Share  # of steps that are slower in both metrics: by either
+    alarms: Share  # of comparisons in which nothing differs
+    blocks: float  # mean number of a step, without the pilot's
+
+
+def planned(model: Model, trials: int, random: Random, aims: Aims, planner: Planner) -> Planned:
+    """Comparisons as planned, on fresh blocks: FRESH_DRAWS of each plan.
+
+    Each step in turn is made slower by the effect, all others stay as they are: one comparison
+    tells of as many as it has steps.
+    """
+    alarms = found = either = 0
+    plans: list[tuple[int, float]] = []
+    for _ in range(trials):
+        sd = spreads(model, random)
+        its = planner(model, sd, random, aims)
+        plans += its
+        for _ in range(FRESH_DRAWS):
+            drawn = draw(model, sd, max(blocks for blocks, _ in its), random)
+            logs = [step[:, :blocks] for step, (blocks, _) in zip(drawn, its, strict=True)]
+            alarms += bool(called(logs, aims).any())
+            for place in range(model.steps):
+                found += _is_seen(logs, place, aims, metrics=[False, True])
+                either += _is_seen(logs, place, aims, metrics=[True, True])
+    return Planned(
+        promised=float(np.mean([power for _, power in plans])),
+        found=Share(count=found, total=FRESH_DRAWS * len(plans)),
+        found_either=Share(count=either, total=FRESH_DRAWS * len(plans)),
+        alarms=Share(count=alarms, total=FRESH_DRAWS * trials),
+        blocks=float(np.mean([blocks for blocks, _ in plans])),
     )
+
+
+def _is_seen(logs: list[Numbers], place: int, aims: Aims, *, metrics: list[bool]) -> bool:
+    """Whether a step is called slower where it is made so, in these metrics."""
+    moved = logs.copy()
+    moved[place] = moved[place] + (shift(aims.effect) * metrics)[:, None]
+    return bool((called(moved, aims)[place][metrics] < 0).any())
 
 
 def seen(logs: Numbers) -> list[pilot.Seen]:
@@ -253,17 +276,8 @@ def seen(logs: Numbers) -> list[pilot.Seen]:
             workload="w",
             step=f"s{number}",
             arm="arm",
-            logs={
-                metric: tuple(its.tolist()) for metric, its in zip(METRICS, step, strict=True)
-            },
+            logs={metric: tuple(its.tolist()) for metric, its in zip(METRICS, step, strict=True)},
             minutes=STEP_MINUTES,
         )
         for number, step in enumerate(logs)
     ]
-
-
-def _slower(logs: Sequence[Numbers], place: int, aims: Aims, which: Sequence[bool]) -> list[Numbers]:
-    """The same with one step slower by the effect, in these metrics."""
-    moved = list(logs)
-    moved[place] = moved[place] + (shift(aims.effect) * np.array(which))[:, None]
-    return moved

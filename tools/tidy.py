@@ -81,7 +81,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "run": MEASURING | {"progress", "origin", "preflight", "measure"},
     "turns": MEASURING | {"job", "progress", "measure"},
     "together": MEASURING | {"job", "progress", "measure", "run", "turns"},
-    "outlook": MEASURING | {"progress", "origin", "room", "preflight", "fit", "together"},
+    "outlook": MEASURING | {"pilot", "progress", "origin", "room", "preflight", "fit", "together"},
     "runner": MEASURING | {"progress", "origin", "preflight", "fit", "ceiling", "run", "together"},
     "auto": MEASURING | {"pilot", "progress", "run", "runner", "analysis"},
     "calibrate": BASE | {"plan"},

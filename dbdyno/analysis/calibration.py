@@ -96,7 +96,7 @@ def _noises(
             sd=sd,
             sd_low=low,
             sd_high=high,
-            visible=stats.visible(sd, len(groups[0]), level, aims.power) or math.inf,
+            visible=stats.visible(sd, len(groups[0]), level, aims.power),
             largest=_largest(logs, groups),
         )
 

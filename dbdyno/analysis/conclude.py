@@ -1,4 +1,4 @@
-"""What is concluded of a whole result: each arm's verdicts, its overall ratio, the calibration."""
+"""What is concluded of a whole result: verdicts with their causes, overall, the calibration."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dbdyno.analysis.calibration import calibration
 from dbdyno.analysis.cells import Row
+from dbdyno.analysis.explain import explained
 from dbdyno.analysis.judge import Contest, Where, contest, costs, verdicts
 from dbdyno.analysis.overall import overall
 from dbdyno.analysis.shown import Arms
@@ -16,7 +17,7 @@ from dbdyno.verdict import Aims, Calibration, Judgement, Overall, Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Concluded:
-    """The steps with their verdicts, and what is said beyond single steps."""
+    """The steps with their verdicts and reasons, and what is said beyond single steps."""
 
     steps: tuple[StepComparison, ...]
     overall: tuple[Overall, ...] = ()
@@ -44,7 +45,7 @@ def conclude(
     contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
     said = {arm: _of_arm(arm, its, aims, minutes) for arm, its in contests.items()}
     return Concluded(
-        steps=tuple(_with_verdicts(row, said) for row in rows),
+        steps=tuple(explained(_with_verdicts(row, said), aims) for row in rows),
         overall=tuple(one for its in said.values() for one in its.overall),
         calibration=None
         if arms.ghost is None
@@ -68,9 +69,8 @@ def _of_arm(arm: str, contests: Sequence[Contest], aims: Aims, minutes: float | 
 
 def _with_verdicts(row: Row, said: Mapping[str, _OfArm]) -> StepComparison:
     base, *others = row.step.cells
-    return replace(
-        row.step, cells=(base, *(_judged(cell, row.where, said[cell.arm]) for cell in others))
-    )
+    judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
+    return replace(row.step, cells=(base, *judged))
 
 
 def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:

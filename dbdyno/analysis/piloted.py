@@ -28,7 +28,7 @@ def read(results: Results, steps: Collection[StepName]) -> Piloted:
     """What all complete blocks so far say of these steps; ResultError where one is damaged."""
     done = [block for block in results.blocks() if block.state == "done"]
     took = [_took(block) for block in done]
-    minutes = {step: _minutes(step, took) for step in steps}
+    costs = {step: _minutes(step, took) for step in steps}
     found = _logs(results, done)
     arms = shown.arms(results.plan, None)
     seen = (
@@ -37,13 +37,19 @@ def read(results: Results, steps: Collection[StepName]) -> Piloted:
             step=step[1],
             arm=arm,
             logs=found.get((*step, arm), {}),
-            minutes=minutes[step],
+            minutes=costs[step],
         )
         for step in steps
         for arm in arms.shown[1:]
     )
     fixed = [one.took_s - sum(_seconds(step, one) or 0.0 for step in steps) for one in took]
     return Piloted(seen=tuple(seen), fixed_minutes=max(0.0, median(fixed)) / SECONDS_PER_MINUTE)
+
+
+def minutes(results: Results, last: int) -> float:
+    """What the complete blocks up to this number took, in minutes; ResultError as above."""
+    done = [one for one in results.blocks() if one.state == "done" and one.number <= last]
+    return sum(_took(block).took_s for block in done) / SECONDS_PER_MINUTE
 
 
 def _took(block: BlockFolder) -> Took:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 CPU = "server_cpu_per_op"
 TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
+CLIENT = "client_us_per_op"
 REMAINDER = "unaccounted_us_per_op"
 PLAN = "plan"
 WAITS = "waits"
@@ -41,15 +42,17 @@ REASONS: tuple[Reason, ...] = (
     _time(CPU, "CPU", "the server used {more} CPU per {unit}"),
     _time(
         "runnable_us_per_op",
-        "waiting for a core",
-        "{more} time runnable but not running per {unit}",
+        "run delay",
+        "{more} time ready without a core per {unit}",
     ),
-    _time("wait_io_us_per_op", WAITS, "{more} time waiting for I/O per {unit}"),
-    _time("wait_lwlock_us_per_op", WAITS, "{more} time waiting for lightweight locks per {unit}"),
+    _time("wait_io_us_per_op", WAITS, "{more} time waiting for reads and writes per {unit}"),
+    _time(
+        "wait_lwlock_us_per_op", WAITS, "{more} time waiting for the server's own locks per {unit}"
+    ),
     _time("wait_lock_us_per_op", WAITS, "{more} time waiting for locks per {unit}"),
-    _time("wait_ipc_us_per_op", WAITS, "{more} time waiting for other processes per {unit}"),
+    _time("wait_ipc_us_per_op", WAITS, "{more} time waiting for other server processes per {unit}"),
     _time("wait_other_us_per_op", WAITS, "{more} time in other waits per {unit}"),
-    _time("client_us_per_op", "client time", "{more} time waiting for the client per {unit}"),
+    _time(CLIENT, "client time", "{more} time waiting for the client per {unit}"),
     Reason(
         metric="cs_per_op",
         group="context switches",
@@ -100,10 +103,10 @@ REASONS: tuple[Reason, ...] = (
     _time(
         "writer_cpu_per_op",
         "background CPU",
-        "{more} CPU of the background writer and the WAL writer per {unit}",
+        "{more} CPU of the writers per {unit}",
     ),
     _time("autovacuum_cpu_per_op", "background CPU", "{more} CPU of autovacuum per {unit}"),
-    _time("io_worker_cpu_per_op", "background CPU", "{more} CPU of I/O workers per {unit}"),
+    _time("io_worker_cpu_per_op", "background CPU", "{more} CPU of io workers per {unit}"),
     _time("parallel_cpu_per_op", "background CPU", "{more} CPU of parallel workers per {unit}"),
     _time(
         "generator_cpu_per_op",

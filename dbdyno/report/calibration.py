@@ -51,13 +51,15 @@ def _rates(base: str, one: Calibration, aims: Aims) -> str:
         else ""
     )
     tests = (
-        f"{_share(one.rate, one.rate_low, one.rate_high)} of {one.tests:,} tests had p under "
+        f"; {_share(one.rate, one.rate_low, one.rate_high)} of {one.tests:,} tests had p under "
         f"{number.number(aims.level, 2)}"
+        if one.tests
+        else ""
     )
     return (
         f"A/A: in {one.comparisons:,} comparison{plural} of {base} with itself ({one.arm}), "
         f"{one.blocks_each} block{'s' if one.blocks_each != 1 else ''}{' each' if plural else ''}, "
-        f"{verdict}{share}; {tests}."
+        f"{verdict}{share}{tests}."
     )
 
 
@@ -121,9 +123,9 @@ def table(comparison: Comparison) -> Table | None:
         Column(text="step", left=True),
         Column(text="metric", left=True),
         Column(text="blocks", title="over which the noise is measured"),
-        Column(text="sd", title="standard deviation of the ratio between blocks, 95 % interval"),
-        Column(text="visible", title=f"smallest change that one comparison finds {wanted}"),
-        Column(text="largest", title="97.5 % of comparisons see less though nothing differs"),
+        Column(text="sd, %", title="standard deviation of the ratio between blocks, 95 % interval"),
+        Column(text="visible, %", title=f"smallest change that one comparison finds {wanted}"),
+        Column(text="largest, %", title="97.5 % of comparisons see less though nothing differs"),
     )
     rows = tuple(
         Row(cells=tuple(_noise(noise, aims)), group=noise.workload if several else "")
@@ -154,13 +156,18 @@ def _noise(noise: Noise, aims: Aims) -> Iterable[Cell]:
     yield Cell(text=noise.step)
     yield Cell(text=verdicts.called(noise.metric), title=verdicts.called_in_full(noise.metric))
     yield Cell(text=str(noise.blocks))
-    ends = [verdicts.measured(end, 2).removesuffix(" %") for end in (noise.sd_low, noise.sd_high)]
-    yield Cell(text=verdicts.measured(noise.sd, 2), detail=number.EN_DASH.join(ends))
+    ends = (_figure(noise.sd_low, 2), _figure(noise.sd_high, 2))
+    yield Cell(text=_figure(noise.sd, 2), detail=number.EN_DASH.join(ends))
     yield Cell(
-        text=number.MISSING if noise.visible is None else verdicts.measured(noise.visible),
+        text="none" if noise.visible is None else _figure(noise.visible),
         tone="alike" if _smallest(noise) <= aims.effect else "",
     )
-    yield Cell(text=verdicts.measured(noise.largest))
+    yield Cell(text=_figure(noise.largest))
+
+
+def _figure(share: float, digits: int = 1) -> str:
+    """A share in a column of percentages."""
+    return verdicts.measured(share, digits).removesuffix(" %")
 
 
 # --- The pilot -------------------------------------------------------------------------------

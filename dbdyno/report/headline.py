@@ -121,11 +121,16 @@ def _against_base(comparison: Comparison, arm: str) -> Finding:
             every += told
             items += _group(comparison, title, told) if title else _by_word(comparison, told)
     items += _cannot_tell(every)
-    double = comparison.calibration is not None and comparison.calibration.arm == arm
+    calibrated = comparison.calibration
+    again = (
+        f" ({comparison.base} once more)"
+        if calibrated is not None and calibrated.arm == arm
+        else ""
+    )
     blocks = f"{comparison.blocks} block{'s' if comparison.blocks != 1 else ''}"
     whole = [words for name in names if (words := _overall(comparison, arm, name))]
     return Finding(
-        text=f"{arm}{', its double,' if double else ''} against {comparison.base}, {blocks}"
+        text=f"{arm}{again} against {comparison.base}, {blocks}"
         + (f": {'; '.join(whole)}." if whole else "."),
         items=tuple(_explained(items, every)),
     )
@@ -169,7 +174,7 @@ def _label(comparison: Comparison, word: Word | None) -> str:
 
 
 def _group(comparison: Comparison, title: str, told: Sequence[_Told]) -> Iterable[Finding]:
-    """A group in a line: how many steps of each verdict; below it those that changed."""
+    """A group in a line: how many steps of each verdict; below it those that stand out."""
     if not told:
         return
     sure = verdicts.trusted(comparison.calibration, comparison.aims)
@@ -180,12 +185,16 @@ def _group(comparison: Comparison, title: str, told: Sequence[_Told]) -> Iterabl
             counts.append(_reach(its, verdicts.NOT_JUDGED if word is None else ""))
         elif its and word is not None:
             counts.append(f"{len(its)} {verdicts.said(word, sure)}")
-    changed = [one for one in told if one.word in CHANGED]
+    named = [one for one in told if one.word not in _COUNTED]
     yield Finding(
         label=title.capitalize(),
         text="; ".join(counts),
-        items=tuple(_by_word(comparison, changed)),
+        items=tuple(_by_word(comparison, named)),
     )
+
+
+_COUNTED = frozenset({"same", "cannot tell", "one block", None})
+"""Of these a group's steps are counted and not named."""
 
 
 def _reach(told: Sequence[_Told], what: str) -> str:

@@ -14,15 +14,15 @@ UNITS = {"ips": ("row", "rows"), "qps": ("query", "queries"), "scan": ("row", "r
 
 _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known
     (ON_CPU, "on CPU", number.MISSING),
-    ("runnable_us_per_op", "runnable but not running", number.MISSING),
-    ("wait_io_us_per_op", "waiting: I/O", "not sampled"),
-    ("wait_lwlock_us_per_op", "waiting: lightweight locks", "not sampled"),
+    ("runnable_us_per_op", "ready, without a core", number.MISSING),
+    ("wait_io_us_per_op", "waiting: reads and writes", "not sampled"),
+    ("wait_lwlock_us_per_op", "waiting: the server's own locks", "not sampled"),
     ("wait_lock_us_per_op", "waiting: locks", "not sampled"),
-    ("wait_ipc_us_per_op", "waiting: other processes", "not sampled"),
+    ("wait_ipc_us_per_op", "waiting: other server processes", "not sampled"),
     ("wait_other_us_per_op", "waiting: anything else", "not sampled"),
-    ("client_us_per_op", "client and network", "not sampled"),
-    (REMAINDER, "remainder", number.MISSING),
-    (SUM, "sum: time of the connections", number.MISSING),
+    ("client_us_per_op", "waiting: the client", "not sampled"),
+    (REMAINDER, "not accounted for", number.MISSING),
+    (SUM, "connection time", number.MISSING),
 )
 SAMPLED = tuple(name for name, _, unknown in _ROWS if unknown == "not sampled")
 
@@ -74,7 +74,7 @@ def _value(value: float | None, digits: int, unknown: str, tone: Tone) -> Cell:
 def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone) -> Cell:
     """How much more the arm has; its interval is that of the ratio, times what the base has."""
     own, before = result.metrics.get(name), base.metrics.get(name)
-    if own is None or before is None:
+    if own is None or before is None or own == before == 0:
         return Cell(text="")
     ratio = result.ratios.get(name)
     detail = ""
@@ -87,17 +87,17 @@ def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone
 
 
 def _note(step: StepComparison, many: str, *, compared: bool) -> str:
-    """What the rows are, and what the remainder is."""
+    """What the rows are, and what is not accounted for."""
     notes = [
         f"Connections of those that do it, times the window, by its {many}; means of the blocks.",
-        "On CPU and runnable are counted by the system.",
+        "On CPU and ready are counted by the system.",
     ]
     if any(result.metrics.get(name) is not None for result in step.cells for name in SAMPLED):
         notes.append("What is left they slept; samples tell what for, by their proportions.")
     else:
         notes.append(
-            "Waits were not sampled (`[observe] waits` in the plan): waits, client and network "
-            "are in the remainder."
+            "Waits were not sampled (`[observe] waits` in the plan): they, and the client, are in "
+            "what is not accounted for."
         )
     if compared:
         notes.append("Smaller: the 95 % interval of the ratio, times the base's figure.")

@@ -12,6 +12,7 @@ from dbdyno.report import look, seconds
 from dbdyno.report.view import Stack, StackChart
 
 PANEL_HEIGHT = 84
+LEGEND_COLUMNS = 4  # so many fit beside each other on a telephone
 
 OTHER = "other"
 
@@ -48,8 +49,7 @@ def spec(chart: StackChart, arms: Sequence[str], points_max: int = seconds.POINT
         "spec": {
             "width": seconds.PANEL_WIDTH,
             "height": PANEL_HEIGHT,
-            "layer": [_layers(chart.kinds), *_names(arms, blocks[0])],
-            "resolve": {"scale": {"color": "independent"}},
+            "layer": [_layers(chart.kinds), _names(blocks[0])],
         },
         "usermeta": {
             "kind": "seconds",
@@ -91,7 +91,8 @@ def _layers(kinds: Sequence[str]) -> Json:
         "domain": [*(name for name, _, _ in look.KIND_COLORS), OTHER],
         "range": "kinds",
     }
-    legend = {"values": [*dict.fromkeys(_shown(kind) for kind in kinds)], "title": None}
+    names = [*dict.fromkeys(_shown(kind) for kind in kinds)]
+    legend = {"values": names, "title": None, "columns": LEGEND_COLUMNS, "symbolType": "square"}
     return {
         "transform": [
             {"flatten": ["x", *kinds]},
@@ -121,11 +122,10 @@ def _shown_expression(kinds: Sequence[str]) -> str:
     return f"indexof({others}, datum.kind) < 0 ? datum.kind : '{OTHER}'"
 
 
-def _names(arms: Sequence[str], first_block: int) -> list[Json]:
-    """The arm's name above its first panel, beside its colour."""
-    first = {"filter": f"datum.block == '{seconds.block_name(first_block)}'"}
-    above = {"y": {"value": -8}}
-    return [
-        {"transform": [first], "mark": one["mark"], "encoding": one["encoding"] | above}
-        for one in seconds.named(arms)
-    ]
+def _names(first_block: int) -> Json:
+    """The arm's name above its first panel; colours are those of kinds here."""
+    return {
+        "transform": [{"filter": f"datum.block == '{seconds.block_name(first_block)}'"}],
+        "mark": {"type": "text", "style": "name", "align": "left", "baseline": "middle"},
+        "encoding": {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "arm"}},
+    }

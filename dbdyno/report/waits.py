@@ -16,7 +16,6 @@ ROWS_MAX = 24
 """So many of what sessions did have a row of their own, the most frequent; the rest have one."""
 
 _Key = tuple[str, str, str, str]  # kind, event, statement, owner
-_ACTIVE, _IDLE = "active", "waiting for their client"
 
 
 def charts(step: StepComparison, prefix: str) -> Iterable[StackChart]:
@@ -57,7 +56,7 @@ def _describe(step: StepComparison) -> str:
 
 
 def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
-    """Mean sessions by wait, statement and owner, of each arm and more than the base."""
+    """Mean sessions by owner, wait and statement, of each arm and more than the base."""
     sampled = [one for result in step.cells for one in _waits(result)]
     if not sampled:
         return
@@ -67,8 +66,6 @@ def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
         title="What sessions do",
         columns=(
             Column(text="seen", left=True),
-            Column(text="statement", left=True),
-            Column(text="whose", left=True),
             *(Column(text=result.arm, group="mean sessions") for result in step.cells),
             *(Column(text=result.arm, group=f"more than {base}") for result in others),
         ),
@@ -106,22 +103,32 @@ def _key(one: WaitLoad) -> _Key:
 
 
 def _rows(step: StepComparison) -> Iterable[Row]:
-    """The most frequent first; then the rest, the sum, and who waited for its client."""
+    """By owner, the busiest first, what its sessions did, the most frequent first; then the sum.
+
+    What is too rare for a row of its own is in the sum alone, and the last row but one says so.
+    """
     load = [_mean_load(result) if _waits(result) else None for result in step.cells]
-    most = _most_first(load)
-    digits = _digits(load)
-    for key in most[:ROWS_MAX]:
-        yield _row(key, [_of(one, [key]) for one in load], digits, _ACTIVE)
-    if len(most) > ROWS_MAX:
-        rest = [_of(one, most[ROWS_MAX:]) for one in load]
-        words = (f"{len(most) - ROWS_MAX} more", "", "", "")
-        yield _row(words, rest, digits, _ACTIVE)
-    yield _row(
-        ("all active", "", "", ""), [_of(one, most) for one in load], digits, _ACTIVE, "total"
-    )
     idle = [_mean_idle(result) if _waits(result) else None for result in step.cells]
-    for key in _most_first(idle):
-        yield _row(("idle", *key[1:]), [_of(one, [key]) for one in idle], digits, _IDLE)
+    most, digits = _most_first(load), _digits(load)
+    shown, rare = most[:ROWS_MAX], most[ROWS_MAX:]
+    waiting = {key[-1]: key for key in _most_first(idle)}
+    for owner in dict.fromkeys(key[-1] for key in (*shown, *waiting.values())):
+        for key in shown:
+            if key[-1] == owner:
+                yield _row(_seen(key), [_of(one, [key]) for one in load], digits, owner)
+        if owner in waiting:
+            values = [_of(one, [waiting[owner]]) for one in idle]
+            yield _row("idle: waits for its client", values, digits, owner)
+    if rare:
+        yield _row(f"{len(rare)} more, rare", [_of(one, rare) for one in load], digits, "")
+    yield _row("all active", [_of(one, most) for one in load], digits, "", "total")
+
+
+def _seen(key: _Key) -> str:
+    """What a session was seen to do: `IO: DataFileRead, market`."""
+    kind, event, statement, _ = key
+    doing = f"{kind}: {event}" if event else kind
+    return f"{doing}, {statement}" if statement else doing
 
 
 def _most_first(load: Sequence[Mapping[_Key, float] | None]) -> list[_Key]:
@@ -144,19 +151,16 @@ def _of(load: Mapping[_Key, float] | None, keys: Iterable[_Key]) -> float | None
 
 
 def _row(
-    key: _Key, values: Sequence[float | None], digits: int, group: str, tone: Tone = ""
+    words: str, values: Sequence[float | None], digits: int, owner: str, tone: Tone = ""
 ) -> Row:
-    kind, event, statement, owner = key
     base, *others = values
     return Row(
         cells=(
-            Cell(text=f"{kind}: {event}" if event else kind, tone=tone),
-            Cell(text=statement),
-            Cell(text=owner_name(owner) if owner else ""),
+            Cell(text=words, tone=tone),
             *(Cell(text=number.number(value, digits), tone=tone) for value in values),
             *(_difference(value, base, digits, tone) for value in others),
         ),
-        group=group,
+        group=owner_name(owner) if owner else "all owners",
     )
 
 

@@ -378,9 +378,10 @@ class Results:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.
 
         Usually 1 to `schedule.blocks`. Blocks that were done before an arm was added lack that arm:
-        they are kept for the arms they have, and others with higher numbers are done.
+        they are kept for the arms they have, and others with higher numbers are done. Repeats of
+        the base, which are not shown, may be missing.
         """
-        wanted = {arm.name for arm in plan.arms}
+        wanted = {arm.name for arm in plan.arms if arm.shown}
         short = {
             block.number
             for block in self.blocks()

@@ -23,7 +23,7 @@ from bench.figure import Figure
 from dbdyno import plan, runner
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison, Json, StepComparison
-from dbdyno.plan import INTERLEAVES
+from dbdyno.plan.table import INTERLEAVES
 from dbdyno.server import fetch, golden, place
 
 MEASUREMENT = "turns"

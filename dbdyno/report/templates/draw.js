@@ -69,7 +69,7 @@ async function draw(frame) {
 function reserve(frame) {
   const { data, usermeta, spec, height } = specs[frame.dataset.chart];
   const arms = new Set(data.values.map((one) => one.arm).filter((arm) => !chosen.hidden.has(arm)));
-  const panels = () => arms.size * (spec.height + 14) + (usermeta.columns > 1 ? 18 : 0) + 20;
+  const panels = () => arms.size * (spec.height + 14) + (usermeta.columns > 1 ? 18 : 0) + (usermeta.stacked ? 40 : 0) + 20;
   const bars = () => (height.step ? arms.size * height.step : height + 44);
   frame.style.minHeight = `${spec ? panels() : bars()}px`;
 }

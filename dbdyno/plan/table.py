@@ -1,0 +1,127 @@
+"""The plan's tables that say how it is measured and judged, each checked by itself.
+
+`[schedule]`, `[observe]`, `[verdict]`, `[generator]`. Raises PlanError in one line that names file,
+key and remedy.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dbdyno.model import Observe, Schedule
+from dbdyno.plan.form import GeneratorForm, ObserveForm, ScheduleForm, VerdictForm, refusal
+from dbdyno.verdict import Aims
+from dbdyno.workload.document import suggestion
+
+BLOCKS_MAX = 1000
+AUTO = "auto"
+PILOT_BLOCKS = 3
+"""What `auto` begins with, as `pilot` has it; what comes after is not known yet."""
+MINUTES_DEFAULT = 120.0
+MINUTES_MAX = 30 * 24 * 60
+THREADS_MAX = 64
+INTERLEAVES = ("run", "step", "slice")
+SLICE_S_MIN, SLICE_S_MAX = 0.5, 60.0
+"""A turn's seconds: below, what a pause costs is no more small; above, steps do as well."""
+CHECKPOINTS = ("before-step",)
+WAITS_S_MIN, WAITS_S_MAX = 0.02, 10.0
+"""Between two samples of sessions: below, sampling is a load; above, a window has too few."""
+SHARE_MIN, SHARE_MAX = 0.001, 0.5
+"""Of margin and effect."""
+POWER_MIN, POWER_MAX = 0.5, 0.99
+TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s)")
+
+
+def schedule(form: ScheduleForm, source: str) -> Schedule:
+    """How often and in which order the arms run."""
+    if form.interleave not in INTERLEAVES:
+        remedy = suggestion(form.interleave, INTERLEAVES)
+        sentence = f"no interleave `{form.interleave}`; {remedy}"
+        raise refusal(source, "schedule.interleave", sentence)
+    if form.checkpoint not in (None, *CHECKPOINTS):
+        remedy = suggestion(str(form.checkpoint), CHECKPOINTS)
+        sentence = f"no checkpoint `{form.checkpoint}`; {remedy}"
+        raise refusal(source, "schedule.checkpoint", sentence)
+    return Schedule(
+        blocks=_blocks(form, source),
+        auto=form.blocks == AUTO,
+        minutes_max=_minutes_max(form, source),
+        ghost=form.ghost,
+        interleave=form.interleave,
+        slice_s=_slice_s(form, source),
+        checkpoint=form.checkpoint,
+    )
+
+
+def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
+    """What is asked of the servers while a window is open."""
+    if form.waits is None:
+        return Observe()
+    match = TIME.fullmatch(form.waits)
+    if match is None:
+        sentence = f'{form.waits!r} is no time; write it as "50ms" or "1s"'
+        raise refusal(source, "observe.waits", sentence)
+    waits_s = float(match[1]) / (1000 if match[2] == "ms" else 1)
+    if not WAITS_S_MIN <= waits_s <= WAITS_S_MAX:
+        sentence = f'must be from "20ms" to "10s", not {form.waits!r}'
+        raise refusal(source, "observe.waits", sentence)
+    if interleave == "slice":
+        sentence = 'there is no sampling with interleave = "slice"; remove it, or use "step"'
+        raise refusal(source, "observe.waits", sentence)
+    return Observe(waits_s=waits_s)
+
+
+def aims(form: VerdictForm, source: str) -> Aims:
+    """What verdicts are to tell apart."""
+    for key in ("margin", "effect"):
+        share = getattr(form, key)
+        if not SHARE_MIN <= share <= SHARE_MAX:
+            sentence = f"must be a share from {SHARE_MIN} to {SHARE_MAX}, not {share:g}"
+            raise refusal(source, f"verdict.{key}", f"{sentence}; 0.03 is three percent")
+    if not POWER_MIN <= form.power <= POWER_MAX:
+        sentence = f"must be a share from {POWER_MIN} to {POWER_MAX}, not {form.power:g}"
+        raise refusal(source, "verdict.power", sentence)
+    return Aims(margin=float(form.margin), effect=float(form.effect), power=float(form.power))
+
+
+def threads(form: GeneratorForm, source: str) -> int | None:
+    """The load generator's worker threads; None: as many as suit the host."""
+    if form.threads is not None and not 1 <= form.threads <= THREADS_MAX:
+        sentence = f"must be from 1 to {THREADS_MAX}, not {form.threads}"
+        raise refusal(source, "generator.threads", sentence)
+    return form.threads
+
+
+def _blocks(form: ScheduleForm, source: str) -> int:
+    if isinstance(form.blocks, str):
+        return PILOT_BLOCKS
+    if not 1 <= form.blocks <= BLOCKS_MAX:
+        sentence = f'must be from 1 to {BLOCKS_MAX}, or "{AUTO}", not {form.blocks}'
+        raise refusal(source, "schedule.blocks", sentence)
+    return form.blocks
+
+
+def _minutes_max(form: ScheduleForm, source: str) -> float | None:
+    if form.blocks != AUTO:
+        if form.minutes_max is None:
+            return None
+        sentence = f'only blocks = "{AUTO}" has a limit of time; write that, or remove it'
+        raise refusal(source, "schedule.minutes_max", sentence)
+    if form.minutes_max is None:
+        return MINUTES_DEFAULT
+    if not 1 <= form.minutes_max <= MINUTES_MAX:
+        sentence = f"must be from 1 to {MINUTES_MAX:,}, not {form.minutes_max:g}"
+        raise refusal(source, "schedule.minutes_max", sentence)
+    return float(form.minutes_max)
+
+
+def _slice_s(form: ScheduleForm, source: str) -> float:
+    if form.slice_s is None:
+        return Schedule.slice_s
+    if form.interleave != "slice":
+        sentence = 'only interleave = "slice" has turns; write that, or remove it'
+        raise refusal(source, "schedule.slice_s", sentence)
+    if not SLICE_S_MIN <= form.slice_s <= SLICE_S_MAX:
+        sentence = f"must be from {SLICE_S_MIN:g} to {SLICE_S_MAX:g}, not {form.slice_s:g}"
+        raise refusal(source, "schedule.slice_s", sentence)
+    return float(form.slice_s)

@@ -1,0 +1,51 @@
+"""Many tests at once say what each says by itself."""
+
+from random import Random
+
+import pytest
+
+from dbdyno import batch, decision, stats
+from dbdyno.decision import Sample
+from dbdyno.verdict import Aims
+
+
+def drawn(count: int, blocks: int, seed: int = 6) -> list[tuple[float, ...]]:
+    """Samples of many sizes and spreads; the last three have none."""
+    draw = Random(seed)
+    found = [
+        tuple(draw.gauss(draw.choice((0.0, 0.02, 0.3)), 0.02) for _ in range(blocks))
+        for _ in range(count)
+    ]
+    return [*found, (0.0,) * blocks, (0.1,) * blocks, (-0.01,) * blocks]
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 6, 10, 12])
+def test_the_tests_of_a_batch_are_those_of_stats(blocks: int) -> None:
+    samples = drawn(30, blocks)
+    for logs, found in zip(samples, batch.tests(samples, 0.03), strict=True):
+        interval = stats.log_interval(logs)
+        assert found.ratio == pytest.approx(interval.value)
+        assert (found.low, found.high) == (
+            pytest.approx(interval.low),
+            pytest.approx(interval.high),
+        )
+        assert found.sd == pytest.approx(stats.mean_and_sd(logs)[1])
+        assert found.p == pytest.approx(stats.t_p(logs))
+        assert found.p_sign == pytest.approx(stats.sign_flip_p(logs))
+        assert found.within == pytest.approx(stats.equivalence_p(logs, 0.03))
+
+
+def test_exploring_says_what_deciding_says_but_for_the_price() -> None:
+    family = [
+        Sample(metric=f"m{blocks}", better=better, logs=logs)
+        for blocks in (1, 2, 4, 7)
+        for better in (1, -1)
+        for logs in drawn(8, blocks)
+    ]
+    decided, explored = decision.decide(family, Aims()), decision.explore(family, Aims())
+    assert len({one.word for one in decided}) > 4
+    for one, other in zip(decided, explored, strict=True):
+        assert (other.metric, other.blocks, other.word) == (one.metric, one.blocks, one.word)
+        assert other.blocks_needed is None
+        for name in ("ratio", "low", "high", "p", "p_sign", "q", "sd", "visible"):
+            assert getattr(other, name) == pytest.approx(getattr(one, name)), name

@@ -1,0 +1,96 @@
+"""What may change in a plan that goes on in its folder: doubles, pilots, verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno import change, plan, preflight
+from dbdyno.model import Json
+from dbdyno.server.capacity import cores
+
+PLAN = """
+base = "old"
+[arms.old]
+engine = "fake"
+fake = { default_us = 100 }
+[arms.new]
+engine = "fake"
+fake = { default_us = 90 }
+[[workloads]]
+name = "insert-benchmark"
+parameters = { rows = 1000, seconds = 1 }
+"""
+
+
+def kept(more: str = "", text: str = PLAN) -> Json:
+    """plan.json of the plan with `more` at its end."""
+    parsed = plan.parse(text + more, Path("/plans/p.toml"))
+    sizing = preflight.Sizing(cores=cores(), memory_bytes=1 << 30, free_disk_bytes=1 << 30)
+    prepared = preflight.Prepared(
+        builds={}, steps={}, sizing=sizing, points={}, copies={}, copy_bytes={}, disk=(),
+        data_path=Path("/"), device=None,
+    )  # fmt: skip
+    return preflight.plan_json(parsed, prepared)
+
+
+def test_newer_keys_stand_in_plan_json_only_where_they_say_something() -> None:
+    plain = kept()
+    assert plain["schedule"].keys() == {"blocks", "interleave", "slice_s", "checkpoint"}
+    assert not any(arm.keys() & {"same_as", "shown"} for arm in plain["arms"])
+    assert plain["verdict"] == {"margin": 0.03, "effect": 0.03, "power": 0.8, "level": 0.05}
+    assert plain["observe"] == {"waits_s": None}
+    auto = kept('[schedule]\nblocks = "auto"\nghost = true')
+    assert (
+        auto["schedule"] | {"auto": True, "minutes_max": 120.0, "ghost": True} == auto["schedule"]
+    )
+    assert auto["blocks"] == 3
+    ghost = auto["arms"][2]
+    assert (ghost["name"], ghost["same_as"], "shown" in ghost) == ("ghost", "old", False)
+
+
+def test_a_folder_from_before_verdicts_goes_on() -> None:
+    older = {key: value for key, value in kept().items() if key not in ("verdict", "observe")}
+    assert change.refused(older, kept(), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", "[verdict]\nmargin = 0.01\neffect = 0.01\npower = 0.9"),
+        ('[schedule]\nblocks = "auto"', '[schedule]\nblocks = "auto"\nminutes_max = 500'),
+        ("[schedule]\nghost = true", "[schedule]\nghost = true\nblocks = 9"),
+    ],
+)
+def test_what_judges_and_how_long_it_goes_on_is_free_to_change(old: str, new: str) -> None:
+    assert change.refused(kept(old), kept(new), 1) is None
+    assert change.refused(kept(new), kept(old), 1) is None
+
+
+def test_a_comparisons_number_of_blocks_is_free_to_change() -> None:
+    four, six = kept(), kept()
+    four["schedule"]["comparison"], six["schedule"]["comparison"] = 4, 6
+    assert change.refused(four, six, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("new", "key"),
+    [
+        ("[schedule]\nghost = true", "`schedule.ghost` is true now and was null"),
+        ('[schedule]\nblocks = "auto"', "`schedule.auto` is true now and was null"),
+        ('[observe]\nwaits = "50ms"', "`observe.waits_s` is 0.05 now and was null"),
+    ],
+)
+def test_what_is_measured_is_not(new: str, key: str) -> None:
+    assert change.refused(kept(), kept(new), 1) == key
+
+
+def test_the_base_may_change_unless_doubles_of_it_were_measured() -> None:
+    other = PLAN.replace('base = "old"', 'base = "new"')
+    assert change.refused(kept(), kept(text=other), 1) is None
+    ghost = "[schedule]\nghost = true"
+    assert change.refused(kept(ghost), kept(ghost, other), 1) == (
+        '`base` is "new" now, but there are doubles of "old" (another base is compared with by '
+        "`--base`)"
+    )

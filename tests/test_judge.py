@@ -1,0 +1,314 @@
+"""What is said of an arm in a step: planted changes, planted nothing, and what arms did instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dbdyno.analysis.judge import together
+from dbdyno.model import StepRun
+from dbdyno.verdict import Aims, Judgement, Verdict, Word
+from run_builder import NOISE, cell, concluded, failed, lifted, plan_of, run, series
+
+ARMS = ("base", "other")
+SIX = [1_000.0] * 6
+
+
+def verdict(base: Sequence[StepRun], other: Sequence[StepRun], **how: Any) -> Verdict:
+    """What is said of `other` in the one step."""
+    found = cell(concluded([*base, *other], plan_of(ARMS), **how), "other").verdict
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (0.10, "faster"),
+        (-0.10, "slower"),
+        (0.012, "faster, within the margin"),
+        (-0.012, "slower, within the margin"),
+        (0.0, "same"),
+    ],
+)
+def test_a_planted_change_of_throughput_comes_out_in_its_word(change: float, word: Word) -> None:
+    found = verdict(series("base", SIX), series("other", lifted(change)))
+    (judgement,) = found.judgements
+    assert (found.word, found.by, found.outcome) == (word, ("qps",), "")
+    assert judgement.ratio == pytest.approx((1 + change) * math.exp(sum(NOISE) / 6))
+    assert judgement.low is not None and judgement.high is not None
+    assert judgement.low < judgement.ratio < judgement.high
+
+
+def test_more_cpu_for_an_operation_is_slower_where_throughput_cannot_tell() -> None:
+    wild = [0.2, -0.2, 0.15, -0.15, 0.1, -0.1]
+    base = [run("base", block, 1_000.0, cpu=20.0) for block in range(1, 7)]
+    other = [
+        run("other", block, rate, cpu=cpu)
+        for block, rate, cpu in zip(
+            range(1, 7), lifted(0.0, wild), lifted(0.06, rate=20.0), strict=True
+        )
+    ]
+    found = verdict(base, other)
+    assert (found.word, found.by) == ("slower", ("server_cpu_per_op",))
+    assert [one.word for one in found.judgements] == ["cannot tell", "slower"]
+
+
+def test_more_throughput_for_more_cpu_is_mixed() -> None:
+    base = series("base", SIX, cpu=20.0)
+    found = verdict(base, series("other", lifted(0.1), cpu=25.0))
+    assert (found.word, found.by) == ("mixed", ("qps", "server_cpu_per_op"))
+
+
+def test_what_cannot_be_told_has_a_price_in_blocks_and_minutes() -> None:
+    wild = [0.06, -0.06, 0.04, -0.04, 0.05, -0.05]
+    found = verdict(series("base", SIX), series("other", lifted(0.0, wild)), minutes=7.5)
+    (judgement,) = found.judgements
+    assert found.word == "cannot tell"
+    assert judgement.blocks_needed is not None and judgement.blocks_needed > 0
+    assert judgement.minutes_needed == pytest.approx(7.5 * judgement.blocks_needed)
+    without = verdict(series("base", SIX), series("other", lifted(0.0, wild)))
+    assert without.judgements[0].minutes_needed is None
+
+
+def test_one_block_decides_nothing() -> None:
+    found = verdict(series("base", [1_000.0]), series("other", [1_500.0]))
+    (judgement,) = found.judgements
+    assert (found.word, judgement.ratio) == ("one block", pytest.approx(1.5))
+    assert (judgement.low, judgement.p, judgement.q, judgement.sd) == (None, None, None, None)
+
+
+def test_the_aims_decide_what_is_the_same() -> None:
+    base, other = series("base", SIX), series("other", lifted(0.0))
+    assert verdict(base, other, aims=Aims(margin=0.001)).word == "cannot tell"
+    assert verdict(base, other, aims=Aims(margin=0.10)).word == "same"
+
+
+def test_the_steps_of_an_arm_are_one_family_and_arms_are_families_of_their_own() -> None:
+    """q is p times the tests by its rank: ten steps of one arm, of which one changed."""
+    steps = [f"s{number}" for number in range(10)]
+    wild = [0.03, -0.03, 0.02, -0.02, 0.025, -0.026]
+    base = [
+        replace(its, step=step, ordinal=number)
+        for number, step in enumerate(steps)
+        for its in series("base", SIX)
+    ]
+    other = [
+        replace(its, step=step, ordinal=number)
+        for number, step in enumerate(steps)
+        for its in series("other", lifted(0.2 if number == 3 else 0.0, wild))
+    ]
+    lone = [replace(its, step="s3", ordinal=3) for its in series("lone", lifted(0.2, wild))]
+    found = concluded([*base, *other, *lone], plan_of((*ARMS, "lone")))
+    many, one = cell(found, "other", "s3").verdict, cell(found, "lone", "s3").verdict
+    assert many is not None and one is not None
+    (of_ten,), (of_one,) = many.judgements, one.judgements
+    assert of_ten.p is not None and of_ten.p == of_one.p
+    assert of_ten.q == pytest.approx(10 * of_ten.p)
+    assert of_one.q == pytest.approx(of_one.p)
+
+
+def test_costs_are_a_family_of_their_own_in_every_measured_step() -> None:
+    costs = {"wal_bytes_per_op": 100.0, "cs_per_op": 2.0}
+    more = {"wal_bytes_per_op": 150.0, "cs_per_op": 2.0}
+    base = series("base", SIX, cpu=20.0, metrics=costs)
+    other = series("other", lifted(0.0), cpu=20.0, metrics=more)
+    found = cell(concluded([*base, *other], plan_of(ARMS)), "other")
+    assert set(found.costs) == {"wal_bytes_per_op", "cs_per_op"}
+    assert found.costs["wal_bytes_per_op"].word == "slower"
+    assert found.costs["wal_bytes_per_op"].ratio == pytest.approx(1.5)
+    assert found.costs["cs_per_op"].word == "same"
+    assert found.verdict is not None and found.verdict.word == "same"
+
+
+def test_the_ratio_of_the_tables_is_that_of_the_verdict() -> None:
+    found = cell(
+        concluded([*series("base", SIX), *series("other", lifted(0.05))], plan_of(ARMS)), "other"
+    )
+    assert found.ratio is not None and found.verdict is not None
+    (judgement,) = found.verdict.judgements
+    assert (found.ratio.value, found.ratio.low, found.ratio.high) == (
+        pytest.approx(judgement.ratio),
+        pytest.approx(judgement.low),
+        pytest.approx(judgement.high),
+    )
+
+
+# --- Outcomes --------------------------------------------------------------------------------
+
+
+def test_a_missed_target_is_the_verdict_and_says_how_often_it_was_held() -> None:
+    base = series("base", SIX, sla_target=1_000.0, sla_met=True)
+    other = series("other", lifted(0.2), sla_target=1_000.0, sla_met=True)
+    missed = [replace(its, sla_met=its.block < 3) for its in other]
+    found = verdict(base, missed)
+    assert (found.word, found.by) == ("target missed", ())
+    assert found.outcome == "held 1,000 rows/s in 2 of 6 blocks"
+    assert len(found.judgements) == 1, "what was measured stays beside it"
+
+
+def test_a_target_that_the_base_missed_is_said_of_the_base() -> None:
+    base = [
+        replace(its, sla_met=its.block != 4)
+        for its in series("base", SIX, sla_target=1_000.0, sla_met=True)
+    ]
+    found = verdict(base, series("other", lifted(0.2), sla_target=1_000.0, sla_met=True))
+    assert (found.word, found.outcome) == (
+        "target missed",
+        "base held 1,000 rows/s in 5 of 6 blocks",
+    )
+
+
+def test_a_failure_stands_beside_what_the_other_blocks_say() -> None:
+    other = series("other", lifted(0.2))
+    other[1] = failed(other[1])
+    found = verdict(series("base", SIX), other)
+    assert (found.word, found.outcome) == ("faster", "failed in 1 of 6 blocks")
+    assert found.judgements[0].blocks == 5
+
+
+def test_where_failures_leave_one_block_failed_is_the_verdict() -> None:
+    other = series("other", lifted(0.2, NOISE[:3]))
+    base = series("base", SIX[:3])
+    found = verdict(base, [other[0], failed(other[1]), failed(other[2], "skipped")])
+    assert found.word == "failed"
+    assert found.outcome == "failed in 1 of 3 blocks; skipped in 1 of 3 blocks"
+    of_base = verdict([base[0], failed(base[1]), failed(base[2])], other)
+    assert (of_base.word, of_base.outcome) == ("failed", "base failed in 2 of 3 blocks")
+
+
+def test_a_damaged_run_is_no_failure_of_its_arm() -> None:
+    other = series("other", lifted(0.2, NOISE[:2]))
+    lost = [failed(its, reason="damaged: blocks/001/other/w/01-one/events.jsonl") for its in other]
+    found = verdict(series("base", SIX[:2]), lost)
+    assert (found.word, found.outcome) == ("not compared", "damaged in 2 of 2 blocks")
+
+
+def test_a_generator_at_its_limit_lets_only_that_stand_which_it_cannot_have_made() -> None:
+    base, other = series("base", SIX), series("other", lifted(0.2))
+    at_limit = [replace(its, limited=("busy",)) for its in other]
+    assert verdict(base, at_limit).word == "faster", "it is at least so much faster"
+    slower = [replace(its, limited=("busy",)) for its in series("other", lifted(-0.2))]
+    found = verdict(base, slower)
+    assert (found.word, found.by) == ("limited", ("qps",))
+    with_cpu = [replace(its, metrics={**its.metrics, "server_cpu_per_op": 24.0}) for its in slower]
+    of_cpu = verdict(series("base", SIX, cpu=20.0), with_cpu)
+    assert (of_cpu.word, of_cpu.by) == ("slower", ("server_cpu_per_op",))
+
+
+def test_the_base_and_steps_without_a_headline_have_no_verdict() -> None:
+    vacuum = [
+        replace(its, step="vacuum", ordinal=2, headline=None, measured=False)
+        for its in [*series("base", SIX), *series("other", SIX)]
+    ]
+    runs = [*series("base", SIX), *series("other", SIX), *vacuum]
+    found = concluded(runs, plan_of(ARMS))
+    assert cell(found, "base").verdict is None
+    assert cell(found, "other", "vacuum").verdict is None
+    assert cell(found, "other").verdict is not None
+
+
+def test_without_a_value_nothing_is_compared() -> None:
+    base = [replace(its, metrics={}) for its in series("base", SIX)]
+    found = verdict(base, series("other", SIX))
+    assert (found.word, found.judgements) == ("not compared", ())
+
+
+# --- One word of two metrics -----------------------------------------------------------------
+
+
+def of_word(name: str, word: Word) -> Judgement:
+    return Judgement(
+        metric=name,
+        blocks=6,
+        ratio=1.0,
+        low=None,
+        high=None,
+        p=None,
+        p_sign=None,
+        q=None,
+        sd=None,
+        margin=0.03,
+        word=word,
+        visible=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("throughput", "cpu", "word", "by"),
+    [
+        ("slower", "cannot tell", "slower", "q"),
+        ("slower", "slower, within the margin", "slower", "q"),
+        ("slower, within the margin", "slower", "slower", "c"),
+        ("slower, within the margin", "same", "slower, within the margin", "q"),
+        ("faster", "same", "faster", "q"),
+        ("faster", "faster", "faster", "qc"),
+        ("faster, within the margin", "slower", "mixed", "qc"),
+        ("same", "same", "same", "qc"),
+        ("same", "cannot tell", "cannot tell", "c"),
+        ("limited", "same", "limited", "q"),
+        ("limited", "cannot tell", "limited", "q"),
+        ("limited", "faster", "faster", "c"),
+        ("same", "one block", "same", "q"),
+        ("one block", "one block", "one block", "qc"),
+    ],
+)
+def test_two_metrics_come_to_one_word(throughput: Word, cpu: Word, word: Word, by: str) -> None:
+    found = together([of_word("q", throughput), of_word("c", cpu)])
+    assert found == (word, tuple(by))
+
+
+# --- Overall ---------------------------------------------------------------------------------
+
+
+def two_steps(arm: str, first: Sequence[float], second: Sequence[float]) -> list[StepRun]:
+    """Two steps of an arm, `one` and `two`."""
+    others = [replace(its, step="two", ordinal=2) for its in series(arm, second)]
+    return [*series(arm, first), *others]
+
+
+def test_overall_the_datum_is_the_mean_of_a_block() -> None:
+    """Steps that move against each other within blocks leave no noise between blocks."""
+    runs = [
+        *two_steps("base", SIX, SIX),
+        *two_steps("other", lifted(0.05), lifted(0.05, [-log for log in NOISE])),
+    ]
+    (found,) = concluded(runs, plan_of(ARMS)).overall
+    assert (found.arm, found.workload, found.steps) == ("other", "w", 2)
+    assert found.judgement.metric == "qps"
+    assert found.judgement.word == "faster"
+    assert found.judgement.q is None
+    for value in (found.judgement.ratio, found.judgement.low, found.judgement.high):
+        assert value == pytest.approx(1.05)
+
+
+def test_overall_takes_blocks_in_which_all_steps_are() -> None:
+    runs = [*two_steps("base", SIX, SIX), *two_steps("other", lifted(0.05), lifted(0.05)[:4])]
+    (found,) = concluded(runs, plan_of(ARMS)).overall
+    assert (found.steps, found.judgement.blocks) == (2, 4)
+
+
+def test_overall_leaves_out_what_does_not_compare() -> None:
+    other = two_steps("other", lifted(0.05), lifted(0.5))
+    missed = [
+        replace(its, sla_met=False, sla_target=9.0) if its.ordinal == 2 else its for its in other
+    ]
+    limited = [replace(its, limited=("busy",)) if its.ordinal == 2 else its for its in other]
+    for runs in (missed, limited):
+        (found,) = concluded([*two_steps("base", SIX, SIX), *runs], plan_of(ARMS)).overall
+        assert found.steps == 1
+        assert found.judgement.ratio == pytest.approx(1.05, rel=1e-3)
+
+
+def test_overall_of_different_headlines_is_of_throughput() -> None:
+    def as_load(its: StepRun) -> StepRun:
+        return replace(its, headline="ips", metrics={"ips": its.metrics["qps"]})
+
+    runs = [*two_steps("base", SIX, SIX), *two_steps("other", lifted(0.05), lifted(0.05))]
+    loads = [as_load(its) if its.ordinal == 2 else its for its in runs]
+    (found,) = concluded(loads, plan_of(ARMS)).overall
+    assert (found.judgement.metric, found.steps) == ("throughput", 2)

@@ -1,0 +1,70 @@
+"""What a plan would do, in lines: doubles, pilots, comparisons, what is sampled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbdyno import calibrate, outlook, plan, preflight
+from dbdyno.model import Plan
+
+ARM = """
+[arms.ARM]
+engine = "fake"
+fake = { default_us = 100 }
+"""
+WORKLOAD = """
+[[workloads]]
+name = "insert-benchmark"
+parameters = { rows = 1000, seconds = 1 }
+steps = ["l.i0"]
+"""
+
+
+def parse(arms: str, more: str) -> Plan:
+    text = "".join(ARM.replace("ARM", name) for name in arms)
+    return plan.parse(text + WORKLOAD + more, Path("/plans/p.toml"))
+
+
+def said(made: Plan) -> list[str]:
+    lines = outlook.describe(made, preflight.prepare(made))
+    assert all(len(line) <= outlook.COLUMNS for line in lines)
+    return lines
+
+
+def test_doubles_are_named_as_what_they_are_and_have_their_place_in_the_order() -> None:
+    lines = said(parse("abcde", "[schedule]\nghost = true"))
+    assert "arm ghost: a double of a, compared with it like any other arm" in lines
+    assert "arm a.again2: a once more, so that at most 4 others lie between" in lines
+    (block,) = [line for line in lines if line.startswith("block 1: ")]
+    assert sorted(block.split()[2:]) == ["a", "a.again2", "b", "c", "d", "e", "ghost"]
+
+
+def test_a_pilot_says_what_it_takes_and_what_comes_after() -> None:
+    lines = said(parse("ab", '[schedule]\nblocks = "auto"'))
+    at = lines.index(
+        "blocks: a pilot of 3, then at least 3 fresh ones, which alone are judged; all"
+    )
+    assert lines[at + 1] == "  within 120 min"
+    assert [line.split(":")[0] for line in lines if line.startswith("block ")] == [
+        "block 1", "block 2", "block 3",
+    ]  # fmt: skip
+    assert any(line.startswith("time: about ") and "for the pilot, " in line for line in lines)
+    assert not any("minutes_max" in line for line in lines)
+
+
+def test_a_limit_that_the_least_blocks_pass_is_said() -> None:
+    lines = said(parse("ab", '[schedule]\nblocks = "auto"\nminutes_max = 1'))
+    assert any(line.endswith("at least, more than minutes_max: raise it") for line in lines)
+
+
+def test_a_plan_of_calibration_says_its_comparisons() -> None:
+    lines = said(calibrate.of(parse("ab", "[schedule]\nblocks = 4"), 3, None))
+    assert "plan p.calibration" in lines
+    assert "comparisons: 3 of 4 blocks" in lines
+    assert "block 12: " in "".join(lines)
+
+
+def test_arms_whose_sessions_cannot_be_sampled_are_named() -> None:
+    lines = said(parse("ab", '[observe]\nwaits = "50ms"'))
+    assert "waits: sessions are sampled every 50 ms, but not of a, b (engine fake)" in lines
+    assert not any("sampled" in line for line in said(parse("ab", "")))

@@ -1,0 +1,149 @@
+"""What is said of the base compared with itself, and of a pilot."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from comparison_builder import comparison
+from dbdyno.model import Comparison
+from dbdyno.report import page, terminal
+from dbdyno.report.view import Page
+from verdict_builder import calibration, sizing, with_words
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Comparison:
+    return comparison(blocks=6, arms=("pg17", "pg18", "ghost"), troubles=False)
+
+
+@pytest.fixture(scope="module")
+def sure(quiet: Comparison) -> Page:
+    return page.make(replace(quiet, calibration=calibration(quiet, arm="ghost")))
+
+
+@pytest.fixture(scope="module")
+def doubtful(quiet: Comparison) -> Page:
+    """The base differed from itself in 4 of 10 comparisons."""
+    made = with_words(quiet, {"l.i2": "slower", "l.i1": "same"})
+    found = calibration(quiet, arm="ghost", rejected=12, false=4)
+    return page.make(replace(made, calibration=found))
+
+
+def printed(shown: Page, *, full: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    terminal.print_page(shown, console, full=full)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+# --- The base against itself -----------------------------------------------------------------
+
+
+def test_false_alarms_are_counted_with_their_intervals(sure: Page) -> None:
+    assert [one.text.split(",")[0] for one in sure.headline[:2]] == [
+        "pg18 against pg17",
+        "ghost (pg17 once more) against pg17",
+    ]
+    assert sure.headline[2].text == (
+        "A/A: in 10 comparisons of pg17 with itself (ghost), 4 blocks each, 1 false verdict, in "
+        "10.0 % [0.2, 44.5] of the comparisons; 5.0 % [1.0, 12.0] of 80 tests had p under 0.05."
+    )
+
+
+def test_a_single_comparison_has_no_share_of_comparisons(quiet: Comparison) -> None:
+    one = replace(calibration(quiet, arm="ghost", false=0), comparisons=1, tests=8)
+    made = page.make(replace(quiet, calibration=one))
+    assert made.headline[2].text == (
+        "A/A: in 1 comparison of pg17 with itself (ghost), 4 blocks, no false verdicts; "
+        "5.0 % [1.0, 12.0] of 8 tests had p under 0.05."
+    )
+
+
+def test_the_steps_are_named_in_which_the_wanted_change_is_not_seen(sure: Page) -> None:
+    throughput, cpu = sure.headline[2].items
+    assert throughput.text == (
+        "By throughput a change of 3 % can be seen in 5 of 10 steps; qp1000 from 6.0 %, qr1000 "
+        "from 5.4 %, qp500 from 4.8 %, qr500 from 4.2 % and 1 more."
+    )
+    assert cpu.text.startswith("By CPU a change of 3 % can be seen in 5 of 10 steps; ")
+
+
+def test_a_step_in_which_no_change_is_ever_seen_says_so(quiet: Comparison) -> None:
+    found = calibration(quiet, arm="ghost")
+    noise = (replace(found.noise[0], visible=None), *found.noise[1:])
+    made = page.make(replace(quiet, calibration=replace(found, noise=noise)))
+    assert "4 of 10 steps; l.i0 not at all, qp1000 from 6.0 %" in made.headline[2].items[0].text
+    assert made.calibration is not None
+    assert made.calibration.rows[0].cells[4].text == "none"
+
+
+def test_too_many_false_alarms_come_first_and_make_changes_perhaps(doubtful: Page) -> None:
+    first, against, *_ = doubtful.headline
+    assert first.text.startswith("A/A: in 10 comparisons of pg17 with itself")
+    assert first.items[0].label == "Caution"
+    assert "more than the 5 % aimed at" in first.items[0].text
+    tones = {item.label: item.tone for item in against.items}
+    assert all(
+        label.startswith(("Perhaps ", "Same", "Cannot")) and (not tone or label.startswith("Same"))
+        for label, tone in tones.items()
+    )
+    assert "Perhaps faster" in tones
+
+
+def test_too_many_false_alarms_take_the_colours_from_the_table(doubtful: Page) -> None:
+    table = doubtful.workloads[0].verdicts[0]
+    cells = {one.cells[0].text: one.cells[1] for one in table.rows}
+    assert (cells["l.i0"].text, cells["l.i0"].tone) == ("perhaps faster", "")
+    assert table.colors == table.arrows == ""
+    assert "“Perhaps”: the base differed from itself too often." in table.note
+
+
+def test_the_noise_of_each_step_and_metric_is_a_table(sure: Page) -> None:
+    table = sure.calibration
+    assert table is not None and table.title == "How much pg17 differs from itself"
+    assert len(table.rows) == 20
+    cells = table.rows[2].cells
+    texts = [cell.text for cell in cells]
+    assert texts == ["l.x", "throughput", "40", "0.80", "1.2", "1.0"]
+    assert cells[3].detail == "0.66–1.02"
+    assert table.rows[-1].cells[4].tone == "" and cells[4].tone == "alike"
+    assert "has itself a p of 0.41 (Kolmogorov-Smirnov)" in table.note
+
+
+def test_the_noise_is_printed_where_nothing_else_was_measured(sure: Page) -> None:
+    made = comparison(blocks=6, arms=("pg17", "ghost"), troubles=False)
+    alone = page.make(replace(made, calibration=calibration(made, arm="ghost")))
+    title = "How much pg17 differs from itself"
+    assert title in printed(alone)
+    assert title not in printed(sure)
+    assert title in printed(sure, full=True)
+
+
+# --- The pilot -------------------------------------------------------------------------------
+
+
+def test_a_pilot_is_told_with_what_it_promised_and_where_the_time_ran_out(
+    quiet: Comparison,
+) -> None:
+    made = page.make(replace(quiet, sizing=sizing(quiet)))
+    found = next(one for one in made.headline if one.text.startswith("A pilot"))
+    assert found.text == (
+        "A pilot of 3 blocks measured the noise and enters no verdict; it asks for 9 fresh ones, "
+        "5 to 9 of each step."
+    )
+    assert [item.text for item in found.items] == [
+        "A change of 3 % is found with a power of at least 80 % in 9 of 10 steps; there was no "
+        "time for more blocks of l.i2 (54 %)."
+    ]
+
+
+def test_a_pilot_that_is_not_over_decides_nothing(quiet: Comparison) -> None:
+    plan = {**quiet.plan, "schedule": {"blocks": 3, "auto": True}}
+    made = page.make(replace(quiet, plan=plan))
+    assert made.headline[0].text.startswith("This is the pilot: ")
+    after = page.make(replace(quiet, plan=plan, sizing=sizing(quiet)))
+    assert not any("This is the pilot" in one.text for one in after.headline)

@@ -1,0 +1,241 @@
+"""Where the time of an operation goes, what sessions do and why: the same in every format."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from comparison_builder import comparison
+from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
+from dbdyno.model import Comparison, StepComparison
+from dbdyno.report import chart, html, ledger, look, markdown, page, picture, stack, terminal, waits
+from dbdyno.report.view import Page, Row, Section, Table
+
+STEP = 4  # of the sections: qr100
+
+
+@pytest.fixture(scope="module")
+def built() -> Comparison:
+    return sampled(comparison(blocks=2))
+
+
+@pytest.fixture(scope="module")
+def shown(built: Comparison) -> Page:
+    made = page.make(built)
+    (workload,) = made.workloads
+    return replace(made, workloads=(replace(workload, sections=(workload.sections[STEP],)),))
+
+
+def section(shown: Page) -> Section:
+    return shown.workloads[0].sections[0]
+
+
+def step(built: Comparison) -> StepComparison:
+    return next(one for one in built.steps if one.step == "qr100")
+
+
+def row(table: Table, name: str) -> Row:
+    return next(one for one in table.rows if one.cells[0].text == name)
+
+
+def texts(table: Table, name: str) -> list[str]:
+    return [cell.text for cell in row(table, name).cells[1:]]
+
+
+def figure(text: str) -> float:
+    return float(text.replace("\u2212", "-").replace(",", "")) if text else 0.0
+
+
+# --- The ledger ------------------------------------------------------------------------------
+
+
+def test_the_rows_of_the_ledger_add_up_to_its_last(shown: Page) -> None:
+    (table,) = section(shown).ledger
+    *parts, whole = [[figure(cell.text) for cell in one.cells[1:]] for one in table.rows]
+    for column, total in zip(zip(*parts, strict=True), whole, strict=True):
+        assert sum(column) == pytest.approx(total, abs=0.05)
+
+
+def test_a_difference_in_the_ledger_has_the_interval_of_its_ratio(
+    shown: Page, built: Comparison
+) -> None:
+    (table,) = section(shown).ledger
+    base, other = step(built).cells
+    name = "wait_lwlock_us_per_op"
+    before, ratio = base.metrics[name], other.ratios[name]
+    assert before is not None
+    assert ratio.low is not None
+    cell = row(table, "waiting: the server's own locks").cells[-1]
+    assert cell.text.startswith("+1")
+    assert cell.detail.startswith(f"{before * (ratio.low - 1):.2f} to ")
+
+
+def test_a_wait_that_neither_arm_has_says_nothing_of_a_difference(shown: Page) -> None:
+    (table,) = section(shown).ledger
+    assert texts(table, "waiting: locks") == ["0.00", "0.00", ""]
+
+
+def test_without_samples_the_ledger_says_that_they_are_not_accounted_for(built: Comparison) -> None:
+    unsampled = step(built)
+    cells = tuple(
+        replace(
+            cell,
+            metrics={
+                name: None if name in ledger.SAMPLED else value
+                for name, value in cell.metrics.items()
+            },
+        )
+        for cell in unsampled.cells
+    )
+    table = ledger.table(replace(unsampled, cells=cells), "pg17", "x")
+    assert table is not None
+    assert texts(table, "waiting: the client") == ["not sampled", "not sampled", ""]
+    assert "and the client, are in what is not accounted for" in table.note
+
+
+def test_a_step_of_an_older_result_has_no_ledger() -> None:
+    assert ledger.table(comparison(blocks=2).steps[4], "pg17", "x") is None
+
+
+# --- What sessions do ------------------------------------------------------------------------
+
+
+def test_what_sessions_do_stands_below_whose_they_are_the_most_frequent_first(shown: Page) -> None:
+    (table,) = section(shown).waits
+    groups = list(dict.fromkeys(one.group for one in table.rows))
+    assert groups[0] == "query connections"
+    assert groups[-1] == "all owners"
+    own = [one.cells[0].text for one in table.rows if one.group == "query connections"]
+    assert own == [
+        "CPU, market",
+        "LWLock: BufferMapping, market",
+        "CPU, register",
+        "IO: DataFileRead, market",
+        "idle: waits for its client",
+    ]
+
+
+def test_sessions_in_all_are_the_sum_without_those_that_are_idle(shown: Page) -> None:
+    (table,) = section(shown).waits
+    active = [one for one in table.rows[:-1] if "idle" not in one.cells[0].text]
+    for place in (1, 2, 3):
+        total = sum(figure(one.cells[place].text) for one in active)
+        assert total == pytest.approx(figure(table.rows[-1].cells[place].text), abs=0.006)
+
+
+def test_what_is_too_rare_for_a_row_is_counted_in_one(
+    built: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "ROWS_MAX", 3)
+    (table,) = waits.tables(step(built), "pg17", "x")
+    rare = row(table, f"{len(LOAD) - 3} more, rare")
+    assert figure(rare.cells[1].text) > 0
+    assert figure(table.rows[-1].cells[1].text) == pytest.approx(2.66, abs=0.1)
+
+
+def test_the_note_says_how_often_was_sampled_and_what_it_cost(shown: Page) -> None:
+    (table,) = section(shown).waits
+    for words in (
+        f"{4 * SAMPLES:,} samples",
+        "50.3 ms apart (asked for: 50.0 ms; at most 212 ms)",
+        "A sample took 412 µs",
+        "1.1 % of a core on the lab's side, 0.8 % on the server's",
+    ):
+        assert words in table.note
+
+
+def test_an_arm_that_was_not_sampled_has_no_figures(built: Comparison) -> None:
+    base, other = step(built).cells
+    runs = tuple(replace(run, waits=None) for run in other.runs)
+    half = replace(step(built), cells=(base, replace(other, runs=runs)))
+    (table,) = waits.tables(half, "pg17", "x")
+    assert texts(table, "CPU, market")[1:] == ["NA", ""]
+
+
+def test_a_step_without_samples_has_neither_table_nor_chart() -> None:
+    bare = comparison(blocks=2).steps[4]
+    assert not list(waits.tables(bare, "pg17", "x"))
+    assert not list(waits.charts(bare, "x"))
+
+
+# --- The chart -------------------------------------------------------------------------------
+
+
+def test_layers_lie_in_one_order_and_have_the_colours_of_their_kinds(shown: Page) -> None:
+    (one,) = section(shown).stacks
+    assert one.kinds == ("CPU", "IO", "LWLock", "Lock", "Novel")
+    made = stack.spec(one, shown.arms)
+    places = [look.kind_place(kind) for kind in one.kinds]
+    assert made["usermeta"]["stacked"] == [
+        list(pair) for pair in zip(one.kinds, places, strict=True)
+    ]
+    assert places[-1] == len(look.KIND_COLORS)  # a kind that is not known
+
+
+def test_a_kind_that_was_not_seen_in_a_second_is_nothing_there(shown: Page) -> None:
+    (one,) = section(shown).stacks
+    first = one.stacks[0]
+    late = {kind: series for kind, series in first.layers.items() if kind != "IO"}
+    cut = first.layers["IO"]
+    late["IO"] = replace(cut, x_s=cut.x_s[10:], y=cut.y[10:])
+    gap = replace(one, stacks=(replace(first, layers=late),))
+    (datum,) = stack.spec(gap, shown.arms, points_max=100_000)["data"]["values"]
+    assert datum["IO"][:10] == [0] * 10
+    assert len(datum["IO"]) == len(datum["x"]) == len(cut.x_s)
+
+
+def test_layers_are_thinned_to_what_was_promised(shown: Page) -> None:
+    (one,) = section(shown).stacks
+    made = stack.spec(one, shown.arms, points_max=200)
+    taken = sum(len(datum[kind]) for datum in made["data"]["values"] for kind in ("x", *one.kinds))
+    assert taken <= stack.numbers(one, 200)
+    assert stack.numbers(one, 200) <= 2 * 200 * len(shown.arms)
+
+
+def test_the_layers_as_a_picture_have_their_own_colours(shown: Page) -> None:
+    specs = chart.specs(shown)
+    (name,) = [one.name for one in section(shown).stacks]
+    svg = picture.svg(specs[name], shown.arms).decode()
+    for kind in ("CPU", "IO", "LWLock"):
+        assert look.kind_colors()[look.kind_place(kind)][0] in svg
+    assert ">other<" in svg  # the legend has one word for kinds that are not known
+    assert ">Novel<" not in svg
+
+
+# --- In every format -------------------------------------------------------------------------
+
+
+def printed(shown: Page, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    terminal.print_page(shown, console, full=True)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_terminal_shows_why_and_where_the_time_goes_within_its_width(shown: Page) -> None:
+    text = printed(shown, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    whole = " ".join(text.replace("\u00a0", " ").split())
+    for words in (TEXT, "also 20.0 % more context switches per query", "What sessions do"):
+        assert words in whole
+    assert whole.count(WAITING.partition(" per ")[0]) == 2  # in the headline and in the section
+
+
+def test_markdown_and_html_have_the_same_figures(shown: Page) -> None:
+    (table,) = section(shown).ledger
+    post, site = markdown.render(shown), html.render(shown)
+    for text in (
+        *texts(table, "waiting: the server's own locks"),
+        "Where the time of a query goes",
+    ):
+        assert text in post
+        assert text in site
+    assert markdown.escape(WAITING).partition(" per ")[0] in post.replace("\u00a0", " ")
+
+
+def test_a_post_leaves_out_the_layers_of_one_step_of_many(shown: Page) -> None:
+    (one,) = section(shown).stacks
+    assert one.name in list(markdown.not_shown(section(shown)))

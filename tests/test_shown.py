@@ -1,0 +1,206 @@
+"""Which arms and blocks of a result are shown and which judged: pilots, partial blocks, doubles."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dbdyno.analysis import compare
+from dbdyno.analysis.cells import by_block
+from dbdyno.error import ResultError
+from dbdyno.model import Cell, Comparison, Json
+from dbdyno.store import Results
+from dbdyno.verdict import Aims, Sizing
+from result_builder import MINUTES_PER_BLOCK, build, plant
+from result_planted import Planted
+
+STEPS = ("l.i1", "qr100")
+
+
+def change(path: Path, how: Callable[[Json], object]) -> None:
+    """Changes a file of JSON in place."""
+    value = json.loads(path.read_text())
+    how(value)
+    path.write_text(json.dumps(value))
+
+
+def faster_in(blocks: set[int]) -> Callable[[str, str, int], Planted]:
+    """pg18 is 20 % faster in these blocks alone."""
+
+    def planted(arm: str, step: str, block: int) -> Planted:
+        return plant(step, faster=1.2 if arm == "pg18" and block in blocks else 1.0)
+
+    return planted
+
+
+def auto(folder: Path, sizing: Sizing | None) -> Comparison:
+    """The folder's comparison, where its plan had said `blocks = "auto"`."""
+    change(folder / "plan.json", lambda plan: plan["schedule"].update(auto=True))
+    if sizing is not None:
+        Results.open(folder).keep_sizing(sizing)
+    return compare.load(folder)
+
+
+def cell(comparison: Comparison, step: str = "qr100", arm: str = "pg18") -> Cell:
+    (found,) = [s for s in comparison.steps if s.step == step]
+    return next(its for its in found.cells if its.arm == arm)
+
+
+def sized(pilot: int, fresh: int) -> Sizing:
+    return Sizing(pilot=pilot, fresh=fresh, steps=(), minutes=10.0)
+
+
+def test_verdicts_are_taken_on_fresh_blocks_only(tmp_path: Path) -> None:
+    """The pilot's two blocks say 20 % faster, the fresh ones that nothing differs."""
+    folder = build(tmp_path, blocks=5, steps=("qr100",), planted=faster_in({1, 2}))
+    comparison = auto(folder, sized(2, 4))
+    found = cell(comparison)
+    assert [run.block for run in found.runs] == [3, 4, 5]
+    assert found.ratio is not None and found.ratio.value == pytest.approx(1.0)
+    assert found.verdict is not None and found.verdict.word == "same"
+    assert comparison.blocks == 3
+    assert comparison.sizing == sized(2, 4)
+    assert comparison.incomplete == "3 of 4 fresh blocks done"
+
+
+def test_a_pilot_is_shown_and_not_judged(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=2, steps=("qr100",), planted=faster_in({1, 2}))
+    before = auto(folder, None)
+    assert before.incomplete == "2 of 2 blocks of the pilot done, which is not judged"
+    after = auto(folder, sized(2, 4))
+    assert after.incomplete == "0 of 4 fresh blocks done; shown is the pilot, which is not judged"
+    for comparison in (before, after):
+        found = cell(comparison)
+        assert found.ratio is not None and found.ratio.value == pytest.approx(1.2)
+        assert (found.verdict, dict(found.costs), comparison.overall) == (None, {}, ())
+        assert comparison.blocks == 2
+
+
+def test_all_fresh_blocks_done_is_complete(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=4, steps=("qr100",))
+    assert auto(folder, sized(2, 2)).incomplete is None
+
+
+def test_a_damaged_sizing_is_named_and_nothing_is_judged(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=3, steps=("qr100",))
+    (folder / "sizing.json").write_text("{")
+    comparison = auto(folder, None)
+    assert any("sizing.json" in line for line in comparison.warnings)
+    assert cell(comparison).verdict is None
+
+
+def test_a_block_that_was_to_do_some_steps_lacks_the_others_without_a_word(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=3, steps=STEPS, planted=faster_in({1, 2, 3}))
+    for arm in ("pg17", "pg18"):
+        shutil.rmtree(folder / "blocks" / "003" / arm / "insert-benchmark" / "03-l.i1")
+    order = folder / "blocks" / "003" / "order.json"
+    change(order, lambda value: value.update(steps={"insert-benchmark": ["qr100"]}))
+    comparison = compare.load(folder)
+    short, whole = cell(comparison, "l.i1"), cell(comparison, "qr100")
+    assert [run.status for run in short.runs] == ["ok", "ok"]
+    assert [run.status for run in whole.runs] == ["ok", "ok", "ok"]
+    assert short.verdict is not None and short.verdict.outcome == ""
+    assert [its.judgement.blocks for its in comparison.overall][:1] == [2]
+    change(order, lambda value: value.update(steps=None))
+    assert [run.status for run in cell(compare.load(folder), "l.i1").runs][2] == "skipped"
+
+
+def test_hidden_doubles_are_no_arms_and_all_of_their_files_are_used(tmp_path: Path) -> None:
+    """pg18 runs beside the double, in a half of the block in which the host is slower."""
+    arms = ("pg17", "pg17.again2", "pg18")
+
+    def planted(arm: str, step: str, block: int) -> Planted:
+        return plant(step, faster=1.0 if arm == "pg17" else 0.7)
+
+    folder = build(tmp_path, arms=arms, blocks=2, steps=("qr100",), planted=planted)
+
+    def hide(plan: Json) -> None:
+        plan["arms"][1].update(same_as="pg17", shown=False)
+
+    change(folder / "plan.json", hide)
+    change(
+        folder / "blocks" / "002" / "order.json",
+        lambda value: value.update(order=["pg17", "pg18", "pg17.again2"]),
+    )
+    comparison = compare.load(folder)
+    assert comparison.arms == ("pg17", "pg18")
+    assert set(comparison.servers) == {"pg17", "pg18"}
+    assert comparison.title == "example: pg18 against pg17"
+    assert not [line for line in comparison.warnings if "missing" in line]
+    (step,) = comparison.steps
+    assert [its.arm for its in step.cells] == ["pg17", "pg18"]
+    found = cell(comparison)
+    assert found.ratio is not None
+    # block 1: next to the double; block 2: as near to both, and the earlier is the base itself
+    assert found.ratio.value == pytest.approx((1.0 * 0.7) ** 0.5, rel=1e-4)
+    assert by_block(found.runs, "qps") == {1: pytest.approx(3_500), 2: pytest.approx(3_500)}
+    with pytest.raises(ResultError, match=r"no arm `pg17.again2`.*it has pg17, pg18"):
+        compare.load(folder, base="pg17.again2")
+    assert [run.position for run in found.runs] == [2, 1]
+
+
+def test_a_ghost_calibrates_its_own_base_only(tmp_path: Path) -> None:
+    folder = build(tmp_path, arms=("pg17", "ghost"), blocks=4, steps=("qr100",))
+
+    def double(plan: Json) -> None:
+        plan["arms"][1].update(same_as="pg17")
+        plan["schedule"].update(comparison=2)
+
+    change(folder / "plan.json", double)
+    found = compare.load(folder).calibration
+    assert found is not None
+    assert (found.arm, found.comparisons, found.blocks_each) == ("ghost", 2, 2)
+    assert (found.tests, found.rejected, found.false_verdicts) == (4, 0, 0)
+    assert compare.load(folder, base="ghost").calibration is None
+
+
+def test_the_place_in_a_step_taken_in_turns_is_the_steps_own(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=1, steps=("qr100",))
+    for arm in ("pg17", "pg18"):
+        done = folder / "blocks/001" / arm / "insert-benchmark" / "06-qr100" / "done.json"
+        change(done, lambda value: value.update(turns={"order": ["pg18", "pg17"]}))
+    comparison = compare.load(folder)
+    assert [cell(comparison, arm=arm).runs[0].position for arm in ("pg17", "pg18")] == [1, 0]
+
+
+def test_the_aims_are_the_plans_or_the_defaults(tmp_path: Path) -> None:
+    folder = build(tmp_path, steps=("qr100",))
+    assert compare.load(folder).aims == Aims()
+    change(folder / "plan.json", lambda plan: plan.update(verdict={"margin": 0.1, "power": 0.9}))
+    found = compare.load(folder)
+    assert found.aims == replace(Aims(), margin=0.1, power=0.9)
+    verdict = cell(found).verdict
+    assert verdict is not None and verdict.judgements[0].margin == 0.1
+
+
+def test_a_block_costs_what_blocks_took_but_for_those_that_made_a_copy(tmp_path: Path) -> None:
+    """Rates of pg18 swing by block, so that nothing can be told; two blocks took far longer."""
+
+    def planted(arm: str, step: str, block: int) -> Planted:
+        return plant(step, faster=(1.0, 1.1, 0.9, 1.0)[block] if arm == "pg18" else 1.0)
+
+    def minutes(folder: Path) -> float:
+        verdict = cell(compare.load(folder)).verdict
+        assert verdict is not None
+        needed, minutes = (
+            verdict.judgements[0].blocks_needed,
+            verdict.judgements[0].minutes_needed,
+        )
+        assert needed is not None and minutes is not None
+        return minutes / needed
+
+    folder = build(tmp_path, steps=("qr100",), planted=planted)
+    for number in ("001", "002"):
+        block = folder / "blocks" / number
+        change(block / "done.json", lambda one: one.update(ended_unix_ns=one["ended_unix_ns"] * 2))
+        golden = {"began": False, "workload": "insert-benchmark", "step": "l.i0"}
+        golden |= {"step_ordinal": 1, "key": "k", "made_unix_ns": 1}
+        for arm in ("pg17", "pg18"):
+            (block / arm / "insert-benchmark" / "golden.json").write_text(json.dumps(golden))
+    assert minutes(folder) == pytest.approx(MINUTES_PER_BLOCK)
+    for path in folder.glob("blocks/*/*/insert-benchmark/golden.json"):
+        path.unlink()
+    assert minutes(folder) > 1_000 * MINUTES_PER_BLOCK, "then they count like any other"

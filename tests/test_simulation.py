@@ -1,0 +1,165 @@
+"""The whole procedure on simulated comparisons: its error rates are those that it claims.
+
+All draws are seeded. Shares are held to their claims as far as so many draws tell: a rate is too
+high where the lower end of its 95 % interval is. `make calibrate` draws many more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import peer_rules
+from dbdyno.verdict import Aims
+from simulation import (
+    Model,
+    Planned,
+    Share,
+    by_pilot,
+    called,
+    coverage,
+    draw,
+    judged,
+    knowing,
+    planned,
+    reported,
+    sign,
+    spreads,
+)
+
+AIMS = Aims()
+POINTS = 0.05
+"""How far what is found may lie from what was promised."""
+
+
+def seeded(*numbers: int) -> np.random.Generator:
+    return np.random.default_rng([6, *numbers])
+
+
+def at_most(share: Share, claimed: float) -> bool:
+    """Whether a share does not contradict that it is at most this in truth."""
+    return share.interval[0] <= claimed
+
+
+# --- The interval ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", range(3, 21))
+def test_intervals_cover_the_true_ratio_in_93_to_97_percent(blocks: int) -> None:
+    assert 0.93 <= coverage(blocks, 4_000, seeded(blocks)).value <= 0.97
+
+
+# --- False alarms ----------------------------------------------------------------------------
+
+
+def test_the_simulated_decision_is_the_lab_s_own() -> None:
+    random = seeded(1)
+    seen = set()
+    for steps in (1, 5, 42):
+        model = Model(steps=steps, slower=(steps + 1) // 3, effect=0.05)
+        for blocks in (2, 3, 6, 12):
+            logs = draw(model, spreads(model, random), blocks, random)
+            expected = [sign(judgement) for judgement in judged(logs, AIMS)]
+            assert called(logs, AIMS).ravel().tolist() == expected
+            seen |= set(expected)
+    assert seen >= {0, -1}
+
+
+@pytest.mark.parametrize(("steps", "trials"), [(1, 2_000), (4, 2_000), (42, 1_500)])
+@pytest.mark.parametrize("blocks", [3, 6, 12])
+def test_where_nothing_differs_at_most_5_percent_of_comparisons_say_so(
+    steps: int, trials: int, blocks: int
+) -> None:
+    found = reported(Model(steps=steps), blocks, trials, seeded(steps, blocks), AIMS)
+    assert at_most(found.alarms, AIMS.level)
+    assert found.alarms.value > 0.02  # there is something that could be too much
+
+
+def test_steps_judged_each_for_itself_would_alarm_in_most_comparisons() -> None:
+    model, random = Model(steps=42), seeded(2)
+    alarmed = 0
+    for _ in range(100):
+        logs = draw(model, spreads(model, random), 6, random)
+        alarmed += any(called([step], AIMS).any() for step in logs)
+    assert alarmed > 50
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.3, 0.8])
+def test_of_what_is_reported_at_most_5_percent_is_false(shared: float) -> None:
+    model = Model(steps=42, slower=6, effect=0.05, shared=shared)
+    found = reported(model, 6, 500, seeded(3), AIMS)
+    assert found.false_mean <= AIMS.level + 0.01  # the mean's own error is 0.4 points
+    assert found.found.value > 0.8
+
+
+def test_a_change_as_large_as_the_margin_is_called_the_same_in_at_most_5_percent() -> None:
+    model, random = Model(steps=1, slower=1, effect=AIMS.margin, unlike=0.0), seeded(4)
+    words = [
+        judged(draw(model, spreads(model, random), 8, random), AIMS)[1].word for _ in range(1_000)
+    ]
+    assert at_most(Share(count=words.count("same"), total=len(words)), AIMS.level)
+
+
+# --- What is found ---------------------------------------------------------------------------
+
+
+def holds(found: Planned) -> bool:
+    """Whether a 3 % change is found as often as promised, and alarms are no more than claimed."""
+    kept = abs(found.found.value - found.promised) <= POINTS
+    return kept and at_most(found.alarms, AIMS.level)
+
+
+@pytest.mark.parametrize(("steps", "trials"), [(1, 400), (4, 150), (42, 8)])
+def test_a_planner_who_knows_the_noise_keeps_the_promise(steps: int, trials: int) -> None:
+    found = planned(Model(steps=steps), trials, seeded(5, steps), AIMS, knowing)
+    assert found.promised >= AIMS.power
+    assert holds(found)
+
+
+@pytest.mark.parametrize(
+    ("model", "trials"),
+    [
+        (Model(steps=1), 200),
+        (Model(steps=4), 60),
+        (Model(steps=4, unlike=0.0, shared=0.0), 60),
+        (Model(steps=12), 16),
+        (Model(steps=42), 5),
+    ],
+    ids=lambda one: f"{one.steps} steps, unlike {one.unlike}" if isinstance(one, Model) else None,
+)
+def test_a_planner_who_saw_a_pilot_keeps_the_promise(model: Model, trials: int) -> None:
+    found = planned(model, trials, seeded(6, model.steps), AIMS, by_pilot())
+    assert found.promised >= AIMS.power - 0.03  # less where a step takes over FRESH_MAX
+    assert holds(found)
+    assert found.found_either.value >= found.found.value
+
+
+def test_where_time_is_short_less_is_promised_and_that_is_kept() -> None:
+    found = planned(Model(steps=6), 60, seeded(7), AIMS, by_pilot(minutes_max=49.0))
+    assert 0.2 < found.promised < 0.7
+    assert holds(found)
+
+
+def test_a_finer_effect_takes_more_blocks() -> None:
+    means = [
+        planned(Model(steps=2), 10, seeded(8), Aims(effect=effect), by_pilot()).blocks
+        for effect in (0.10, 0.05, 0.03)
+    ]
+    assert means == sorted(means) and means[0] < means[-1]
+
+
+# --- For contrast ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("one run each, Welch's test on its seconds, p ≤ .05", 0.60, 0.80),
+        ("one run each, slower by more than 2.5 %", 0.06, 0.18),
+        ("six runs of one, then six of the other, Welch's test", 0.15, 0.35),
+        ("pairs, looked at after 3, 4, 6, 8 and 12", 0.10, 0.22),
+        ("**six pairs in random order, t on log ratios**", 0.02, 0.08),
+    ],
+)
+def test_usual_rules_alarm_more_often_than_pairs(name: str, low: float, high: float) -> None:
+    assert low <= peer_rules.calls(name, 400, seeded(9), effect=0.0) / 400 <= high

@@ -53,8 +53,8 @@ def _wait(kind: str, title: str, what: str) -> Metric:
     """A metric of the time in which the headline's role was seen to wait."""
     return _own(
         f"wait_{kind}_us_per_op", "µs/operation", "lower", 2,
-        f"""{title} | mean sessions of the headline's role that were seen to wait {what}, times the
-        window, by operations: sampled, so NA without `[observe] waits`""",
+        f"""{title} | time asleep in which sessions of the headline's role were seen to wait {what}:
+        sampled, so NA without `[observe] waits`""",
     )  # fmt: skip
 
 
@@ -366,9 +366,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     _own(
         "unaccounted_us_per_op", "µs/operation", "lower", 2,
-        """not accounted for | connection_us_per_op less server_cpu_per_op and those of the rows
-        above that are known; without samples most of it is waiting for the client. May be below 0:
-        a process that was just woken, and is not yet on a core, still shows what it waited for""",
+        """not accounted for | time asleep (connection_us_per_op less server_cpu_per_op and
+        runnable_us_per_op) in which no wait was seen; without samples all of it. Where sessions
+        were seen to wait for longer than that, the rows above share it by their proportions""",
     ),
     # --- Ours: costs of the operation's own processes, and of the background by kind ---
     _own(

@@ -82,9 +82,21 @@ def test_what_is_known_and_the_rest_add_up_to_the_time_of_a_connection(tmp_path:
         "wait_other_us_per_op": 0.005 * PER_SESSION_US,
         "client_us_per_op": 0.9 * PER_SESSION_US,
     }
+    asleep = 400 - 100 - 20
     assert dict(parts) == pytest.approx(
-        expected | {"unaccounted_us_per_op": 400 - 100 - 20 - 67 - 180}
+        expected | {"unaccounted_us_per_op": asleep - 1.235 * PER_SESSION_US}
     )
+
+
+def test_waits_that_were_seen_for_longer_than_sessions_slept_share_the_time_asleep(
+    tmp_path: Path,
+) -> None:
+    """Of two sessions, 1.4 slept by the counters and 2 by the samples: 280 us are 400 us seen."""
+    seen = waits(load("IO", "DataFileRead", 0.5), idle=1.5)
+    parts = ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
+    assert parts["wait_io_us_per_op"] == pytest.approx(70.0)
+    assert parts["client_us_per_op"] == pytest.approx(210.0)
+    assert parts["unaccounted_us_per_op"] == 0.0
 
 
 def test_without_samples_what_is_off_the_core_is_not_accounted_for(tmp_path: Path) -> None:

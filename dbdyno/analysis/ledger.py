@@ -1,8 +1,10 @@
 """Where the time of an operation goes: on a core, waiting, or with its client; what is left over.
 
 The connections of the headline's role exist for the whole window, so their time by operations is
-the whole. Its parts come from two sources that share no clock with each other: counters of the
-server's processes, and samples of what sessions wait for.
+the whole. The system counts how much of it their processes were on a core, and ready without one;
+the rest they slept, which is exact. Samples say only what the sleep was for, by their proportions:
+a session that was just woken still shows what it waited for, and whoever samples needs a core, too,
+so that on a busy machine sessions are seen asleep more often than they are.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dbdyno.model import OwnerCost, WaitLoad, Waits
 
 US_PER_S = 1e6
 WAITS = ("io", "lwlock", "lock", "ipc", "other")
+SLEEP = (*WAITS, "client")
 ON_CPU = "CPU"
 IN_TRANSACTION = "idle in transaction"
 CLIENT = "Client"
@@ -32,20 +35,34 @@ def ledger(evidence: Evidence, waits: Waits | None) -> Mapping[str, float | None
     cost = evidence.owners.get(f"role:{role}")
     operations = evidence.operations
     whole = per(_connection_us(evidence, role), operations)
-    known = {
-        "cpu": per(cost.cpu_us if cost is not None else None, operations),
-        "runnable": per(cost.run_delay_us if cost is not None else None, operations),
-        **_seen(evidence, waits, role),
-    }
-    left = None
-    if whole is not None and known["cpu"] is not None:
-        left = whole - math.fsum(part for part in known.values() if part is not None)
+    runnable = per(cost.run_delay_us if cost is not None else None, operations)
+    asleep = None
+    if whole is not None and cost is not None and operations:
+        asleep = max(0.0, whole - cost.cpu_us / operations - (runnable or 0.0))
+    parts = split(asleep, _seen(evidence, waits, role))
     return {
         "connection_us_per_op": whole,
-        "runnable_us_per_op": known["runnable"],
-        **{f"wait_{kind}_us_per_op": known[kind] for kind in WAITS},
-        "client_us_per_op": known["client"],
-        "unaccounted_us_per_op": left,
+        "runnable_us_per_op": runnable,
+        **{f"wait_{kind}_us_per_op": parts[kind] for kind in WAITS},
+        "client_us_per_op": parts["client"],
+        "unaccounted_us_per_op": parts["unaccounted"],
+    }
+
+
+def split(asleep: float | None, seen: Mapping[str, float] | None) -> dict[str, float | None]:
+    """The time asleep by what it was for, as far as it was seen, and what was not.
+
+    `seen`: the same kinds as samples have them, in the same unit. Where they are more than the time
+    asleep, they share it by their proportions (post-stratification: the size of the stratum is
+    known, the samples tell its parts).
+    """
+    if asleep is None or seen is None:
+        return dict.fromkeys((*SLEEP, "unaccounted")) | {"unaccounted": asleep}
+    total = math.fsum(seen.values())
+    share = min(1.0, asleep / total) if total else 1.0
+    return {
+        **{kind: share * value for kind, value in seen.items()},
+        "unaccounted": max(0.0, asleep - total),
     }
 
 
@@ -76,17 +93,16 @@ def _connection_us(evidence: Evidence, role: str | None) -> float | None:
     return scaled(seconds, role_connections(evidence.job, found[0]))
 
 
-def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str, float | None]:
-    """What samples saw of a role's sessions, each kind of the ledger by operation."""
-    if waits is None or role is None:
-        return dict.fromkeys((*WAITS, "client"))
+def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str, float] | None:
+    """What samples saw of a role's sessions asleep, by operation; None where none were taken."""
+    window_us = scaled(evidence.load.seconds, US_PER_S)
+    each = per(window_us, evidence.operations)
+    if waits is None or role is None or each is None:
+        return None
     owner = f"role:{role}"
     seen = sessions(one for one in waits.load if one.owner == owner)
     seen["client"] += waits.idle.get(owner, 0.0)
-    window_us = scaled(evidence.load.seconds, US_PER_S)
-    return {
-        kind: per(scaled(window_us, seen[kind]), evidence.operations) for kind in (*WAITS, "client")
-    }
+    return {kind: each * seen[kind] for kind in SLEEP}
 
 
 def sessions(load: Iterable[WaitLoad]) -> dict[str, float]:

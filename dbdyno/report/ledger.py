@@ -93,16 +93,12 @@ def _note(step: StepComparison, many: str, *, compared: bool) -> str:
         "On CPU and ready are counted by the system.",
     ]
     if any(result.metrics.get(name) is not None for result in step.cells for name in SAMPLED):
-        notes.append(
-            "Waits and client are sampled: mean sessions that were seen to wait, times the window."
-        )
+        notes.append("What is left they slept; samples tell what for, by their proportions.")
     else:
         notes.append(
             "Waits were not sampled (`[observe] waits` in the plan): they, and the client, are in "
             "what is not accounted for."
         )
-    if any((result.metrics.get(REMAINDER) or 0.0) < 0 for result in step.cells):
-        notes.append("Below 0: a process that was just woken still shows what it waited for.")
     if compared:
         notes.append("Smaller: the 95 % interval of the ratio, times the base's figure.")
     return " ".join(notes)

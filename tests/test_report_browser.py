@@ -128,8 +128,8 @@ def tables(shown: Page) -> list[Table]:
     """Every table of a page."""
     found = [shown.servers, *([shown.differences] if shown.differences else [])]
     for workload in shown.workloads:
-        found += (*workload.verdicts, *workload.summary)
-        found += [workload.steps] if workload.steps else []
+        steps = [workload.steps] if workload.steps else []
+        found += (*workload.verdicts, *workload.summary, *steps)
         for one in workload.sections:
             found += (*one.metrics, *one.response, *one.costs)
             found += (*one.targets, *one.fairness, *one.state, *one.ledger, *one.waits)

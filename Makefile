@@ -6,7 +6,7 @@ ENTER := set -euo pipefail; source .tools/env;
 # The servers that live tests ask for; brought once, kept in the cache, no database is made of them.
 TEST_SERVERS := 17 18
 
-.PHONY: help setup demo test check bench servers clean
+.PHONY: help setup demo test check bench calibrate servers clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test    run all tests"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
 	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about half an hour"
+	@echo "make calibrate   how often verdicts are wrong, by simulation, about ten minutes"
 	@echo "make clean   remove what was built (results and fetched servers stay)"
 
 setup:
@@ -50,6 +51,9 @@ check: setup
 
 bench: setup
 	@$(ENTER) cargo build --locked --release --quiet --example bare_loop; python tools/bench
+
+calibrate: setup
+	@$(ENTER) python tools/calibrate.py
 
 clean:
 	rm -rf target .venv .tools dist

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from dbdyno import pilot, runner, schedule
+from dbdyno import metric, pilot, runner, schedule
 from dbdyno.analysis import piloted
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Plan, Step, WorkloadUse
@@ -121,22 +121,20 @@ def run_fresh(lab: Lab, sizing: Sizing) -> Outcome:
 
 
 def with_steps(lab: Lab, sizing: Sizing, block: Block) -> Block:
-    """The block with the steps that it is to do; of the pilot's, and of many others, all."""
+    """The block with the steps that it is to do; where that is all of them it does not say so."""
     number = block.number - sizing.pilot
+    wanted = [one for one in sizing.steps if one.blocks >= number]
+    if len(wanted) == len(sizing.steps):
+        return block
     steps: dict[str, tuple[str, ...]] = {}
-    whole = True
     for use in lab.plan.workloads:
         everything = lab.prepared.steps[use.name, lab.plan.base]
+        workload = everything[0].workload
+        names = [one.step for one in wanted if one.workload == workload]
         at = lab.prepared.points.get((use.name, lab.plan.base))
-        wanted = [
-            one.step
-            for one in sizing.steps
-            if one.blocks >= number and one.workload == everything[0].workload
-        ]
-        kept = schedule.only(everything, wanted, through=0 if at is None else at.step.ordinal)
-        steps[everything[0].workload] = tuple(step.name for step in kept)
-        whole = whole and kept == everything
-    return block if number < 1 or whole else replace(block, steps=steps)
+        kept = schedule.only(everything, names, through=0 if at is None else at.step.ordinal)
+        steps[workload] = tuple(step.name for step in kept)
+    return replace(block, steps=steps)
 
 
 # --- In words --------------------------------------------------------------------------------
@@ -171,7 +169,9 @@ def of_step(one: Sized) -> str:
     """How many fresh blocks a step gets, why, and what is promised of them."""
     if not one.sd:
         return f"{one.blocks} blocks; the pilot has too little of it to promise anything"
-    noise = ", ".join(f"{name} {100 * sd:.1f} %" for name, sd in one.sd.items())
+    noise = ", ".join(
+        f"{metric.by_name(name).title} {100 * sd:.1f} %" for name, sd in one.sd.items()
+    )
     fewer = "; it takes more than that" if one.capped else ""
     return (
         f"{one.blocks} blocks find it in {100 * one.power:.0f} % of cases{fewer} (noise: {noise})"

@@ -188,14 +188,15 @@ def test_what_is_said_names_blocks_noise_power_and_what_is_short(tmp_path: Path)
     of = made(tmp_path, minutes_max=90)
     assert auto.announced(of).endswith("which alone are judged, all within 1 h 30 min")
     steps = [
-        Sized(workload="w", step=step, sd={"qps": 0.021}, blocks=5, power=0.83, capped=capped)
+        Sized(workload="w", step=step, sd={"ips": 0.021}, blocks=5, power=0.83, capped=capped)
         for step, capped in (("qr1", False), ("qr1000", True))
     ]
+    found = "5 blocks find it in 83 % of cases"
     lines = list(auto.said(of, Sizing(pilot=3, fresh=5, steps=tuple(steps), minutes=42.0)))
     assert lines == [
         "the pilot asks for 5 fresh blocks, about 42 min 00 s; to be found: 20 %",
-        "  qr1     5 blocks find it in 83 % of cases (noise: qps 2.1 %)",
-        "  qr1000  5 blocks find it in 83 % of cases; it takes more than that (noise: qps 2.1 %)",
+        f"  qr1     {found} (noise: rows inserted 2.1 %)",
+        f"  qr1000  {found}; it takes more than that (noise: rows inserted 2.1 %)",
     ]
 
 

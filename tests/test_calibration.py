@@ -55,7 +55,7 @@ def test_the_ghost_of_a_plan_is_one_comparison() -> None:
     assert noise.sd == pytest.approx(sd)
     assert noise.sd_low < sd < noise.sd_high
     assert noise.largest == pytest.approx(math.exp(abs(mean)) - 1)
-    assert noise.visible > 2 * sd / math.sqrt(6)
+    assert noise.visible is not None and noise.visible > 2 * sd / math.sqrt(6)
 
 
 def test_both_primary_metrics_are_tests_and_have_their_noise() -> None:

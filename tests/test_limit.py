@@ -216,25 +216,25 @@ def test_limited_on_both_says_that_it_cannot_be_told(tmp_path: Path) -> None:
     shown = page.make(compared(tmp_path, ["pg17", "pg18"]))
     words = " ".join(printed(shown).split())
     assert "1.20 limited on both" in words
-    assert "qr100 +20.0 % (limited on both)" in words
     assert "≥ 1.20" not in words and "≤ 1.20" not in words
-    assert "Cannot be told, as the load generator was at its limit: qr100" in words
+    assert "Limited: qr100 throughput +20.0 % [+20.0, +20.0] (limited on both)" in words
 
 
 @pytest.mark.parametrize(
     ("limited", "lift", "verdict"),
     [
-        ([], 1.2, "More: l.i0 +20.0 % (+20.0 to +20.0), qr100 +20.0 %"),
-        (["pg18"], 1.2, "More: l.i0 +20.0 % (+20.0 to +20.0), qr100 ≥ +20.0 %"),
-        (["pg17"], 1.2, "Cannot be told, as the load generator was at its limit: qr100 ≤ +20.0 %"),
-        (["pg18"], 0.8, "Cannot be told, as the load generator was at its limit: qr100 ≥ −20.0 %"),
-        (["pg17"], 0.8, "Less: l.i0 −20.0 % (−20.0 to −20.0), qr100 ≤ −20.0 %"),
+        ([], 1.2, "Faster: l.i0 throughput +20.0 % [+20.0, +20.0]; qr100 throughput +20.0 %"),
+        (["pg18"], 1.2, "Faster: l.i0 throughput +20.0 % [+20.0, +20.0]; qr100 throughput ≥ +20.0"),
+        (["pg17"], 1.2, "Limited: qr100 throughput ≤ +20.0 %"),
+        (["pg18"], 0.8, "Limited: qr100 throughput ≥ −20.0 %"),
+        (["pg17"], 0.8, "Slower: l.i0 throughput −20.0 % [−20.0, −20.0]; qr100 throughput ≤ −20"),
     ],
 )
 def test_a_bound_decides_only_in_its_own_direction(
     tmp_path: Path, limited: list[str], lift: float, verdict: str
 ) -> None:
-    items = page.make(compared(tmp_path, limited, lift=lift)).headline[0].items
+    found = page.make(compared(tmp_path, limited, lift=lift)).headline[0].items
+    items = [f"{item.label}: {item.text}" for item in found]
     assert any(item.startswith(verdict) for item in items), items
 
 
@@ -250,7 +250,11 @@ def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
     (against,) = [
         one for one in page.make(compare.load(folder)).headline if one.text.startswith("pg18")
     ]
-    assert against.items == ("Measured: qr100 ≥ +0.0 %",)
+    (measured,) = against.items
+    assert (measured.label, measured.text) == (
+        "One block",
+        "qr100 throughput ≥ +0.0 % and CPU +0.0 %",
+    )
 
 
 @pytest.mark.parametrize(

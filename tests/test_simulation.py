@@ -135,7 +135,7 @@ def test_a_planner_who_saw_a_pilot_keeps_the_promise(model: Model, trials: int) 
 
 
 def test_where_time_is_short_less_is_promised_and_that_is_kept() -> None:
-    found = planned(Model(steps=6), 60, seeded(7), AIMS, by_pilot(minutes_max=70.0))
+    found = planned(Model(steps=6), 60, seeded(7), AIMS, by_pilot(minutes_max=49.0))
     assert 0.2 < found.promised < 0.7
     assert holds(found)
 

@@ -51,8 +51,6 @@ def value_bound(runs: Sequence[StepRun]) -> Bound:
 def ratio_bound(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
     """What the ratio of `other` to the base is to the ratio of what the servers can do."""
     limited = any(run.limited for run in other)
-    if base is other:
-        return "exact"
     if any(run.limited for run in base):
         return "unknown" if limited else "at most"
     return "at least" if limited else "exact"

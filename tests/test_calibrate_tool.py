@@ -1,0 +1,43 @@
+"""The tables of simulations in docs/method.md, and what writes them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import calibrate
+
+PAGE = Path(__file__).parent.parent / "docs" / "method.md"
+
+
+def heads(text: str) -> list[str]:
+    """The first lines of a page's tables."""
+    return re.findall(r"^(\|.*\|)\n\|---", text, re.MULTILINE)
+
+
+def test_the_page_has_the_tables_that_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    copy = tmp_path / "method.md"
+    copy.write_text(page, encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["calibrate.py", "--draws", "0.001", "--write", str(copy)])
+    assert calibrate.main() == 0
+    made = copy.read_text(encoding="utf-8")
+    assert heads(made) == heads(page)
+    assert made.split(calibrate.BEGIN)[0] == page.split(calibrate.BEGIN)[0]
+    assert made.split(calibrate.END)[1] == page.split(calibrate.END)[1]
+
+
+def test_a_page_without_the_marks_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "other.md"
+    page.write_text("nothing here\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["calibrate.py", "--draws", "0.001", "--write", str(page)])
+    assert calibrate.main() == 1
+    assert page.read_text(encoding="utf-8") == "nothing here\n"
+    assert "lacks the marks" in capsys.readouterr().err

@@ -77,12 +77,14 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
 
 
 def to_json(comparison: Comparison) -> str:
-    """The comparison as JSON, without the per-second series (they are in the result folder)."""
+    """The comparison as JSON, without what is by the second (it is in the result folder)."""
     value = asdict(comparison)
     for step in value["steps"]:
         for cell in step["cells"]:
             for run in cell["runs"]:
                 del run["series"]
+                if run["waits"] is not None:
+                    del run["waits"]["over_time"]
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 

@@ -1,7 +1,7 @@
 """The command `dyno`: each command parses, calls one function, prints.
 
-Exit status: 0 done; 1 finished, but steps failed; 2 bad input, said in one line; 130 interrupted,
-everything that was measured is kept.
+Exit status: 0 done; 1 finished, but steps failed, or `compare --fail-on` found what it was told to;
+2 bad input, said in one line; 130 interrupted, everything that was measured is kept.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ app.add_typer(workload_app, name="workload")
 app.add_typer(config_app, name="config")
 app.add_typer(golden_app, name="golden")
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -87,7 +88,7 @@ def demo(out: Out = Path("results"), wait: Wait = False) -> None:
 
     outcome = measure(plan.demo(), out, wait)
     show_results(outcome.folder, html=outcome.folder / "report.html")
-    raise typer.Exit(1 if outcome.failed else 0)
+    raise typer.Exit(FAILED if outcome.failed else 0)
 
 
 @app.command()
@@ -145,19 +146,36 @@ def check(plan_file: PlanFile) -> None:
 def compare(
     folder: ResultDir,
     base: Base = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, for programs; docs/compare.md has every key.")
+    ] = False,
+    fail: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on",
+            metavar="WORD,…",
+            help="End with status 1 where an arm has one of these verdicts in a step, as "
+            "`slower,mixed,failed`; `slower` does not mean `slower, within the margin`.",
+        ),
+    ] = None,
     colors: Colors = None,
 ) -> None:
     """Show what the arms of a result folder came to, relative to the base."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import page, terminal, thresholds
+    from dbdyno.report import as_json as document
+    from dbdyno.report import fail_on, page, terminal, thresholds
 
     chosen = thresholds.parse(colors) if colors is not None else None
+    words = fail_on.parse(fail) if fail is not None else None
     comparison = analysis.load(folder, base=base)
     if as_json:
-        print(analysis.to_json(comparison))  # noqa: T201
-        return
-    terminal.print_page(page.make(comparison, chosen), Console())
+        print(document.render(comparison))  # noqa: T201
+    else:
+        terminal.print_page(page.make(comparison, chosen), Console())
+    found = fail_on.found(comparison, words) if words is not None else None
+    if found is not None:
+        say(f"--fail-on {fail}: {found}")
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -240,7 +258,7 @@ def carry_out(plan: Plan, out: Path, *, wait: bool, dry_run: bool) -> None:
         return
     outcome = measure(plan, out, wait)
     show_results(outcome.folder, html=None)
-    raise typer.Exit(1 if outcome.failed else 0)
+    raise typer.Exit(FAILED if outcome.failed else 0)
 
 
 def show_outlook(plan: Plan) -> None:

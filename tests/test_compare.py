@@ -1,16 +1,12 @@
 """From runs to a comparison: ratios paired by block, and nothing that was measured is dropped."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from comparison_builder import comparison as made_up
-from comparison_waits import sampled
 from dbdyno.analysis import compare
-from dbdyno.analysis.packed import PackedSeries
 from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison
 from result_builder import build, plant
@@ -173,26 +169,6 @@ def test_the_same_warning_of_many_steps_is_one_line_with_its_places(tmp_path: Pa
     assert line.startswith("CPU taken by other machines: ")
     assert "l.i0 pg17 block 1: 3.0 % of all cores' time" in line
     assert line.endswith("; and 26 more")  # 2 arms × 3 blocks × 5 steps, 4 named
-
-
-def test_a_comparison_is_json_without_its_series(tmp_path: Path) -> None:
-    value = json.loads(compare.to_json(compare.load(build(tmp_path, blocks=1))))
-    run = value["steps"][4]["cells"][1]["runs"][0]
-    assert run["metrics"]["qps"] == 5_000.0
-    assert "series" not in run
-
-
-def test_waits_are_json_without_what_they_were_by_the_second() -> None:
-    whole = sampled(made_up(blocks=1))
-    step = next(one for one in whole.steps if one.step == "qr100")
-    run = step.cells[0].runs[0]
-    assert run.waits is not None
-    packed = replace(run.waits, over_time=PackedSeries.of(run.waits.over_time))
-    base = replace(step.cells[0], runs=(replace(run, waits=packed),))
-    value = json.loads(compare.to_json(replace(whole, steps=(replace(step, cells=(base,)),))))
-    waits = value["steps"][0]["cells"][0]["runs"][0]["waits"]
-    assert waits["load"][0]["event"] == run.waits.load[0].event
-    assert "over_time" not in waits
 
 
 def test_results_that_were_written_once_are_read_ever_after() -> None:

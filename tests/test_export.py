@@ -17,7 +17,7 @@ from dbdyno.export import document, frame, write
 from dbdyno.export.frame import Result
 from dbdyno.export.table import FRAME_TYPES, RESULT, RUN, TABLES, Table, by_name
 from result_builder import build, plant
-from result_planted import CLIENTS, Planted
+from result_planted import CLIENTS, MONO_NS, SECOND_NS, Planted
 
 STEPS = ("l.i0", "l.x", "qr100")
 EXPORT_PAGE = Path(__file__).parent.parent / "docs" / "export.md"
@@ -136,6 +136,74 @@ def test_a_comparison_has_the_planted_ratio_and_the_headline_is_marked(database:
         assert ratio == pytest.approx(1.05)
         assert quotient == pytest.approx(1.05)
         assert (blocks, bound) == (2, "exact")
+
+
+def test_a_verdict_has_its_figures_and_the_metrics_that_explain_it(database: Path) -> None:
+    primary = ask(
+        database,
+        "SELECT step, metric, step_verdict, verdict, decides, blocks, ratio, margin FROM verdicts "
+        "WHERE kind = 'primary' AND arm = 'pg18' ORDER BY ordinal, metric",
+    )
+    lifted = pytest.approx(1.05)
+    missed = "target missed"
+    assert primary == [
+        ("l.i0", "ips", "faster", "faster", True, 2, lifted, 0.03),
+        ("l.i0", "server_cpu_per_op", "faster", "same", False, 2, pytest.approx(1.0), 0.03),
+        ("l.x", "ips", "faster", "faster", True, 2, lifted, 0.03),
+        ("l.x", "server_cpu_per_op", "faster", "faster", True, 2, pytest.approx(1 / 1.05), 0.03),
+        ("qr100", "qps", missed, "faster", False, 2, lifted, 0.03),
+        ("qr100", "server_cpu_per_op", missed, "same", False, 2, pytest.approx(1.0), 0.03),
+    ]
+    ((outcome, explanation),) = ask(
+        database, "SELECT DISTINCT outcome, explanation FROM verdicts WHERE step = 'qr100'"
+    )
+    assert (outcome, explanation) == ("held 200 rows/s in 1 of 2 blocks", None)
+    explaining = dict(
+        ask(
+            database,
+            "SELECT metric, decides FROM verdicts WHERE kind = 'explanatory' AND step = 'l.i0'",
+        )
+    )
+    assert {"cs_per_op", "background_cpu_per_op"} <= set(explaining)
+    assert not any(explaining.values())
+    assert ask(database, "SELECT count(*) FROM verdicts WHERE arm = base") == [(0,)]
+
+
+def test_a_step_that_no_metric_judges_has_its_verdict_all_the_same(tmp_path: Path) -> None:
+    failed = {(block, "pg18", "l.x"): "the server ended" for block in (1, 2)}
+    found = dbdyno.read(build(tmp_path, blocks=2, steps=STEPS, failed=failed)).verdicts
+    (row,) = found[found.step == "l.x"].to_dict("records")
+    assert (row["step_verdict"], row["outcome"]) == ("failed", "failed in 2 of 2 blocks")
+    assert (row["metric"], row["kind"], row["blocks"]) == ("ips", "primary", 0)
+    assert pandas.isna(row["verdict"]) and pandas.isna(row["ratio"])
+
+
+def test_what_sessions_were_seen_to_do_is_there_of_each_run(tmp_path: Path) -> None:
+    made = build(tmp_path, blocks=1, steps=("qr100",))
+    sample = {
+        "took_us": 300,
+        "sessions": [
+            ["role:query", "IO", "DataFileRead", "point", 2],
+            ["role:query", "CPU", "", "point", 1],
+        ],
+        "idle": {"role:query": 3},
+    }
+    lines = [
+        {"asked_ns": SECOND_NS, "application": "dyno waits", "version_num": 170006},
+        *(sample | {"mono_ns": MONO_NS + at * SECOND_NS} for at in (1, 2, 3, 4)),
+        {"end": True, "samples": 4, "late": 0, "cpu_us": 900.0, "failed": None},
+    ]
+    (folder,) = made.glob("blocks/001/pg17/*/*-qr100")
+    (folder / "waits.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    result = dbdyno.read(made)
+    assert set(result.waits.arm) == {"pg17"}
+    named = ["owner", "kind", "event", "statement", "sessions", "samples", "interval_s"]
+    rows = {tuple(row) for row in result.waits[named].astype(object).fillna("").to_numpy()}
+    assert rows == {
+        ("role:query", "IO", "DataFileRead", "point", 2.0, 4, 1.0),
+        ("role:query", "CPU", "", "point", 1.0, 4, 1.0),
+        ("role:query", "idle", "", "", 3.0, 4, 1.0),
+    }
 
 
 def test_steps_of_one_arm_and_their_groups_are_told_beside_each_other(tmp_path: Path) -> None:
@@ -389,11 +457,12 @@ def test_a_natural_join_with_steps_joins_by_the_step_alone(table: Table) -> None
     ("number", "rows", "first"),
     [
         (0, 3, ("l.i0", "pg18", "ips")),
-        (1, 20, (1.0, 200, 200)),
-        (2, 20, ("qr100", "pg17", "backend:other", 0.0)),
-        (3, 1, ("qr100", "pg18", 2, 200.0, 150.0, 25.0)),
-        (4, 18, ()),
-        (5, 1, ("qr100", "pg17", 1, "delete", 4.0, 200.0, 50.0)),
+        (1, 6, ("l.i0", "pg18", "faster", "ips", "faster", 5.0)),
+        (2, 20, (1.0, 200, 200)),
+        (3, 20, ("qr100", "pg17", "backend:other", 0.0)),
+        (4, 1, ("qr100", "pg18", 2, 200.0, 150.0, 25.0)),
+        (5, 18, ()),
+        (6, 1, ("qr100", "pg17", 1, "delete", 4.0, 200.0, 50.0)),
     ],
 )
 def test_a_question_of_the_page_finds_what_was_planted(
@@ -402,7 +471,7 @@ def test_a_question_of_the_page_finds_what_was_planted(
     found = ask(database, document.QUESTIONS[number].sql)
     assert len(found) == rows
     assert found[0][: len(first)] == pytest.approx(first)
-    if number == 2:
+    if number == 3:
         assert ("qr100", "pg18", "role:query", 100.0) in found
-    if number == 4:
+    if number == 5:
         assert found[0][-3:] == (20_000.0, 400.0, 90.0)  # cpu, fsync, memory

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from dbdyno.analysis import compare, evidence, limit
 from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
-from dbdyno.report import bound, html, markdown, page, terminal, totals
+from dbdyno.report import as_json, bound, html, markdown, page, terminal, totals
 from dbdyno.report.view import Page, Tone
 from dbdyno.store import Results
 from result_builder import build, plant
@@ -169,17 +169,13 @@ def test_a_ratio_is_a_bound_by_which_side_was_limited(
 
 
 def test_the_comparison_as_json_has_the_mark_and_the_reason(tmp_path: Path) -> None:
-    written = json.loads(compare.to_json(compared(tmp_path, ["pg18"])))
-    (found,) = [one for one in written["steps"] if one["step"] == "qr100"]
-    base, other = found["cells"]
-    assert (base["value_bound"], other["value_bound"]) == ("exact", "at least")
-    assert other["ratio_bound"] == "at least"
-    reasons = [run["limited"] for run in other["runs"]]
-    assert reasons == [
-        [],
-        [f"its busiest thread was busy 84 % of the time {MORE}"],
-        [],
-    ]
+    written = as_json.form(compared(tmp_path, ["pg18"]))
+    before, limited = written["steps"]
+    (other,) = limited["arms"]
+    assert other["verdict"] == "faster"
+    assert [other["metrics"][name]["bound"] for name in ("qps", "cpupq")] == ["at least", "exact"]
+    assert limited["limited"] == {"pg18": [f"its busiest thread was busy 84 % of the time {MORE}"]}
+    assert before["limited"] == {}
 
 
 # --- The page and its formats ----------------------------------------------------------------

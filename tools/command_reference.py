@@ -17,9 +17,14 @@ Made from the commands themselves by `tools/command_reference.py`; a test compar
 standard error, results to standard output. In a terminal it is some lines that are drawn anew once
 a second: block, arm and step, rate and p99 in the last second and so far, whether the target is
 held, errors, and the time that step and plan still take; elsewhere it is a line at each step's end,
-and in long steps one about every minute. Exit status: 0 done; 1 finished, but steps failed; 2 bad
-input, in one line that names the file, the key and the remedy; 130 interrupted, everything measured
-is kept and the same command goes on.
+and in long steps one about every minute.
+
+| exit status | when |
+|---|---|
+| 0 | done |
+| 1 | finished, but steps failed; of `dyno compare --fail-on` that it found such a verdict |
+| 2 | bad input, in one line that names the file, the key and the remedy |
+| 130 | interrupted: everything measured is kept, and the same command goes on |
 """
 
 

@@ -6,9 +6,7 @@ its target is a result: it stays, with its words, and never falls out in favour 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno.analysis import cells, conclude, damage, doubt, gather, kept, nearest, price, shown
@@ -74,18 +72,6 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         ),
         incomplete=shown.incomplete(results, its, sizing, arms),
     )
-
-
-def to_json(comparison: Comparison) -> str:
-    """The comparison as JSON, without what is by the second (it is in the result folder)."""
-    value = asdict(comparison)
-    for step in value["steps"]:
-        for cell in step["cells"]:
-            for run in cell["runs"]:
-                del run["series"]
-                if run["waits"] is not None:
-                    del run["waits"]["over_time"]
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 # --- What there is ---------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from functools import partial
 from dbdyno import metric
 from dbdyno.analysis import state
 from dbdyno.export.source import Place, Source, started
+from dbdyno.export.table import by_name
 from dbdyno.model import (
     Across,
     Cell,
@@ -33,7 +34,7 @@ BUCKETS = (
 
 
 def facts(source: Source) -> Rows:
-    """The rows of `plans`, `arms`, `settings`, `comparisons`, `across` and `notices`."""
+    """The rows of all tables that are of whole results (frame.MAKERS)."""
     yield "plans", source.key | _plan(source)
     comparison = source.comparison
     for arm in comparison.plan["arms"]:
@@ -48,6 +49,8 @@ def facts(source: Source) -> Rows:
         for cell in step.cells:
             for row in _comparisons(step, cell, comparison.base):
                 yield "comparisons", source.key | row
+            for row in _verdicts(step, cell, comparison.base):
+                yield "verdicts", source.key | row
     for pair in comparison.across:
         yield "across", source.key | _across(pair)
     for notice in comparison.warnings:
@@ -98,12 +101,7 @@ def _comparisons(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
             continue
         headline = name == step.headline
         yield {
-            "workload": step.workload,
-            "ordinal": step.ordinal,
-            "step": step.step,
-            "step_group": step.group,
-            "base": base,
-            "arm": cell.arm,
+            **_place(step, cell, base),
             "metric": name,
             "headline": headline,
             "unit": metric.by_name(name).unit,
@@ -113,6 +111,38 @@ def _comparisons(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
             **_ratio(ratio),
             "bound": cell.ratio_bound if headline else None,
         }
+
+
+def _place(step: StepComparison, cell: Cell, base: str) -> Json:
+    return {
+        "workload": step.workload,
+        "ordinal": step.ordinal,
+        "step": step.step,
+        "step_group": step.group,
+        "base": base,
+        "arm": cell.arm,
+    }
+
+
+def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
+    """A row for each metric that is judged; one without figures where none is."""
+    verdict = cell.verdict
+    if verdict is None:
+        return
+    said = _place(step, cell, base) | {
+        "step_verdict": verdict.word,
+        "outcome": verdict.outcome or None,
+        "explanation": cell.explanation.text if cell.explanation else None,
+    }
+    if not verdict.judgements:
+        figures = {column.name: None for column in by_name("verdicts").columns}
+        primary = {"metric": step.headline, "kind": "primary", "decides": False, "blocks": 0}
+        yield figures | said | primary
+    primaries = [(one, "primary") for one in verdict.judgements]
+    for judgement, kind in (*primaries, *((one, "explanatory") for one in cell.costs.values())):
+        row = asdict(judgement)
+        decides = kind == "primary" and judgement.metric in verdict.by
+        yield said | row | {"kind": kind, "decides": decides, "verdict": row.pop("word")}
 
 
 def _ratio(ratio: Ratio | None) -> Json:
@@ -167,6 +197,8 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "clients": run.extent.clients if run.extent else None,
         "connections": run.extent.connections if run.extent else None,
         "tables": run.extent.tables if run.extent else None,
+        "shape": run.shape,
+        "position": run.position,
         "end_spread": run.end_spread,
         "server_version": place.server.get("version") if place else None,
         "warnings": "\n".join(run.warnings) or None,
@@ -186,6 +218,7 @@ def _figures(run: StepRun) -> Rows:
             yield "response", {"of": of, "name": name} | _response(found)
     for owner, cost in run.owners.items():
         yield "costs", {"owner": owner} | asdict(cost)
+    yield from _waits(run)
     for span in run.spans:
         yield "spans", asdict(span)
     for target in run.targets:
@@ -205,6 +238,19 @@ def _figures(run: StepRun) -> Rows:
 def _response(found: ResponseTimes) -> Json:
     row = asdict(found)
     return row | dict(zip(BUCKETS, row.pop("buckets"), strict=True))
+
+
+def _waits(run: StepRun) -> Rows:
+    waits = run.waits
+    if waits is None:
+        return
+    sampled: Json = {"samples": waits.samples, "interval_s": waits.interval_s}
+    for one in waits.load:
+        seen = {"event": one.event or None, "statement": one.statement or None}
+        yield "waits", asdict(one) | seen | sampled
+    for owner, sessions in waits.idle.items():
+        idle: Json = {"owner": owner, "kind": "idle", "event": None, "statement": None}
+        yield "waits", idle | {"sessions": sessions} | sampled
 
 
 def _fairness(run: StepRun) -> Rows:

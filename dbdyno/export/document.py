@@ -30,6 +30,16 @@ ORDER BY workload, ordinal, arm
 """,
     ),
     Question(
+        title="The verdicts, with the figures that they rest on",
+        sql="""
+SELECT step, arm, step_verdict, metric, verdict, round(100 * (ratio - 1), 1) AS change_pct,
+       q, visible, blocks_needed
+FROM verdicts
+WHERE kind = 'primary'
+ORDER BY workload, ordinal, arm, metric
+""",
+    ),
+    Question(
         title="p99 over time in one step, an arm a column (mean over the blocks)",
         sql="""
 PIVOT (

@@ -20,11 +20,11 @@ ROWS_MAX = 10_000
 
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     (
-        frozenset({"plans", "arms", "settings", "comparisons", "across", "notices"}),
+        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across", "notices"}),
         derived.facts,
     ),
     (
-        frozenset({"steps", "metrics", "statements", "response", "costs", "spans"})
+        frozenset({"steps", "metrics", "statements", "response", "costs", "waits", "spans"})
         | {"targets", "fairness", "stalls", "states"},
         derived.steps,
     ),

@@ -145,6 +145,8 @@ TABLES: tuple[Table, ...] = (
         clients        | integer |      | how many take part, as the step's job says
         connections    | integer |      | of all roles and clients
         tables         | integer |      | of the workload
+        shape          | text    |      | of long timed steps: flat, warmed up, slowed or unsteady
+        position       | integer |      | the arm's place among those of the block, from 0
         end_spread     | number  |      | time between first and last client's end, by the window
         server_version | text    |      | the version of the server that ran
         warnings       | text    |      | what calls the numbers into question, one sentence a line
@@ -179,6 +181,38 @@ TABLES: tuple[Table, ...] = (
         high      | number  | | upper end of its 95 % interval
         blocks    | integer | | blocks in which both arms have the metric
         bound     | text    | | of the headline: exact, at least, at most or unknown
+        """,
+        (),
+    ),
+    _table(
+        "verdicts", """what is said of an arm in a step by one metric, over all judged blocks
+        (docs/method.md); a step that no metric judges, as it failed, has a row without figures""",
+        """
+        workload     | text    | | the workload's name
+        ordinal      | integer | | the step's place in its workload, from 1
+        step         | text    | | the step's name
+        step_group   | text    | | the title under which tables list the step
+        base         | text    | | the arm that is compared with
+        arm          | text    | | the arm's name
+        step_verdict | text    | | what is said of the arm in the step, in a word
+        outcome      | text    | | what the arm or the base did instead, in words
+        explanation  | text    | | why it is faster or slower, in a sentence
+        metric       | text    | | the metric's name
+        kind         | text    | | primary: the step is judged by it; explanatory: it may say why
+        decides      | boolean | | whether the step's verdict is this metric's
+        verdict      | text    | | what is said by this metric, in a word
+        blocks       | integer | | blocks in which both arms have the metric
+        ratio        | number  | | geometric mean of the blocks' ratios, arm by base
+        low          | number  | | lower end of its 95 % interval; null with one block
+        high         | number  | | upper end of its 95 % interval
+        p            | number  | | that nothing changed, by the two-sided t test
+        p_sign       | number  | | the same by the exact sign-flip test
+        q            | number  | | p after Benjamini-Hochberg over the family: all steps of the arm
+        sd           | number  | | standard deviation of the log ratios between blocks
+        margin       | number  | | up to this, a share, a change does not matter
+        visible      | number  | | the smallest change, a share, that so many blocks find
+        blocks_needed  | integer |     | further blocks that would settle what cannot be told
+        minutes_needed | number  | min | what these would take
         """,
         (),
     ),
@@ -328,6 +362,20 @@ TABLES: tuple[Table, ...] = (
         context_switches | number |       | voluntary and involuntary
         read_bytes       | number | bytes | read from disk
         write_bytes      | number | bytes | written to disk
+        run_delay_us     | number | µs    | ready, and without a core; null in older results
+        """,
+    ),
+    _table(
+        "waits", """what sessions of an owner were seen to do in samples of a step's window; only
+        where the plan's `[observe]` asks for them""",
+        """
+        owner      | text    |   | role:NAME, background:KIND, backend:other …
+        kind       | text    |   | CPU, a class of wait events, or idle: waits for its client
+        event      | text    |   | the wait event; null on CPU and of idle ones
+        statement  | text    |   | its name in the job, else its text in short; null: none is known
+        sessions   | number  |   | how many sessions did it, the mean of the samples
+        samples    | integer |   | samples in the window
+        interval_s | number  | s | the mean time between them
         """,
     ),
     _table(

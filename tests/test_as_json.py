@@ -1,0 +1,200 @@
+"""`dyno compare --json`: its keys are a promise, its figures the planted ones, its page has all."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno import __version__
+from dbdyno.analysis import compare
+from dbdyno.model import Across, Comparison, Json, Ratio
+from dbdyno.report import as_json
+from result_builder import build, plant
+from result_planted import Planted
+from verdict_builder import CPU, calibration, explained, judgement, overall, sizing
+
+PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
+NAMED = ("base_values", "limited", "metrics", "sd")
+"""Keys whose own keys are names of metrics or arms."""
+JUDGEMENT = (
+    "blocks ratio low high p p_sign q sd margin verdict visible blocks_needed minutes_needed"
+)
+FORM = {
+    "": "format dyno title label plan base arms ghost blocks aims sizing calibration overall steps "
+    "across warnings void_blocks incomplete",
+    "aims": "margin effect power level",
+    "sizing": "pilot fresh steps minutes",
+    "sizing.steps": "workload step sd blocks power capped",
+    "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
+    "false_verdicts comparisons_false false_low false_high p_uniform noise",
+    "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
+    "overall": f"arm workload steps metric {JUDGEMENT}",
+    "steps": "workload ordinal step group headline base_values arms limited notices",
+    "steps.arms": "arm verdict by outcome metrics findings",
+    "steps.arms.metrics": f"primary value base bound {JUDGEMENT}",
+    "steps.arms.findings": "text explained causes unchanged",
+    "steps.arms.findings.causes": "metric words",
+    "across": "kind workload arm first second clients blocks ratio low high",
+}
+"""Format 1. A key may be added here; one that goes away is another format."""
+
+
+def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[str, set[str]]]:
+    """The keys of every object below a value, by the path to it."""
+    if isinstance(value, list):
+        for one in value:
+            yield from keys(one, path)
+    elif isinstance(value, dict) and named:
+        for one in value.values():
+            yield from keys(one, path)
+    elif isinstance(value, dict):
+        yield path, set(value)
+        for key, one in value.items():
+            yield from keys(one, f"{path}.{key}".removeprefix("."), named=key in NAMED)
+
+
+def whole(made: Comparison) -> Comparison:
+    """The made-up comparison with everything that one may have."""
+    ratio = Ratio(value=0.93, low=0.9, high=0.96, blocks=3)
+    across = Across(
+        kind="scale-up",
+        workload="w",
+        arm="pg18",
+        first="a",
+        second="b",
+        ratio=ratio,
+        clients=(1, 4),
+    )
+    return replace(
+        explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
+        calibration=calibration(made, arm="ghost"),
+        sizing=sizing(made),
+        overall=overall("pg18", "w", throughput=judgement("ips", ratio), cpu=judgement(CPU, ratio)),
+        across=(across,),
+    )
+
+
+def slower(steps: dict[str, float]) -> Callable[[str, str, int], Planted]:
+    """pg18 does so much of what pg17 does in these steps."""
+
+    def planted(arm: str, step: str, block: int) -> Planted:
+        return plant(step, faster=steps.get(step, 1.0) if arm == "pg18" else 1.0)
+
+    return planted
+
+
+def step_of(written: Json, name: str) -> Json:
+    """A step of the form."""
+    found: Json = next(one for one in written["steps"] if one["step"] == name)
+    return found
+
+
+# --- The promise -----------------------------------------------------------------------------
+
+
+def test_the_keys_of_format_1_are_all_there_and_no_others(three: Comparison) -> None:
+    found = list(keys(json.loads(as_json.render(whole(three)))))
+    assert {path for path, _ in found} == set(FORM)
+    for path, names in found:
+        assert names == set(FORM[path].split()), path
+    assert as_json.FORMAT == 1
+
+
+def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:
+    written = as_json.form(compare.load(build(tmp_path, blocks=1, arms=("pg17", "pg18"))))
+    for path, names in keys(written):
+        assert names == set(FORM[path].split()), path
+    assert (written["sizing"], written["calibration"]) == (None, None)
+
+
+def test_the_page_has_every_key_and_its_example_is_of_this_form() -> None:
+    rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
+    told = {name for row in rows for name in re.findall(r"\w+", row)}
+    nested = {"margin", "effect", "power", "level", "workload", "step", "steps", "metric", "words"}
+    for names in FORM.values():
+        for name in set(names.split()) - nested:
+            assert name in told or f"`{name}`" in PAGE, f"docs/compare.md does not tell `{name}`"
+    (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    for path, names in keys(json.loads(example)):
+        assert names == set(FORM[path].split()), path
+
+
+def test_the_page_names_every_verdict() -> None:
+    from dbdyno.report.fail_on import WORDS
+
+    for word in WORDS:
+        assert f"`{word}`" in PAGE, word
+
+
+def test_what_json_has_no_word_for_is_null(three: Comparison) -> None:
+    made = whole(three)
+    wild = replace(made.overall[0].judgement, high=math.inf, sd=math.nan)
+    made = replace(made, overall=(replace(made.overall[0], judgement=wild),))
+    (found,) = json.loads(as_json.render(made))["overall"]
+    assert (found["high"], found["sd"], found["low"]) == (None, None, wild.low)
+
+
+# --- Its figures -----------------------------------------------------------------------------
+
+
+def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> None:
+    written = as_json.form(compare.load(build(tmp_path, planted=slower({"qr100": 0.9}))))
+    assert written["dyno"] == __version__
+    assert (written["base"], written["arms"], written["blocks"]) == ("pg17", ["pg17", "pg18"], 3)
+    assert [(one["step"], one["arms"][0]["verdict"]) for one in written["steps"]] == [
+        ("l.i0", "same"),
+        ("l.x", "same"),
+        ("l.i1", "same"),
+        ("cleanup", None),
+        ("qr100", "slower"),
+    ]
+    step = step_of(written, "qr100")
+    assert step["base_values"]["qps"] == pytest.approx(5_000)
+    (arm,) = step["arms"]
+    assert (arm["arm"], arm["by"], arm["outcome"]) == ("pg18", ["qps"], "")
+    qps = arm["metrics"]["qps"]
+    assert list(arm["metrics"])[:2] == ["qps", CPU]
+    assert (qps["primary"], qps["verdict"], qps["blocks"]) == (True, "slower", 3)
+    assert (qps["value"], qps["base"]) == (pytest.approx(4_500), pytest.approx(5_000))
+    assert [qps[name] for name in ("ratio", "low", "high")] == [pytest.approx(0.9)] * 3
+    assert qps["p"] == qps["q"] == pytest.approx(0.0)
+    assert qps["p_sign"] == pytest.approx(0.25), "two of the eight choices of signs"
+    assert arm["metrics"]["cpupq"]["primary"] is False
+    (finding,) = arm["findings"]
+    assert finding["text"].startswith("10.0 % slower")
+
+
+def test_what_is_not_judged_has_its_ratio_and_no_word(tmp_path: Path) -> None:
+    folder = build(tmp_path, planted=slower({"qr100": 0.9}))
+    path = folder / "plan.json"
+    plan = json.loads(path.read_text())
+    path.write_text(json.dumps(plan | {"schedule": plan["schedule"] | {"auto": True}}))
+    written = as_json.form(compare.load(folder))
+    (arm,) = step_of(written, "qr100")["arms"]
+    qps = arm["metrics"]["qps"]
+    assert (arm["verdict"], qps["verdict"], qps["p"]) == (None, None, None)
+    assert (qps["primary"], qps["blocks"], qps["ratio"]) == (True, 3, pytest.approx(0.9))
+    assert "not judged" in written["incomplete"]
+
+
+def test_an_arm_alone_has_its_values(tmp_path: Path) -> None:
+    written = as_json.form(compare.load(build(tmp_path, arms=("pg17",), blocks=2)))
+    step = step_of(written, "qr100")
+    assert step["arms"] == []
+    assert step["base_values"]["qps"] == pytest.approx(5_000)
+
+
+def test_what_an_arm_did_instead_is_its_outcome(tmp_path: Path) -> None:
+    failed = {(block, "pg18", "l.x"): "the server ended" for block in (1, 2, 3)}
+    written = as_json.form(compare.load(build(tmp_path, failed=failed)))
+    (arm,) = step_of(written, "l.x")["arms"]
+    assert (arm["verdict"], arm["outcome"]) == ("failed", "failed in 3 of 3 blocks")
+    assert arm["metrics"]["ips"]["value"] is None
+    assert arm["metrics"]["ips"]["base"] is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import stdev
@@ -123,9 +124,15 @@ def _noises(seen: Sequence[Seen], aims: Aims) -> Noises:
     for arm in dict.fromkeys(one.arm for one in seen):
         known = list(_variances([one for one in seen if one.arm == arm]))
         for step, variance, freedom in known:
-            noise = _Noise(variance=variance, freedom=freedom, level=aims.level / len(known))
+            noise = _Noise(variance=variance, freedom=freedom, level=aims.level / _tests(known))
             found.setdefault(step, {}).setdefault(arm, []).append(noise)
     return found
+
+
+def _tests(known: Sequence[tuple[Step, float, float]]) -> int:
+    """The tests of an arm's family: of its steps, and of the whole of a workload of several."""
+    steps = Counter(workload for workload, _ in {step for step, _, _ in known})
+    return len(known) + sum(WHOLE_TESTS for count in steps.values() if count > 1)
 
 
 def _variances(seen: Sequence[Seen]) -> Iterator[tuple[Step, float, float]]:

@@ -139,14 +139,6 @@ def test_the_remainder_is_told_where_it_carries_most_of_the_change() -> None:
     assert found.text.endswith("7.20 µs of it nothing measured accounts for")
 
 
-def test_waiting_for_the_client_is_no_reason_as_far_as_it_is_run_delay_seen_twice() -> None:
-    crowded = {"runnable_us_per_op": 3.0, "client_us_per_op": 1.9}
-    found = explained(**SLOWER, **crowded, unaccounted_us_per_op=-9.0)
-    assert metrics(found) == ["runnable_us_per_op"]
-    found = explained(**SLOWER, client_us_per_op=1.9)
-    assert metrics(found) == ["client_us_per_op"]
-
-
 def test_a_wide_interval_around_no_change_is_not_called_unchanged() -> None:
     step = changed(**SLOWER, noise=0.08)
     one = step.cells[1].verdict

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno import stats
-from dbdyno.analysis import judge
-from dbdyno.analysis.judge import Contest
-from dbdyno.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Verdict
+from dbdyno.analysis.contest import Contest
+from dbdyno.analysis.judge import Judged, judge
+from dbdyno.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
 
 SPREAD_QUANTILE = 0.975
 """Of what comparisons saw though nothing differs."""
@@ -31,13 +31,10 @@ def calibration(
     groups = comparisons(contests, blocks_each)
     if not groups:
         return None
-    judged = [
-        list(judge.verdicts([one.within(blocks) for one in contests], aims).values())
-        for blocks in groups
-    ]
-    tests = [one.p for verdicts in judged for one in _judgements(verdicts) if one.p is not None]
+    judged = [judge(arm, [one.within(blocks) for one in contests], aims) for blocks in groups]
+    tests = [one.p for its in judged for one in _judgements(its) if one.p is not None]
     rejected = sum(p <= aims.level for p in tests)
-    false = [sum(verdict.word in CHANGED for verdict in verdicts) for verdicts in judged]
+    false = [sum(word in CHANGED for word in _words(its)) for its in judged]
     wrong = sum(count > 0 for count in false)
     rate_low, rate_high = stats.share_interval(rejected, len(tests))
     false_low, false_high = stats.share_interval(wrong, len(groups))
@@ -69,8 +66,16 @@ def comparisons(contests: Sequence[Contest], blocks_each: int | None) -> list[tu
     return [tuple(blocks[at * each : (at + 1) * each]) for at in range(whole)]
 
 
-def _judgements(verdicts: Iterable[Verdict]) -> Iterable[Judgement]:
-    return (judgement for verdict in verdicts for judgement in verdict.judgements)
+def _judgements(judged: Judged) -> Iterable[Judgement]:
+    """All tests of a comparison that are no other one's repetition."""
+    yield from (one for verdict in judged.verdicts.values() for one in verdict.judgements)
+    yield from (one.judgement for one in judged.overall if one.steps > 1)
+
+
+def _words(judged: Judged) -> Iterable[Word]:
+    """All that is said in a comparison."""
+    yield from (verdict.word for verdict in judged.verdicts.values())
+    yield from (one.judgement.word for one in judged.overall if one.steps > 1)
 
 
 def _noises(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dbdyno import metric, stats
 from dbdyno.analysis import limit, uneven
-from dbdyno.analysis.judge import Where
+from dbdyno.analysis.contest import Where
 from dbdyno.analysis.nearest import Facing, facing
 from dbdyno.analysis.paired import by_block, own, ratio_of
 from dbdyno.analysis.shown import Arms

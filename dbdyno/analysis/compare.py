@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dbdyno.analysis import cells, conclude, damage, doubt, gather, kept, nearest, price, shown
 from dbdyno.analysis.across import across
+from dbdyno.analysis.contest import Where
 from dbdyno.analysis.damage import Damage
-from dbdyno.analysis.judge import Where
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.store import BlockFolder, Results
 

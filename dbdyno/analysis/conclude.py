@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from dbdyno.analysis.calibration import calibration
 from dbdyno.analysis.cells import Row
+from dbdyno.analysis.contest import Contest, Where, contest
 from dbdyno.analysis.explain import explained
-from dbdyno.analysis.judge import Contest, Where, contest, costs, verdicts
-from dbdyno.analysis.overall import overall
+from dbdyno.analysis.judge import Judged, costs, judge
 from dbdyno.analysis.shown import Arms
 from dbdyno.model import Cell, StepComparison
-from dbdyno.verdict import Aims, Calibration, Judgement, Overall, Verdict
+from dbdyno.verdict import Aims, Calibration, Judgement, Overall
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,8 @@ class Concluded:
 class _OfArm:
     """What is said of one arm."""
 
-    verdicts: Mapping[Where, Verdict]
+    judged: Judged
     costs: Mapping[Where, Mapping[str, Judgement]]
-    overall: tuple[Overall, ...]
 
 
 def unjudged(rows: Sequence[Row]) -> Concluded:
@@ -46,7 +45,7 @@ def conclude(
     said = {arm: _of_arm(arm, its, aims, minutes) for arm, its in contests.items()}
     return Concluded(
         steps=tuple(explained(_with_verdicts(row, said), aims) for row in rows),
-        overall=tuple(one for its in said.values() for one in its.overall),
+        overall=tuple(one for its in said.values() for one in its.judged.overall),
         calibration=None
         if arms.ghost is None
         else calibration(arms.ghost, contests[arms.ghost], aims, blocks_each=blocks_each),
@@ -59,11 +58,9 @@ def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
 
 
 def _of_arm(arm: str, contests: Sequence[Contest], aims: Aims, minutes: float | None) -> _OfArm:
-    found = verdicts(contests, aims, minutes)
     return _OfArm(
-        verdicts=found,
+        judged=judge(arm, contests, aims, minutes),
         costs=costs(contests, aims),
-        overall=tuple(overall(arm, contests, found, aims, minutes)),
     )
 
 
@@ -75,6 +72,6 @@ def _with_verdicts(row: Row, said: Mapping[str, _OfArm]) -> StepComparison:
 
 def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
     """The cell with what is said of it; nothing of a step that is not judged."""
-    if where not in said.verdicts:
+    if where not in said.judged.verdicts:
         return cell
-    return replace(cell, verdict=said.verdicts[where], costs=said.costs[where])
+    return replace(cell, verdict=said.judged.verdicts[where], costs=said.costs[where])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from dbdyno import stats
 from dbdyno.analysis import phrase, plans
 from dbdyno.analysis.paired import by_block
-from dbdyno.analysis.reason import CLIENT, CPU, PLAN, REASONS, REMAINDER, TIME, UNITS, WAITS, Reason
+from dbdyno.analysis.reason import CPU, PLAN, REASONS, REMAINDER, TIME, UNITS, WAITS, Reason
 from dbdyno.model import Cell, StepComparison
 from dbdyno.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
 
@@ -72,8 +72,6 @@ class _Change:
         own, before = self.cell.metrics.get(name), self.base.metrics.get(name)
         if own is None or before is None:
             return None
-        if name == CLIENT:
-            return own + _twice(self.cell) - before - _twice(self.base)
         ratio = self.cell.ratios.get(name)
         return own - before if ratio is None else before * (ratio.value - 1)
 
@@ -81,15 +79,6 @@ class _Change:
         """The share of the change in time that a cost carries; None where either is unknown."""
         part, whole = self.added_us(name), self.time_us
         return None if part is None or not whole else part / whole
-
-
-def _twice(cell: Cell) -> float:
-    """Microseconds, as a negative number, that a ledger has twice: its remainder below 0.
-
-    A process that was just woken and has no core yet is ready, and still shows that it waits for
-    its client.
-    """
-    return min(0.0, cell.metrics.get(REMAINDER) or 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,60 +8,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
-from dbdyno import decision
-from dbdyno.analysis import price
-from dbdyno.analysis.judge import BETTER_BY, CPU, Contest, Where
+from dbdyno.analysis.contest import BETTER_BY, CPU, Contest, Where
 from dbdyno.decision import Sample
-from dbdyno.verdict import Aims, Judgement, Overall, Verdict
+from dbdyno.verdict import Judgement
 
 THROUGHPUT = "throughput"
 """The metric of an overall judgement whose steps have different headlines."""
-APART = frozenset({"failed", "target missed", "not compared"})
-"""Verdicts of steps whose ratios are not of the same work."""
 
 
-def overall(
-    arm: str,
-    contests: Sequence[Contest],
-    verdicts: Mapping[Where, Verdict],
-    aims: Aims,
-    minutes: float | None = None,
-) -> Iterator[Overall]:
-    """By throughput and by CPU per operation, for each workload in which a block has all steps.
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """A primary metric over the steps of a workload that compare."""
 
-    Steps count that compare exactly; blocks, in which all of these are. `minutes`: of a block.
+    workload: str
+    sample: Sample  # of the blocks' means
+    places: tuple[Where, ...]  # the steps
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return len(self.places)
+
+    def lone(self, by_step: Mapping[Where, Sequence[Judgement]]) -> Judgement:
+        """The judgement of the only step, which is the whole."""
+        (where,) = self.places
+        return next(one for one in by_step[where] if one.metric == self.sample.metric)
+
+
+def wholes(contests: Sequence[Contest]) -> list[Whole]:
+    """Throughput and CPU per operation of each workload, as far as a block has all steps.
+
+    Steps count that compare exactly; blocks, in which all of these are.
     """
-    alike = [one for one in contests if verdicts[one.where].word not in APART]
+    alike = [one for one in contests if one.outcome.word is None]
+    found: list[Whole] = []
     for workload in dict.fromkeys(one.where.workload for one in alike):
         its = [one for one in alike if one.where.workload == workload]
         exact = [one for one in its if one.bound == "exact"]
         headlines = {one.headline for one in exact}
         name = headlines.pop() if len(headlines) == 1 else THROUGHPUT
-        for found in (
-            _judged(name, [_logs(one, one.headline) for one in exact], aims),
-            _judged(CPU, [_logs(one, CPU) for one in its], aims),
-        ):
-            if found is not None:
-                steps, judgement = found
-                (priced,) = price.priced([judgement], minutes)
-                yield Overall(arm=arm, workload=workload, steps=steps, judgement=priced)
+        found += _whole(workload, name, {one.where: one.logs(one.headline) for one in exact})
+        found += _whole(workload, CPU, {one.where: one.logs(CPU) for one in its})
+    return found
 
 
-def _logs(one: Contest, name: str) -> dict[int, float]:
-    return {block: pair.log for block, pair in one.faced.pairs(name).items()}
-
-
-def _judged(
-    name: str, steps: Sequence[Mapping[int, float]], aims: Aims
-) -> tuple[int, Judgement] | None:
-    """How many steps have the metric, and the judgement of their mean by block."""
-    there = [logs for logs in steps if logs]
-    blocks = sorted(set.intersection(*(set(logs) for logs in there))) if there else []
-    if not blocks:
-        return None
-    means = tuple(math.fsum(logs[block] for logs in there) / len(there) for block in blocks)
-    sample = Sample(metric=name, better=BETTER_BY.get(name, 1), logs=means)
-    (judgement,) = decision.decide([sample], aims)
-    return len(there), replace(judgement, q=None)
+def _whole(workload: str, name: str, steps: Mapping[Where, Mapping[int, float]]) -> Iterator[Whole]:
+    """The metric over the steps that have it; none where no block has all of these."""
+    there = {where: logs for where, logs in steps.items() if logs}
+    blocks = sorted(set.intersection(*(set(logs) for logs in there.values()))) if there else []
+    if blocks:
+        means = (math.fsum(logs[block] for logs in there.values()) / len(there) for block in blocks)
+        sample = Sample(metric=name, better=BETTER_BY.get(name, 1), logs=tuple(means))
+        yield Whole(workload=workload, sample=sample, places=tuple(there))

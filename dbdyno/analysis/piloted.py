@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from dbdyno.analysis import cells, gather, judge, nearest, shown
+from dbdyno.analysis import cells, gather, nearest, shown
+from dbdyno.analysis import contest as contests
 from dbdyno.error import ResultError
 from dbdyno.pilot import Seen
 from dbdyno.store import BlockFolder, Results, Took
@@ -81,7 +82,7 @@ def _logs(
     found = {}
     for row in cells.rows(results.plan, shown.arms(results.plan, None), runs):
         for arm, faced in row.faced.items():
-            contest = judge.contest(row.where, faced)
+            contest = contests.contest(row.where, faced)
             if contest is not None:
                 logs = {
                     name: tuple(pair.log for pair in faced.pairs(name).values())

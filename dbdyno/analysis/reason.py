@@ -7,7 +7,6 @@ from dataclasses import dataclass
 CPU = "server_cpu_per_op"
 TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
-CLIENT = "client_us_per_op"
 REMAINDER = "unaccounted_us_per_op"
 PLAN = "plan"
 WAITS = "waits"
@@ -52,7 +51,7 @@ REASONS: tuple[Reason, ...] = (
     _time("wait_lock_us_per_op", WAITS, "{more} time waiting for locks per {unit}"),
     _time("wait_ipc_us_per_op", WAITS, "{more} time waiting for other server processes per {unit}"),
     _time("wait_other_us_per_op", WAITS, "{more} time in other waits per {unit}"),
-    _time(CLIENT, "client time", "{more} time waiting for the client per {unit}"),
+    _time("client_us_per_op", "client time", "{more} time waiting for the client per {unit}"),
     Reason(
         metric="cs_per_op",
         group="context switches",

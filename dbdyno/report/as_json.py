@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dbdyno import __version__
-from dbdyno.analysis.judge import CPU
+from dbdyno.analysis.contest import CPU
 from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.verdict import Explanation, Judgement, Overall
 

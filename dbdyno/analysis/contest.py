@@ -1,0 +1,84 @@
+"""One arm in one step, beside the base: what is judged, and by which metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dbdyno import metric
+from dbdyno.analysis import limit, outcome
+from dbdyno.analysis.nearest import Facing
+from dbdyno.analysis.outcome import Outcome
+from dbdyno.decision import Sample
+from dbdyno.model import Bound, StepRun
+
+CPU = "server_cpu_per_op"
+"""Primary beside a step's headline: on a machine that others use it is the sharper witness."""
+BETTER_BY: Mapping[str, int] = {
+    row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
+}
+NAMES = tuple(row.name for row in metric.METRICS)
+
+
+class Where(NamedTuple):
+    """A step of a workload; several may have one name."""
+
+    workload: str
+    ordinal: int
+    step: str
+
+    @classmethod
+    def of(cls, run: StepRun) -> Where:
+        """The step of a run."""
+        return cls(run.workload, run.ordinal, run.step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """One arm in one measured step, beside the base."""
+
+    where: Where
+    headline: str
+    faced: Facing
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The metrics by which the step is judged, throughput first."""
+        return self.headline, CPU
+
+    @property
+    def bound(self) -> Bound:
+        """What the ratio of throughputs is to that of what the servers can do."""
+        return limit.ratio_bound(self.faced.base_runs, self.faced.runs)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the arm, or the base, did instead of being compared."""
+        compared = (len(sample.logs) for sample in self.samples(self.primary))
+        return outcome.of(self.faced, compared=max(compared, default=0))
+
+    def samples(self, names: Iterable[str]) -> Iterator[Sample]:
+        """The log ratios of these metrics, of those that both arms have in a block at least."""
+        for name in names:
+            logs = tuple(self.logs(name).values())
+            if logs:
+                bound = self.bound if name == self.headline else "exact"
+                yield Sample(metric=name, better=BETTER_BY[name], logs=logs, bound=bound)
+
+    def logs(self, name: str) -> dict[int, float]:
+        """The log ratios of a metric by block."""
+        return {block: pair.log for block, pair in self.faced.pairs(name).items()}
+
+    def within(self, blocks: Sequence[int]) -> Contest:
+        """The same of these blocks alone."""
+        return Contest(where=self.where, headline=self.headline, faced=self.faced.within(blocks))
+
+
+def contest(where: Where, faced: Facing) -> Contest | None:
+    """The arm's contest in a step; None of a step without a headline, which is not judged."""
+    runs: Iterable[StepRun] = (*faced.runs, *faced.base_runs)
+    headline = next((run.headline for run in runs if run.headline is not None), None)
+    if headline is None:
+        return None
+    return Contest(where=where, headline=headline, faced=faced)

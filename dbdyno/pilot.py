@@ -30,6 +30,9 @@ are is itself a guess from few blocks, and the sharper metric is chosen by the s
 all counted, 5 to 9 of 100 promises were too many, and with half the promise holds within 5
 (docs/method.md, "Simulations")."""
 
+WHOLE_TESTS = 2
+"""Of the whole of a workload: by throughput and by CPU."""
+
 Step = tuple[str, str]  # workload and step
 
 

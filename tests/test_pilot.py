@@ -93,8 +93,8 @@ def test_the_arm_that_needs_most_decides() -> None:
 
 
 def test_more_tests_take_more_blocks() -> None:
-    few = sized(saw("a", qps=0.02), saw("b", qps=0.02))
-    many = sized(*(saw(f"s{number}", qps=0.02) for number in range(40)))
+    few = sized(*(saw(f"s{number}", qps=0.02) for number in range(8)))
+    many = sized(*(saw(f"s{number}", qps=0.02) for number in range(80)))
     assert many.fresh > few.fresh
 
 

@@ -1,7 +1,7 @@
 """The whole procedure on simulated comparisons: its error rates are those that it claims.
 
 All draws are seeded. Shares are held to their claims as far as so many draws tell: a rate is too
-high where the lower end of its 95 % interval is. `make calibrate` draws many more.
+high where the lower end of its 99 % interval is. `make calibrate` draws many more.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import peer_rules
+from dbdyno.stats import share_interval
 from dbdyno.verdict import Aims
 from simulation import (
     Model,
@@ -37,8 +38,11 @@ def seeded(*numbers: int) -> np.random.Generator:
 
 
 def at_most(share: Share, claimed: float) -> bool:
-    """Whether a share does not contradict that it is at most this in truth."""
-    return share.interval[0] <= claimed
+    """Whether a share does not contradict that it is at most this in truth.
+
+    By a 99 % interval, as many are asked.
+    """
+    return share_interval(share.count, share.total, 0.99)[0] <= claimed
 
 
 # --- The interval ----------------------------------------------------------------------------

@@ -47,8 +47,8 @@ class Model:
 
     @property
     def tests(self) -> int:
-        """Of one comparison."""
-        return self.steps * len(METRICS)
+        """Of one comparison: of its steps, and of the whole of several."""
+        return (self.steps + (self.steps > 1)) * len(METRICS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,24 +103,34 @@ def shift(effect: float) -> Numbers:
 
 
 def judged(logs: Iterable[Numbers], aims: Aims) -> list[Judgement]:
-    """The lab's own judgements; `logs`: of each step metrics by blocks, as many as it has."""
+    """The lab's own judgements, of the steps and the whole of several; `logs`: as in `family`."""
     return decide(
         [
             Sample(metric=metric, better=better, logs=tuple(its.tolist()))
-            for step in logs
+            for step in family(logs)
             for (metric, better), its in zip(METRICS.items(), step, strict=True)
         ],
         aims,
     )
 
 
+def family(logs: Iterable[Numbers]) -> list[Numbers]:
+    """All that an arm is judged by: its steps (each metrics by as many blocks as it has), and where
+    they are several the whole of them, in the blocks that all have.
+    """
+    steps = list(logs)
+    common = min(step.shape[-1] for step in steps)
+    whole: Numbers = np.mean([step[:, :common] for step in steps], axis=0)
+    return [*steps, whole] if len(steps) > 1 else steps
+
+
 def called(logs: Iterable[Numbers], aims: Aims) -> Numbers:
-    """What `judged` calls changed: +1 faster, -1 slower, else 0; steps by metrics.
+    """What `judged` calls changed: +1 faster, -1 slower, else 0; of steps and whole, by metrics.
 
     The same sums without words, intervals and plans, so that thousands can be drawn; a test holds
     it to `judged`.
     """
-    steps = list(logs)
+    steps = family(logs)
     blocks = np.array([step.shape[-1] for step in steps])[:, None]
     means = np.array([step.mean(axis=-1) for step in steps])
     errors = np.array([step.std(axis=-1, ddof=1) for step in steps]) / np.sqrt(blocks)
@@ -170,8 +180,9 @@ class Reported:
 
 def reported(model: Model, blocks: int, trials: int, random: Random, aims: Aims) -> Reported:
     """Comparisons of so many blocks, all steps in each."""
-    truth = np.zeros((model.steps, 1))
+    truth = np.zeros((model.steps + 1, 1))
     truth[: model.slower] = -1
+    truth[-1] = -1 if model.slower else 0  # the whole is slower, too, if by little
     alarms = found = wrong = right = 0
     shares = []
     for _ in range(trials):

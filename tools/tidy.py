@@ -95,7 +95,16 @@ LAYERS: Mapping[str, frozenset[str]] = {
 # Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
 PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
 PURE |= {"verdict", "shape", "batch", "decision", "pilot"}
-PURE |= {"report", "change", "job", "hdr", "response", "host.procfs", "server.config", "probe.activity"}
+PURE |= {
+    "report",
+    "change",
+    "job",
+    "hdr",
+    "response",
+    "host.procfs",
+    "server.config",
+    "probe.activity",
+}
 IMPURE_IMPORTS = frozenset(
     {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}
 )

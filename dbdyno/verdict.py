@@ -85,7 +85,7 @@ class Overall:
     arm: str
     workload: str
     steps: int
-    judgement: Judgement  # its q is None; its metric "throughput" where the steps' headlines differ
+    judgement: Judgement  # of one step its own; the metric is "throughput" where headlines differ
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def wholes(contests: Sequence[Contest]) -> list[Whole]:
     found: list[Whole] = []
     for workload in dict.fromkeys(one.where.workload for one in alike):
         its = [one for one in alike if one.where.workload == workload]
-        exact = [one for one in its if one.bound == "exact"]
+        exact = [one for one in its if one.bound == "exact" and one.logs(one.headline)]
         headlines = {one.headline for one in exact}
         name = headlines.pop() if len(headlines) == 1 else THROUGHPUT
         found += _whole(workload, name, {one.where: one.logs(one.headline) for one in exact})

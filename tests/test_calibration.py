@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -86,3 +87,20 @@ def test_p_values_that_are_not_uniform_are_seen() -> None:
         assert uniform_p(ps) == pytest.approx(oracle.kstest(ps, "uniform").pvalue, abs=0.03)
     assert (uniform_p(small) or 1) < 0.001 < 0.05 < (uniform_p(uniform) or 0)
     assert uniform_p(uniform[:7]) is None
+
+
+def test_a_false_word_on_the_whole_counts_as_a_false_verdict() -> None:
+    """Two steps, neither of which can be told, whose noises cancel in their mean."""
+    wild = [0.30, -0.25, 0.28, -0.32, 0.27, -0.26]
+    first, second = lifted(0.05, wild), lifted(0.05, [-log for log in wild])
+    runs = [
+        replace(its, step=step, ordinal=ordinal)
+        for ordinal, (step, rates) in enumerate((("one", first), ("two", second)), start=1)
+        for its in (*series("base", [1_000.0] * 6), *series("ghost", rates))
+    ]
+    found = concluded(runs, plan_of(("base", "ghost"), **GHOST), blocks_each=None)
+    assert {its.cells[1].verdict.word for its in found.steps if its.cells[1].verdict} == {
+        "cannot tell"
+    }
+    assert found.calibration is not None
+    assert (found.calibration.tests, found.calibration.false_verdicts) == (3, 1)

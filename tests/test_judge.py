@@ -312,3 +312,26 @@ def test_overall_of_different_headlines_is_of_throughput() -> None:
     loads = [as_load(its) if its.ordinal == 2 else its for its in runs]
     (found,) = concluded(loads, plan_of(ARMS)).overall
     assert (found.judgement.metric, found.steps) == ("throughput", 2)
+
+
+def test_overall_is_said_by_cpu_too() -> None:
+    base = [run("base", block, 1_000.0, cpu=20.0) for block in range(1, 7)]
+    other = [
+        run("other", block, 1_000.0, cpu=cpu)
+        for block, cpu in zip(range(1, 7), lifted(0.06, rate=20.0), strict=True)
+    ]
+    both = [*base, *other]
+    twice = [*both, *(replace(its, step="two", ordinal=2) for its in both)]
+    rates, costs = concluded(twice, plan_of(ARMS)).overall
+    assert (rates.judgement.metric, rates.judgement.word) == ("qps", "same")
+    assert (costs.judgement.metric, costs.judgement.word) == ("server_cpu_per_op", "slower")
+    assert (rates.steps, costs.steps) == (2, 2)
+
+
+def test_the_whole_of_one_step_is_that_step_and_no_further_test() -> None:
+    found = concluded([*series("base", SIX), *series("other", lifted(0.05))], plan_of(ARMS))
+    (whole,) = found.overall
+    verdict = cell(found, "other").verdict
+    assert verdict is not None
+    assert (whole.judgement,) == verdict.judgements
+    assert whole.judgement.q == whole.judgement.p, "it shares its chance of error with no other"

@@ -335,3 +335,10 @@ def test_the_whole_of_one_step_is_that_step_and_no_further_test() -> None:
     assert verdict is not None
     assert (whole.judgement,) == verdict.judgements
     assert whole.judgement.q == whole.judgement.p, "it shares its chance of error with no other"
+
+
+def test_overall_leaves_out_steps_that_only_the_block_of_the_copy_has() -> None:
+    runs = [*two_steps("base", SIX[:1], SIX), *two_steps("other", lifted(0.5)[:1], lifted(0.05))]
+    (found,) = concluded(runs, plan_of(ARMS)).overall
+    assert (found.steps, found.judgement.blocks) == (1, 6)
+    assert found.judgement.ratio == pytest.approx(1.05, rel=1e-3)

@@ -46,19 +46,28 @@ def wholes(contests: Sequence[Contest]) -> list[Whole]:
     found: list[Whole] = []
     for workload in dict.fromkeys(one.where.workload for one in alike):
         its = [one for one in alike if one.where.workload == workload]
-        exact = [one for one in its if one.bound == "exact" and one.logs(one.headline)]
-        headlines = {one.headline for one in exact}
-        name = headlines.pop() if len(headlines) == 1 else THROUGHPUT
-        found += _whole(workload, name, {one.where: one.logs(one.headline) for one in exact})
-        found += _whole(workload, CPU, {one.where: one.logs(CPU) for one in its})
+        exact = [one for one in its if one.bound == "exact"]
+        found += _whole(workload, [(one, one.headline) for one in exact])
+        found += _whole(workload, [(one, CPU) for one in its])
     return found
 
 
-def _whole(workload: str, name: str, steps: Mapping[Where, Mapping[int, float]]) -> Iterator[Whole]:
-    """The metric over the steps that have it; none where no block has all of these."""
-    there = {where: logs for where, logs in steps.items() if logs}
-    blocks = sorted(set.intersection(*(set(logs) for logs in there.values()))) if there else []
+def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Whole]:
+    """A metric of each step, over the steps that have it; none where no block has all of these.
+
+    A step of one block, as one before a golden copy, would leave only that block of all the others.
+    """
+    steps = {one.where: (name, one.logs(name)) for one, name in metrics}
+    most = max((len(logs) for _, logs in steps.values()), default=0)
+    there = {
+        where: its for where, its in steps.items() if len(its[1]) > 1 or len(its[1]) == most > 0
+    }
+    blocks = sorted(set.intersection(*(set(logs) for _, logs in there.values()))) if there else []
     if blocks:
-        means = (math.fsum(logs[block] for logs in there.values()) / len(there) for block in blocks)
+        names = {name for name, _ in there.values()}
+        name = names.pop() if len(names) == 1 else THROUGHPUT
+        means = (
+            math.fsum(logs[block] for _, logs in there.values()) / len(there) for block in blocks
+        )
         sample = Sample(metric=name, better=BETTER_BY.get(name, 1), logs=tuple(means))
         yield Whole(workload=workload, sample=sample, places=tuple(there))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
@@ -16,8 +15,8 @@ from psycopg.rows import dict_row
 from dbdyno.cutoff import cut_off
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Json
+from dbdyno.probe.connection import connect
 
-CONNECT_S_MAX = 5
 STATEMENT_MS_MAX = 2000
 SNAPSHOT_S_MAX = 30.0
 """A server that answers nothing for this long is cut off: its own time limit does not help then."""
@@ -94,20 +93,10 @@ def connected(address: Address) -> Iterator[Reader]:
 
     Not in a transaction, each statement limited to STATEMENT_MS_MAX, the whole to SNAPSHOT_S_MAX.
     """
-    password = os.environ.get(address.password_env) if address.password_env else None
+    limits = f"-c statement_timeout={STATEMENT_MS_MAX} -c lock_timeout={STATEMENT_MS_MAX}"
     try:
-        connection = psycopg.connect(
-            host=address.host,
-            port=address.port,
-            user=address.user,
-            dbname=address.database,
-            password=password,
-            autocommit=True,
-            prepare_threshold=None,
-            row_factory=dict_row,
-            connect_timeout=CONNECT_S_MAX,
-            application_name="dyno probe",
-            options=f"-c statement_timeout={STATEMENT_MS_MAX} -c lock_timeout={STATEMENT_MS_MAX}",
+        connection: psycopg.Connection[Row] = connect(
+            address, "dyno probe", limits, prepare_threshold=None, row_factory=dict_row
         )
     except psycopg.Error as error:
         raise ServerError(

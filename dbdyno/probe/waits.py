@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Self
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Json
 from dbdyno.probe.activity import Names, look, sql
+from dbdyno.probe.connection import connect
 
 if TYPE_CHECKING:
     import psycopg
 
 APPLICATION = "dyno waits"
-CONNECT_S_MAX = 5
 STATEMENT_MS_MAX = 5_000
 END_S_MAX = 1.0
 """How long the last sample may take; then its connection is cut."""
@@ -57,7 +57,7 @@ class WaitSampler:
         self.samples = 0
         self.late = 0  # intervals that passed without a sample
         self.cpu_us = 0.0  # of the thread, from the first sample on
-        self._connection = connect(address)
+        self._connection = connected(address)
         self._sql = sql(self._connection.info.server_version)
         self._interval_ns = round(interval_s * 1e9)
         self._write = write
@@ -171,24 +171,13 @@ class WaitSampler:
             end.shutdown(socket.SHUT_RDWR)
 
 
-def connect(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
+def connected(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
     """A connection for samples. Raises ServerError."""
     import psycopg
 
-    password = os.environ.get(address.password_env) if address.password_env else None
+    limit = f"-c statement_timeout={STATEMENT_MS_MAX}"
     try:
-        return psycopg.connect(
-            host=address.host,
-            port=address.port,
-            user=address.user,
-            dbname=address.database,
-            password=password,
-            autocommit=True,
-            connect_timeout=CONNECT_S_MAX,
-            application_name=APPLICATION,
-            client_encoding="UTF8",
-            options=f"-c statement_timeout={STATEMENT_MS_MAX}",
-        )
+        return connect(address, APPLICATION, limit, client_encoding="UTF8")
     except psycopg.Error as error:
         said = " ".join(str(error).split())
         raise ServerError(f"database `{address.database}`: {said}") from error

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno import batch, stats
 from dbdyno.batch import Tested
@@ -30,49 +30,91 @@ def decide(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
     Changed is what has a q (Benjamini-Hochberg over the family) up to `aims.level`. Within the
     margin is what two one-sided tests at that level say. ValueError of a sample without blocks.
     """
-    ps = [stats.t_p(sample.logs) for sample in family]
-    tested = [p for p in ps if p is not None]
-    qs = iter(stats.adjusted(tested))
+    planned = _planned(family, aims)
+    judged = _judged(family, [_tested(sample.logs, aims) for sample in family], aims)
     return [
-        _judgement(sample, p=p, q=None if p is None else next(qs), tests=len(tested), aims=aims)
-        for sample, p in zip(family, ps, strict=True)
+        replace(one, blocks_needed=_blocks_needed(sample, one.sd, planned, aims))
+        if one.word == "cannot tell"
+        else one
+        for sample, one in zip(family, judged, strict=True)
     ]
 
 
-def _judgement(
-    sample: Sample, *, p: float | None, q: float | None, tests: int, aims: Aims
-) -> Judgement:
-    """One sample's judgement, with its p and q among so many tests."""
-    interval = stats.log_interval(sample.logs)
-    _, sd = stats.mean_and_sd(sample.logs)
-    word = _word(sample, q, aims)
-    planned = aims.level / max(tests, 1)
-    return Judgement(
-        metric=sample.metric,
-        blocks=len(sample.logs),
+def _tested(logs: Sequence[float], aims: Aims) -> Tested | None:
+    """The tests of one sample; None of a single block."""
+    interval = stats.log_interval(logs)
+    _, sd = stats.mean_and_sd(logs)
+    p, p_sign = stats.t_p(logs), stats.sign_flip_p(logs)
+    within = stats.equivalence_p(logs, aims.margin)
+    if sd is None or p is None or p_sign is None or within is None:
+        return None
+    assert interval.low is not None and interval.high is not None
+    return Tested(
         ratio=interval.value,
         low=interval.low,
         high=interval.high,
-        p=p,
-        p_sign=stats.sign_flip_p(sample.logs),
-        q=q,
         sd=sd,
-        margin=aims.margin,
-        word=word,
-        visible=None if sd is None else stats.visible(sd, len(sample.logs), planned, aims.power),
-        blocks_needed=_blocks_needed(sample, sd, planned, aims) if word == "cannot tell" else None,
+        p=p,
+        p_sign=p_sign,
+        within=within,
     )
 
 
-def _word(sample: Sample, q: float | None, aims: Aims) -> Word:
-    """What is said of a sample whose p became this q."""
-    return _said(sample, q, stats.equivalence_p(sample.logs, aims.margin), aims)
+def _judged(
+    family: Sequence[Sample], tests: Sequence[Tested | None], aims: Aims
+) -> list[Judgement]:
+    """The judgements of a family by its tests, but for the blocks that would settle them."""
+    qs = iter(stats.adjusted([test.p for test in tests if test is not None]))
+    planned = _planned(family, aims)
+    return [
+        _alone(sample, aims) if test is None else _judgement(sample, test, next(qs), planned, aims)
+        for sample, test in zip(family, tests, strict=True)
+    ]
 
 
-def _said(sample: Sample, q: float | None, within: float | None, aims: Aims) -> Word:
-    """The same; `within`: p of the two one-sided tests that it lies within the margin."""
-    if q is None or within is None:
-        return "one block"
+def _planned(family: Sequence[Sample], aims: Aims) -> float:
+    """The level at which a change is planned for: as if it were the only one of the family."""
+    return aims.level / max(sum(len(sample.logs) > 1 for sample in family), 1)
+
+
+def _alone(sample: Sample, aims: Aims) -> Judgement:
+    """What is said of one block: its ratio."""
+    return Judgement(
+        metric=sample.metric,
+        blocks=1,
+        ratio=stats.log_interval(sample.logs).value,
+        low=None,
+        high=None,
+        p=None,
+        p_sign=None,
+        q=None,
+        sd=None,
+        margin=aims.margin,
+        word="one block",
+        visible=None,
+    )
+
+
+def _judgement(sample: Sample, test: Tested, q: float, planned: float, aims: Aims) -> Judgement:
+    """One sample's judgement; `planned`: the level at which a change is visible."""
+    return Judgement(
+        metric=sample.metric,
+        blocks=len(sample.logs),
+        ratio=test.ratio,
+        low=test.low,
+        high=test.high,
+        p=test.p,
+        p_sign=test.p_sign,
+        q=q,
+        sd=test.sd,
+        margin=aims.margin,
+        word=_word(sample, q, test.within, aims),
+        visible=stats.visible(test.sd, len(sample.logs), planned, aims.power),
+    )
+
+
+def _word(sample: Sample, q: float, within: float, aims: Aims) -> Word:
+    """What is said of a sample whose p became this q; `within`: p of the test of equivalence."""
     changed = q <= aims.level
     more = math.fsum(sample.logs) > 0
     if sample.bound != "exact":
@@ -125,33 +167,4 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
         found = batch.tests([family[place].logs for place in places], aims.margin)
         for place, test in zip(places, found, strict=True):
             tests[place] = test
-    tested = [test.p for test in tests if test is not None]
-    qs = iter(stats.adjusted(tested))
-    planned = aims.level / max(len(tested), 1)
-    return [
-        _explored(sample, test, None if test is None else next(qs), planned, aims)
-        for sample, test in zip(family, tests, strict=True)
-    ]
-
-
-def _explored(
-    sample: Sample, test: Tested | None, q: float | None, planned: float, aims: Aims
-) -> Judgement:
-    """One sample's judgement from its tests; `planned`: the level at which a change is visible."""
-    count = len(sample.logs)
-    if test is None:
-        return _judgement(sample, p=None, q=None, tests=0, aims=aims)
-    return Judgement(
-        metric=sample.metric,
-        blocks=count,
-        ratio=test.ratio,
-        low=test.low,
-        high=test.high,
-        p=test.p,
-        p_sign=test.p_sign,
-        q=q,
-        sd=test.sd,
-        margin=aims.margin,
-        word=_said(sample, q, test.within, aims),
-        visible=stats.visible(test.sd, count, planned, aims.power),
-    )
+    return _judged(family, tests, aims)

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from statistics import stdev
 
 from dbdyno import stats
+from dbdyno.verdict import PILOT_BLOCKS as PILOT_BLOCKS
 from dbdyno.verdict import Aims, Sized, Sizing
 
-PILOT_BLOCKS = 3
-"""Blocks of a pilot: with two, a step's spread has a single degree of freedom and says nothing."""
 FRESH_MIN = 3
 """Fresh blocks that every step gets, even where `minutes_max` is passed by it."""
 FRESH_MAX = 100

@@ -142,6 +142,10 @@ class Calibration:
     noise: tuple[Noise, ...]
 
 
+PILOT_BLOCKS = 3
+"""Blocks of a pilot: with two, a step's spread has a single degree of freedom and says nothing."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sized:
     """How many blocks a step gets by what the pilot saw of its noise."""

@@ -86,7 +86,7 @@ def _noises(
         (one, name, logs)
         for one in contests
         for name in one.primary
-        if len(logs := {block: pair.log for block, pair in one.faced.pairs(name).items()}) > 1
+        if len(logs := one.logs(name)) > 1
     ]
     level = aims.level / max(len(seen), 1)
     for one, name, logs in seen:

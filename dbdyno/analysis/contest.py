@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from dbdyno import metric
@@ -52,7 +53,7 @@ class Contest:
         """What the ratio of throughputs is to that of what the servers can do."""
         return limit.ratio_bound(self.faced.base_runs, self.faced.runs)
 
-    @property
+    @cached_property
     def outcome(self) -> Outcome:
         """What the arm, or the base, did instead of being compared."""
         compared = (len(sample.logs) for sample in self.samples(self.primary))

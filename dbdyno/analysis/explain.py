@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from dbdyno import stats
 from dbdyno.analysis import phrase, plans
+from dbdyno.analysis.contest import CPU
 from dbdyno.analysis.paired import by_block
-from dbdyno.analysis.reason import CPU, PLAN, REASONS, REMAINDER, TIME, UNITS, WAITS, Reason
+from dbdyno.analysis.reason import PLAN, REASONS, REMAINDER, TIME, UNITS, WAITS, Reason
 from dbdyno.model import Cell, StepComparison
 from dbdyno.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
 

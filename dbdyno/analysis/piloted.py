@@ -84,11 +84,7 @@ def _logs(
         for arm, faced in row.faced.items():
             contest = contests.contest(row.where, faced)
             if contest is not None:
-                logs = {
-                    name: tuple(pair.log for pair in faced.pairs(name).values())
-                    for name in contest.primary
-                }
                 found[row.where.workload, row.where.step, arm] = {
-                    name: values for name, values in logs.items() if values
+                    sample.metric: sample.logs for sample in contest.samples(contest.primary)
                 }
     return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CPU = "server_cpu_per_op"
+from dbdyno.analysis.contest import CPU
+
 TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
 REMAINDER = "unaccounted_us_per_op"
@@ -29,8 +30,8 @@ def _time(metric: str, group: str, text: str) -> Reason:
     return Reason(metric=metric, group=group, text=text, time=True)
 
 
-def _count(metric: str, group: str, text: str, least: float) -> Reason:
-    return Reason(metric=metric, group=group, text=text, counted=True, least=least)
+def _count(metric: str, group: str, text: str, least: float, *, of_cpu: bool = False) -> Reason:
+    return Reason(metric=metric, group=group, text=text, counted=True, least=least, of_cpu=of_cpu)
 
 
 def _size(metric: str, group: str, text: str, least: float) -> Reason:
@@ -52,28 +53,21 @@ REASONS: tuple[Reason, ...] = (
     _time("wait_ipc_us_per_op", WAITS, "{more} time waiting for other server processes per {unit}"),
     _time("wait_other_us_per_op", WAITS, "{more} time in other waits per {unit}"),
     _time("client_us_per_op", "client time", "{more} time waiting for the client per {unit}"),
-    Reason(
-        metric="cs_per_op",
-        group="context switches",
-        text="{more} context switches per {unit}",
-        counted=True,
-        least=0.01,
+    _count(
+        "cs_per_op", "context switches", "{more} context switches per {unit}", 0.01, of_cpu=True
+    ),
+    _count(
+        "buffers_hit_per_op",
+        "pages in memory",
+        "{more} pages found in shared buffers per {unit}",
+        0.01,
         of_cpu=True,
     ),
-    Reason(
-        metric="buffers_hit_per_op",
-        group="pages in memory",
-        text="{more} pages found in shared buffers per {unit}",
-        counted=True,
-        least=0.01,
-        of_cpu=True,
-    ),
-    Reason(
-        metric="buffers_read_per_op",
-        group="reads",
-        text="{more} pages not found in shared buffers per {unit}",
-        counted=True,
-        least=0.01,
+    _count(
+        "buffers_read_per_op",
+        "reads",
+        "{more} pages not found in shared buffers per {unit}",
+        0.01,
         of_cpu=True,
     ),
     _count("rpq", "reads", "{more} device reads per {unit}", 0.01),
@@ -82,22 +76,8 @@ REASONS: tuple[Reason, ...] = (
     _count("wpq", "writes", "{more} device writes per {unit}", 0.01),
     _size("wkbpq", "writes", "{more} KiB written to the device per {unit}", 0.1),
     _size("role_write_kib_per_op", "writes", "{more} KiB written by its backends per {unit}", 0.1),
-    Reason(
-        metric="wal_bytes_per_op",
-        group="WAL",
-        text="{more} bytes of WAL per {unit}",
-        counted=True,
-        least=1.0,
-        of_cpu=True,
-    ),
-    Reason(
-        metric="fpi_per_op",
-        group="WAL",
-        text="{more} full-page images per {unit}",
-        counted=True,
-        least=0.001,
-        of_cpu=True,
-    ),
+    _count("wal_bytes_per_op", "WAL", "{more} bytes of WAL per {unit}", 1.0, of_cpu=True),
+    _count("fpi_per_op", "WAL", "{more} full-page images per {unit}", 0.001, of_cpu=True),
     _time("checkpointer_cpu_per_op", "background CPU", "{more} CPU of the checkpointer per {unit}"),
     _time(
         "writer_cpu_per_op",

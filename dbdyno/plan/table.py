@@ -10,13 +10,11 @@ import re
 
 from dbdyno.model import Observe, Schedule
 from dbdyno.plan.form import GeneratorForm, ObserveForm, ScheduleForm, VerdictForm, refusal
-from dbdyno.verdict import Aims
+from dbdyno.verdict import PILOT_BLOCKS, Aims
 from dbdyno.workload.document import suggestion
 
 BLOCKS_MAX = 1000
 AUTO = "auto"
-PILOT_BLOCKS = 3
-"""What `auto` begins with, as `pilot` has it; what comes after is not known yet."""
 MINUTES_DEFAULT = 120.0
 MINUTES_MAX = 30 * 24 * 60
 THREADS_MAX = 64
@@ -94,7 +92,7 @@ def threads(form: GeneratorForm, source: str) -> int | None:
 
 def _blocks(form: ScheduleForm, source: str) -> int:
     if isinstance(form.blocks, str):
-        return PILOT_BLOCKS
+        return PILOT_BLOCKS  # what comes after is not known yet
     if not 1 <= form.blocks <= BLOCKS_MAX:
         sentence = f'must be from 1 to {BLOCKS_MAX}, or "{AUTO}", not {form.blocks}'
         raise refusal(source, "schedule.blocks", sentence)

@@ -58,15 +58,14 @@ def _rates(base: str, one: Calibration, aims: Aims) -> str:
     )
     return (
         f"A/A: in {one.comparisons:,} comparison{plural} of {base} with itself ({one.arm}), "
-        f"{one.blocks_each} block{'s' if one.blocks_each != 1 else ''}{' each' if plural else ''}, "
+        f"{number.blocks(one.blocks_each)}{' each' if plural else ''}, "
         f"{verdict}{share}{tests}."
     )
 
 
 def _share(share: float, low: float, high: float) -> str:
     """5.2 % [1.4, 12.8]"""
-    ends = ", ".join(verdicts.measured(end).removesuffix(" %") for end in (low, high))
-    return f"{verdicts.measured(share)} [{ends}]"
+    return f"{verdicts.measured(share)} [{_figure(low)}, {_figure(high)}]"
 
 
 def _by_metric(noise: Iterable[Noise]) -> dict[str, set[str]]:
@@ -102,13 +101,7 @@ def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
         return f"{text}."
     several = len({one.workload for one in noise}) > 1
     names = [f"{f'{one.workload} ' if several else ''}{one.step} {_from(one)}" for one in missed]
-    return f"{text}; {_few(names)}."
-
-
-def _few(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
-    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
-    return f"{', '.join(names[:NAMES_MAX])}{more}"
+    return f"{text}; {number.few(names, NAMES_MAX)}."
 
 
 def table(comparison: Comparison) -> Table | None:
@@ -187,8 +180,8 @@ def sized(comparison: Comparison) -> Iterable[Finding]:
     reach = sorted({one.blocks for one in sizing.steps if one.blocks > 0})
     each = f", {reach[0]} to {reach[-1]} of each step" if len(reach) > 1 else ""
     text = (
-        f"A pilot of {_blocks(sizing.pilot)} measured the noise and enters no verdict; it asks for "
-        f"{sizing.fresh} fresh ones{each}."
+        f"A pilot of {number.blocks(sizing.pilot)} measured the noise and enters no verdict; it "
+        f"asks for {sizing.fresh} fresh ones{each}."
     )
     items = [Finding(text=_promised(sizing.steps, aims))] if sizing.steps else []
     yield Finding(text=text, items=tuple(items))
@@ -209,8 +202,4 @@ def _promised(steps: Sequence[Sized], aims: Aims) -> str:
         f"{f'{one.workload} ' if several else ''}{one.step} ({verdicts.measured(one.power, 0)})"
         for one in sorted(capped, key=lambda one: one.power)
     ]
-    return f"{text}; there was no time for more blocks of {_few(names)}."
-
-
-def _blocks(count: int) -> str:
-    return f"{count} block{'s' if count != 1 else ''}"
+    return f"{text}; there was no time for more blocks of {number.few(names, NAMES_MAX)}."

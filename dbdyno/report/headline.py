@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dbdyno.analysis.contest import CPU
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.report import calibration, group, number, verdicts
 from dbdyno.report.summary import MISSED, failure, judged, missed_target, target
-from dbdyno.report.verdicts import CPU
 from dbdyno.report.view import Finding
 from dbdyno.verdict import CHANGED, Judgement, Verdict, Word
 
@@ -127,10 +127,10 @@ def _against_base(comparison: Comparison, arm: str) -> Finding:
         if calibrated is not None and calibrated.arm == arm
         else ""
     )
-    blocks = f"{comparison.blocks} block{'s' if comparison.blocks != 1 else ''}"
     whole = [words for name in names if (words := _overall(comparison, arm, name))]
     return Finding(
-        text=f"{arm}{again} against {comparison.base}, {blocks}"
+        text=f"{arm}{again} against {comparison.base}, "
+        + number.blocks(comparison.blocks)
         + (f": {'; '.join(whole)}." if whole else "."),
         items=tuple(_explained(items, every)),
     )
@@ -213,8 +213,7 @@ def _cannot_tell(told: Sequence[_Told]) -> Iterable[Finding]:
     if not its:
         return
     names = [one.name for one in its]
-    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
-    text = f"{', '.join(names[:NAMES_MAX])}{more}"
+    text = number.few(names, NAMES_MAX)
     prices = {one.name: verdicts.price(one.cell.verdict) for one in its if one.cell.verdict}
     settled = [price for price in prices.values() if price.blocks is not None]
     never = [name for name, price in prices.items() if price.blocks is None]
@@ -306,7 +305,7 @@ def _missed_targets(comparison: Comparison) -> list[Finding]:
         if missed_target(result)
     ]
     text = f"{MISSED} The background insert rate was missed; throughput beside it does not compare."
-    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []
+    return _listed(text, items)
 
 
 def _unfound(comparison: Comparison) -> list[Finding]:
@@ -319,7 +318,7 @@ def _unfound(comparison: Comparison) -> list[Finding]:
         if group.unfound(result)
     ]
     text = f"{group.UNFOUND} So few found a row; the throughput counts those that found none, too."
-    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []
+    return _listed(text, items)
 
 
 def _failures(comparison: Comparison) -> list[Finding]:
@@ -329,8 +328,9 @@ def _failures(comparison: Comparison) -> list[Finding]:
         for result in step.cells
         if any(run.status == "failed" for run in result.runs)
     ]
-    return (
-        [Finding(text="Steps that failed:", items=tuple(Finding(text=item) for item in items))]
-        if items
-        else []
-    )
+    return _listed("Steps that failed:", items)
+
+
+def _listed(text: str, items: Sequence[str]) -> list[Finding]:
+    """A sentence with its list; nothing where the list is empty."""
+    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []

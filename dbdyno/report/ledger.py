@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from dbdyno.analysis.contest import CPU
+from dbdyno.analysis.reason import REMAINDER, TIME
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import number
 from dbdyno.report.view import Cell, Column, Row, Table, Tone
 
-SUM = "connection_us_per_op"
-ON_CPU = "server_cpu_per_op"
-REMAINDER = "unaccounted_us_per_op"
 UNITS = {"ips": ("row", "rows"), "qps": ("query", "queries"), "scan": ("row", "rows")}
 
 _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known
-    (ON_CPU, "on CPU", number.MISSING),
+    (CPU, "on CPU", number.MISSING),
     ("runnable_us_per_op", "ready, without a core", number.MISSING),
     ("wait_io_us_per_op", "waiting: reads and writes", "not sampled"),
     ("wait_lwlock_us_per_op", "waiting: the server's own locks", "not sampled"),
@@ -22,14 +21,14 @@ _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where 
     ("wait_other_us_per_op", "waiting: anything else", "not sampled"),
     ("client_us_per_op", "waiting: the client", "not sampled"),
     (REMAINDER, "not accounted for", number.MISSING),
-    (SUM, "connection time", number.MISSING),
+    (TIME, "connection time", number.MISSING),
 )
 SAMPLED = tuple(name for name, _, unknown in _ROWS if unknown == "not sampled")
 
 
 def table(step: StepComparison, base: str, prefix: str) -> Table | None:
     """Microseconds of an operation by what its connection did; None where they are not known."""
-    if all(result.metrics.get(SUM) is None for result in step.cells):
+    if all(result.metrics.get(TIME) is None for result in step.cells):
         return None
     others = [result for result in step.cells if result.arm != base]
     one, many = UNITS.get(step.headline or "", ("operation", "operations"))
@@ -49,7 +48,7 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
 def _row(step: StepComparison, name: str, title: str, unknown: str) -> Row:
     base, *others = step.cells
     digits = _digits(step)
-    tone: Tone = "total" if name == SUM else ""
+    tone: Tone = "total" if name == TIME else ""
     return Row(
         cells=(
             Cell(text=title, title=name, tone=tone),
@@ -61,7 +60,7 @@ def _row(step: StepComparison, name: str, title: str, unknown: str) -> Row:
 
 def _digits(step: StepComparison) -> int:
     """The digits after the point that the sum has with three that count, and one more."""
-    sums = [result.metrics.get(SUM) for result in step.cells]
+    sums = [result.metrics.get(TIME) for result in step.cells]
     return min(number.digits_alike(sums, 9) + 1, 4)
 
 
@@ -81,9 +80,7 @@ def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone
     if ratio is not None and ratio.low is not None and ratio.high is not None:
         ends = (number.number(before * (end - 1), digits) for end in (ratio.low, ratio.high))
         detail = " to ".join(ends)
-    text = number.number(own - before, digits)
-    signed = text if text.startswith(number.MINUS) or own <= before else f"+{text}"
-    return Cell(text=signed, detail=detail, tone=tone)
+    return Cell(text=number.difference(own, before, digits), detail=detail, tone=tone)
 
 
 def _note(step: StepComparison, many: str, *, compared: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MISSING = "NA"
 MINUS = "\u2212"
@@ -103,6 +103,23 @@ def _end_of_change(value: float) -> str:
 def size_of_change(value: float) -> str:
     """A change without its sign: 7.5 %."""
     return change(value).lstrip(f"+{MINUS}")
+
+
+def difference(value: float, base: float, digits: int) -> str:
+    """How much more than `base`, with its sign: +1.5, −0.3."""
+    text = number(value - base, digits)
+    return f"+{text}" if value > base else text
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """The first of the names, and how many more there are: a, b and 3 more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
+def blocks(count: int) -> str:
+    """A number of blocks: 1 block, 6 blocks."""
+    return f"{count} block{'s' if count != 1 else ''}"
 
 
 def minutes(value: float) -> str:

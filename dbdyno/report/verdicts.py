@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbdyno import metric
+from dbdyno.analysis.contest import CPU
 from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model import Cell as Result
 from dbdyno.report import bound, group, number
@@ -26,7 +27,6 @@ from dbdyno.report.summary import (
 from dbdyno.report.view import ARROWS, Cell, Column, Row, Table, Tone
 from dbdyno.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
 
-CPU = "server_cpu_per_op"
 LARGE = 0.995
 """Of shares from here on a digit after the point says nothing."""
 BLOCKS_MAX = 1_000
@@ -124,7 +124,7 @@ def details(judgement: Judgement) -> str:
     )
     spread = f", ratio {number.ratio(judgement.ratio, 3)}"
     ends = number.interval(judgement.low, judgement.high, 3)
-    blocks = f"{judgement.blocks} block{'s' if judgement.blocks != 1 else ''}"
+    blocks = number.blocks(judgement.blocks)
     sd = f"sd between blocks {measured(judgement.sd, 2)}" if judgement.sd is not None else ""
     figures = ", ".join(text for text in (blocks, tests, sd) if text)
     return (

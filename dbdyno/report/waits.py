@@ -167,8 +167,7 @@ def _row(
 def _difference(value: float | None, base: float | None, digits: int, tone: Tone) -> Cell:
     if value is None or base is None:
         return Cell(text="")
-    text = number.number(value - base, digits)
-    return Cell(text=f"+{text}" if value > base else text, tone=tone)
+    return Cell(text=number.difference(value, base, digits), tone=tone)
 
 
 # --- Words -----------------------------------------------------------------------------------

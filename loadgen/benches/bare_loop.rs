@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 use dyno_loadgen::event::print;
 use dyno_loadgen::job::Server;
 use dyno_loadgen::session::live::monotonic_ns;
-use dyno_loadgen::session::postgres::{PostgresSession, ReadBuffer, Reply, Target, encode};
+use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::{ReadBuffer, Reply, Target, Wire};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -84,7 +85,7 @@ fn main() -> Result<()> {
 
 /// Connects, prepares, and executes once by the crate's own session, which sees to it that a row is found.
 fn connect(task: &Task, number: u16, epoll: &OwnedFd) -> Result<Client> {
-    let targets = Target::all(&task.server)?;
+    let targets = Target::all(&task.server, Wire::Postgres)?;
     let target = Target {
         application_name: "bare_loop".to_owned(),
         ..targets[0].clone()

@@ -23,8 +23,10 @@ pub struct Values {
     pub list: Vec<Value>,
     /// What each is drawn from, with all that can be computed beforehand.
     sources: Box<[Source]>,
-    /// Whether what is written can have a quote in it, which has to be doubled then.
+    /// Whether what is written can have a character in it that has a meaning in literals, which has to be doubled then.
     quotes: Box<[bool]>,
+    /// The characters that have one.
+    special: &'static [u8],
     utc_offset_s: i64,
 }
 
@@ -82,7 +84,9 @@ impl Values {
     #[must_use]
     pub fn new(job: &Job) -> Self {
         let sources = job.values.iter();
+        let special: &[u8] = if job.engine.is_mysql() { b"'\\" } else { b"'" };
         Self {
+            special,
             list: job.values.clone(),
             sources: sources
                 .map(|value| Source::new(&value.maker, job.seed))
@@ -90,7 +94,7 @@ impl Values {
             quotes: job
                 .values
                 .iter()
-                .map(|value| can_quote(&value.maker))
+                .map(|value| can_hold(&value.maker, special))
                 .collect(),
             utc_offset_s: i64::from(job.utc_offset_s),
         }
@@ -100,12 +104,18 @@ impl Values {
     #[inline]
     pub fn write_quoted(&self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         if self.quotes[index] {
-            write_quoted(out, |out| self.write(out, index, draw));
+            write_quoted(out, self.special, |out| self.write(out, index, draw));
         } else {
             out.push(b'\'');
             self.write(out, index, draw);
             out.push(b'\'');
         }
+    }
+
+    /// Whether a value can have a backslash in it.
+    #[must_use]
+    pub fn has_backslash(&self) -> bool {
+        self.list.iter().any(|value| can_hold(&value.maker, b"\\"))
     }
 
     /// Appends what a value was drawn as last, without quotes.
@@ -123,11 +133,12 @@ impl Values {
     }
 }
 
-/// Whether a text of this maker can have a quote in it: numbers, times and base64 have none.
-fn can_quote(maker: &Maker) -> bool {
+/// Whether a text of this maker can have one of the characters in it: numbers, times and base64 have none.
+fn can_hold(maker: &Maker, characters: &[u8]) -> bool {
+    let holds = |text: &str| text.bytes().any(|byte| characters.contains(&byte));
     match maker {
-        Maker::Text(shape) => shape.fill.contains('\''),
-        Maker::Pattern(pattern) => pattern.contains('\''),
+        Maker::Text(shape) => holds(&shape.fill),
+        Maker::Pattern(pattern) => holds(pattern),
         _ => false,
     }
 }

@@ -30,6 +30,8 @@ pub enum Event {
         client: u32,
         connection: u32,
         server_pid: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server_tid: Option<u32>,
     },
     /// Everything is prepared; `go` is awaited.
     Ready {

@@ -1,9 +1,14 @@
-//! Bulk load: COPY in binary form into every table of a fill, over several connections.
+//! Bulk load into every table of a fill, over several connections: by COPY in binary form (PostgreSQL), or by LOAD DATA
+//! LOCAL in chunks (MySQL and MariaDB).
 //!
 //! Tables are filled side by side, each over connections of its own (`fill/table.rs`). What a row
 //! holds depends on seed, table, row and column only (`fill/row.rs`), so any number of connections
 //! gives the same content.
 
+mod binary;
+mod copy;
+mod lines;
+mod load;
 mod number;
 mod row;
 mod table;
@@ -15,8 +20,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use crate::job::{Fill, Value};
-use crate::session::postgres::{PostgresSession, ServerError, SessionError, Target};
-use row::RowWriter;
+use crate::session::{AnySession, ServerError, SessionError, Target, Wire};
+use row::{Ranges, Rows};
 use table::TableLoad;
 
 /// The most connections that a fill makes by itself, where its job names no number: more would take
@@ -36,7 +41,7 @@ pub struct FillProgress {
     pub stream: usize,
     /// The rows that it has sent so far.
     pub rows: u64,
-    /// The process number of its server backend.
+    /// The server's process of it, or its number of the connection.
     pub server_pid: u32,
 }
 
@@ -45,9 +50,9 @@ pub struct FillProgress {
 pub struct FillTotals {
     /// The rows that the server said it kept.
     pub rows: u64,
-    /// The bytes of COPY data that were sent.
+    /// The bytes of rows that were sent.
     pub bytes: u64,
-    /// Whether `stop` ended it early. Streams that had not come to their end have left nothing.
+    /// Whether `stop` ended it early. Nothing is left of a COPY, or of a LOAD DATA's chunk, that had not come to its end.
     pub stopped: bool,
 }
 
@@ -70,13 +75,14 @@ pub fn run(
     mut progress: impl FnMut(FillProgress),
 ) -> Result<FillTotals, SessionError> {
     let streams = streams(fill);
+    let form = Form::of(targets);
     let each = (streams / tables.len().max(1)).max(1);
     let mut loads = Vec::new();
     for (index, name) in tables.iter().enumerate() {
-        let rows = RowWriter::new(fill, values, seed, name).map_err(|problem| {
+        let rows = Rows::new(fill, values, seed, name, form.ranges()).map_err(|problem| {
             SessionError::Protocol(format!("cannot fill `{name}`: {problem}"))
         })?;
-        loads.push(TableLoad::new(fill, (index, name), rows, each));
+        loads.push(TableLoad::new(fill, (index, name), form, rows, each));
     }
     let work = Work {
         loads,
@@ -93,6 +99,39 @@ pub fn run(
         work.run(at_once, TableLoad::finish, &mut progress)?;
     }
     Ok(work.totals())
+}
+
+/// The form in which a server takes rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// COPY's binary form.
+    Copy,
+    /// The lines of LOAD DATA.
+    Lines,
+}
+
+impl Form {
+    fn of(targets: &[Target]) -> Self {
+        match targets.first().map(|target| target.wire) {
+            Some(Wire::MySql(_)) => Self::Lines,
+            Some(Wire::Postgres) | None => Self::Copy,
+        }
+    }
+
+    fn ranges(self) -> Ranges {
+        match self {
+            Self::Copy => binary::RANGES,
+            Self::Lines => lines::RANGES,
+        }
+    }
+
+    /// The statement that ends what a connection does.
+    fn cancel(self, server_pid: u32) -> String {
+        match self {
+            Self::Copy => format!("SELECT pg_cancel_backend({server_pid})"),
+            Self::Lines => format!("KILL QUERY {server_pid}"),
+        }
+    }
 }
 
 /// The connections of a fill in all.
@@ -206,7 +245,7 @@ impl<'a> Work<'a> {
 struct Watch {
     /// By the table's index: how many of its parts had ended when it was told.
     told: Vec<u32>,
-    canceller: Option<PostgresSession>,
+    canceller: Option<AnySession>,
 }
 
 impl Watch {
@@ -227,10 +266,10 @@ impl Watch {
     fn cancel(&mut self, loads: &[TableLoad], targets: &[Target]) {
         for pid in loads.iter().filter_map(TableLoad::finishing_pid) {
             if self.canceller.is_none() {
-                self.canceller = PostgresSession::connect_any(targets, CONNECT_MAX).ok();
+                self.canceller = AnySession::connect_any(targets, CONNECT_MAX).ok();
             }
             if let Some(session) = &mut self.canceller {
-                let _ = session.query(&format!("SELECT pg_cancel_backend({pid})"));
+                let _ = session.query(&Form::of(targets).cancel(pid));
             }
         }
     }
@@ -245,8 +284,13 @@ fn in_context(error: SessionError, place: &str) -> SessionError {
         SessionError::Tls(text) => SessionError::Tls(with(text)),
         SessionError::Protocol(text) => SessionError::Protocol(with(text)),
         SessionError::Lost(text) => SessionError::Lost(with(text)),
-        SessionError::Server(ServerError { code, message }) => SessionError::Server(ServerError {
+        SessionError::Server(ServerError {
             code,
+            number,
+            message,
+        }) => SessionError::Server(ServerError {
+            code,
+            number,
             message: with(message),
         }),
         SessionError::Io(error) => {

@@ -45,6 +45,12 @@ pub struct Job {
     /// Where the server is; null with the fake engine.
     #[serde(default)]
     pub server: Option<Server>,
+    /// The character set of connections; MySQL and MariaDB only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub character_set: CharacterSet,
+    /// Whether an UPDATE counts the rows that it found, not those that it changed; MySQL and MariaDB only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub found_rows: bool,
     /// The in-process server; null with the other engines.
     #[serde(default)]
     pub fake: Option<Fake>,
@@ -97,8 +103,23 @@ pub struct Job {
 pub enum Engine {
     /// A PostgreSQL server.
     Postgres,
+    /// A MySQL server.
+    Mysql,
+    /// A MariaDB server.
+    Mariadb,
     /// The in-process server with a virtual clock.
     Fake,
+}
+
+/// In which character set statements are sent and results come, with MySQL and MariaDB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CharacterSet {
+    /// latin1, as the published benchmarks have it.
+    #[default]
+    Latin1,
+    /// utf8mb4.
+    Utf8mb4,
 }
 
 /// Which of the clients (and of a step's connections) this process runs.
@@ -109,6 +130,25 @@ pub struct Segment {
     pub index: u32,
     /// The number of processes.
     pub of: u32,
+}
+
+impl Engine {
+    /// Its name in a job.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+            Self::Mariadb => "mariadb",
+            Self::Fake => "fake",
+        }
+    }
+
+    /// Whether its server speaks MySQL's protocol.
+    #[must_use]
+    pub fn is_mysql(self) -> bool {
+        matches!(self, Self::Mysql | Self::Mariadb)
+    }
 }
 
 impl Default for Segment {
@@ -319,6 +359,10 @@ pub struct FillColumn {
     /// It changes with every so many rows.
     #[serde(default = "each_row", skip_serializing_if = "is_each_row")]
     pub each: u64,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn each_row() -> u64 {

@@ -20,10 +20,11 @@ dyno-loadgen makes load on a database server and says what it did.
 Usage:
   dyno-loadgen [run] < job.json       runs a job; events go to standard output, one JSON object a line
   dyno-loadgen canary --dir DIR       measures the idle host for about 0.3 s: CPU, memory, fsync in DIR
-  dyno-loadgen null --postgres [--socket DIR [--port N] | --tcp [--port N]] [--threads N]
+  dyno-loadgen null --postgres|--mysql [--socket DIR [--port N] | --tcp [--port N]] [--threads N]
                                       a server that answers every statement at once and does nothing, to measure the
                                       generator itself; ends with standard input. Default: a unix socket in a fresh
-                                      private folder, port 5432, 1 thread; --tcp: loopback, any free port
+                                      private folder (PostgreSQL's has port 5432), 1 thread; --tcp: loopback, any free
+                                      port
   dyno-loadgen --version | --help
 
 Jobs, commands and events are described in contract/README.md. A job with \"autostart\": true needs no commands.

@@ -1,4 +1,4 @@
-//! The null server: speaks PostgreSQL's protocol and answers every statement at once, doing nothing.
+//! The null server: speaks PostgreSQL's protocol or MySQL's and answers every statement at once, doing nothing.
 //!
 //! What a generator reaches against it is the generator's own ceiling on this host, and what an operation costs there is
 //! its overhead. So it has to be leaner than any generator: a thread or a few, each with an epoll loop over all its
@@ -6,21 +6,19 @@
 
 mod copy;
 mod listener;
+mod mysql;
 mod options;
-mod reply;
+mod postgres;
 mod serve;
 mod session;
 mod sql;
-mod startup;
-#[cfg(test)]
-mod tests;
 
 use crate::event::print;
 use crate::run::raise_descriptor_limit;
 use crate::wake::Waker;
 use anyhow::{Context, Result, bail};
 use listener::Listener;
-pub use options::{Options, Place};
+pub use options::{Options, Place, Protocol};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::json;
@@ -36,8 +34,8 @@ pub fn run(options: &Options) -> Result<()> {
     raise_descriptor_limit();
     let ended = Waker::new().context("cannot make an eventfd")?;
     watch_signals(&ended).context("cannot watch for signals")?;
-    let listener = Listener::open(&options.place)?;
-    let mut pool = Pool::start(options.threads, &ended)?;
+    let listener = Listener::open(options)?;
+    let mut pool = Pool::start(options.protocol, options.threads, &ended)?;
     let listening = json!({
         "event": "listening", "host": listener.host, "port": listener.port, "pid": std::process::id(),
     });

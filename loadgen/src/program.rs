@@ -3,6 +3,7 @@
 use crate::draw::{Values, class_part};
 use crate::job::{Capture, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
+use crate::session::{Wire, number_code};
 use crate::statement::Statement;
 
 /// A job in the form that workers run.
@@ -22,6 +23,8 @@ pub struct Compiled {
     pub roles: Box<[RoleCode]>,
     /// By the cursor's index.
     pub cursors: Box<[CursorCode]>,
+    /// The protocol that requests are written in; the fake takes PostgreSQL's.
+    pub wire: Wire,
     /// Whether operations are traced.
     pub trace: bool,
     /// What is kept of what statements return.
@@ -176,6 +179,7 @@ impl Compiled {
                     resync_every: cursor.resync_every.unwrap_or(u64::MAX),
                 })
                 .collect(),
+            wire: Wire::of(job).unwrap_or(Wire::Postgres),
             trace: job.trace,
             capture: job.capture.as_slice().into(),
         }
@@ -248,7 +252,10 @@ fn role_code(job: &Job, role: &Role) -> RoleCode {
             .on_error
             .retry
             .iter()
-            .filter_map(|code| code.as_bytes().try_into().ok())
+            .filter_map(|code| match code.parse() {
+                Ok(number) if code.len() < 5 => Some(number_code(number)),
+                _ => code.as_bytes().try_into().ok(),
+            })
             .collect(),
         tries: role.on_error.tries,
         otherwise: role.on_error.otherwise,

@@ -9,8 +9,14 @@ pub const HISTOGRAM_US_MAX: u64 = 3_600_000_000;
 /// Significant decimal digits of a histogram.
 const HISTOGRAM_DIGITS: u8 = 3;
 
-/// Five characters of a SQLSTATE.
+/// Five characters of a SQLSTATE; or the number of an error of MySQL, with spaces behind it.
 pub type Code = [u8; 5];
+
+/// A code as it is written.
+#[must_use]
+pub fn code_text(code: Code) -> String {
+    String::from_utf8_lossy(&code).trim_end().to_owned()
+}
 
 /// A histogram of times in microseconds, from 1 µs to [`HISTOGRAM_US_MAX`].
 ///

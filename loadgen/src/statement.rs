@@ -2,28 +2,78 @@
 //! without allocation or formatter.
 
 mod compile;
+mod parameter;
+#[cfg(test)]
+mod tests;
 
 use crate::draw::{Draw, Values};
 use crate::job::{Format, Job, Protocol};
+use crate::session::Wire;
+use crate::session::mysql::encode as mysql;
+use crate::session::mysql::encode::ParameterType;
 use crate::session::postgres::encode;
-use crate::text::write_integer;
+use crate::text::{date_time, write_integer};
 use compile::{execute_parts, parts, statement_draws, wire_name, write_sql};
-use std::fmt;
+pub use parameter::{Bound, Handle, Overflow, ParameterKind, Parameters};
 
 /// One statement for one table.
 #[derive(Debug)]
 pub struct Statement {
     /// How it is sent.
     pub protocol: Protocol,
+    form: Form,
     /// Its name in the server, for `prepared` and `execute`.
     pub wire_name: String,
-    /// The SQL with `$n` for its values; what `prepared`, `extended` and `execute` have parsed.
+    /// The SQL with `$n` (MySQL: `?`) for its values; what `prepared`, `extended` and `execute` have parsed.
     pub sql: String,
     /// For `execute`: the SQL that prepares it.
     pub prepare: String,
     /// The values that are drawn once for the statement.
     draws: Box<[usize]>,
     parts: Box<[Part]>,
+}
+
+/// How a statement's request is written.
+#[derive(Debug)]
+enum Form {
+    /// A text with literals, in PostgreSQL's protocol.
+    Text,
+    /// Parsed, bound and executed without a name.
+    Unnamed,
+    /// Bound and executed by its name.
+    Named,
+    /// A text with literals, in MySQL's protocol.
+    MySqlText,
+    /// Executed by the number that the server gave it; with the types of its parameters.
+    MySqlExecute(Box<[u8]>),
+}
+
+impl Form {
+    fn new(job: &Job, protocol: Protocol, parts: &[Part]) -> Self {
+        let mysql = matches!(Wire::of(job), Some(Wire::MySql(_)));
+        match (mysql, protocol) {
+            (true, Protocol::Prepared) => Self::MySqlExecute(
+                sources(parts)
+                    .into_iter()
+                    .flat_map(|value| [parameter_type(job, value) as u8, 0])
+                    .collect(),
+            ),
+            (true, _) => Self::MySqlText,
+            (false, Protocol::Simple | Protocol::Execute) => Self::Text,
+            (false, Protocol::Extended) => Self::Unnamed,
+            (false, Protocol::Prepared) => Self::Named,
+        }
+    }
+}
+
+/// The type that a value, or none for a cursor, has as a parameter of MySQL.
+fn parameter_type(job: &Job, value: Option<usize>) -> ParameterType {
+    match value.map(|index| job.values[index].format) {
+        None | Some(Format::Integer) => ParameterType::BigInt,
+        Some(Format::Decimal2) => ParameterType::Decimal,
+        Some(Format::Text) => ParameterType::VarString,
+        Some(Format::Timestamp) => ParameterType::DateTime,
+    }
 }
 
 /// A part of a statement: what is written, or in binary form bound.
@@ -40,79 +90,14 @@ enum Part {
     },
 }
 
-/// How the server wants a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParameterKind {
-    /// Two bytes.
-    Int2,
-    /// Four bytes.
-    Int4,
-    /// Eight bytes.
-    Int8,
-    /// Text form, of whatever type.
-    Text,
-}
-
-impl ParameterKind {
-    /// The kind of a type by its OID (pg_type.dat of PostgreSQL).
-    #[must_use]
-    pub fn of_oid(oid: u32) -> Self {
-        match oid {
-            21 => Self::Int2,
-            23 => Self::Int4,
-            20 => Self::Int8,
-            _ => Self::Text,
-        }
-    }
-}
-
-/// The kinds of a statement's parameters on one connection.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Parameters {
-    kinds: Box<[ParameterKind]>,
-    binary: Box<[bool]>,
-}
-
-impl Parameters {
-    /// Parameters of these kinds.
-    #[must_use]
-    pub fn new(kinds: Vec<ParameterKind>) -> Self {
-        Self {
-            binary: kinds
-                .iter()
-                .map(|kind| *kind != ParameterKind::Text)
-                .collect(),
-            kinds: kinds.into_boxed_slice(),
-        }
-    }
-}
-
-/// A number that the type of its parameter cannot hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Overflow {
-    /// The number.
-    pub number: i64,
-    /// The parameter's place, from 1.
-    pub place: usize,
-}
-
-impl fmt::Display for Overflow {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} does not fit the integer type of parameter ${}; cast it to bigint in the SQL",
-            self.number, self.place
-        )
-    }
-}
-
 impl Statement {
     /// Compiles a valid job's statement for one table (its full name, such as `pi1`).
     #[must_use]
     pub fn compile(job: &Job, index: usize, table: &str) -> Self {
         let source = &job.statements[index];
         let (mut sql, mut places) = (String::new(), 0);
-        write_sql(&source.pieces, table, &mut sql, &mut places);
+        let numbered = !job.engine.is_mysql();
+        write_sql(&source.pieces, table, numbered, (&mut sql, &mut places));
         let wire_name = wire_name(&source.name, index, table);
         let types = match source.types.join(",") {
             none if none.is_empty() => none,
@@ -125,6 +110,7 @@ impl Statement {
         };
         Self {
             protocol: source.protocol,
+            form: Form::new(job, source.protocol, &parts),
             prepare: format!("PREPARE {wire_name}{types} AS {sql}"),
             wire_name,
             sql,
@@ -138,27 +124,42 @@ impl Statement {
     /// # Errors
     /// [`Overflow`], by which nothing usable is left in `out`.
     #[inline]
-    pub fn encode(
+    pub fn encode<'a>(
         &self,
         values: &Values,
         draw: &mut Draw,
-        parameters: &Parameters,
+        bound: impl Into<Bound<'a>>,
         out: &mut Vec<u8>,
     ) -> Result<(), Overflow> {
         for index in &self.draws {
             draw.draw(values, *index);
         }
-        if matches!(self.protocol, Protocol::Simple | Protocol::Execute) {
-            let mark = encode::simple_begin(out);
-            write_literals(&self.parts, values, draw, out);
-            encode::simple_end(out, mark);
-            return Ok(());
-        }
-        let name: &[u8] = if self.protocol == Protocol::Extended {
-            encode::parse_unnamed(out, self.sql.as_bytes());
-            b""
-        } else {
-            self.wire_name.as_bytes()
+        let Bound { parameters, handle } = bound.into();
+        let name: &[u8] = match &self.form {
+            Form::Text => {
+                let mark = encode::simple_begin(out);
+                write_literals(&self.parts, values, draw, out);
+                encode::simple_end(out, mark);
+                return Ok(());
+            }
+            Form::MySqlText => {
+                let mark = mysql::query_begin(out);
+                write_literals(&self.parts, values, draw, out);
+                mysql::end(out, mark);
+                return Ok(());
+            }
+            Form::MySqlExecute(types) => {
+                let declared = handle.declares.then_some(&**types);
+                let mark = mysql::execute_begin(out, handle.id, types.len() / 2, declared);
+                write_values(&self.parts, values, draw, out);
+                mysql::end(out, mark);
+                return Ok(());
+            }
+            Form::Unnamed => {
+                encode::parse_unnamed(out, self.sql.as_bytes());
+                b""
+            }
+            Form::Named => self.wire_name.as_bytes(),
         };
         let mark = encode::bind_begin(out, name, &parameters.binary);
         let mut place = 0;
@@ -208,24 +209,26 @@ impl Statement {
     /// For each parameter the value it comes from, or none for a cursor.
     #[must_use]
     pub fn sources(&self) -> Vec<Option<usize>> {
-        fn walk(parts: &[Part], sources: &mut Vec<Option<usize>>) {
-            for part in parts {
-                match part {
-                    Part::Bytes(_) => {}
-                    Part::Value(index) => sources.push(Some(*index)),
-                    Part::Cursor(_) => sources.push(None),
-                    Part::Repeat { count, parts, .. } => {
-                        for _ in 0..*count {
-                            walk(parts, sources);
-                        }
-                    }
+        sources(&self.parts)
+    }
+}
+
+fn sources(parts: &[Part]) -> Vec<Option<usize>> {
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Part::Bytes(_) => {}
+            Part::Value(index) => all.push(Some(*index)),
+            Part::Cursor(_) => all.push(None),
+            Part::Repeat { count, parts, .. } => {
+                let each = sources(parts);
+                for _ in 0..*count {
+                    all.extend_from_slice(&each);
                 }
             }
         }
-        let mut sources = Vec::new();
-        walk(&self.parts, &mut sources);
-        sources
     }
+    all
 }
 
 #[inline]
@@ -271,6 +274,42 @@ fn write_literal(values: &Values, index: usize, draw: &Draw, out: &mut Vec<u8>) 
     match values.list[index].format {
         Format::Integer | Format::Decimal2 => values.write(out, index, draw),
         Format::Text | Format::Timestamp => values.write_quoted(out, index, draw),
+    }
+}
+
+/// Appends the parameters of a prepared statement of MySQL.
+#[inline]
+fn write_values(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Vec<u8>) {
+    for part in parts {
+        match part {
+            Part::Bytes(_) => {}
+            Part::Value(index) => write_value(values, *index, draw, out),
+            Part::Cursor(index) => mysql::integer(out, draw.cursors[*index]),
+            Part::Repeat {
+                count,
+                draws,
+                parts,
+                ..
+            } => {
+                for number in 0..*count {
+                    draw.item = i64::from(number);
+                    for index in draws {
+                        draw.draw(values, *index);
+                    }
+                    write_values(parts, values, draw, out);
+                }
+                draw.item = 0;
+            }
+        }
+    }
+}
+
+#[inline]
+fn write_value(values: &Values, index: usize, draw: &Draw, out: &mut Vec<u8>) {
+    match values.list[index].format {
+        Format::Integer => mysql::integer(out, draw.drawn(index)),
+        Format::Timestamp => mysql::date_time(out, date_time(draw.drawn(index))),
+        Format::Decimal2 | Format::Text => mysql::text(out, |out| values.write(out, index, draw)),
     }
 }
 
@@ -330,149 +369,4 @@ fn bind(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::Maker;
-
-    fn job() -> Job {
-        Job::parse(
-            r#"{"protocol": 1, "seed": 1, "step": "s", "engine": "fake", "fake": {"default_us": 1}, "clients": 1,
-                "utc_offset_s": 3600, "tables": {"t": 3},
-                "values": [{"name": "id", "per": "item", "format": "integer", "uniform": [1, 9]},
-                           {"name": "next", "per": "item", "format": "decimal2", "add": {"value": 0, "plus": 100}},
-                           {"name": "text", "per": "statement", "format": "text", "pattern": "it's #"},
-                           {"name": "now", "per": "statement", "format": "timestamp", "clock": "second"}],
-                "cursors": [{"name": "tail", "start": "SELECT 1"}],
-                "statements": [
-                  {"name": "Insert-it", "protocol": "simple", "pieces": ["INSERT INTO ", {"table": "t"}, " VALUES ",
-                    {"repeat": 2, "separator": ", ", "pieces": ["(", {"value": 0}, ",", {"value": 1}, ",", {"value": 2}, ",", {"value": 3}, ")"]}]},
-                  {"name": "get", "protocol": "execute", "types": ["bigint", "bigint", "bigint"],
-                   "pieces": ["SELECT ", {"cursor": 0}, " FROM ", {"table": "t"}, " WHERE id IN (", {"repeat": 2, "separator": ",", "pieces": [{"value": 0}]}, ")"]},
-                  {"name": "bound", "protocol": "prepared", "pieces": ["SELECT ", {"value": 0}, ", ", {"value": 2}]}],
-                "programs": [{"name": "p", "code": [["send", 0], ["send", 1], ["send", 2]]}],
-                "roles": [{"name": "r", "per": "client", "connections": 1, "choose": [{"program": 0, "weight": 1}],
-                           "table": {"of": "t", "by": "own"}, "pace": {"kind": "closed"}}],
-                "stop": {"seconds": 1}}"#,
-        )
-        .unwrap()
-    }
-
-    fn draw(job: &Job) -> (Values, Draw) {
-        let mut draw = Draw::new(job, &job.roles[0], 0);
-        draw.begin(0);
-        draw.cursors[0] = -7;
-        draw.unix_s = 86_400;
-        (Values::new(job), draw)
-    }
-
-    #[test]
-    fn a_simple_statement_holds_literals_and_draws_anew_for_each_item() {
-        let job = job();
-        let (values, mut draw) = draw(&job);
-        let statement = Statement::compile(&job, 0, "t2");
-        let mut out = Vec::new();
-        statement
-            .encode(&values, &mut draw, &Parameters::default(), &mut out)
-            .unwrap();
-        let text = String::from_utf8(out[5..out.len() - 1].to_vec()).unwrap();
-        assert_eq!((out[0], out[out.len() - 1]), (b'Q', 0));
-        let rows: Vec<_> = text
-            .strip_prefix("INSERT INTO t2 VALUES (")
-            .and_then(|rest| rest.strip_suffix(")"))
-            .unwrap()
-            .split("), (")
-            .map(|row| row.split(',').map(str::to_owned).collect::<Vec<_>>())
-            .collect();
-        for row in &rows {
-            let id: i64 = row[0].parse().unwrap();
-            assert!((1..=9).contains(&id));
-            assert_eq!(
-                row[1],
-                format!("{}.00", id + 100),
-                "it adds to the item's own value"
-            );
-            assert!(row[2].starts_with("'it''s ") && row[2].ends_with('\''));
-            assert_eq!(row[3], "'1970-01-02 01:00:00'");
-        }
-        assert_eq!(
-            rows[0][2], rows[1][2],
-            "a value per statement stays the same"
-        );
-    }
-
-    #[test]
-    fn execute_prepares_with_types_and_sends_literals() {
-        let job = job();
-        let (values, mut draw) = draw(&job);
-        let statement = Statement::compile(&job, 1, "t1");
-        assert_eq!(
-            statement.prepare,
-            "PREPARE s1_get_t1(bigint,bigint,bigint) AS SELECT $1 FROM t1 WHERE id IN ($2,$3)"
-        );
-        let mut out = Vec::new();
-        statement
-            .encode(&values, &mut draw, &Parameters::default(), &mut out)
-            .unwrap();
-        let text = String::from_utf8_lossy(&out[5..out.len() - 1]).into_owned();
-        let arguments = text.strip_prefix("EXECUTE s1_get_t1(-7,").unwrap();
-        assert_eq!(
-            arguments.trim_end_matches(')').split(',').count(),
-            2,
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_number_too_large_for_its_parameter_is_an_error() {
-        let mut job = job();
-        job.values[0].maker = Maker::Constant(3_000_000_000);
-        let (values, mut draw) = draw(&job);
-        let statement = Statement::compile(&job, 2, "");
-        let parameters = statement.parameters(&values, &[23, 25]).unwrap();
-        let error = statement
-            .encode(&values, &mut draw, &parameters, &mut Vec::new())
-            .unwrap_err();
-        assert_eq!(
-            error,
-            Overflow {
-                number: 3_000_000_000,
-                place: 1
-            }
-        );
-        let wide = statement.parameters(&values, &[20, 25]).unwrap();
-        let mut out = Vec::new();
-        statement
-            .encode(&values, &mut draw, &wide, &mut out)
-            .unwrap();
-        assert!(
-            out.windows(8)
-                .any(|bytes| bytes == 3_000_000_000_i64.to_be_bytes())
-        );
-        assert!(
-            statement
-                .parameters(&values, &[20, 23])
-                .unwrap_err()
-                .contains("$2")
-        );
-        assert!(statement.parameters(&values, &[20]).is_err());
-    }
-
-    #[test]
-    fn a_second_try_draws_the_same() {
-        let job = job();
-        let (values, mut draw) = draw(&job);
-        let statement = Statement::compile(&job, 0, "t1");
-        let mut tries = [Vec::new(), Vec::new(), Vec::new()];
-        for (number, out) in [5, 5, 6].into_iter().zip(&mut tries) {
-            draw.begin(number);
-            statement
-                .encode(&values, &mut draw, &Parameters::default(), out)
-                .unwrap();
-        }
-        assert_eq!(tries[0], tries[1]);
-        assert_ne!(tries[0], tries[2]);
-    }
 }

@@ -9,6 +9,16 @@ pub fn write_integer(out: &mut Vec<u8>, number: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+/// Year, then month, day, hour, minute and second of a time that counts seconds since 1970-01-01 00:00:00.
+#[inline]
+#[must_use]
+pub fn date_time(seconds: i64) -> (i64, [u8; 5]) {
+    let (year, month, day) = civil(seconds.div_euclid(SECONDS_PER_DAY));
+    let second = seconds.rem_euclid(SECONDS_PER_DAY);
+    let parts = [month, day, second / 3600, second / 60 % 60, second % 60];
+    (year, parts.map(|part| u8::try_from(part).unwrap_or(0)))
+}
+
 /// Appends `YYYY-MM-DD HH:MM:SS` of a time that counts seconds since 1970-01-01 00:00:00.
 #[inline]
 pub fn write_timestamp(out: &mut Vec<u8>, seconds: i64) {
@@ -60,24 +70,24 @@ fn civil(day: i64) -> (i64, i64, i64) {
     (year, month, day_of_month)
 }
 
-/// Appends what `write` appends in single quotes, with the quotes in it doubled.
+/// Appends what `write` appends in single quotes, with the special characters in it doubled.
 #[inline]
-pub fn write_quoted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn write_quoted(out: &mut Vec<u8>, special: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'\'');
     let start = out.len();
     write(out);
-    if out[start..].contains(&b'\'') {
-        double_quotes(out, start);
+    if out[start..].iter().any(|byte| special.contains(byte)) {
+        double(out, start, special);
     }
     out.push(b'\'');
 }
 
 #[cold]
-fn double_quotes(out: &mut Vec<u8>, start: usize) {
+fn double(out: &mut Vec<u8>, start: usize, special: &[u8]) {
     let mut at = start;
     while at < out.len() {
-        if out[at] == b'\'' {
-            out.insert(at, b'\'');
+        if special.contains(&out[at]) {
+            out.insert(at, out[at]);
             at += 1;
         }
         at += 1;
@@ -108,8 +118,13 @@ mod tests {
     #[test]
     fn quotes_in_a_text_are_doubled() {
         let mut out = b"x".to_vec();
-        write_quoted(&mut out, |out| out.extend_from_slice(b"it's '"));
-        assert_eq!(out, b"x'it''s '''");
+        write_quoted(&mut out, b"'", |out| out.extend_from_slice(b"it's \\'"));
+        assert_eq!(out, b"x'it''s \\'''");
+        out.clear();
+        write_quoted(&mut out, b"'\\", |out| {
+            out.extend_from_slice(b"it's \\'");
+        });
+        assert_eq!(out, b"'it''s \\\\'''");
     }
 
     proptest! {

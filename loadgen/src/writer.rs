@@ -3,7 +3,7 @@
 use crate::event::{Event, OperationTick, Tick};
 use crate::message::Output;
 use crate::program::Compiled;
-use crate::record::{Code, OperationRecord, RoleRecord, TickRecord};
+use crate::record::{OperationRecord, RoleRecord, TickRecord, code_text};
 use crate::worker::ERRORS_WRITTEN_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -138,7 +138,7 @@ impl Writer {
                 start_ns: trace.start_ns,
                 end_ns: trace.end_ns,
                 rows: trace.rows,
-                error: trace.error.map(text),
+                error: trace.error.map(code_text),
             };
             self.event(&event)?;
         }
@@ -192,7 +192,7 @@ impl Writer {
             errors: record
                 .errors
                 .iter()
-                .map(|(code, count)| (text(*code), *count))
+                .map(|(code, count)| (code_text(*code), *count))
                 .collect(),
             retries: record.retries,
             response: self.histogram(&record.response)?,
@@ -207,8 +207,4 @@ impl Writer {
             .map_err(|error| io::Error::other(error.to_string()))?;
         Ok(STANDARD.encode(&self.buffer))
     }
-}
-
-fn text(code: Code) -> String {
-    String::from_utf8_lossy(&code).into_owned()
 }

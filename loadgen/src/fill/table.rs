@@ -7,33 +7,53 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use super::row::{self, RowWriter};
-use super::{CONNECT_MAX, FillProgress, Halt};
+use super::row::Rows;
+use super::{CONNECT_MAX, FillProgress, Form, Halt, copy, load};
 use crate::job::Fill;
-use crate::session::postgres::{PostgresSession, ReadBuffer, SessionError, Target, encode};
+use crate::session::{AnySession, SessionError, Target};
 
-/// The size of a message of COPY data.
-const MESSAGE_BYTES: usize = 64 << 10;
-/// Rows that a connection takes at a time: about as many as the server writes in one go.
-const PIECE_ROWS: u64 = 1024;
+/// The bytes of rows that are sent at once.
+pub(super) const MESSAGE_BYTES: usize = 64 << 10;
 
-/// One connection of a table, and how far it is; its backend is 0 before it is made.
+/// One connection of a table, and how far it is; the server's number of it is 0 before it is made.
 #[derive(Debug, Default)]
-struct Stream {
+pub(super) struct Stream {
     sent: AtomicU64,
     bytes: AtomicU64,
     kept: AtomicU64,
     server_pid: AtomicU32,
 }
 
+impl Stream {
+    /// The connection has been made.
+    pub(super) fn is_connected(&self, server_pid: u32) {
+        self.server_pid.store(server_pid, Ordering::Relaxed);
+    }
+
+    /// So many more rows have been sent in so many bytes.
+    pub(super) fn has_sent(&self, rows: u64, bytes: u64) {
+        self.sent.fetch_add(rows, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The server has kept so many more rows.
+    pub(super) fn has_kept(&self, rows: u64) {
+        self.kept.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
 /// One table while it is filled.
 pub(super) struct TableLoad<'a> {
     /// Its index among the fill's tables, and its name.
     table: (usize, &'a str),
-    copy: String,
+    form: Form,
+    /// The statement that asks the server to take rows.
+    pub(super) request: String,
     after: Vec<String>,
-    rows: RowWriter<'a>,
+    pub(super) rows: Rows<'a>,
     row_count: u64,
+    /// Rows that a connection takes at a time.
+    piece_rows: u64,
     /// The first row that no stream has taken.
     next: AtomicU64,
     streams: Vec<Stream>,
@@ -53,17 +73,26 @@ impl<'a> TableLoad<'a> {
     pub(super) fn new(
         fill: &'a Fill,
         table: (usize, &'a str),
-        rows: RowWriter<'a>,
+        form: Form,
+        rows: Rows<'a>,
         streams: usize,
     ) -> Self {
         let (index, name) = table;
         let columns: Vec<_> = fill.columns.iter().map(|one| one.name.as_str()).collect();
         let columns = columns.join(", ");
         let number = (index + 1).to_string();
-        let pieces = usize::try_from(fill.rows.div_ceil(PIECE_ROWS)).unwrap_or(usize::MAX);
+        let (request, piece_rows) = match form {
+            Form::Copy => (copy::statement(name, &columns), copy::PIECE_ROWS),
+            Form::Lines => (
+                load::statement(name, &columns),
+                load::piece_rows(&rows, fill.rows, streams),
+            ),
+        };
+        let pieces = usize::try_from(fill.rows.div_ceil(piece_rows)).unwrap_or(usize::MAX);
         Self {
             table,
-            copy: format!("COPY {name} ({columns}) FROM STDIN (FORMAT binary)"),
+            form,
+            request,
             after: fill
                 .after
                 .iter()
@@ -71,6 +100,7 @@ impl<'a> TableLoad<'a> {
                 .collect(),
             rows,
             row_count: fill.rows,
+            piece_rows,
             next: AtomicU64::new(0),
             streams: (0..streams.clamp(1, pieces))
                 .map(|_| Stream::default())
@@ -89,7 +119,11 @@ impl<'a> TableLoad<'a> {
         std::thread::scope(|scope| {
             for (index, stream) in self.streams.iter().enumerate() {
                 scope.spawn(move || {
-                    if let Err(error) = self.copy(stream, targets, halt) {
+                    let outcome = match self.form {
+                        Form::Copy => copy::send(self, stream, targets, halt),
+                        Form::Lines => load::send(self, stream, targets, halt),
+                    };
+                    if let Err(error) = outcome {
                         let place = format!("filling `{}`, stream {index}", self.table.1);
                         halt.fail(error, &place);
                     }
@@ -114,66 +148,18 @@ impl<'a> TableLoad<'a> {
         self.ended.fetch_add(1, Ordering::Release);
     }
 
-    /// Sends rows until none is left. One that is halted gives its rows up.
-    fn copy(&self, stream: &Stream, targets: &[Target], halt: &Halt) -> Result<(), SessionError> {
-        let mut session = stream.connect(targets)?;
-        session.copy_begin(&self.copy)?;
-        let mut buffer = ReadBuffer::new();
-        session.output().reserve(2 * MESSAGE_BYTES);
-        let mut share = Share::default();
-        while !share.is_last {
-            if halt.is_on() {
-                return give_up(session);
-            }
-            let rows_before = share.rows;
-            let bytes = self.write_message(session.output(), &mut share);
-            session.copy_send(&mut buffer)?;
-            stream
-                .sent
-                .fetch_add(share.rows - rows_before, Ordering::Relaxed);
-            stream.bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
-        let output = session.output();
-        output.clear();
-        encode::copy_done(output);
-        stream.kept.store(session.copy_end()?, Ordering::Relaxed);
-        session.close();
-        Ok(())
-    }
-
-    /// Encodes rows until a message is full or none is left; returns its bytes of COPY data.
-    fn write_message(&self, output: &mut Vec<u8>, share: &mut Share) -> u64 {
-        output.clear();
-        let mark = encode::copy_data_begin(output);
-        if !share.has_begun {
-            row::write_header(output);
-            share.has_begun = true;
-        }
-        while output.len() < MESSAGE_BYTES {
-            if share.next == share.end && !self.take_piece(share) {
-                row::write_trailer(output);
-                share.is_last = true;
-                break;
-            }
-            self.rows.write(output, share.next);
-            share.next += 1;
-            share.rows += 1;
-        }
-        encode::copy_data_end(output, mark);
-        (output.len() - mark - 4) as u64
-    }
-
     /// Takes the next piece of the table's rows; false where all have been taken.
-    fn take_piece(&self, share: &mut Share) -> bool {
-        let first = self.next.fetch_add(PIECE_ROWS, Ordering::Relaxed);
+    pub(super) fn take_piece(&self, share: &mut Share) -> bool {
+        let first = self.next.fetch_add(self.piece_rows, Ordering::Relaxed);
         share.next = first.min(self.row_count);
-        share.end = (first + PIECE_ROWS).min(self.row_count);
+        share.end = (first + self.piece_rows).min(self.row_count);
         share.next < share.end
     }
 
     /// Runs the statements; false where it is halted before their end.
     fn run_after(&self, targets: &[Target], halt: &Halt) -> Result<bool, SessionError> {
-        let mut session = self.finisher.connect(targets)?;
+        let mut session = AnySession::connect_any(targets, CONNECT_MAX)?;
+        self.finisher.is_connected(session.server_pid());
         self.finishing.store(true, Ordering::Relaxed);
         for sql in &self.after {
             if halt.is_on() {
@@ -204,7 +190,7 @@ impl<'a> TableLoad<'a> {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// The backend that makes keys and indexes at the moment.
+    /// The server's number of the connection that makes keys and indexes at the moment.
     pub(super) fn finishing_pid(&self) -> Option<u32> {
         let finishing = self.finishing.load(Ordering::Relaxed);
         finishing.then(|| self.finisher.server_pid.load(Ordering::Relaxed))
@@ -218,7 +204,7 @@ impl<'a> TableLoad<'a> {
             .sum()
     }
 
-    /// The bytes of COPY data that were sent.
+    /// The bytes of rows that were sent.
     pub(super) fn bytes(&self) -> u64 {
         self.streams
             .iter()
@@ -242,33 +228,9 @@ impl<'a> TableLoad<'a> {
     }
 }
 
-impl Stream {
-    fn connect(&self, targets: &[Target]) -> Result<PostgresSession, SessionError> {
-        let session = PostgresSession::connect_any(targets, CONNECT_MAX)?;
-        self.server_pid
-            .store(session.server_pid(), Ordering::Relaxed);
-        Ok(session)
-    }
-}
-
 /// Where a stream is in the rows that it has taken.
 #[derive(Debug, Default)]
-struct Share {
-    next: u64,
-    end: u64,
-    /// Rows that it has written so far.
-    rows: u64,
-    has_begun: bool,
-    is_last: bool,
-}
-
-/// Ends a COPY without keeping its rows. The server's error about it is what was asked for.
-fn give_up(mut session: PostgresSession) -> Result<(), SessionError> {
-    let output = session.output();
-    output.clear();
-    encode::copy_fail(output, "stopped by the load generator");
-    match session.copy_end() {
-        Ok(_) | Err(SessionError::Server(_)) => Ok(()),
-        Err(other) => Err(other),
-    }
+pub(super) struct Share {
+    pub(super) next: u64,
+    pub(super) end: u64,
 }

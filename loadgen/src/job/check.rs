@@ -5,7 +5,7 @@ mod server;
 mod sql;
 mod value;
 
-use super::{Engine, Fake, Job, PROTOCOL, Stop};
+use super::{CharacterSet, Engine, Fake, Job, PROTOCOL, Stop};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
@@ -67,6 +67,20 @@ fn ensure_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Check {
         )?;
     }
     Ok(())
+}
+
+/// Refuses what is neither a SQLSTATE nor, with MySQL, the number of an error.
+fn ensure_retry(code: &str, engine: Engine, key: String) -> Check {
+    if engine.is_mysql() && code.len() < 5 {
+        return ensure(
+            code.parse::<u16>().is_ok_and(|number| number > 0),
+            key,
+            format!(
+                "`{code}` is neither a SQLSTATE such as 40001 nor an error's number such as 1205"
+            ),
+        );
+    }
+    ensure_sqlstate(code, key)
 }
 
 /// Refuses anything but a five-character SQLSTATE.
@@ -169,16 +183,39 @@ impl Job {
         self.fake.as_ref().map_or(Ok(()), |fake| fake.check(self))
     }
 
+    fn check_server(&self) -> Check {
+        let engine = self.engine.name();
+        ensure(
+            self.server.is_some(),
+            "server",
+            format!(
+                "the engine `{engine}` needs a server; give host, port, user and database, or a dsn"
+            ),
+        )?;
+        let dsn = self.server.as_ref().and_then(|server| server.dsn.as_ref());
+        ensure(
+            dsn.is_none_or(|dsn| dsn.is_mysql == self.engine.is_mysql()),
+            "server.dsn",
+            format!("is not of the engine `{engine}`; correct its scheme, or `engine`"),
+        )?;
+        ensure(
+            self.engine.is_mysql() || self.character_set == CharacterSet::default(),
+            "character_set",
+            "is for the engines `mysql` and `mariadb`; leave it out",
+        )?;
+        ensure(
+            self.engine.is_mysql() || !self.found_rows,
+            "found_rows",
+            "is for the engines `mysql` and `mariadb`; leave it out",
+        )
+    }
+
     fn check_engine(&self) -> Check {
         if let Some(server) = &self.server {
             server.check()?;
         }
         match self.engine {
-            Engine::Postgres => ensure(
-                self.server.is_some(),
-                "server",
-                "the engine `postgres` needs a server; give host, port, user and database, or a dsn",
-            ),
+            Engine::Postgres | Engine::Mysql | Engine::Mariadb => self.check_server(),
             Engine::Fake => ensure(
                 self.fake.is_some(),
                 "fake",

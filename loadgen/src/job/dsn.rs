@@ -1,15 +1,17 @@
-//! A server's place as one text: libpq's URIs and its lists of `key=value`.
+//! A server's place as one text: libpq's URIs and its lists of `key=value`, and the URIs of MySQL's clients.
 //!
-//! (PostgreSQL documentation, "Connection Strings".) What libpq would choose by itself or may do
+//! (PostgreSQL documentation, "Connection Strings".) What those would choose by itself or may do
 //! either way is refused with the remedy: a benchmark has to be of what was written. No message
 //! quotes a value that may be a password.
 
 mod given;
+mod words;
 
 use super::place::Place;
 use given::Given;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
+use words::{Key, MYSQL, POSTGRES, Words};
 
 /// A DSN as it was written, and what it says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,14 +20,20 @@ pub struct Dsn {
     text: String,
     /// What it says.
     pub place: Place,
+    /// Whether its scheme is one of MySQL's protocol.
+    pub is_mysql: bool,
 }
 
 impl TryFrom<String> for Dsn {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let place = parse(&text)?;
-        Ok(Self { text, place })
+        let (place, is_mysql) = parse(&text)?;
+        Ok(Self {
+            text,
+            place,
+            is_mysql,
+        })
     }
 }
 
@@ -35,23 +43,30 @@ impl From<Dsn> for String {
     }
 }
 
-fn parse(text: &str) -> Result<Place, String> {
-    let uri = ["postgresql://", "postgres://"]
+/// The place, and whether it is one of MySQL's protocol.
+fn parse(text: &str) -> Result<(Place, bool), String> {
+    let schemes = [
+        ("postgresql://", &POSTGRES, false),
+        ("postgres://", &POSTGRES, false),
+        ("mysql://", &MYSQL, true),
+        ("mariadb://", &MYSQL, true),
+    ];
+    let known = schemes
         .iter()
-        .find_map(|scheme| text.strip_prefix(scheme));
-    match uri {
-        Some(rest) => of_uri(rest)?,
-        None if text.contains("://") => {
-            return Err("begins with no scheme that is known; say postgresql://".to_owned());
-        }
-        None => of_list(text)?,
+        .find_map(|(scheme, words, is_mysql)| Some((text.strip_prefix(scheme)?, words, is_mysql)));
+    match known {
+        Some((rest, words, is_mysql)) => Ok((of_uri(rest, words)?.place()?, *is_mysql)),
+        None if text.contains("://") => Err(
+            "begins with no scheme that is known; say postgresql://, mysql:// or mariadb://"
+                .to_owned(),
+        ),
+        None => Ok((of_list(text)?.place()?, false)),
     }
-    .place()
 }
 
 /// What follows the scheme: `[user@][host][:port][,…][/database][?key=value&…]`.
-fn of_uri(rest: &str) -> Result<Given, String> {
-    let mut given = Given::default();
+fn of_uri(rest: &str, words: &'static Words) -> Result<Given, String> {
+    let mut given = Given::new(words);
     let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
     let (user, hosts) = authority.split_once('@').unwrap_or(("", authority));
@@ -71,19 +86,19 @@ fn of_uri(rest: &str) -> Result<Given, String> {
     };
     let parts = [
         (
-            "user",
+            Key::User,
             Some(decoded("user", user)?).filter(|user| !user.is_empty()),
         ),
-        ("host", list(|(host, _)| host)),
-        ("port", list(|(_, port)| port)),
+        (Key::Host, list(|(host, _)| host)),
+        (Key::Port, list(|(_, port)| port)),
         (
-            "dbname",
-            Some(decoded("dbname", database)?).filter(|name| !name.is_empty()),
+            Key::Database,
+            Some(decoded(words.name(Key::Database), database)?).filter(|name| !name.is_empty()),
         ),
     ];
     for (key, value) in parts {
         if let Some(value) = value {
-            given.set(key, value)?;
+            given.put(key, value)?;
         }
     }
     for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
@@ -133,7 +148,7 @@ fn decoded(what: &str, text: &str) -> Result<String, String> {
 
 /// libpq's list: `key = value key='a value'`, with `\` before a quote or itself.
 fn of_list(text: &str) -> Result<Given, String> {
-    let mut given = Given::default();
+    let mut given = Given::new(&POSTGRES);
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let (key, after) = rest
@@ -176,7 +191,7 @@ mod tests {
 
     /// Hosts, user, database of a DSN that is understood.
     fn read(text: &str) -> (Vec<(String, u16)>, String, String) {
-        let place = parse(text).unwrap_or_else(|problem| panic!("{text}: {problem}"));
+        let (place, _) = parse(text).unwrap_or_else(|problem| panic!("{text}: {problem}"));
         (place.hosts, place.user, place.database)
     }
 
@@ -223,10 +238,61 @@ mod tests {
     }
 
     #[test]
+    fn mysqls_own_words_are_understood() {
+        for (text, expected) in [
+            ("mysql://me@db/ib", &[("db", 3306)][..]),
+            ("mariadb://me@[::1]:3307/ib", &[("::1", 3307)]),
+            (
+                "mysql://me@localhost/ib?socket=/run/x.sock",
+                &[("/run/x.sock", 3306)],
+            ),
+            (
+                "mysql://me@/ib?socket=%2Frun%2Fx.sock",
+                &[("/run/x.sock", 3306)],
+            ),
+        ] {
+            let (place, is_mysql) =
+                parse(text).unwrap_or_else(|problem| panic!("{text}: {problem}"));
+            assert_eq!((place.hosts, is_mysql), (hosts(expected), true), "{text}");
+        }
+        let text = "mysql://me@db/ib?ssl-mode=verify_identity&ssl-ca=/x&connect-timeout=7";
+        let (place, _) = parse(text).expect("understood");
+        let tls = place.tls.expect("asked for");
+        assert_eq!(tls.mode, TlsMode::VerifyFull);
+        assert_eq!(tls.root_certificate, Some(PathBuf::from("/x")));
+        assert_eq!(place.connect_timeout, Some(Duration::from_secs(7)));
+        for (text, words) in [
+            (
+                "mysql://me@db",
+                "names no database; write mysql://user@host/DATABASE",
+            ),
+            (
+                "mysql://me@db/ib?sslmode=require",
+                "`sslmode` is not understood",
+            ),
+            (
+                "mysql://me@db/ib?ssl-mode=PREFERRED",
+                "say DISABLED or REQUIRED",
+            ),
+            ("mysql://me@db/ib?ssl-mode=on", "VERIFY_IDENTITY"),
+            ("mysql://me@db/ib?socket=/run/x", "leave one of them out"),
+            ("mysql://me@/ib?socket=x", "is no path"),
+            (
+                "mysql://me@/ib?socket=/x&ssl-mode=REQUIRED",
+                "a unix socket has no TLS",
+            ),
+            ("mysql://me:hush@db/ib", "`server.password`"),
+        ] {
+            let problem = parse(text).expect_err(text);
+            assert!(problem.contains(words), "{text}: {problem}");
+        }
+    }
+
+    #[test]
     fn further_keys_are_taken() {
         let text = "postgresql://me@db/ib?application_name=my%20run&connect_timeout=7\
                     &sslmode=verify-full&sslrootcert=%2Fetc%2Froot.crt";
-        let place = parse(text).expect("understood");
+        let (place, _) = parse(text).expect("understood");
         assert_eq!(place.application_name.as_deref(), Some("my run"));
         assert_eq!(place.connect_timeout, Some(Duration::from_secs(7)));
         let tls = place.tls.expect("asked for");
@@ -241,7 +307,8 @@ mod tests {
                 Some(TlsMode::VerifyCa),
             ),
         ] {
-            let place = parse(&format!("postgresql://me@db/ib?{parameters}")).expect(parameters);
+            let (place, _) =
+                parse(&format!("postgresql://me@db/ib?{parameters}")).expect(parameters);
             assert_eq!(
                 place.tls,
                 mode.map(|mode| Tls {
@@ -257,7 +324,7 @@ mod tests {
         for (text, words) in [
             ("", "names no host"),
             ("db", "write postgresql://"),
-            ("mysql://me@db/ib", "say postgresql://"),
+            ("oracle://me@db/ib", "say postgresql://"),
             ("postgresql://", "names no host"),
             ("postgresql://me@/ib", "names no host"),
             ("postgresql://db/ib", "names no user"),
@@ -336,7 +403,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_place_or_one_line(text in "(postgres(ql)?://)?[ a-c@:/?&=%,'\\\\\\[\\]0-9é]{0,30}") {
+        fn any_text_is_a_place_or_one_line(text in "((postgres(ql)?|mysql|mariadb)://)?[ a-c@:/?&=%,'\\\\\\[\\]0-9é]{0,30}") {
             if let Err(problem) = parse(&text) {
                 prop_assert!(!problem.contains('\n') && !problem.is_empty());
             }
@@ -346,7 +413,7 @@ mod tests {
         fn quoted_values_read_back(user in "[^\0]{1,20}", database in "[^\0]{1,20}") {
             let quoted = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
             let text = format!("host=db user='{}' dbname = '{}'", quoted(&user), quoted(&database));
-            let place = parse(&text).expect("understood");
+            let (place, _) = parse(&text).expect("understood");
             prop_assert_eq!((place.user, place.database), (user, database));
         }
     }

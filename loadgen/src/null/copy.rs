@@ -1,9 +1,9 @@
-//! Counts the rows of COPY data, wherever their messages end.
+//! Counts the rows of COPY and LOAD DATA, wherever their messages end.
 
 /// What stands before the rows of the binary form: a signature of 11 bytes and flags of 4.
 const BINARY_HEADER_BYTES: usize = 15;
 
-/// Counts rows as COPY data come.
+/// Counts rows as their data come.
 #[derive(Debug)]
 pub(super) enum Counter {
     /// Text or CSV: each line is a row.

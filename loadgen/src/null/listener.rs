@@ -1,6 +1,6 @@
 //! The socket that the null server listens on; what was made for it is removed with it.
 
-use super::Place;
+use super::{Options, Place, Protocol};
 use anyhow::{Context, Result, bail};
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// New connections that may wait to be taken in; the kernel may allow fewer.
 const BACKLOG: i32 = 4096;
+
+/// The name of MySQL's socket.
+const MYSQL_SOCKET: &str = "mysql.sock";
 
 /// Names that are tried for a fresh folder.
 const FOLDERS_TRIED_MAX: u32 = 1000;
@@ -42,9 +45,11 @@ impl Listener {
     ///
     /// # Errors
     /// Where the place is not to be had; one line.
-    pub(super) fn open(place: &Place) -> Result<Self> {
-        match place {
-            Place::Socket { folder, port } => Self::open_unix(folder.as_deref(), *port),
+    pub(super) fn open(options: &Options) -> Result<Self> {
+        match &options.place {
+            Place::Socket { folder, port } => {
+                Self::open_unix(options.protocol, folder.as_deref(), *port)
+            }
             Place::Loopback { port } => Self::open_tcp(*port),
         }
     }
@@ -66,13 +71,23 @@ impl Listener {
         }
     }
 
-    fn open_unix(folder: Option<&Path>, port: u16) -> Result<Self> {
+    fn open_unix(protocol: Protocol, folder: Option<&Path>, port: u16) -> Result<Self> {
         let mut made = Made::default();
         let folder = match folder {
             Some(folder) => std::path::absolute(folder)?,
             None => made.folder.insert(fresh_folder()?).clone(),
         };
-        let path = folder.join(format!(".s.PGSQL.{port}"));
+        // A job names PostgreSQL's socket by its folder and port, MySQL's by its file.
+        let path = match protocol {
+            Protocol::Postgres => folder.join(format!(".s.PGSQL.{port}")),
+            Protocol::Mysql => folder.join(MYSQL_SOCKET),
+        };
+        let host = match protocol {
+            Protocol::Postgres => &folder,
+            Protocol::Mysql => &path,
+        };
+        let host = host.to_str().context("a socket's path has to be UTF-8")?;
+        let host = host.to_owned();
         let place = path.display();
         let address = SocketAddrUnix::new(path.as_path()).with_context(|| {
             format!("the socket path `{place}` is too long: choose a shorter `--socket`")
@@ -80,18 +95,15 @@ impl Listener {
         let stream = match listening(AddressFamily::UNIX, &address) {
             Ok(stream) => stream,
             Err(Errno::ADDRINUSE) => bail!(
-                "`{place}` is there already: choose another `--port`, or remove it if no server uses it"
+                "`{place}` is there already: choose another place, or remove it if no server uses it"
             ),
             Err(error) => return Err(error).with_context(|| format!("cannot listen at `{place}`")),
         };
         made.socket = Some(path);
-        let host = folder
-            .to_str()
-            .context("a socket's folder has to be UTF-8")?;
         Ok(Self {
             stream,
             tcp: false,
-            host: host.to_owned(),
+            host,
             port,
             _made: made,
         })

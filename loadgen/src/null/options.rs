@@ -2,11 +2,22 @@
 
 use std::path::PathBuf;
 
-/// The port of a unix socket where none is given: PostgreSQL's own.
-const PORT: u16 = 5432;
+/// The number in the name of PostgreSQL's unix socket where none is given: its own.
+const POSTGRES_PORT: u16 = 5432;
+/// MySQL's port, which a job has to name although its unix socket has none.
+const MYSQL_PORT: u16 = 3306;
 
 /// The most threads that make sense, and then some.
 const THREADS_MAX: usize = 1024;
+
+/// What the server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// PostgreSQL's.
+    Postgres,
+    /// MySQL's and MariaDB's.
+    Mysql,
+}
 
 /// Where the server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +26,7 @@ pub enum Place {
     Socket {
         /// The folder; none for a fresh one.
         folder: Option<PathBuf>,
-        /// The number in the socket's name.
+        /// The number in the socket's name with PostgreSQL; MySQL's has none.
         port: u16,
     },
     /// TCP on the loopback address.
@@ -28,6 +39,8 @@ pub enum Place {
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// What it speaks.
+    pub protocol: Protocol,
     /// Where it listens.
     pub place: Place,
     /// Threads that connections are dealt out to.
@@ -40,7 +53,7 @@ impl Options {
     /// # Errors
     /// One line: what is wrong, and what is right.
     pub fn parse(arguments: &[&str]) -> Result<Self, String> {
-        let (mut engine, mut tcp, mut folder, mut port) = (false, false, None, None);
+        let (mut protocol, mut tcp, mut folder, mut port) = (None, false, None, None);
         let mut threads = 1;
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
@@ -49,7 +62,8 @@ impl Options {
                     .ok_or(format!("`{argument}` needs a value behind it"))
             };
             match *argument {
-                "--postgres" => engine = true,
+                "--postgres" => protocol = Some(Protocol::Postgres),
+                "--mysql" => protocol = Some(Protocol::Mysql),
                 "--tcp" => tcp = true,
                 "--socket" => folder = Some(PathBuf::from(value()?)),
                 "--port" => port = Some(number(argument, value()?, 0..=u16::MAX.into())?),
@@ -57,27 +71,43 @@ impl Options {
                 other => return Err(format!("no such option: `{other}`")),
             }
         }
-        if !engine {
-            return Err("which protocol? the only one is `--postgres`".to_owned());
-        }
+        let protocol = protocol.ok_or("which protocol? `--postgres` or `--mysql`")?;
         let port = port.and_then(|port| u16::try_from(port).ok());
-        let place = match (tcp, folder, port) {
-            (true, Some(_), _) => {
-                return Err("`--socket` and `--tcp` exclude each other".to_owned());
-            }
-            (true, None, port) => Place::Loopback {
-                port: port.unwrap_or(0),
-            },
-            (false, _, Some(0)) => {
-                return Err("a unix socket needs a `--port` from 1 to 65535".to_owned());
-            }
-            (false, folder, port) => Place::Socket {
-                folder,
-                port: port.unwrap_or(PORT),
-            },
-        };
-        Ok(Self { place, threads })
+        let place = place(protocol, tcp, folder, port)?;
+        Ok(Self {
+            protocol,
+            place,
+            threads,
+        })
     }
+}
+
+fn place(
+    protocol: Protocol,
+    tcp: bool,
+    folder: Option<PathBuf>,
+    port: Option<u16>,
+) -> Result<Place, String> {
+    if tcp && folder.is_some() {
+        return Err("`--socket` and `--tcp` exclude each other".to_owned());
+    }
+    if tcp {
+        let port = port.unwrap_or(0);
+        return Ok(Place::Loopback { port });
+    }
+    let port = match (protocol, port) {
+        (Protocol::Mysql, Some(_)) => {
+            return Err(
+                "MySQL's unix socket has no port: leave `--port` out, or add `--tcp`".to_owned(),
+            );
+        }
+        (Protocol::Mysql, None) => MYSQL_PORT,
+        (Protocol::Postgres, Some(0)) => {
+            return Err("a unix socket needs a `--port` from 1 to 65535".to_owned());
+        }
+        (Protocol::Postgres, port) => port.unwrap_or(POSTGRES_PORT),
+    };
+    Ok(Place::Socket { folder, port })
 }
 
 fn number(
@@ -108,17 +138,17 @@ mod tests {
         let given = ["--port", "6000", "--postgres", "--socket", "/run/x"];
         assert_eq!(place(&given), socket(Some("/run/x"), 6000));
         assert_eq!(place(&["--postgres", "--tcp"]), Place::Loopback { port: 0 });
-        let threads = Options::parse(&["--postgres", "--threads", "4"]).unwrap();
-        assert_eq!(threads.threads, 4);
+        assert_eq!(place(&["--mysql"]), socket(None, 3306));
+        let tcp = ["--mysql", "--tcp", "--port", "7"];
+        assert_eq!(place(&tcp), Place::Loopback { port: 7 });
+        let threads = Options::parse(&["--mysql", "--threads", "4"]).unwrap();
+        assert_eq!((threads.protocol, threads.threads), (Protocol::Mysql, 4));
     }
 
     #[test]
     fn a_wrong_command_line_gets_one_line() {
         for (arguments, problem) in [
-            (
-                &["--tcp"][..],
-                "which protocol? the only one is `--postgres`",
-            ),
+            (&["--tcp"][..], "which protocol? `--postgres` or `--mysql`"),
             (
                 &["--postgres", "--port"],
                 "`--port` needs a value behind it",
@@ -139,7 +169,11 @@ mod tests {
                 &["--postgres", "--tcp", "--socket", "/run"],
                 "`--socket` and `--tcp` exclude each other",
             ),
-            (&["--mysql"], "no such option: `--mysql`"),
+            (
+                &["--mysql", "--port", "3306"],
+                "MySQL's unix socket has no port: leave `--port` out, or add `--tcp`",
+            ),
+            (&["--oracle"], "no such option: `--oracle`"),
         ] {
             assert_eq!(Options::parse(arguments), Err(problem.to_owned()));
         }

@@ -1,5 +1,6 @@
 //! The threads of the null server: each waits for all its connections by epoll and answers what has come.
 
+use super::Protocol;
 use super::session::Session;
 use crate::wake::Waker;
 use anyhow::{Context, Result};
@@ -38,8 +39,9 @@ impl Pool {
     ///
     /// # Errors
     /// Where the operating system has no thread or descriptor left.
-    pub(super) fn start(count: usize, ended: &Waker) -> Result<Self> {
-        let threads: Result<Vec<_>> = (0..count).map(|index| start_one(index, ended)).collect();
+    pub(super) fn start(protocol: Protocol, count: usize, ended: &Waker) -> Result<Self> {
+        let threads = (0..count).map(|index| start_one(protocol, index, ended));
+        let threads: Result<Vec<_>> = threads.collect();
         Ok(Self {
             threads: threads?,
             dealt_out: 0,
@@ -72,10 +74,10 @@ impl Pool {
     }
 }
 
-fn start_one(index: usize, ended: &Waker) -> Result<Thread> {
+fn start_one(protocol: Protocol, index: usize, ended: &Waker) -> Result<Thread> {
     let (arrivals, arriving) = channel();
     let waker = Waker::new().context("cannot make an eventfd")?;
-    let mut serving = Serving::new(arriving, waker.clone())?;
+    let mut serving = Serving::new(protocol, arriving, waker.clone())?;
     let ended = ended.clone();
     let thread = std::thread::Builder::new().name(format!("null-{index}"));
     let handle = thread.spawn(move || {
@@ -99,6 +101,7 @@ struct Connection {
 
 /// One thread's connections.
 struct Serving {
+    protocol: Protocol,
     epoll: OwnedFd,
     waker: Waker,
     arriving: Receiver<OwnedFd>,
@@ -109,7 +112,7 @@ struct Serving {
 }
 
 impl Serving {
-    fn new(arriving: Receiver<OwnedFd>, waker: Waker) -> Result<Self> {
+    fn new(protocol: Protocol, arriving: Receiver<OwnedFd>, waker: Waker) -> Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(
             &epoll,
@@ -118,6 +121,7 @@ impl Serving {
             EventFlags::IN,
         )?;
         Ok(Self {
+            protocol,
             epoll,
             waker,
             arriving,
@@ -159,16 +163,24 @@ impl Serving {
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),
             };
+            // What a server says first goes out when the socket takes it, which is at once.
+            let mut unsent = Vec::new();
+            let session = Session::new(self.protocol, &mut unsent);
+            let flags = if unsent.is_empty() {
+                EventFlags::IN
+            } else {
+                EventFlags::OUT
+            };
             let index = self.free.pop().unwrap_or_else(|| {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
             let data = EventData::new_u64(index as u64);
-            epoll::add(&self.epoll, &stream, data, EventFlags::IN)?;
+            epoll::add(&self.epoll, &stream, data, flags)?;
             self.connections[index] = Some(Connection {
                 stream,
-                session: Session::new(),
-                unsent: Vec::new(),
+                session,
+                unsent,
             });
         }
     }

@@ -7,9 +7,9 @@ use crate::job::{Engine, Fill, Job};
 use crate::message::{FillNote, Message};
 use crate::program::table_name;
 use crate::record;
+use crate::session::Target;
 use crate::session::fake::CPU_NS_PER_REPLY;
 use crate::session::live::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
-use crate::session::postgres::Target;
 use crate::shared::End;
 use crate::timeline::{Cut, Timeline, nanoseconds};
 use base64::Engine as _;
@@ -44,12 +44,9 @@ impl Account {
 impl Step<'_> {
     /// Runs the fills of a job.
     pub(crate) fn fill(&mut self) -> Ending {
-        let targets = match (self.job.engine, &self.job.server) {
-            (Engine::Postgres, Some(server)) => match Target::all(server) {
-                Ok(targets) => Some(targets),
-                Err(error) => return Ending::before_start(End::Failed(error.to_string())),
-            },
-            _ => None,
+        let targets = match Target::of_job(self.job) {
+            Ok(targets) => targets,
+            Err(error) => return Ending::before_start(End::Failed(error.to_string())),
         };
         self.write(Event::Ready {
             mono_ns: monotonic_ns(),
@@ -182,6 +179,7 @@ impl Step<'_> {
                 client: 0,
                 connection,
                 server_pid,
+                server_tid: None,
             });
         }
     }
@@ -191,7 +189,7 @@ impl Step<'_> {
         let new = rows - account.told;
         let cpu_ns = match self.job.engine {
             Engine::Fake => account.cpu_ns + new * CPU_NS_PER_REPLY,
-            Engine::Postgres => process_cpu_ns(),
+            Engine::Postgres | Engine::Mysql | Engine::Mariadb => process_cpu_ns(),
         };
         let empty = empty_histogram();
         let operation = OperationTick {

@@ -1,15 +1,14 @@
 //! The worker threads of a step: starting them with their sessions, and what they did in all.
 
 use crate::event::{Event, Totals};
-use crate::job::{Engine, Job, Pace};
+use crate::job::{Job, Pace};
 use crate::layout::WorkerLayout;
 use crate::message::{Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::fake::FakeSessions;
 use crate::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
-use crate::session::postgres::Target;
-use crate::session::{Opened, Sessions};
+use crate::session::{Opened, Sessions, Target};
 use crate::shared::Shared;
 use crate::wake::Waker;
 use crate::worker::{Channels, RECORDS_PER_WORKER, Worker};
@@ -45,12 +44,7 @@ impl Workers {
         output: &Sender<Output>,
         messages: &Sender<Message>,
     ) -> Result<Self, String> {
-        let server = job
-            .server
-            .as_ref()
-            .filter(|_| job.engine == Engine::Postgres);
-        let targets = server.map(Target::all).transpose();
-        let targets = targets.map_err(|error| error.to_string())?;
+        let targets = Target::of_job(job).map_err(|error| error.to_string())?;
         let wakers: Result<Vec<_>, _> = layouts.iter().map(|_| Waker::new()).collect();
         let wakers = wakers.map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared::new(job, layouts, &wakers, unix_ahead_ns()));
@@ -208,6 +202,7 @@ impl Start {
             client: *client,
             connection: *connection,
             server_pid: opened.server_pid,
+            server_tid: opened.server_tid,
         }));
     }
 

@@ -4,7 +4,7 @@
 //! virtual machine costs about as much as a receive. But most waits have the same limit, the end of the tick. So that is
 //! set once, on a timer that is waited for beside the sockets.
 
-use super::postgres::SessionError;
+use super::error::SessionError;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,

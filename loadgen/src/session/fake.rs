@@ -2,8 +2,7 @@
 //!
 //! What is planted here (a service time, a stall, an error each so often) has an exact answer in the events.
 
-use super::postgres::{Captured, Reply, ServerError, SessionError};
-use super::{Command, Opened, Ready, Sent, Sessions};
+use super::{Captured, Command, Opened, Ready, Reply, Sent, ServerError, SessionError, Sessions};
 use crate::job::{Fake, Job};
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
@@ -166,6 +165,7 @@ impl FakeSessions {
         self.next_pid += 1;
         Opened {
             server_pid: self.next_pid - 1,
+            server_tid: None,
             parameters: Arc::clone(&self.opened),
         }
     }
@@ -216,6 +216,7 @@ impl FakeSessions {
                 Some((_, code)) => {
                     reply.error = Some(ServerError {
                         code: *code,
+                        number: 0,
                         message: "planted by the fake".to_owned(),
                     });
                 }

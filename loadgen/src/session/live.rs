@@ -3,8 +3,10 @@
 use super::alarm::Alarm;
 use super::look::Look;
 use super::opening::{Purpose, open_one, purposes};
-use super::postgres::{Captured, PostgresSession, ReadBuffer, Reply, SessionError, Target};
-use super::{Command, Opened, Ready, Sent, Sessions};
+use super::{
+    AnySession, Captured, Command, Opened, ReadBuffer, Ready, Reply, Sent, SessionError, Sessions,
+    Target,
+};
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
 use crate::wake::Waker;
@@ -44,7 +46,7 @@ const ALARM_MARK: u64 = u64::MAX - 1;
 /// A connection of a worker, or the place of a lost one.
 #[derive(Debug)]
 struct Slot {
-    session: Option<PostgresSession>,
+    session: Option<AnySession>,
     purpose: Purpose,
     /// An error met while sending went on in the background.
     error: Option<SessionError>,
@@ -71,7 +73,7 @@ pub struct LiveSessions {
     reconnects: (Sender<Reconnect>, Receiver<Reconnect>),
 }
 
-type Reconnect = (usize, Result<(PostgresSession, Opened), SessionError>);
+type Reconnect = (usize, Result<(AnySession, Opened), SessionError>);
 
 /// CLOCK_MONOTONIC in nanoseconds.
 #[must_use]
@@ -151,7 +153,7 @@ impl LiveSessions {
     }
 
     /// Takes a session into a slot.
-    fn place(&mut self, index: usize, mut session: PostgresSession) -> Result<(), SessionError> {
+    fn place(&mut self, index: usize, mut session: AnySession) -> Result<(), SessionError> {
         if self.blocking {
             set_socket_timeout(&session, Timeout::Recv, Some(BLOCKED_MAX))?;
             set_socket_timeout(&session, Timeout::Send, Some(BLOCKED_MAX))?;
@@ -336,7 +338,7 @@ impl Sessions for LiveSessions {
         self.slots[session]
             .session
             .as_mut()
-            .map(PostgresSession::take_captured)
+            .map(AnySession::take_captured)
             .unwrap_or_default()
     }
 

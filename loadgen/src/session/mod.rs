@@ -1,18 +1,40 @@
 //! What a worker asks of the other side: sessions, and the clock that they live by.
 //!
 //! The worker is the same for all of them: [`live`] has sockets and the system's clock, [`fake`] an in-process server
-//! and a clock that jumps to the next event.
+//! and a clock that jumps to the next event. Over sockets a session ([`Session`]) is the same for both protocols, too;
+//! what understands the server's bytes is [`postgres`] or [`mysql`].
 
 mod alarm;
+mod captured;
+mod connect;
+mod der;
+mod error;
+mod exchange;
 pub mod fake;
 pub mod live;
 pub mod look;
+pub mod mysql;
 mod opening;
+mod password;
 pub mod postgres;
+mod reply;
+mod socket;
+mod target;
+mod tls;
+mod transport;
+mod wire;
 
 use crate::statement::Parameters;
-use postgres::{Captured, Reply, SessionError};
 use std::sync::Arc;
+
+pub use captured::Captured;
+pub use error::{ServerError, SessionError, number_code};
+pub use exchange::{Incoming, ReadBuffer, Session};
+pub use password::resolve;
+pub use reply::Reply;
+pub use target::Target;
+pub use tls::Tls;
+pub use wire::{AnySession, MySqlChoice, Wire};
 
 /// What a request is, for the fake and for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +59,10 @@ pub enum Ready {
 /// A session that has been let in and prepared.
 #[derive(Debug)]
 pub struct Opened {
-    /// The server's process.
+    /// The server's process, or its number of the connection.
     pub server_pid: u32,
+    /// The thread of the server's process that serves it, where there is one and it can be known.
+    pub server_tid: Option<u32>,
     /// By the statement's index; empty where the statement has none or is not sent here.
     pub parameters: Arc<[Parameters]>,
 }

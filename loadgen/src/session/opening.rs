@@ -1,7 +1,8 @@
 //! Opening a session for what a worker has it for: let in, with its statements prepared for every table they may name.
 
-use super::Opened;
-use super::postgres::{PostgresSession, Target};
+use super::mysql::MySqlSession;
+use super::postgres::PostgresSession;
+use super::{AnySession, Opened, SessionError, Target};
 use crate::job::Protocol;
 use crate::layout::{Walk, WorkerLayout};
 use crate::program::Compiled;
@@ -57,17 +58,21 @@ pub(super) fn open_one(
     targets: &[Target],
     purpose: &Purpose,
     deadline: Instant,
-) -> Result<(PostgresSession, Opened), String> {
+) -> Result<(AnySession, Opened), String> {
     let timeout = deadline.saturating_duration_since(Instant::now());
     let name = purpose.role.map_or("probe", |role| &code.roles[role].name);
-    let mut session = PostgresSession::connect_any(targets, timeout)
-        .map_err(|error| format!("role `{name}`: {error}"))?;
-    session
-        .set_nonblocking()
-        .map_err(|error| format!("role `{name}`: {error}"))?;
+    let in_role = |error: SessionError| format!("role `{name}`: {error}");
+    let mut session = AnySession::connect_any(targets, timeout).map_err(in_role)?;
+    session.set_nonblocking().map_err(in_role)?;
     session.limit(Some(deadline));
-    let parameters =
-        prepare(code, &mut session, purpose).map_err(|error| format!("role `{name}`, {error}"))?;
+    let (parameters, thread) = match &mut session {
+        AnySession::Postgres(session) => (prepare(code, session, purpose), None),
+        AnySession::MySql(session) => {
+            let thread = session.server_tid().map_err(in_role)?;
+            (prepare_mysql(code, session, purpose), thread)
+        }
+    };
+    let parameters = parameters.map_err(|error| format!("role `{name}`, {error}"))?;
     session.limit(None);
     session.capture(!code.capture.is_empty() || purpose.role.is_none());
     let server_pid = session.server_pid();
@@ -75,9 +80,55 @@ pub(super) fn open_one(
         session,
         Opened {
             server_pid,
+            server_tid: thread,
             parameters: parameters.into(),
         },
     ))
+}
+
+fn named(statement: &Statement, error: &dyn fmt::Display) -> String {
+    format!("statement {}: {error}", statement.wire_name)
+}
+
+/// Prepares what a role sends, for every table that it may name; the numbers of each statement by its index.
+fn prepare_mysql(
+    code: &Compiled,
+    session: &mut MySqlSession,
+    purpose: &Purpose,
+) -> Result<Vec<Parameters>, String> {
+    if session.takes_backslashes_as_they_are() && code.values.has_backslash() {
+        return Err(
+            "the server's `sql_mode` has NO_BACKSLASH_ESCAPES, and a value has a backslash: take one of them away"
+                .to_owned(),
+        );
+    }
+    let mut parameters = vec![Parameters::default(); code.needs.len()];
+    let mut prepared = 0;
+    let of_role = purpose.role.map(|role| &code.roles[role].statements);
+    for index in of_role.into_iter().flatten() {
+        let mut numbers = Vec::new();
+        for table in purpose.tables(code, *index) {
+            let statement = code.statement(*index, table);
+            if statement.protocol != Protocol::Prepared {
+                break;
+            }
+            let known = session
+                .prepare(&statement.sql)
+                .map_err(|error| named(statement, &error))?;
+            let values = statement.sources().len();
+            if usize::from(known.parameters) != values {
+                let problem = format!(
+                    "the server sees {} parameters where the job has {values} values",
+                    known.parameters
+                );
+                return Err(named(statement, &problem));
+            }
+            numbers.push(known.id);
+        }
+        parameters[*index] = Parameters::numbered(numbers, prepared);
+        prepared += parameters[*index].prepared();
+    }
+    Ok(parameters)
 }
 
 /// Prepares what a role sends, for every table that it may name; the parameters of each statement by its index.
@@ -86,9 +137,6 @@ fn prepare(
     session: &mut PostgresSession,
     purpose: &Purpose,
 ) -> Result<Vec<Parameters>, String> {
-    let named = |statement: &Statement, error: &dyn fmt::Display| {
-        format!("statement {}: {error}", statement.wire_name)
-    };
     let mut parsed = Vec::new();
     let of_role = purpose.role.map(|role| &code.roles[role].statements);
     for index in of_role.into_iter().flatten() {

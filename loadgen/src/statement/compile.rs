@@ -26,7 +26,13 @@ pub(super) fn wire_name(name: &str, index: usize, table: &str) -> String {
     )
 }
 
-pub(super) fn write_sql(pieces: &[Piece], table: &str, sql: &mut String, places: &mut usize) {
+/// Appends the SQL with a mark for each value, `$n` where they are numbered, else `?`; counts them.
+pub(super) fn write_sql(
+    pieces: &[Piece],
+    table: &str,
+    numbered: bool,
+    (sql, places): (&mut String, &mut usize),
+) {
     for piece in pieces {
         match piece {
             Piece::Text(text) => sql.push_str(text),
@@ -34,8 +40,12 @@ pub(super) fn write_sql(pieces: &[Piece], table: &str, sql: &mut String, places:
             Piece::Number(of) => sql.push_str(table.strip_prefix(of.as_str()).unwrap_or_default()),
             Piece::Value(_) | Piece::Cursor(_) => {
                 *places += 1;
-                sql.push('$');
-                sql.push_str(&places.to_string());
+                if numbered {
+                    sql.push('$');
+                    sql.push_str(&places.to_string());
+                } else {
+                    sql.push('?');
+                }
             }
             Piece::Repeat {
                 repeat,
@@ -46,7 +56,7 @@ pub(super) fn write_sql(pieces: &[Piece], table: &str, sql: &mut String, places:
                     if number > 0 {
                         sql.push_str(separator);
                     }
-                    write_sql(pieces, table, sql, places);
+                    write_sql(pieces, table, numbered, (sql, places));
                 }
             }
         }

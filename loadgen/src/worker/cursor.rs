@@ -5,8 +5,7 @@ use super::{Mode, Worker};
 use crate::job::Job;
 use crate::layout::WorkerLayout;
 use crate::program::{Compiled, table_name};
-use crate::session::postgres::{Captured, Reply, encode};
-use crate::session::{Sent, Sessions};
+use crate::session::{Captured, Reply, Sent, Sessions};
 
 /// A client's cursors and the connection that reads them.
 #[derive(Debug)]
@@ -116,9 +115,7 @@ impl<S: Sessions> Worker<S> {
         let session = self.connections.len() + place;
         let out = self.sessions.output(session);
         out.clear();
-        let mark = encode::simple_begin(out);
-        out.extend_from_slice(&probe.sql[cursor]);
-        encode::simple_end(out, mark);
+        self.code.wire.text(out, &probe.sql[cursor]);
         self.now_ns = self.sessions.now_ns();
         if let Err(error) = self
             .sessions

@@ -4,9 +4,8 @@ use super::state::State;
 use super::{Mode, Worker};
 use crate::event::Event;
 use crate::job::{OnLost, Otherwise};
-use crate::record::Code;
-use crate::session::postgres::{ServerError, SessionError, encode};
-use crate::session::{Opened, Sent, Sessions};
+use crate::record::{self, Code};
+use crate::session::{Opened, Sent, ServerError, SessionError, Sessions, number_code};
 
 /// Errors of one role and code that are written; all are counted.
 pub(crate) const ERRORS_WRITTEN_MAX: u32 = 20;
@@ -23,7 +22,7 @@ impl<S: Sessions> Worker<S> {
             return;
         };
         let role = &self.code.roles[connection.role];
-        let again = role.retry.contains(&error.code)
+        let again = retried(&role.retry, &error)
             && connection.operation.tries < role.tries
             && !matches!(self.mode, Mode::Draining | Mode::Holding);
         let fatal = !again && role.otherwise == Otherwise::FailStep;
@@ -34,16 +33,14 @@ impl<S: Sessions> Worker<S> {
             self.fail(format!("role `{role}`: the server answered: {error}"));
         }
         let connection = &mut self.connections[index];
-        connection.operation.failed = (!again).then_some(error.code);
+        connection.operation.failed = (!again).then(|| error.tally());
         if transaction {
             // The server may be within a transaction that only a ROLLBACK ends.
             connection.state = State::RollingBack;
             connection.reply.clear();
             let out = self.sessions.output(index);
             out.clear();
-            let mark = encode::simple_begin(out);
-            out.extend_from_slice(b"ROLLBACK");
-            encode::simple_end(out, mark);
+            self.code.wire.text(out, b"ROLLBACK");
             if let Err(error) = self.sessions.send(index, Sent::Rollback, self.now_ns) {
                 self.lost(index, &error);
             }
@@ -87,11 +84,12 @@ impl<S: Sessions> Worker<S> {
         let program = self.code.roles[role]
             .code(connection.operation.program)
             .operation;
+        let code = error.tally();
         self.totals[role].errors += 1;
         if self.counts() {
-            self.record.roles[role].error(connection.client, program, error.code);
+            self.record.roles[role].error(connection.client, program, code);
         }
-        let written = self.written.entry((role, error.code)).or_default();
+        let written = self.written.entry((role, code)).or_default();
         *written += 1;
         if *written <= ERRORS_WRITTEN_MAX || fatal {
             self.write(Event::Error {
@@ -100,7 +98,7 @@ impl<S: Sessions> Worker<S> {
                 client: connection.client,
                 connection: connection.number,
                 operation: self.code.roles[role].operations[program].clone(),
-                code: String::from_utf8_lossy(&error.code).into_owned(),
+                code: record::code_text(code),
                 message: error.message.clone(),
                 fatal,
             });
@@ -119,23 +117,24 @@ impl<S: Sessions> Worker<S> {
         let role = &self.code.roles[self.connections[index].role];
         let (name, fatal) = (role.name.clone(), role.on_lost == OnLost::FailStep);
         let server = self.connections[index].reply.error.take();
-        let code = server.map_or(LOST_CODE, |error| error.code);
+        let (sqlstate, error_number) =
+            server.map_or((LOST_CODE, 0), |error| (error.code, error.number));
         let number = self.connections[index].number;
         let busy = matches!(
             state,
             State::InFlight | State::RollingBack | State::AwaitsCursor | State::Asleep
         );
-        self.count_error(
-            index,
-            &ServerError {
-                code,
-                message: error.to_string(),
-            },
-            fatal,
-        );
+        let error = ServerError {
+            code: sqlstate,
+            number: error_number,
+            message: error.to_string(),
+        };
+        let code = error.tally();
+        self.count_error(index, &error, fatal);
         if fatal {
             self.fail(format!(
-                "role `{name}`: connection {number} was lost: {error}"
+                "role `{name}`: connection {number} was lost: {}",
+                error.message
             ));
         }
         if busy {
@@ -171,7 +170,7 @@ impl<S: Sessions> Worker<S> {
                 return;
             }
         };
-        connection.parameters = opened.parameters;
+        connection.take_parameters(opened.parameters);
         let (client, number, group) = (connection.client, connection.number, connection.group);
         self.now_ns = self.sessions.now_ns();
         self.write(Event::Connected {
@@ -180,6 +179,7 @@ impl<S: Sessions> Worker<S> {
             client,
             connection: number,
             server_pid: opened.server_pid,
+            server_tid: opened.server_tid,
         });
         let connection = &mut self.connections[index];
         connection.free_ns = self.now_ns;
@@ -189,4 +189,9 @@ impl<S: Sessions> Worker<S> {
             self.due_groups.push(group);
         }
     }
+}
+
+/// Whether an operation is tried again after an error: by its SQLSTATE or by MySQL's number.
+fn retried(codes: &[Code], error: &ServerError) -> bool {
+    codes.contains(&error.code) || (error.number > 0 && codes.contains(&number_code(error.number)))
 }

@@ -110,12 +110,11 @@ impl<S: Sessions> Worker<S> {
         }
         let out = self.sessions.output(index);
         out.clear();
-        let encoded = code.statement(statement, connection.table).encode(
-            &code.values,
-            &mut connection.draw,
-            &connection.parameters[statement],
-            out,
-        );
+        let table = connection.table;
+        let bound = connection.parameters[statement].bound(table, &mut connection.executed);
+        let encoded =
+            code.statement(statement, table)
+                .encode(&code.values, &mut connection.draw, bound, out);
         self.advance_cursors(index, statement);
         let connection = &mut self.connections[index];
         connection.operation.generated = connection

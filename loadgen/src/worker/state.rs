@@ -4,8 +4,7 @@ use crate::draw::Draw;
 use crate::job::{Job, Pace, Per};
 use crate::layout::{self, GroupLayout, Walk, WorkerLayout};
 use crate::pace::Line;
-use crate::session::Opened;
-use crate::session::postgres::Reply;
+use crate::session::{Opened, Reply};
 use crate::shared::Shared;
 use crate::statement::Parameters;
 use std::collections::VecDeque;
@@ -80,6 +79,8 @@ pub(super) struct Connection {
     pub(super) cursors: Box<[Option<i64>]>,
     /// One for all connections that have the same.
     pub(super) parameters: Arc<[Parameters]>,
+    /// Which of its prepared statements it has executed, with MySQL.
+    pub(super) executed: Box<[bool]>,
     /// What has come of the reply so far, as it may come in several parts.
     pub(super) reply: Reply,
     pub(super) operation: Operation,
@@ -158,6 +159,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
         let uses_cursors = layout::uses_cursors(job, group.role);
         for connection in &group.connections {
             let number = u64::from(connection.number);
+            let parameters = shared(opened.next(), parts.connections.last());
             parts.connections.push(Connection {
                 role: group.role,
                 client: group.client,
@@ -173,7 +175,8 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 free_ns: 0,
                 draw: Draw::new(job, &job.roles[group.role], number),
                 cursors: vec![None; job.cursors.len()].into(),
-                parameters: shared(opened.next(), parts.connections.last()),
+                executed: none_executed(&parameters),
+                parameters,
                 reply: Reply::default(),
                 operation: Operation::default(),
             });
@@ -186,6 +189,19 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
     }
     add_lines(job, layout, &mut parts);
     parts
+}
+
+/// A flag for each of a connection's prepared statements.
+fn none_executed(parameters: &[Parameters]) -> Box<[bool]> {
+    vec![false; parameters.iter().map(Parameters::prepared).sum()].into()
+}
+
+impl Connection {
+    /// Takes what a connection that was made anew has prepared.
+    pub(super) fn take_parameters(&mut self, parameters: Arc<[Parameters]>) {
+        self.executed = none_executed(&parameters);
+        self.parameters = parameters;
+    }
 }
 
 /// A connection's parameters: the previous connection's own where they are the same, so that all are

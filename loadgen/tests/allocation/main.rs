@@ -13,6 +13,7 @@ mod counted;
 mod harness;
 #[path = "../harness/memory.rs"]
 mod memory;
+mod mysql;
 mod server;
 mod steady;
 #[path = "../harness/wire.rs"]

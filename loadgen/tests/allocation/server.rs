@@ -1,7 +1,7 @@
 //! A server over TCP that answers every request at once: one row, or every so often an error.
 
 use crate::wire::{local, message};
-use dyno_loadgen::session::postgres::Target;
+use dyno_loadgen::session::Target;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

@@ -2,9 +2,12 @@
 
 use crate::counted::{Tally, on_fake, on_server};
 use crate::harness::{example, fake};
+use crate::mysql;
 use crate::server::serve;
-use dyno_loadgen::job::{Instruction, Job, Pace, Piece, Protocol, Stop, TableBy, TableUse};
+use dyno_loadgen::job::{Engine, Instruction, Job, Pace, Piece, Protocol, Stop, TableBy, TableUse};
+use dyno_loadgen::session::Target;
 use serde_json::json;
+use std::sync::Arc;
 
 /// Allocations that an error reply may make: its message, its detail, both together, its place in a tick's list.
 const PER_ERROR_MAX: u64 = 16;
@@ -138,14 +141,49 @@ fn drawn_tables_over_sockets_allocate_nothing() {
     }
 }
 
+/// The same on MySQL.
+fn mysql_points(protocol: &str, pace: &serde_json::Value, clients: u32) -> Job {
+    let mut job = points(protocol, pace, clients);
+    job.engine = Engine::Mysql;
+    job
+}
+
+#[test]
+fn statements_on_mysql_allocate_nothing() {
+    let server = mysql::serve(0);
+    let closed = json!({"kind": "closed"});
+    let even = json!({"kind": "rate", "arrivals": "even", "per_s": 2000.0});
+    for protocol in ["prepared", "simple"] {
+        for (pace, clients, blocking) in
+            [(&closed, 1, true), (&closed, 4, false), (&even, 4, false)]
+        {
+            let job = mysql_points(protocol, pace, clients);
+            assert_steady(&on_server(&job, &server, blocking));
+        }
+    }
+}
+
 #[test]
 fn an_error_allocates_its_text_and_no_more() {
     const EVERY: u32 = 50;
-    let server = serve(EVERY);
+    let closed = json!({"kind": "closed"});
+    for (server, points) in [
+        (
+            serve(EVERY),
+            points as fn(&str, &serde_json::Value, u32) -> Job,
+        ),
+        (mysql::serve(EVERY), mysql_points),
+    ] {
+        errors_allocate_little(EVERY, &server, &|clients| {
+            points("prepared", &closed, clients)
+        });
+    }
+}
+
+fn errors_allocate_little(every: u32, server: &Arc<[Target]>, job: &dyn Fn(u32) -> Job) {
     for (clients, blocking) in [(1, true), (4, false)] {
-        let job = points("prepared", &json!({"kind": "closed"}), clients);
-        let tally = on_server(&job, &server, blocking);
-        let errors = tally.sent / u64::from(EVERY);
+        let tally = on_server(&job(clients), server, blocking);
+        let errors = tally.sent / u64::from(every);
         assert!(
             tally.with_allocations >= errors / 2,
             "errors there were: {tally:?}"

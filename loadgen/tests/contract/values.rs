@@ -1,6 +1,7 @@
 //! What is wrong with the values of a job, and that the examples of the contract show every maker.
 
-use super::{Case, files, harness};
+use super::cases::Case;
+use super::{files, harness};
 use std::collections::BTreeSet;
 
 /// As those of the whole job.

@@ -4,7 +4,8 @@ use crate::EXPLORED;
 use crate::bound::bounded;
 use crate::stream::{Part, message};
 use bolero::{TypeGenerator, check};
-use dyno_loadgen::session::postgres::{Framing, Handshake, SessionError};
+use dyno_loadgen::session::SessionError;
+use dyno_loadgen::session::postgres::{Framing, Handshake};
 
 /// A password that appears in nothing else.
 const PASSWORD: &str = "pä55word-of-the-test";

@@ -13,6 +13,7 @@ mod bound;
 mod handshake;
 #[path = "../harness/memory.rs"]
 mod memory;
+mod mysql;
 mod reader;
 mod stream;
 mod text;

@@ -4,7 +4,8 @@ use crate::EXPLORED;
 use crate::bound::bounded;
 use crate::stream::{ANSWERS, Stream};
 use bolero::check;
-use dyno_loadgen::session::postgres::{Captured, Framing, Reader, Reply};
+use dyno_loadgen::session::postgres::{Framing, Reader};
+use dyno_loadgen::session::{Captured, Incoming, Reply};
 
 /// What a reader made of reads: messages with their bodies, and the error that ended it.
 fn messages(reads: &[&[u8]]) -> (Vec<(u8, Vec<u8>)>, Option<String>) {

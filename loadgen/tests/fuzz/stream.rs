@@ -97,18 +97,19 @@ impl Stream {
 
     /// The bytes in reads of the stream's sizes, one after the other and again.
     pub(crate) fn reads<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
-        let sizes = if self.sizes.is_empty() {
-            &[1]
-        } else {
-            &self.sizes[..]
-        };
-        let mut sizes = sizes.iter().map(|size| usize::from(*size).max(1)).cycle();
-        let (mut rest, mut reads) = (bytes, Vec::new());
-        while let (false, Some(size)) = (rest.is_empty(), sizes.next()) {
-            let (front, after) = rest.split_at(size.min(rest.len()));
-            reads.push(front);
-            rest = after;
-        }
-        reads
+        reads(&self.sizes, bytes)
     }
+}
+
+/// Bytes in reads of those sizes, one after the other and again.
+pub(crate) fn reads<'a>(sizes: &[u8], bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let sizes = if sizes.is_empty() { &[1] } else { sizes };
+    let mut sizes = sizes.iter().map(|size| usize::from(*size).max(1)).cycle();
+    let (mut rest, mut reads) = (bytes, Vec::new());
+    while let (false, Some(size)) = (rest.is_empty(), sizes.next()) {
+        let (front, after) = rest.split_at(size.min(rest.len()));
+        reads.push(front);
+        rest = after;
+    }
+    reads
 }

@@ -4,7 +4,7 @@ use crate::EXPLORED;
 use crate::bound::bounded;
 use bolero::{TypeGenerator, check};
 use dyno_loadgen::job::{Password, Server};
-use dyno_loadgen::session::postgres::{ServerError, SessionError, Target, resolve};
+use dyno_loadgen::session::{ServerError, SessionError, Target, Wire, resolve};
 use serde_json::json;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -83,6 +83,7 @@ fn any_passfile_has_its_passwords_found_or_is_refused_in_one_line() {
         .with_test_time(EXPLORED)
         .for_each(|([host, user, database, password], port, junk)| {
             let target = Target {
+                wire: Wire::Postgres,
                 host: of_one_line(host),
                 port: *port,
                 user: of_one_line(user),

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
-use dyno_loadgen::session::postgres::Target;
+use dyno_loadgen::session::{Target, Wire};
 
 /// A message of the server.
 pub(crate) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -13,6 +13,7 @@ pub(crate) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 /// A target that nothing but the test's own listener answers at.
 pub(crate) fn local(port: u16) -> Target {
     Target {
+        wire: Wire::Postgres,
         host: "127.0.0.1".to_owned(),
         port,
         user: "dyno".to_owned(),
@@ -22,4 +23,26 @@ pub(crate) fn local(port: u16) -> Target {
         tls: None,
         timeout: None,
     }
+}
+
+/// A packet of MySQL's protocol.
+pub(crate) fn mysql_packet(number: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("short").to_le_bytes();
+    [&length[..3], &[number], payload].concat()
+}
+
+/// What a server of MySQL's protocol says first: version 8.4, without TLS, mysql_native_password.
+pub(crate) fn mysql_greeting() -> Vec<u8> {
+    let flags = 0x01ff_ffff_u32 & !(1 << 11);
+    let [low, next, high, last] = flags.to_le_bytes();
+    let body = [
+        &b"\x0a8.4.0\0"[..],
+        &[7, 0, 0, 0],
+        b"scramble\0",
+        &[low, next, 8, 2, 0, high, last, 21],
+        &[0; 10],
+        b"of a server.\0",
+        b"mysql_native_password\0",
+    ];
+    mysql_packet(0, &body.concat())
 }

@@ -1,7 +1,8 @@
 //! Servers that go wrong in their answers, as a worker's session sees it.
 
 use crate::script::{Act, SOON, answer, assert_line, error, let_in, message, ready, session};
-use dyno_loadgen::session::postgres::{PostgresSession, ReadBuffer, Reply, SessionError, encode};
+use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::{ReadBuffer, Reply, SessionError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 

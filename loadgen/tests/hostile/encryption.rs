@@ -2,7 +2,8 @@
 
 use crate::script::{Act, SOON, assert_line, error, message, serve, target, welcome};
 use dyno_loadgen::job;
-use dyno_loadgen::session::postgres::{PostgresSession, SessionError, Target, Tls};
+use dyno_loadgen::session::postgres::PostgresSession;
+use dyno_loadgen::session::{SessionError, Target, Tls};
 use std::time::{Duration, Instant};
 
 /// How long a server is waited for that says nothing of use.

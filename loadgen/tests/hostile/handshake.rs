@@ -4,7 +4,8 @@ use crate::script::{
     Act, assert_line, authentication, error, let_in, message, ready, refused, refused_within,
     serve, session, target, welcome,
 };
-use dyno_loadgen::session::postgres::{PostgresSession, SessionError};
+use dyno_loadgen::session::SessionError;
+use dyno_loadgen::session::postgres::PostgresSession;
 use std::time::Duration;
 
 /// How long a server is waited for that says nothing of use.

@@ -8,6 +8,7 @@
 mod answers;
 mod encryption;
 mod handshake;
+mod mysql;
 #[path = "../harness/process.rs"]
 mod process;
 mod program;

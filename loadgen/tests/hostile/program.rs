@@ -12,7 +12,7 @@ use std::time::Instant;
 const CONNECTIONS: [u32; 2] = [1, 3];
 
 /// A step of half a second on a server that plays the script; what is in flight then has half a second more.
-fn job(script: Vec<Act>, connections: u32) -> Value {
+pub(crate) fn job(script: Vec<Act>, connections: u32) -> Value {
     let path = format!("{}/contract/job-l.i0.json", env!("CARGO_MANIFEST_DIR"));
     let mut job: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let address = serve(script);
@@ -26,6 +26,18 @@ fn job(script: Vec<Act>, connections: u32) -> Value {
     job
 }
 
+/// A fill of 0.3 s on a server that plays the script; what is in flight then has 0.2 s more.
+pub(crate) fn fill_job(script: Vec<Act>) -> Value {
+    let path = format!("{}/contract/job-fill.json", env!("CARGO_MANIFEST_DIR"));
+    let mut job: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let address = serve(script);
+    job["server"] =
+        json!({"host": "127.0.0.1", "port": address.port(), "user": "dyno", "database": "ib"});
+    job["autostart"] = true.into();
+    job["stop"] = json!({"seconds_max": 0.3, "drain_s_max": 0.2});
+    job
+}
+
 /// Runs a job to its end, which comes in time.
 fn ended(job: &Value) -> Ended {
     let start = Instant::now();
@@ -35,7 +47,7 @@ fn ended(job: &Value) -> Ended {
 }
 
 /// Runs a job that must fail; the reason.
-fn failed(job: &Value) -> String {
+pub(crate) fn failed(job: &Value) -> String {
     let ended = ended(job);
     let (status, reason, _) = ended.done();
     assert_eq!((status, ended.exit.code()), (Status::Failed, Some(1)));
@@ -129,8 +141,6 @@ fn a_server_that_closes_again_and_again_is_reconnected_until_the_window_ends() {
 
 #[test]
 fn a_fill_that_the_server_holds_up_ends_after_its_time() {
-    let path = format!("{}/contract/job-fill.json", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
     let grant = message(b'G', b"\x01\0\0");
     let granted = |act| vec![Act::Request, Act::Send(grant.clone()), act, Act::Listen];
     for (acts, words) in [
@@ -154,13 +164,7 @@ fn a_fill_that_the_server_holds_up_ends_after_its_time() {
         (vec![Act::AnswerAll], "did not ask for data"),
         (vec![Act::Request], "closed the connection"),
     ] {
-        let mut job: Value = serde_json::from_str(&text).unwrap();
-        let address = serve(let_in(&acts));
-        job["server"] =
-            json!({"host": "127.0.0.1", "port": address.port(), "user": "dyno", "database": "ib"});
-        job["autostart"] = true.into();
-        job["stop"] = json!({"seconds_max": 0.3, "drain_s_max": 0.2});
-        let reason = failed(&job);
+        let reason = failed(&fill_job(let_in(&acts)));
         assert!(reason.contains(words), "{acts:?}: {reason}");
     }
 }

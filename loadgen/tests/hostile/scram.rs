@@ -1,7 +1,7 @@
 //! Servers that cheat in the exchange by which both sides prove that they know the password.
 
 use crate::script::{Act, authentication, message, ready, refused};
-use dyno_loadgen::session::postgres::SessionError;
+use dyno_loadgen::session::SessionError;
 
 /// A script that offers SCRAM and then does what it likes.
 fn offered(acts: &[Act]) -> Vec<Act> {

@@ -1,7 +1,8 @@
 //! A server that does what a script says, on every connection.
 
 pub(crate) use crate::wire::message;
-use dyno_loadgen::session::postgres::{PostgresSession, SessionError, Target};
+use dyno_loadgen::session::postgres::PostgresSession;
+use dyno_loadgen::session::{SessionError, Target, Wire};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -35,6 +36,10 @@ pub(crate) enum Act {
     AnswerAll,
     /// Answers each request with these bytes until the client goes.
     AnswerAllWith(Vec<u8>),
+    /// Reads a packet of MySQL's protocol.
+    Packet,
+    /// Answers each packet of MySQL's protocol with these bytes until the client goes.
+    PacketsAnsweredWith(Vec<u8>),
     /// Reads and says nothing.
     Listen,
     /// Does not even read.
@@ -130,6 +135,11 @@ fn play(mut stream: &TcpStream, act: &Act) -> io::Result<()> {
         Act::AnswerAllWith(bytes) => loop {
             answer_with(stream, bytes)?;
         },
+        Act::Packet => read_packet(stream),
+        Act::PacketsAnsweredWith(bytes) => loop {
+            read_packet(stream)?;
+            stream.write_all(bytes)?;
+        },
         Act::Listen => io::copy(&mut stream, &mut io::sink()).map(drop),
         Act::Freeze => loop {
             std::thread::sleep(SOON);
@@ -156,6 +166,13 @@ fn read_request(mut stream: &TcpStream) -> io::Result<()> {
     }
 }
 
+fn read_packet(mut stream: &TcpStream) -> io::Result<()> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head)?;
+    let length = u32::from_le_bytes([head[0], head[1], head[2], 0]);
+    io::copy(&mut stream.take(length.into()), &mut io::sink()).map(drop)
+}
+
 fn read_body(stream: &TcpStream, length: [u8; 4]) -> io::Result<()> {
     let count = u64::from(u32::from_be_bytes(length)) - 4;
     io::copy(&mut stream.take(count), &mut io::sink()).map(drop)
@@ -166,7 +183,7 @@ fn challenge(mut stream: &TcpStream, text: &str) -> io::Result<()> {
     let mut begun = [0; 1024];
     let count = stream.read(&mut begun)?;
     let begun = String::from_utf8_lossy(&begun[..count]).into_owned();
-    let nonce = begun.split("r=").nth(1).unwrap_or_default();
+    let (_, nonce) = begun.split_once("r=").unwrap_or_default();
     let text = text.replace("{nonce}", nonce);
     stream.write_all(&authentication(11, text.as_bytes()))
 }
@@ -174,6 +191,7 @@ fn challenge(mut stream: &TcpStream, text: &str) -> io::Result<()> {
 /// The way to a server, as a user with a password.
 pub(crate) fn target(address: SocketAddr) -> Target {
     Target {
+        wire: Wire::Postgres,
         host: address.ip().to_string(),
         port: address.port(),
         user: "dyno".to_owned(),

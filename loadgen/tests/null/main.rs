@@ -6,6 +6,7 @@
 )]
 
 mod jobs;
+mod mysql;
 mod pauses;
 #[path = "../harness/process.rs"]
 mod process;

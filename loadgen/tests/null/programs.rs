@@ -3,7 +3,8 @@
 use crate::process::{self, Ended};
 use crate::wire::local;
 use dyno_loadgen::event::{Event, Status, ThreadUse, Totals};
-use dyno_loadgen::session::postgres::{PostgresSession, Target};
+use dyno_loadgen::session::postgres::PostgresSession;
+use dyno_loadgen::session::{Target, Wire};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -19,8 +20,17 @@ pub(crate) struct NullServer {
 
 impl NullServer {
     pub(crate) fn start(options: &[&str]) -> Self {
+        Self::speaking("--postgres", options)
+    }
+
+    /// One that speaks MySQL's protocol.
+    pub(crate) fn mysql(options: &[&str]) -> Self {
+        Self::speaking("--mysql", options)
+    }
+
+    fn speaking(protocol: &str, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_dyno-loadgen"))
-            .args(["null", "--postgres"])
+            .args(["null", protocol])
             .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -43,6 +53,7 @@ impl NullServer {
 
     pub(crate) fn session(&self) -> PostgresSession {
         let target = Target {
+            wire: Wire::Postgres,
             host: self.host.clone(),
             user: "anyone".to_owned(),
             ..local(self.port)

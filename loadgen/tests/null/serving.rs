@@ -1,7 +1,7 @@
 //! How the null server listens, serves and ends.
 
 use crate::programs::NullServer;
-use dyno_loadgen::session::postgres::SessionError;
+use dyno_loadgen::session::SessionError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -53,7 +53,7 @@ fn a_place_that_is_not_to_be_had_gets_one_line() {
         (
             &["--socket", place][..],
             1,
-            "is there already: choose another `--port`",
+            "is there already: choose another place",
         ),
         (
             &["--socket", "/nowhere"],

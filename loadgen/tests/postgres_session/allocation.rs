@@ -1,6 +1,7 @@
 //! The hot path allocates nothing once its buffers have grown.
 
-use dyno_loadgen::session::postgres::{PostgresSession, ReadBuffer, Reply, encode};
+use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::{ReadBuffer, Reply};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::memory::allocations;

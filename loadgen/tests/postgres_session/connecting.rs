@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use dyno_loadgen::session::postgres::{PostgresSession, SessionError, Target};
+use dyno_loadgen::session::postgres::PostgresSession;
+use dyno_loadgen::session::{SessionError, Target, Wire};
 
 use crate::server;
 use crate::wire::local;
@@ -123,6 +124,7 @@ fn a_database_that_is_missing_is_the_servers_own_error() {
 #[test]
 fn where_nothing_answers_the_place_and_the_remedy_are_named() {
     let socket = Target {
+        wire: Wire::Postgres,
         host: "/no/such/folder".to_owned(),
         port: 5444,
         ..local(0)
@@ -142,6 +144,7 @@ fn where_nothing_answers_the_place_and_the_remedy_are_named() {
     assert!(text.contains(&format!("`127.0.0.1:{port}`")), "{text}");
 
     let long = Target {
+        wire: Wire::Postgres,
         host: format!("/{}", "x".repeat(200)),
         ..local(5432)
     };
@@ -151,6 +154,7 @@ fn where_nothing_answers_the_place_and_the_remedy_are_named() {
     assert!(text.contains("too long"), "{text}");
 
     let nowhere = Target {
+        wire: Wire::Postgres,
         host: "no-such-host.invalid".to_owned(),
         ..local(5432)
     };
@@ -215,6 +219,7 @@ fn a_server_whose_queue_is_full_is_tried_again_until_the_time_is_over() {
     let host = folder.to_str().expect("a plain path").to_owned();
     let error = refused_within(
         &Target {
+            wire: Wire::Postgres,
             host,
             ..local(5432)
         },

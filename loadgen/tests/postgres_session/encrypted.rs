@@ -7,9 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dyno_loadgen::job::TlsMode;
-use dyno_loadgen::session::postgres::{
-    PostgresSession, ReadBuffer, Reply, SessionError, Target, encode,
-};
+use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::{ReadBuffer, Reply, SessionError, Target};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 

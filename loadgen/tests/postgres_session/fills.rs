@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use dyno_loadgen::fill::{self, FillProgress, FillTotals};
 use dyno_loadgen::job::{Fill, Value};
-use dyno_loadgen::session::postgres::{PostgresSession, SessionError};
+use dyno_loadgen::session::SessionError;
+use dyno_loadgen::session::postgres::PostgresSession;
 
 use crate::server::{self, Server};
 

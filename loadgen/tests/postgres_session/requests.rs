@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use dyno_loadgen::session::postgres::{
-    Captured, PostgresSession, ReadBuffer, Reply, ServerError, SessionError, encode,
-};
+use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::{Captured, ReadBuffer, Reply, ServerError, SessionError};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::server;

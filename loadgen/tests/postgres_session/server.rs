@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use dyno_loadgen::job;
-use dyno_loadgen::session::postgres::{PostgresSession, Target, Tls};
+use dyno_loadgen::session::postgres::PostgresSession;
+use dyno_loadgen::session::{Target, Tls, Wire};
 
 /// The account that servers run as when the tests are run by root, whom PostgreSQL refuses.
 const SERVER_ACCOUNT: &str = "postgres";
@@ -153,6 +154,7 @@ impl Server {
             root_certificate,
         };
         Target {
+            wire: Wire::Postgres,
             host: host.to_owned(),
             tls: Some(Tls::load(&tls).expect("certificates")),
             ..self.tcp("dyno", None)
@@ -174,6 +176,7 @@ impl Server {
     /// The way to the server over its Unix socket, as its superuser.
     pub(crate) fn target(&self) -> Target {
         Target {
+            wire: Wire::Postgres,
             host: text(&self.folder),
             port: self.port,
             user: "dyno".to_owned(),
@@ -188,6 +191,7 @@ impl Server {
     /// The way to the server over TCP.
     pub(crate) fn tcp(&self, user: &str, password: Option<&str>) -> Target {
         Target {
+            wire: Wire::Postgres,
             host: "127.0.0.1".to_owned(),
             user: user.to_owned(),
             password: password.map(str::to_owned),

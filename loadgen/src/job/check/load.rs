@@ -1,7 +1,7 @@
 //! What makes a job's roles and fills valid.
 
 use super::{
-    Check, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_sqlstate, refuse,
+    Check, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_retry, refuse,
 };
 use crate::job::{
     Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Role, TableBy,
@@ -96,7 +96,8 @@ impl Job {
                 "is 0; give at least 1",
             )?;
             for (code_index, code) in role.on_error.retry.iter().enumerate() {
-                ensure_sqlstate(code, format!("{key}.on_error.retry[{code_index}]"))?;
+                let key = format!("{key}.on_error.retry[{code_index}]");
+                ensure_retry(code, self.engine, key)?;
             }
         }
         Ok(())

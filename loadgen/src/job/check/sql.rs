@@ -4,7 +4,7 @@ use super::{Check, JobError, ensure, ensure_index, ensure_names};
 use crate::job::{Bound, Instruction, Job, Maker, Piece, Protocol, Scope};
 use std::collections::BTreeSet;
 
-/// Parameters of one statement in PostgreSQL's protocol: the count is 16 bits wide.
+/// Parameters of one statement in either protocol: the count is 16 bits wide.
 const PARAMETERS_MAX: usize = 65_535;
 
 /// Bytes of text that a statement may repeat: a slip such as a repeat of 4 billion ends here.
@@ -58,6 +58,15 @@ impl Job {
                 statement.protocol == Protocol::Simple || parameters <= PARAMETERS_MAX,
                 format!("{key}.pieces"),
                 format!("{parameters} parameters; at most {PARAMETERS_MAX}, or use `simple`"),
+            )?;
+            ensure(
+                !self.engine.is_mysql()
+                    || matches!(statement.protocol, Protocol::Simple | Protocol::Prepared),
+                format!("{key}.protocol"),
+                format!(
+                    "the engine `{}` has no such protocol; give `simple` or `prepared`",
+                    self.engine.name()
+                ),
             )?;
             let types = statement.types.len();
             ensure(

@@ -1,67 +1,76 @@
 //! What the keys of a DSN mean, however they were written.
 
+use super::words::{Key, Words};
 use crate::job::place::{Place, Tls, TlsMode};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// PostgreSQL's port.
-const PORT: u16 = 5432;
-/// The keys that are understood.
-const KEYS: [&str; 8] = [
-    "user",
-    "host",
-    "port",
-    "dbname",
-    "sslmode",
-    "sslrootcert",
-    "application_name",
-    "connect_timeout",
-];
-
-/// The values of [`KEYS`], by the key's place there, where they are given.
-#[derive(Default)]
-pub(super) struct Given([Option<String>; KEYS.len()]);
+/// The values of keys, by the key's place, where they are given.
+pub(super) struct Given {
+    words: &'static Words,
+    values: [Option<String>; Key::ALL.len()],
+}
 
 impl Given {
-    /// Takes the value of a key.
+    /// Nothing yet of a DSN with these words.
+    pub(super) fn new(words: &'static Words) -> Self {
+        Self {
+            words,
+            values: Default::default(),
+        }
+    }
+
+    /// Takes the value of a key by its name.
     ///
     /// # Errors
     /// A key that is not known, stands twice, or would be a password's.
-    pub(super) fn set(&mut self, key: &str, value: String) -> Result<(), String> {
-        if matches!(key, "password" | "passfile" | "sslpassword") {
+    pub(super) fn set(&mut self, name: &str, value: String) -> Result<(), String> {
+        if matches!(name, "password" | "passfile" | "sslpassword") {
             return Err(format!(
-                "`{key}` does not belong into it; name the place of the password by \
+                "`{name}` does not belong into it; name the place of the password by \
                  `server.password`"
             ));
         }
-        let known = KEYS.iter().position(|&known| known == key);
-        let Some(index) = known else {
+        let known = |key: &Key| !name.is_empty() && self.words.name(*key) == name;
+        let Some(key) = Key::ALL.into_iter().find(known) else {
             // What is no key in form may be a part of a password whose quotes do not close.
-            let plain = |character: char| character.is_ascii_lowercase() || character == '_';
-            let name = if key.chars().all(plain) { key } else { "…" };
+            let plain =
+                |character: char| character.is_ascii_lowercase() || "_-".contains(character);
+            let name = if name.chars().all(plain) { name } else { "…" };
             return Err(format!(
                 "`{name}` is not understood; there are {}",
-                KEYS.join(", ")
+                self.words.names()
             ));
         };
+        self.put(key, value)
+    }
+
+    /// Takes the value of a key.
+    ///
+    /// # Errors
+    /// One that stands twice or cannot be.
+    pub(super) fn put(&mut self, key: Key, value: String) -> Result<(), String> {
+        let name = self.words.name(key);
         if value.contains('\0') {
-            return Err(format!("`{key}` has a NUL; leave it out"));
+            return Err(format!("`{name}` has a NUL; leave it out"));
         }
-        if self.0[index].replace(value).is_some() {
-            return Err(format!("`{key}` stands twice; give it once"));
+        if self.values[key as usize].replace(value).is_some() {
+            return Err(format!("`{name}` stands twice; give it once"));
         }
         Ok(())
     }
 
     /// A value that is there and not empty.
-    fn get(&self, key: &str) -> Option<&str> {
-        let index = KEYS.iter().position(|&known| known == key)?;
-        self.0[index].as_deref().filter(|value| !value.is_empty())
+    fn get(&self, key: Key) -> Option<&str> {
+        self.values[key as usize]
+            .as_deref()
+            .filter(|value| !value.is_empty())
     }
 
-    fn need(&self, key: &str, example: &str) -> Result<String, String> {
+    fn need(&self, key: Key, form: &str) -> Result<String, String> {
+        let (name, scheme) = (self.words.name(key), self.words.scheme);
         let value = self.get(key).map(str::to_owned);
-        value.ok_or_else(|| format!("names no {key}; write {example}"))
+        value.ok_or_else(|| format!("names no {name}; write {scheme}://{form}"))
     }
 
     /// What all of them say.
@@ -71,30 +80,40 @@ impl Given {
     pub(super) fn place(&self) -> Result<Place, String> {
         let place = Place {
             hosts: self.hosts()?,
-            user: self.need("user", "postgresql://USER@host/database")?,
-            database: self.need("dbname", "postgresql://user@host/DATABASE")?,
+            user: self.need(Key::User, "USER@host/database")?,
+            database: self.need(Key::Database, "user@host/DATABASE")?,
             tls: self.tls()?,
-            application_name: self.get("application_name").map(str::to_owned),
+            application_name: self.get(Key::Name).map(str::to_owned),
             connect_timeout: self.connect_timeout()?,
         };
         if place.tls.is_some() && place.has_socket() {
-            return Err(
-                "a unix socket has no TLS; leave `sslmode` out or give a host name".to_owned(),
-            );
+            let mode = self.words.name(Key::Mode);
+            return Err(format!(
+                "a unix socket has no TLS; leave `{mode}` out or give a host name"
+            ));
         }
         Ok(place)
     }
 
-    /// Hosts with the port of each, or the one port of all.
+    /// Hosts with the port of each, or the one port of all; or the one socket.
     fn hosts(&self) -> Result<Vec<(String, u16)>, String> {
-        let hosts = self.need("host", "postgresql://user@HOST/database")?;
         let ports: Result<Vec<u16>, String> = self
-            .get("port")
+            .get(Key::Port)
             .unwrap_or("")
             .split(',')
-            .map(port)
+            .map(|text| port(text, self.words.port))
             .collect();
         let ports = ports?;
+        if let Some(socket) = self.get(Key::Socket) {
+            if !matches!(self.get(Key::Host), None | Some("localhost")) {
+                return Err("has a socket and another host; leave one of them out".to_owned());
+            }
+            if !socket.starts_with('/') {
+                return Err("`socket` is no path; write /path/to/the/socket".to_owned());
+            }
+            return Ok(vec![(socket.to_owned(), ports[0])]);
+        }
+        let hosts = self.need(Key::Host, "user@HOST/database")?;
         let hosts: Vec<&str> = hosts.split(',').collect();
         if hosts.contains(&"") {
             return Err("one of its hosts is empty; name it or remove its comma".to_owned());
@@ -115,32 +134,16 @@ impl Given {
     }
 
     fn tls(&self) -> Result<Option<Tls>, String> {
-        let mode = match self.get("sslmode") {
-            None | Some("disable") => None,
-            Some("require") => Some(TlsMode::Require),
-            Some("verify-ca") => Some(TlsMode::VerifyCa),
-            Some("verify-full") => Some(TlsMode::VerifyFull),
-            Some(open @ ("prefer" | "allow")) => {
-                return Err(format!(
-                    "`sslmode={open}` may encrypt or not, which are two benchmarks; say disable or \
-                     require"
-                ));
-            }
-            Some(_) => {
-                return Err(
-                    "`sslmode` is unknown; say disable, require, verify-ca or verify-full"
-                        .to_owned(),
-                );
-            }
-        };
-        let root_certificate = self.get("sslrootcert");
+        let (key, root_key) = (self.words.name(Key::Mode), self.words.name(Key::Root));
+        let mode = self.mode()?;
+        let root_certificate = self.get(Key::Root);
         let Some(mode) = mode else {
             return match root_certificate {
                 None => Ok(None),
-                Some(_) => Err(
-                    "`sslrootcert` is of no use without `sslmode`; say verify-ca or verify-full"
-                        .to_owned(),
-                ),
+                Some(_) => Err(format!(
+                    "`{root_key}` is of no use without `{key}`; say {} or {}",
+                    self.words.modes[2], self.words.modes[3]
+                )),
             };
         };
         let tls = Tls {
@@ -154,20 +157,48 @@ impl Given {
             .map_or(Ok(Some(tls)), |problem| Err(problem.to_owned()))
     }
 
+    fn mode(&self) -> Result<Option<TlsMode>, String> {
+        let key = self.words.name(Key::Mode);
+        let Some(given) = self.get(Key::Mode) else {
+            return Ok(None);
+        };
+        let same = |word: &&str| self.words.reads(word, given);
+        if let Some(open) = self.words.open_modes.iter().find(|word| same(word)) {
+            return Err(format!(
+                "`{key}={open}` may encrypt or not, which are two benchmarks; say {} or {}",
+                self.words.modes[0], self.words.modes[1]
+            ));
+        }
+        let modes = [
+            None,
+            Some(TlsMode::Require),
+            Some(TlsMode::VerifyCa),
+            Some(TlsMode::VerifyFull),
+        ];
+        let known = self.words.modes.iter().position(same);
+        known.map(|place| modes[place]).ok_or_else(|| {
+            let [none, require, ca, full] = self.words.modes;
+            format!("`{key}` is unknown; say {none}, {require}, {ca} or {full}")
+        })
+    }
+
     fn connect_timeout(&self) -> Result<Option<Duration>, String> {
-        let Some(text) = self.get("connect_timeout") else {
+        let Some(text) = self.get(Key::Timeout) else {
             return Ok(None);
         };
         match text.parse::<u32>() {
             Ok(seconds @ 1..) => Ok(Some(Duration::from_secs(seconds.into()))),
-            _ => Err("`connect_timeout` must be whole seconds, 1 or more".to_owned()),
+            _ => Err(format!(
+                "`{}` must be whole seconds, 1 or more",
+                self.words.name(Key::Timeout)
+            )),
         }
     }
 }
 
-fn port(text: &str) -> Result<u16, String> {
+fn port(text: &str, usual: u16) -> Result<u16, String> {
     match text.parse::<u16>() {
-        _ if text.is_empty() => Ok(PORT),
+        _ if text.is_empty() => Ok(usual),
         Ok(port @ 1..) => Ok(port),
         _ => Err("its port is no number from 1 to 65535; correct it".to_owned()),
     }

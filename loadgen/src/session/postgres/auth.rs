@@ -7,7 +7,7 @@ use postgres_protocol::authentication::sasl::{
 
 use super::capture::Fields;
 use super::encode;
-use super::error::{ServerError, SessionError, one_line};
+use crate::session::error::{ServerError, SessionError, one_line};
 
 /// The exchange from the startup message to the first `ReadyForQuery`.
 pub struct Handshake<'a> {

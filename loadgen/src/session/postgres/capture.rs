@@ -1,44 +1,11 @@
 //! What a session keeps of an answer while somebody wants to see it: columns, rows, notices.
 
-use super::error::{ServerError, SessionError};
-
-/// The most rows and the most notices that are kept of one answer.
-const CAPTURED_MAX: usize = 1_000;
-/// Once the kept rows and notices have taken so many bytes, as they came, those that follow are passed over.
-const CAPTURED_BYTES_MAX: usize = 16 << 20;
-
-/// An answer in full, as text.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Captured {
-    /// The columns' names, of the last result; empty where the protocol does not tell them
-    /// (extended and prepared statements).
-    pub columns: Vec<String>,
-    /// The first 1,000 rows, fewer where they and the notices reach 16 MiB; a value in binary form is written as `\x` and hexadecimal digits.
-    pub rows: Vec<Vec<Option<String>>>,
-    /// The first 1,000 notices.
-    pub notices: Vec<String>,
-    /// The rows that the command tags told of, in all.
-    pub affected: u64,
-}
-
-impl Captured {
-    /// The first column of the first row as a number; 0 for NULL and where there is no row.
-    ///
-    /// # Errors
-    /// A value that is no 64-bit integer.
-    pub fn first_integer(&self) -> Result<i64, SessionError> {
-        match self.rows.first().and_then(|row| row.first()) {
-            Some(Some(text)) => text.parse().map_err(|_| {
-                SessionError::Protocol(format!("`{text}` is not a whole number of 64 bits"))
-            }),
-            _ => Ok(0),
-        }
-    }
-}
+use crate::session::captured::{CAPTURED_BYTES_MAX, CAPTURED_MAX, Captured};
+use crate::session::error::{ServerError, SessionError};
 
 /// Collects an answer while it comes in.
 #[derive(Debug, Default)]
-pub(super) struct Capture {
+pub struct Capture {
     pub(super) captured: Captured,
     /// The types' OIDs of the parameters of each statement that was described.
     pub(super) parameter_types: Vec<Vec<u32>>,
@@ -169,22 +136,6 @@ fn short() -> SessionError {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_cursor_reads_the_first_value_and_null_or_nothing_as_zero() {
-        let of = |rows| {
-            Captured {
-                rows,
-                ..Captured::default()
-            }
-            .first_integer()
-        };
-        let value = |text: &str| vec![vec![Some(text.to_owned())]];
-        assert_eq!(of(value("-12")).expect("a number"), -12);
-        assert_eq!(of(vec![vec![None]]).expect("NULL"), 0);
-        assert_eq!(of(vec![]).expect("no row"), 0);
-        assert!(of(value("1.5")).is_err());
-    }
 
     #[test]
     fn rows_and_notices_are_kept_up_to_their_bytes() {

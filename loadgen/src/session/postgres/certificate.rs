@@ -1,5 +1,6 @@
 //! What binds a password's proof to the certificate that the server showed.
 
+use crate::session::der::element;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
 /// The binding `tls-server-end-point` of a certificate in DER: its hash by the hash function of
@@ -43,26 +44,6 @@ fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     let (_, after) = element(whole, SEQUENCE)?;
     let (algorithm, _) = element(after, SEQUENCE)?;
     Some(element(algorithm, OBJECT_IDENTIFIER)?.0)
-}
-
-/// The content of the DER element at the front, which has that tag, and what follows it.
-fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (&[found, length], rest) = bytes.split_first_chunk()?;
-    if found != tag {
-        return None;
-    }
-    let (length, rest) = match length {
-        0..=0x7f => (usize::from(length), rest),
-        0x81..=0x84 => {
-            let (digits, rest) = rest.split_at_checked(usize::from(length & 0x7f))?;
-            let length = digits
-                .iter()
-                .fold(0, |length, &digit| length << 8 | usize::from(digit));
-            (length, rest)
-        }
-        _ => return None,
-    };
-    rest.split_at_checked(length)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A message that lies whole in what was read is handed out where it lies. One that is cut is
 //! collected if somebody wants it, else only counted off: rows are never copied on the hot path.
 
-use super::error::SessionError;
+use crate::session::error::SessionError;
 
 /// The most bytes of a message that came in pieces and is wanted.
 const COLLECTED_BYTES_MAX: usize = 64 << 20;

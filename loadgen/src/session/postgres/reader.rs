@@ -1,25 +1,17 @@
 //! Understands the server's answers to requests, as far as the hot path needs them.
 
-use super::capture::{Capture, Captured};
-use super::error::{ServerError, SessionError};
+use super::capture::Capture;
 use super::framing::Framing;
+use super::{PostgresSession, encode};
+use crate::session::captured::Captured;
+use crate::session::error::{ServerError, SessionError};
+use crate::session::exchange::Incoming;
+use crate::session::reply::Reply;
+use crate::session::target::Target;
+use std::time::Instant;
 
-/// The answer to a request, summed up. The caller clears it before each request.
-#[derive(Debug, Default)]
-pub struct Reply {
-    /// The rows that the command tags told of: inserted, selected, updated, deleted, copied …
-    pub rows: u64,
-    /// The first error, if the server reported one.
-    pub error: Option<ServerError>,
-}
-
-impl Reply {
-    /// Makes room for the next answer.
-    pub fn clear(&mut self) {
-        self.rows = 0;
-        self.error = None;
-    }
-}
+/// The SQLSTATE of a server that starts, ends or recovers.
+const CANNOT_CONNECT_NOW: &[u8; 5] = b"57P03";
 
 /// More rows than one command can have touched: what says so counts wrongly.
 const ROWS_MAX: u64 = 1 << 48;
@@ -61,32 +53,23 @@ impl Reader {
             copy: Copy::Unexpected,
         }
     }
+}
 
-    /// A request is made: an answer may come.
+impl Incoming for Reader {
+    type Capture = Capture;
+
+    const SERVER: &'static str = "PostgreSQL";
+
+    fn new() -> Self {
+        Self::new(Framing::new())
+    }
+
     #[inline]
-    pub fn ask(&mut self) {
+    fn ask(&mut self) {
         self.asked = true;
     }
 
-    /// While on, columns, rows and notices of answers are kept. Switching it on or off forgets what was kept.
-    pub fn capture(&mut self, on: bool) {
-        self.capture = on.then(Box::default);
-    }
-
-    /// What has been kept since the capture was switched on or last taken.
-    pub fn take_captured(&mut self) -> Captured {
-        self.capture
-            .as_deref_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
-            .captured
-    }
-
-    /// Takes what was read, all of it. True when the answer to a request is complete.
-    ///
-    /// # Errors
-    /// What the protocol does not allow; the session cannot be used any further.
-    pub fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
+    fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
         let mut input = bytes;
         let mut ready = false;
         let capturing = self.capture.is_some();
@@ -126,6 +109,40 @@ impl Reader {
             }
         }
         Ok(ready)
+    }
+
+    fn kept(&mut self) -> &mut Option<Box<Capture>> {
+        &mut self.capture
+    }
+
+    fn captured(kept: &mut Capture) -> &mut Captured {
+        &mut kept.captured
+    }
+
+    fn take_parting(&mut self) -> Option<ServerError> {
+        self.parting.take()
+    }
+
+    fn goodbye(out: &mut Vec<u8>) {
+        encode::terminate(out);
+    }
+
+    fn text(out: &mut Vec<u8>, sql: &str) {
+        let mark = encode::simple_begin(out);
+        out.extend_from_slice(sql.as_bytes());
+        encode::simple_end(out, mark);
+    }
+
+    fn shake_hands(
+        session: &mut PostgresSession,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<u32, SessionError> {
+        super::connect::shake_hands(session, target, deadline)
+    }
+
+    fn is_not_ready(error: &ServerError) -> bool {
+        error.code == *CANNOT_CONNECT_NOW
     }
 }
 

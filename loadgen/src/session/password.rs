@@ -4,8 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::{fs, io};
 
-use super::Target;
 use super::error::SessionError;
+use super::target::Target;
+use super::wire::Wire;
 use crate::job::Password;
 
 /// Where servers put their socket by default: PostgreSQL's own builds, and those of distributions.
@@ -67,10 +68,13 @@ fn of_file(path: &Path, target: &Target) -> Result<String, SessionError> {
 
 /// The password of the first line that fits (PostgreSQL documentation, "The Password File"):
 /// `host:port:database:user:password`, `*` fits all, `\` takes the next character as it is.
-/// A Unix socket's host is its folder; for the default folder also `localhost`.
+/// A Unix socket's host is its folder, with MySQL its file; for the default folder, and any file, also `localhost`.
 fn find(text: &str, target: &Target) -> Option<String> {
     let port = target.port.to_string();
-    let socket_of_localhost = SOCKET_FOLDERS.contains(&target.host.as_str());
+    let socket_of_localhost = match target.wire {
+        Wire::Postgres => SOCKET_FOLDERS.contains(&target.host.as_str()),
+        Wire::MySql(_) => target.host.starts_with('/'),
+    };
     text.lines()
         .filter(|line| !line.starts_with('#'))
         .find_map(|line| {
@@ -118,6 +122,7 @@ mod tests {
 
     fn target(host: &str) -> Target {
         Target {
+            wire: Wire::Postgres,
             host: host.to_owned(),
             port: 5432,
             user: "dyno".to_owned(),

@@ -12,8 +12,9 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
 };
 
-use super::Target;
 use super::error::SessionError;
+use super::target::Target;
+use super::wire::Wire;
 
 /// How long to wait before the next try where the server's queue of new connections is full.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
@@ -33,8 +34,13 @@ pub(super) fn open(target: &Target, deadline: Instant) -> Result<OwnedFd, Sessio
 /// Where a target's server is, for people: its socket file, or host and port.
 pub(super) fn place(target: &Target) -> String {
     if target.host.starts_with('/') {
-        let file = format!(".s.PGSQL.{}", target.port);
-        Path::new(&target.host).join(file).display().to_string()
+        match target.wire {
+            Wire::Postgres => {
+                let file = format!(".s.PGSQL.{}", target.port);
+                Path::new(&target.host).join(file).display().to_string()
+            }
+            Wire::MySql(_) => target.host.clone(),
+        }
     } else {
         // An IPv6 address has colons of its own.
         let (open, close) = if target.host.contains(':') {

@@ -1,6 +1,6 @@
 //! TLS by rustls: what is trusted, and the exchange that turns a socket into an encrypted stream.
 //!
-//! (PostgreSQL documentation, "SSL Session Encryption" and "SSL Support" of libpq.) Sessions are
+//! The words for what is checked are those of libpq. Sessions are
 //! never resumed: each connection costs what libpq's costs.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,8 +23,9 @@ use rustls::{
 };
 
 use super::error::{SessionError, one_line};
+use super::socket;
+use super::target::Target;
 use super::transport::{TlsStream, Transport};
-use super::{Target, encode, socket};
 use crate::job::{self, TlsMode};
 
 /// How connections are encrypted, with the certificates that are trusted; cheap to clone.
@@ -192,22 +193,16 @@ impl ServerCertVerifier for AnyName {
     }
 }
 
-/// Asks the server for TLS and makes it, on a socket that does not block.
+/// Makes TLS over a socket that does not block, once the server has said that it will.
 ///
 /// # Errors
-/// `Tls` where the server has none or shows a certificate that is not accepted, `Lost` where
-/// it goes away, `Protocol` where something else than PostgreSQL answers.
+/// `Tls` where the server shows a certificate that is not accepted, `Lost` where it goes away.
 pub(super) fn encrypt(
     stream: OwnedFd,
     tls: &Tls,
     target: &Target,
     deadline: Instant,
 ) -> Result<Transport, SessionError> {
-    let mut plain = Transport::Plain(stream);
-    ask(&mut plain, target, deadline)?;
-    let Transport::Plain(stream) = plain else {
-        unreachable!("it is plain until here")
-    };
     let name = ServerName::try_from(target.host.clone()).map_err(|_| {
         let host = &target.host;
         SessionError::Tls(format!("`{host}` is no host name that TLS can ask for"))
@@ -217,38 +212,6 @@ pub(super) fn encrypt(
     let mut stream = TlsStream::new(stream, connection);
     shake_hands(&mut stream, target, deadline)?;
     Ok(Transport::Tls(Box::new(stream)))
-}
-
-/// Sends an `SSLRequest` and takes the one byte that answers it. No byte more: what follows a yes
-/// is TLS's, and nobody may have put something in front of it.
-fn ask(plain: &mut Transport, target: &Target, deadline: Instant) -> Result<(), SessionError> {
-    let mut request = Vec::new();
-    encode::ssl_request(&mut request);
-    let mut sent = 0;
-    while sent < request.len() {
-        match plain.send(&request[sent..])? {
-            Ok(count) => sent += count,
-            Err(error) => wait(plain, error, PollFlags::OUT, target, deadline)?,
-        }
-    }
-    let mut answer = [0];
-    loop {
-        match plain.receive(&mut answer, RecvFlags::empty())? {
-            Ok(0) => return Err(socket::closed_early(target)),
-            Ok(_) => break,
-            Err(error) => wait(plain, error, PollFlags::IN, target, deadline)?,
-        }
-    }
-    match answer {
-        [b'S'] => Ok(()),
-        [b'N'] => Err(SessionError::Tls(format!(
-            "the server at `{}` has no TLS: set `ssl = on` in its postgresql.conf, or ask for none",
-            socket::place(target)
-        ))),
-        _ => Err(SessionError::Protocol(
-            "it does not answer an SSLRequest".to_owned(),
-        )),
-    }
 }
 
 fn shake_hands(

@@ -1,6 +1,7 @@
 //! How a session begins: the startup packet, which has no type, and requests for encryption before it.
 
 use super::reply;
+use crate::null::session::Over;
 
 /// The longest startup packet, as PostgreSQL's.
 const STARTUP_BYTES_MAX: usize = 10_000;
@@ -14,15 +15,6 @@ const PROTOCOL_3: u32 = 3 << 16;
 const CANCEL_REQUEST: u32 = 80_877_102;
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
-
-/// Why a connection is to be closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
-    /// The client said so.
-    Goodbye,
-    /// What it sent is not to be understood.
-    Broken(&'static str),
-}
 
 /// What has come of a startup packet.
 #[derive(Debug, Default)]

@@ -2,21 +2,25 @@
 
 use super::error::SessionError;
 use super::tls::Tls;
+use super::wire::Wire;
 use super::{password, socket};
-use crate::job::Server;
+use crate::job::{Job, Server};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What `pg_stat_activity` shows where the job says nothing else.
+/// What the server shows of a session where the job says nothing else.
 const APPLICATION_NAME: &str = "dyno-loadgen";
 
 /// One host of a server, and who asks.
 #[derive(Clone)]
 pub struct Target {
-    /// A host's name or address; one that begins with `/` is the folder of a Unix socket.
+    /// The protocol that it speaks.
+    pub wire: Wire,
+    /// A host's name or address; one that begins with `/` is a Unix socket: its folder with PostgreSQL, its file with
+    /// MySQL.
     pub host: String,
-    /// The port; for a Unix socket, the number in its file's name.
+    /// The port; for a Unix socket of PostgreSQL, the number in its file's name.
     pub port: u16,
     /// The account in the server.
     pub user: String,
@@ -24,7 +28,7 @@ pub struct Target {
     pub database: String,
     /// The password, where the server asks for one.
     pub password: Option<String>,
-    /// What `pg_stat_activity` shows.
+    /// What `pg_stat_activity` or `session_connect_attrs` shows.
     pub application_name: String,
     /// How the connection is encrypted; none: it is not.
     pub tls: Option<Tls>,
@@ -33,12 +37,23 @@ pub struct Target {
 }
 
 impl Target {
-    /// The hosts of a job's server in the order in which they are tried, with their passwords and
+    /// The hosts of a job's server; none where the job has no server.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn of_job(job: &Job) -> Result<Option<Arc<[Self]>>, SessionError> {
+        match (&job.server, Wire::of(job)) {
+            (Some(server), Some(wire)) => Self::all(server, wire).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The hosts of a server in the order in which they are tried, with their passwords and
     /// the certificates that are trusted.
     ///
     /// # Errors
     /// The password or the certificates that are not where the job says.
-    pub fn all(server: &Server) -> Result<Arc<[Self]>, SessionError> {
+    pub fn all(server: &Server, wire: Wire) -> Result<Arc<[Self]>, SessionError> {
         let place = server
             .place()
             .map_err(|error| SessionError::Connect(error.to_string()))?;
@@ -48,6 +63,7 @@ impl Target {
             .unwrap_or_else(|| APPLICATION_NAME.to_owned());
         let targets = place.hosts.into_iter().map(|(host, port)| {
             let mut target = Self {
+                wire,
                 host,
                 port,
                 user: place.user.clone(),

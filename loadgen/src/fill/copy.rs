@@ -1,0 +1,92 @@
+//! Fills a PostgreSQL table over one connection: one COPY in binary form.
+
+use super::binary;
+use super::table::{MESSAGE_BYTES, Share, Stream, TableLoad};
+use super::{CONNECT_MAX, Halt};
+use crate::session::postgres::{PostgresSession, encode};
+use crate::session::{ReadBuffer, SessionError, Target};
+
+/// Rows that a connection takes at a time: about as many as the server writes in one go.
+pub(super) const PIECE_ROWS: u64 = 1024;
+
+/// The statement that asks for the rows of some columns of a table.
+pub(super) fn statement(table: &str, columns: &str) -> String {
+    format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)")
+}
+
+/// Sends rows until none is left. One that is halted gives its rows up.
+///
+/// # Errors
+/// The server's, or the connection's; the server has kept nothing then.
+pub(super) fn send(
+    load: &TableLoad,
+    stream: &Stream,
+    targets: &[Target],
+    halt: &Halt,
+) -> Result<(), SessionError> {
+    let mut session = PostgresSession::connect_any(targets, CONNECT_MAX)?;
+    stream.is_connected(session.server_pid());
+    session.copy_begin(&load.request)?;
+    let mut buffer = ReadBuffer::new();
+    session.output().reserve(2 * MESSAGE_BYTES);
+    let mut copying = Copying::default();
+    while !copying.is_last {
+        if halt.is_on() {
+            return give_up(session);
+        }
+        let rows_before = copying.rows;
+        let bytes = write_message(load, session.output(), &mut copying);
+        session.copy_send(&mut buffer)?;
+        stream.has_sent(copying.rows - rows_before, bytes);
+    }
+    let output = session.output();
+    output.clear();
+    encode::copy_done(output);
+    stream.has_kept(session.copy_end()?);
+    session.close();
+    Ok(())
+}
+
+/// How far a COPY is.
+#[derive(Debug, Default)]
+struct Copying {
+    share: Share,
+    /// Rows that have been written so far.
+    rows: u64,
+    has_begun: bool,
+    is_last: bool,
+}
+
+/// Encodes rows until a message is full or none is left; returns its bytes of COPY data.
+fn write_message(load: &TableLoad, output: &mut Vec<u8>, copying: &mut Copying) -> u64 {
+    output.clear();
+    let mark = encode::copy_data_begin(output);
+    if !copying.has_begun {
+        binary::write_header(output);
+        copying.has_begun = true;
+    }
+    let share = &mut copying.share;
+    while output.len() < MESSAGE_BYTES {
+        if share.next == share.end && !load.take_piece(share) {
+            binary::write_trailer(output);
+            copying.is_last = true;
+            break;
+        }
+        binary::write(output, &load.rows, share.next);
+        share.next += 1;
+        copying.rows += 1;
+    }
+    encode::copy_data_end(output, mark);
+    (output.len() - mark - 4) as u64
+}
+
+/// Ends a COPY without keeping its rows. The server's error about it is what was asked for.
+fn give_up(mut session: PostgresSession) -> Result<(), SessionError> {
+    let output = session.output();
+    output.clear();
+    encode::copy_fail(output, "stopped by the load generator");
+    match session.copy_end() {
+        Ok(_) | Err(SessionError::Server(_)) => Ok(()),
+        Err(other) => Err(other),
+    }
+}

@@ -1,0 +1,177 @@
+//! Values of rows, as COPY's binary form has them.
+
+use super::test_rows::{fill, value};
+use super::*;
+use crate::fill::binary;
+use crate::job::Permuted;
+use crate::value::Distribution;
+use crate::value::zipf::Zipf;
+use std::collections::BTreeSet;
+
+/// The fields of a row on the wire.
+fn fields(fill: &Fill, values: &[Value], row: u64) -> Vec<Vec<u8>> {
+    let rows = Rows::new(fill, values, 1, "t1", binary::RANGES).expect("valid");
+    let mut out = Vec::new();
+    binary::write(&mut out, &rows, row);
+    let (count, mut rest) = out.split_at(2);
+    let mut fields = Vec::new();
+    while !rest.is_empty() {
+        let (length, after) = rest.split_at(4);
+        let length = u32::from_be_bytes(length.try_into().expect("four bytes")) as usize;
+        let (field, after) = after.split_at(length);
+        fields.push(field.to_vec());
+        rest = after;
+    }
+    assert_eq!(
+        usize::from(u16::from_be_bytes([count[0], count[1]])),
+        fields.len()
+    );
+    fields
+}
+
+#[test]
+fn numbers_are_written_in_the_form_of_their_column() {
+    let mut cents = value("price", Maker::Constant(7));
+    cents.format = Format::Decimal2;
+    let values = [
+        value("id", Maker::Row(1)),
+        value("least", Maker::Constant(i64::MIN)),
+        cents,
+    ];
+    let types = [
+        (ColumnType::Int4, 0),
+        (ColumnType::Int8, 1),
+        (ColumnType::Text, 0),
+        (ColumnType::Text, 1),
+        (ColumnType::Text, 2),
+        (ColumnType::Timestamp, 0),
+    ];
+    let expected: [&[u8]; 6] = [
+        &[0, 0, 0, 10],
+        &i64::MIN.to_be_bytes(),
+        b"10",
+        b"-9223372036854775808",
+        b"7.00",
+        &(-(946_684_800 - 10) * 1_000_000_i64).to_be_bytes(),
+    ];
+    assert_eq!(fields(&fill(&types), &values, 9), expected);
+}
+
+#[test]
+fn columns_of_one_value_differ_and_a_sum_follows_the_column_that_shows_its_base() {
+    let uniform = Maker::Uniform(Bound::Integer(0), Bound::Integer(1 << 40));
+    let values = [
+        value("a", uniform),
+        value(
+            "sum",
+            Maker::Add {
+                value: 0,
+                plus: 100,
+            },
+        ),
+    ];
+    let int8 = ColumnType::Int8;
+    let fields = fields(&fill(&[(int8, 1), (int8, 0), (int8, 0)]), &values, 5);
+    let number = |field: &[u8]| i64::from_be_bytes(field.try_into().expect("eight bytes"));
+    assert_eq!(number(&fields[0]), number(&fields[1]) + 100);
+    assert_ne!(fields[1], fields[2]);
+}
+
+#[test]
+fn distributions_and_permutations_of_the_row_fill_columns() {
+    let range = (1, 1000).into();
+    let zipf = Maker::Skewed(Distribution::Zipf(Zipf {
+        range,
+        exponent: 1.0,
+        scattered: false,
+    }));
+    let values = [
+        value("id", Maker::Row(1)),
+        value("key", Maker::Permutation(Permuted { value: 0, range })),
+        value("ranked", zipf),
+        value("moved", Maker::Permutation(Permuted { value: 2, range })),
+    ];
+    let int8 = ColumnType::Int8;
+    let fill = fill(&[(int8, 1), (int8, 2), (int8, 3)]);
+    let permutation = Permutation::new(1, range);
+    let mut keys = BTreeSet::new();
+    let mut firsts = 0;
+    for row in 0..1000 {
+        let fields = fields(&fill, &values, row);
+        let number = |field: usize| i64::from_be_bytes(fields[field][..].try_into().unwrap());
+        assert_eq!(number(0), permutation.number(row.cast_signed() + 1));
+        assert_eq!(
+            number(2),
+            permutation.number(number(1)),
+            "of the column that shows it"
+        );
+        keys.insert(number(0));
+        firsts += u32::from(number(1) == 1);
+    }
+    assert_eq!(keys, (1..=1000).collect(), "each key once");
+    // 1 / H(1000) = 13.4 % of the rows, with a standard deviation of 11.
+    assert!((100..170).contains(&firsts), "{firsts}");
+}
+
+#[test]
+fn a_column_that_changes_every_so_many_rows_holds_its_value_between() {
+    let mut fill = fill(&[(ColumnType::Int4, 0), (ColumnType::Int4, 1)]);
+    for column in &mut fill.columns {
+        column.each = 300;
+    }
+    let uniform = Maker::Uniform(Bound::Integer(0), Bound::Integer(1 << 30));
+    // Of 1,000 rows there are 4 numbers: a fifth would not fit.
+    let first = i64::from(i32::MAX) - 3;
+    let values = [value("row", Maker::Row(first)), value("random", uniform)];
+    let rows = [0, 299, 300, 999].map(|row| fields(&fill, &values, row));
+    assert_eq!(rows[0], rows[1]);
+    assert_ne!(rows[0][1], rows[2][1]);
+    let number =
+        |row: &[Vec<u8>]| i32::from_be_bytes(row[0].as_slice().try_into().expect("four bytes"));
+    let numbers: Vec<_> = rows.iter().map(|row| i32::MAX - number(row)).collect();
+    assert_eq!(numbers, [3, 3, 2, 0]);
+}
+
+#[test]
+fn rows_and_tables_differ_and_a_row_is_the_same_every_time() {
+    let fill = fill(&[(ColumnType::Text, 0)]);
+    let values = [value("c", Maker::Pattern("###########-@@@@".to_owned()))];
+    let row = |seed, table, row| {
+        let mut out = Vec::new();
+        let rows = Rows::new(&fill, &values, seed, table, binary::RANGES).expect("valid");
+        binary::write(&mut out, &rows, row);
+        out
+    };
+    assert_eq!(row(1, "t1", 7), row(1, "t1", 7));
+    assert_ne!(row(1, "t1", 7), row(1, "t1", 8));
+    assert_ne!(row(1, "t1", 7), row(1, "t2", 7));
+    assert_ne!(row(1, "t1", 7), row(2, "t1", 7));
+}
+
+#[test]
+fn a_value_that_its_column_cannot_hold_is_refused_before_the_first_row() {
+    let big = Maker::Uniform(Bound::Integer(0), Bound::Integer(1 << 31));
+    for (type_, maker, word) in [
+        (ColumnType::Int4, big, "2147483648"),
+        (
+            ColumnType::Int4,
+            Maker::Row(i64::from(i32::MAX) - 500),
+            "2147484146",
+        ),
+        (
+            ColumnType::Timestamp,
+            Maker::Constant(i64::MAX),
+            "9223372036854775807",
+        ),
+        (ColumnType::Int8, Maker::Pattern("#".to_owned()), "`text`"),
+        (ColumnType::Int8, Maker::Clock, "no cursor, clock"),
+        (ColumnType::Int8, Maker::Add { value: 0, plus: 1 }, "sums"),
+    ] {
+        let (fill, values) = (fill(&[(type_, 0)]), [value("v", maker)]);
+        let refused = Rows::new(&fill, &values, 1, "t1", binary::RANGES).expect_err("refused");
+        assert!(
+            refused.contains(word) && refused.contains("`c0`"),
+            "{refused}"
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! What a session keeps of an answer while somebody wants to see it: columns, rows, the line about a statement.
+
+use super::fields::Fields;
+use crate::session::captured::{CAPTURED_BYTES_MAX, CAPTURED_MAX, Captured};
+use crate::session::error::{SessionError, one_line};
+use std::fmt::Write;
+
+/// What stands for NULL in a row of texts.
+const NULL: u8 = 0xfb;
+/// Set in a column's flags where its numbers have no sign.
+const UNSIGNED: u16 = 0x20;
+
+/// A column's type and flags.
+#[derive(Debug, Clone, Copy)]
+struct Column {
+    type_: u8,
+    unsigned: bool,
+}
+
+/// Collects an answer while it comes in.
+#[derive(Debug, Default)]
+pub struct Capture {
+    pub(super) captured: Captured,
+    columns: Vec<Column>,
+    /// What rows and notices have taken so far.
+    kept_bytes: usize,
+}
+
+impl Capture {
+    /// A result begins.
+    pub(super) fn begin(&mut self) {
+        self.captured.columns.clear();
+        self.columns.clear();
+    }
+
+    /// Takes the description of a column ("Column Definition").
+    pub(super) fn take_column(&mut self, body: &[u8]) -> Result<(), SessionError> {
+        let mut fields = Fields(body);
+        // Catalogue, schema, table, table as it is called in the schema.
+        for _ in 0..4 {
+            fields.counted()?;
+        }
+        let name = String::from_utf8_lossy(fields.counted()?).into_owned();
+        fields.counted()?;
+        // The length of what follows, character set, width.
+        fields.bytes(1 + 2 + 4)?;
+        let type_ = fields.u8()?;
+        let unsigned = fields.u16()? & UNSIGNED != 0;
+        self.captured.columns.push(name);
+        self.columns.push(Column { type_, unsigned });
+        Ok(())
+    }
+
+    /// Takes a row, as texts or in binary form, where there is room for it.
+    pub(super) fn take_row(&mut self, body: &[u8], binary: bool) -> Result<(), SessionError> {
+        if self.captured.rows.len() >= CAPTURED_MAX || !self.has_room(body) {
+            return Ok(());
+        }
+        let row = if binary {
+            binary_row(&self.columns, body)?
+        } else {
+            text_row(self.columns.len(), body)?
+        };
+        self.captured.rows.push(row);
+        Ok(())
+    }
+
+    /// Takes what the server says about a statement in a line.
+    pub(super) fn take_info(&mut self, info: &[u8]) {
+        // Servers put its length in front; the documentation has it without.
+        let info = Fields(info).counted().unwrap_or(info);
+        let room = self.captured.notices.len() < CAPTURED_MAX && self.has_room(info);
+        if room && !info.is_empty() {
+            self.captured.notices.push(one_line(info));
+        }
+    }
+
+    /// Whether there is room for a row or notice, which is counted then.
+    fn has_room(&mut self, body: &[u8]) -> bool {
+        let room = self.kept_bytes < CAPTURED_BYTES_MAX;
+        self.kept_bytes += if room { body.len() } else { 0 };
+        room
+    }
+}
+
+type Row = Vec<Option<String>>;
+
+fn text_row(columns: usize, body: &[u8]) -> Result<Row, SessionError> {
+    let mut fields = Fields(body);
+    let mut row = Vec::with_capacity(columns);
+    for _ in 0..columns {
+        if let [NULL, rest @ ..] = fields.0 {
+            fields.0 = rest;
+            row.push(None);
+        } else {
+            let value = fields.counted()?;
+            row.push(Some(String::from_utf8_lossy(value).into_owned()));
+        }
+    }
+    Ok(row)
+}
+
+/// A row in binary form: a zero, a bit for each column that is NULL (the first two are not used), the values.
+fn binary_row(columns: &[Column], body: &[u8]) -> Result<Row, SessionError> {
+    let mut fields = Fields(body);
+    fields.u8()?;
+    let nulls = fields.bytes((columns.len() + 2).div_ceil(8))?;
+    let mut row = Vec::with_capacity(columns.len());
+    for (place, column) in (2..).zip(columns) {
+        let null = nulls[place / 8] >> (place % 8) & 1 == 1;
+        row.push(if null {
+            None
+        } else {
+            Some(binary_value(*column, &mut fields)?)
+        });
+    }
+    Ok(row)
+}
+
+/// A value in binary form as its text ("Binary Protocol Value"; the numbers are those of `enum_field_types`).
+fn binary_value(column: Column, fields: &mut Fields) -> Result<String, SessionError> {
+    Ok(match (column.type_, column.unsigned) {
+        (1, true) => fields.u8()?.to_string(),
+        (1, false) => fields.u8()?.cast_signed().to_string(),
+        (2 | 13, true) => fields.u16()?.to_string(),
+        (2 | 13, false) => fields.u16()?.cast_signed().to_string(),
+        (3 | 9, true) => fields.u32()?.to_string(),
+        (3 | 9, false) => fields.u32()?.cast_signed().to_string(),
+        (8, true) => u64::from_le_bytes(fields.array()?).to_string(),
+        (8, false) => i64::from_le_bytes(fields.array()?).to_string(),
+        (4, _) => f32::from_le_bytes(fields.array()?).to_string(),
+        (5, _) => f64::from_le_bytes(fields.array()?).to_string(),
+        (10, _) => date_time(fields, false)?,
+        (7 | 12, _) => date_time(fields, true)?,
+        (11, _) => time(fields)?,
+        _ => String::from_utf8_lossy(fields.counted()?).into_owned(),
+    })
+}
+
+/// Year to day, to second, or to microsecond, by the length in front: zeros at the end are left out.
+fn date_time(fields: &mut Fields, with_clock: bool) -> Result<String, SessionError> {
+    let length = fields.u8()?;
+    let mut rest = Fields(fields.bytes(length.into())?);
+    let (year, month, day) = match length {
+        0 => (0, 0, 0),
+        _ => (rest.u16()?, rest.u8()?, rest.u8()?),
+    };
+    let mut text = format!("{year:04}-{month:02}-{day:02}");
+    if length > 4 {
+        text.push(' ');
+        clock(&mut text, &mut rest, 0, length > 7)?;
+    } else if with_clock {
+        text.push_str(" 00:00:00");
+    }
+    Ok(text)
+}
+
+/// A span of time: its sign, days, hours to seconds and microseconds.
+fn time(fields: &mut Fields) -> Result<String, SessionError> {
+    let length = fields.u8()?;
+    let mut rest = Fields(fields.bytes(length.into())?);
+    if length == 0 {
+        return Ok("00:00:00".to_owned());
+    }
+    let mut text = String::from(if rest.u8()? == 1 { "-" } else { "" });
+    let days = rest.u32()?;
+    clock(&mut text, &mut rest, days, length > 8)?;
+    Ok(text)
+}
+
+fn clock(
+    text: &mut String,
+    rest: &mut Fields,
+    days: u32,
+    microseconds: bool,
+) -> Result<(), SessionError> {
+    let (hour, minute, second) = (rest.u8()?, rest.u8()?, rest.u8()?);
+    let hours = u64::from(days) * 24 + u64::from(hour);
+    // Writing into a String cannot fail.
+    let _ = write!(text, "{hours:02}:{minute:02}:{second:02}");
+    if microseconds {
+        let _ = write!(text, ".{:06}", rest.u32()?);
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The protocols that servers speak, and a session in either of them.
+
+use super::captured::Captured;
+use super::error::SessionError;
+use super::exchange::ReadBuffer;
+use super::mysql::{self, MySqlSession};
+use super::postgres::{self, PostgresSession};
+use super::reply::Reply;
+use super::target::Target;
+use crate::job::{CharacterSet, Engine, Job};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// The protocol that a server speaks, with what a client chooses in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// PostgreSQL's, version 3.0.
+    Postgres,
+    /// MySQL's and MariaDB's.
+    MySql(MySqlChoice),
+}
+
+/// What a client of MySQL chooses when it connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MySqlChoice {
+    /// The character set of statements and results.
+    pub character_set: CharacterSet,
+    /// Whether an UPDATE counts the rows that it found, not those that it changed.
+    pub found_rows: bool,
+}
+
+impl Wire {
+    /// That of a job's engine; none of the fake.
+    #[must_use]
+    pub fn of(job: &Job) -> Option<Self> {
+        match job.engine {
+            Engine::Postgres => Some(Self::Postgres),
+            Engine::Mysql | Engine::Mariadb => Some(Self::MySql(MySqlChoice {
+                character_set: job.character_set,
+                found_rows: job.found_rows,
+            })),
+            Engine::Fake => None,
+        }
+    }
+
+    /// Appends the request that runs a statement as a text.
+    pub fn text(self, out: &mut Vec<u8>, sql: &[u8]) {
+        match self {
+            Self::Postgres => {
+                let mark = postgres::encode::simple_begin(out);
+                out.extend_from_slice(sql);
+                postgres::encode::simple_end(out, mark);
+            }
+            Self::MySql(_) => {
+                let mark = mysql::encode::query_begin(out);
+                out.extend_from_slice(sql);
+                mysql::encode::end(out, mark);
+            }
+        }
+    }
+}
+
+/// A session in either protocol.
+#[derive(Debug)]
+pub enum AnySession {
+    /// With a PostgreSQL server.
+    Postgres(PostgresSession),
+    /// With a MySQL or MariaDB server.
+    MySql(MySqlSession),
+}
+
+/// Calls the same on whichever session it is.
+macro_rules! either {
+    ($session:expr, $name:ident => $call:expr) => {
+        match $session {
+            AnySession::Postgres($name) => $call,
+            AnySession::MySql($name) => $call,
+        }
+    };
+}
+
+impl AnySession {
+    /// Connects to the first target that lets in; all targets speak the same protocol.
+    ///
+    /// # Errors
+    /// As [`Session::connect_any`](super::Session::connect_any).
+    pub fn connect_any(targets: &[Target], timeout: Duration) -> Result<Self, SessionError> {
+        match targets.first().map(|target| target.wire) {
+            Some(Wire::MySql(_)) => {
+                MySqlSession::connect_any(targets, timeout).map(AnySession::MySql)
+            }
+            _ => PostgresSession::connect_any(targets, timeout).map(AnySession::Postgres),
+        }
+    }
+
+    /// The server's process, or its number of the connection.
+    #[must_use]
+    pub fn server_pid(&self) -> u32 {
+        either!(self, session => session.server_pid())
+    }
+
+    /// Runs SQL as a text and keeps its rows and notices. Waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Session::query`](super::Session::query).
+    pub fn query(&mut self, sql: &str) -> Result<Captured, SessionError> {
+        either!(self, session => session.query(sql))
+    }
+
+    /// Makes sending and receiving return at once.
+    ///
+    /// # Errors
+    /// Where the operating system refuses it.
+    pub fn set_nonblocking(&mut self) -> Result<(), SessionError> {
+        either!(self, session => session.set_nonblocking())
+    }
+
+    /// Makes sending and receiving wait.
+    ///
+    /// # Errors
+    /// Where the operating system refuses it.
+    pub fn set_blocking(&mut self) -> Result<(), SessionError> {
+        either!(self, session => session.set_blocking())
+    }
+
+    /// Until when requests that are waited for wait.
+    pub fn limit(&mut self, deadline: Option<Instant>) {
+        either!(self, session => session.limit(deadline));
+    }
+
+    /// Whether columns, rows and notices of answers are kept.
+    pub fn capture(&mut self, on: bool) {
+        either!(self, session => session.capture(on));
+    }
+
+    /// What has been kept since the capture was switched on or last taken.
+    pub fn take_captured(&mut self) -> Captured {
+        either!(self, session => session.take_captured())
+    }
+
+    /// Sends a request; true when all of it is sent.
+    ///
+    /// # Errors
+    /// As [`Session::send`](super::Session::send).
+    #[inline]
+    pub fn send(&mut self, request: &[u8]) -> Result<bool, SessionError> {
+        either!(self, session => session.send(request))
+    }
+
+    /// Goes on sending; true when all is sent.
+    ///
+    /// # Errors
+    /// As [`Session::flush`](super::Session::flush).
+    pub fn flush(&mut self) -> Result<bool, SessionError> {
+        either!(self, session => session.flush())
+    }
+
+    /// Receives what is there; true when the reply is complete.
+    ///
+    /// # Errors
+    /// As [`Session::receive`](super::Session::receive).
+    #[inline]
+    pub fn receive(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        reply: &mut Reply,
+    ) -> Result<bool, SessionError> {
+        either!(self, session => session.receive(buffer, reply))
+    }
+
+    /// Says goodbye and closes.
+    pub fn close(self) {
+        either!(self, session => session.close());
+    }
+}
+
+impl AsFd for AnySession {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        either!(self, session => session.as_fd())
+    }
+}

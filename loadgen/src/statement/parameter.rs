@@ -1,0 +1,137 @@
+//! What the server told a connection about the parameters of a statement.
+
+use std::fmt;
+
+/// How the server wants a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// Two bytes.
+    Int2,
+    /// Four bytes.
+    Int4,
+    /// Eight bytes.
+    Int8,
+    /// Text form, of whatever type.
+    Text,
+}
+
+impl ParameterKind {
+    /// The kind of a type by its OID (pg_type.dat of PostgreSQL).
+    #[must_use]
+    pub fn of_oid(oid: u32) -> Self {
+        match oid {
+            21 => Self::Int2,
+            23 => Self::Int4,
+            20 => Self::Int8,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// What the server told one connection about a statement: the kinds of its parameters, or its numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parameters {
+    pub(super) kinds: Box<[ParameterKind]>,
+    pub(super) binary: Box<[bool]>,
+    /// MySQL's numbers of the prepared statement: of the connection's own table, or by the table's number.
+    numbers: Box<[u32]>,
+    /// Where the statement's own flags begin among those of a connection that tell what has been executed.
+    place: usize,
+}
+
+/// A prepared statement of MySQL on one connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Handle {
+    /// The server's number of it.
+    pub(super) id: u32,
+    /// Whether the types of its parameters have to be declared, as nothing has executed it yet.
+    pub(super) declares: bool,
+}
+
+/// What a connection knows of a statement when it sends it.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound<'a> {
+    pub(super) parameters: &'a Parameters,
+    pub(super) handle: Handle,
+}
+
+impl<'a> From<&'a Parameters> for Bound<'a> {
+    fn from(parameters: &'a Parameters) -> Self {
+        Self {
+            parameters,
+            handle: Handle::default(),
+        }
+    }
+}
+
+impl Parameters {
+    /// Parameters of these kinds.
+    #[must_use]
+    pub fn new(kinds: Vec<ParameterKind>) -> Self {
+        Self {
+            binary: kinds
+                .iter()
+                .map(|kind| *kind != ParameterKind::Text)
+                .collect(),
+            kinds: kinds.into_boxed_slice(),
+            ..Self::default()
+        }
+    }
+
+    /// A statement that MySQL has prepared, with its numbers by table; `place` counts the statements prepared before it
+    /// on the connection.
+    #[must_use]
+    pub fn numbered(numbers: Vec<u32>, place: usize) -> Self {
+        Self {
+            numbers: numbers.into_boxed_slice(),
+            place,
+            ..Self::default()
+        }
+    }
+
+    /// How many statements MySQL has prepared for it.
+    #[must_use]
+    pub fn prepared(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The statement for a table's number; `executed` has a flag for each of the connection's prepared statements.
+    #[inline]
+    pub fn bound(&self, table: u32, executed: &mut [bool]) -> Bound<'_> {
+        let table = if self.numbers.len() > 1 {
+            table as usize
+        } else {
+            0
+        };
+        let Some(id) = self.numbers.get(table) else {
+            return self.into();
+        };
+        let before = std::mem::replace(&mut executed[self.place + table], true);
+        Bound {
+            parameters: self,
+            handle: Handle {
+                id: *id,
+                declares: !before,
+            },
+        }
+    }
+}
+
+/// A number that the type of its parameter cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overflow {
+    /// The number.
+    pub number: i64,
+    /// The parameter's place, from 1.
+    pub place: usize,
+}
+
+impl fmt::Display for Overflow {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} does not fit the integer type of parameter ${}; cast it to bigint in the SQL",
+            self.number, self.place
+        )
+    }
+}

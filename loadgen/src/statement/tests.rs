@@ -1,0 +1,143 @@
+//! Tests of statements: as text, bound, and what does not fit.
+
+use super::*;
+use crate::job::Maker;
+
+fn job() -> Job {
+    Job::parse(
+        r#"{"protocol": 1, "seed": 1, "step": "s", "engine": "fake", "fake": {"default_us": 1}, "clients": 1,
+            "utc_offset_s": 3600, "tables": {"t": 3},
+            "values": [{"name": "id", "per": "item", "format": "integer", "uniform": [1, 9]},
+                       {"name": "next", "per": "item", "format": "decimal2", "add": {"value": 0, "plus": 100}},
+                       {"name": "text", "per": "statement", "format": "text", "pattern": "it's #"},
+                       {"name": "now", "per": "statement", "format": "timestamp", "clock": "second"}],
+            "cursors": [{"name": "tail", "start": "SELECT 1"}],
+            "statements": [
+              {"name": "Insert-it", "protocol": "simple", "pieces": ["INSERT INTO ", {"table": "t"}, " VALUES ",
+                {"repeat": 2, "separator": ", ", "pieces": ["(", {"value": 0}, ",", {"value": 1}, ",", {"value": 2}, ",", {"value": 3}, ")"]}]},
+              {"name": "get", "protocol": "execute", "types": ["bigint", "bigint", "bigint"],
+               "pieces": ["SELECT ", {"cursor": 0}, " FROM ", {"table": "t"}, " WHERE id IN (", {"repeat": 2, "separator": ",", "pieces": [{"value": 0}]}, ")"]},
+              {"name": "bound", "protocol": "prepared", "pieces": ["SELECT ", {"value": 0}, ", ", {"value": 2}]}],
+            "programs": [{"name": "p", "code": [["send", 0], ["send", 1], ["send", 2]]}],
+            "roles": [{"name": "r", "per": "client", "connections": 1, "choose": [{"program": 0, "weight": 1}],
+                       "table": {"of": "t", "by": "own"}, "pace": {"kind": "closed"}}],
+            "stop": {"seconds": 1}}"#,
+    )
+    .unwrap()
+}
+
+fn draw(job: &Job) -> (Values, Draw) {
+    let mut draw = Draw::new(job, &job.roles[0], 0);
+    draw.begin(0);
+    draw.cursors[0] = -7;
+    draw.unix_s = 86_400;
+    (Values::new(job), draw)
+}
+
+#[test]
+fn a_simple_statement_holds_literals_and_draws_anew_for_each_item() {
+    let job = job();
+    let (values, mut draw) = draw(&job);
+    let statement = Statement::compile(&job, 0, "t2");
+    let mut out = Vec::new();
+    statement
+        .encode(&values, &mut draw, &Parameters::default(), &mut out)
+        .unwrap();
+    let text = String::from_utf8(out[5..out.len() - 1].to_vec()).unwrap();
+    assert_eq!((out[0], out[out.len() - 1]), (b'Q', 0));
+    let rows: Vec<_> = text
+        .strip_prefix("INSERT INTO t2 VALUES (")
+        .and_then(|rest| rest.strip_suffix(")"))
+        .unwrap()
+        .split("), (")
+        .map(|row| row.split(',').map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    for row in &rows {
+        let id: i64 = row[0].parse().unwrap();
+        assert!((1..=9).contains(&id));
+        assert_eq!(
+            row[1],
+            format!("{}.00", id + 100),
+            "it adds to the item's own value"
+        );
+        assert!(row[2].starts_with("'it''s ") && row[2].ends_with('\''));
+        assert_eq!(row[3], "'1970-01-02 01:00:00'");
+    }
+    assert_eq!(
+        rows[0][2], rows[1][2],
+        "a value per statement stays the same"
+    );
+}
+
+#[test]
+fn execute_prepares_with_types_and_sends_literals() {
+    let job = job();
+    let (values, mut draw) = draw(&job);
+    let statement = Statement::compile(&job, 1, "t1");
+    assert_eq!(
+        statement.prepare,
+        "PREPARE s1_get_t1(bigint,bigint,bigint) AS SELECT $1 FROM t1 WHERE id IN ($2,$3)"
+    );
+    let mut out = Vec::new();
+    statement
+        .encode(&values, &mut draw, &Parameters::default(), &mut out)
+        .unwrap();
+    let text = String::from_utf8_lossy(&out[5..out.len() - 1]).into_owned();
+    let arguments = text.strip_prefix("EXECUTE s1_get_t1(-7,").unwrap();
+    assert_eq!(
+        arguments.trim_end_matches(')').split(',').count(),
+        2,
+        "{text}"
+    );
+}
+
+#[test]
+fn a_number_too_large_for_its_parameter_is_an_error() {
+    let mut job = job();
+    job.values[0].maker = Maker::Constant(3_000_000_000);
+    let (values, mut draw) = draw(&job);
+    let statement = Statement::compile(&job, 2, "");
+    let parameters = statement.parameters(&values, &[23, 25]).unwrap();
+    let error = statement
+        .encode(&values, &mut draw, &parameters, &mut Vec::new())
+        .unwrap_err();
+    assert_eq!(
+        error,
+        Overflow {
+            number: 3_000_000_000,
+            place: 1
+        }
+    );
+    let wide = statement.parameters(&values, &[20, 25]).unwrap();
+    let mut out = Vec::new();
+    statement
+        .encode(&values, &mut draw, &wide, &mut out)
+        .unwrap();
+    assert!(
+        out.windows(8)
+            .any(|bytes| bytes == 3_000_000_000_i64.to_be_bytes())
+    );
+    assert!(
+        statement
+            .parameters(&values, &[20, 23])
+            .unwrap_err()
+            .contains("$2")
+    );
+    assert!(statement.parameters(&values, &[20]).is_err());
+}
+
+#[test]
+fn a_second_try_draws_the_same() {
+    let job = job();
+    let (values, mut draw) = draw(&job);
+    let statement = Statement::compile(&job, 0, "t1");
+    let mut tries = [Vec::new(), Vec::new(), Vec::new()];
+    for (number, out) in [5, 5, 6].into_iter().zip(&mut tries) {
+        draw.begin(number);
+        statement
+            .encode(&values, &mut draw, &Parameters::default(), out)
+            .unwrap();
+    }
+    assert_eq!(tries[0], tries[1]);
+    assert_ne!(tries[0], tries[2]);
+}

@@ -1,7 +1,7 @@
 """What the load generator can do on this host at most, and what it costs, by itself.
 
 Measured against the null server, dyno-loadgen's own (contract/README.md), which answers at once: a
-rate near this ceiling measures the generator in place of a server.
+rate near this ceiling measures the generator in place of a server. Each protocol has its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from dbdyno import binary
@@ -23,22 +23,25 @@ CONNECTIONS = (1, 8)
 SECONDS = 0.5
 WARMUP_S = 0.1
 EXPECTED_S = 2.0
-"""What all loads take together; a guess for progress."""
+"""What all loads of a protocol take together; a guess for progress."""
 NULL_SERVER_S_MAX = 30.0
 """The null server's life: one that hangs is ended, so that the generator does not wait for it."""
 
 
-def measure(connections: int, threads: int | None) -> Json:
-    """Point queries with 1, 8 and `connections` connections, on the plan's `threads`.
+def measure(connections: Mapping[str, int], threads: int | None, cpus: str | None = None) -> Json:
+    """Point queries with 1, 8 and `connections` connections, on the plan's `threads` and `cpus`.
 
-    Returns a line of generator.jsonl (docs/results.md). Raises GeneratorError in one line where the
-    null server or the generator fails.
+    `connections` are by protocol: each of them is measured. Returns a line of generator.jsonl
+    (docs/results.md). Raises GeneratorError in one line where the null server or the generator
+    fails.
     """
     loads = []
-    with null_server() as address:
-        for count in sorted({*CONNECTIONS, connections}):
-            events = list(run(job(address, count, threads or DEFAULT_THREADS)))
-            loads.append(load(count, events))
+    for protocol, most in connections.items():
+        with null_server(protocol) as address:
+            for count in sorted({*CONNECTIONS, most}):
+                asked = job(protocol, address, count, threads or DEFAULT_THREADS)
+                events = list(run(asked, cpus))
+                loads.append({"protocol": protocol, **load(count, events)})
     hello = events[0]
     return {
         "mono_ns": time.monotonic_ns(),
@@ -50,8 +53,11 @@ def measure(connections: int, threads: int | None) -> Json:
 
 
 def summary(found: Json) -> str:
-    """The ceiling in words, for the person who watches."""
-    return f"{max(one['per_s'] for one in found['loads']):,.0f} statements/s"
+    """The ceiling of each protocol in words, for the person who watches."""
+    best: dict[str, float] = {}
+    for one in found["loads"]:
+        best[one["protocol"]] = max(one["per_s"], best.get(one["protocol"], 0.0))
+    return ", ".join(f"{rate:,.0f} statements/s ({name})" for name, rate in best.items())
 
 
 def load(connections: int, events: Iterable[Json]) -> Json:
@@ -81,9 +87,9 @@ def load(connections: int, events: Iterable[Json]) -> Json:
     }
 
 
-def run(job: Json) -> Iterable[Json]:
-    """The events of a job from its first to its last."""
-    with Generator(job, keep=lambda line: None) as generator:
+def run(job: Json, cpus: str | None = None) -> Iterable[Json]:
+    """The events of a job from its first to its last; `cpus` are the generator's."""
+    with Generator(job, keep=lambda line: None, cpus=cpus) as generator:
         for event in generator.events():
             if event["event"] == "ready":
                 generator.go()
@@ -92,14 +98,14 @@ def run(job: Json) -> Iterable[Json]:
             yield event
 
 
-def job(address: Address, connections: int, threads: int) -> Json:
+def job(protocol: str, address: Address, connections: int, threads: int) -> Json:
     """A closed loop of prepared SELECTs of one row by its key, on every connection."""
     return {
         "protocol": 1,
         "autostart": False,
         "seed": 1,
         "step": "ceiling",
-        "engine": "postgres",
+        "engine": protocol,
         "server": server_json(address),
         "clients": 1,
         "threads": threads,
@@ -134,15 +140,17 @@ def job(address: Address, connections: int, threads: int) -> Json:
 
 
 @contextmanager
-def null_server(life_s: float = NULL_SERVER_S_MAX) -> Iterator[Address]:
-    """A null server while the context lasts, at most `life_s` seconds; where it listens.
+def null_server(protocol: str, life_s: float | None = None) -> Iterator[Address]:
+    """A null server of a protocol while the context lasts, where it listens.
+
+    It lives at most `life_s` seconds, or NULL_SERVER_S_MAX.
 
     Raises GeneratorError in one line where it does not.
     """
     program = binary.find("dyno-loadgen")
     try:
         process = subprocess.Popen(
-            [program, "null", "--postgres"],
+            [program, "null", f"--{protocol}"],
             stdin=subprocess.PIPE,  # its end ends the server, also where dyno is killed
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -151,17 +159,17 @@ def null_server(life_s: float = NULL_SERVER_S_MAX) -> Iterator[Address]:
         )
     except OSError as error:
         raise GeneratorError(f"`{program}` cannot be started: {error}") from error
-    killer = threading.Timer(life_s, process.kill)
+    killer = threading.Timer(life_s or NULL_SERVER_S_MAX, process.kill)
     killer.daemon = True
     killer.start()
     try:
         with process:
-            yield _listening(process)
+            yield _listening(protocol, process)
     finally:
         killer.cancel()
 
 
-def _listening(process: subprocess.Popen[str]) -> Address:
+def _listening(protocol: str, process: subprocess.Popen[str]) -> Address:
     """Waits until the null server says where it listens."""
     assert process.stdout is not None
     said = process.stdout.readline()
@@ -173,6 +181,7 @@ def _listening(process: subprocess.Popen[str]) -> Address:
         complaint = " ".join(errors.split())
         complaint = complaint or (f"it said {said.strip()!r}" if said else "it said nothing")
         raise GeneratorError(
-            "the load generator's ceiling cannot be measured: `dyno-loadgen null --postgres` ended "
-            f"with status {process.returncode} before it listened: {complaint}"
+            "the load generator's ceiling cannot be measured: "
+            f"`dyno-loadgen null --{protocol}` ended with status {process.returncode} "
+            f"before it listened: {complaint}"
         ) from None

@@ -8,12 +8,7 @@ from dbdyno import preflight
 from dbdyno.model import Plan, WorkloadUse
 from dbdyno.preflight import NO_LOG, Prepared
 from dbdyno.room import gb
-from dbdyno.server import Server, config
-
-SHARED_BUFFERS_DEFAULT = 128 << 20
-"""PostgreSQL's own shared_buffers."""
-PAGE_BYTES = 8 << 10
-"""What a size without a unit counts in."""
+from dbdyno.server import extent
 
 
 def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
@@ -22,7 +17,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         sizes = {
             arm.name: tables_bytes(plan, use, arm.name, prepared)
             for arm in plan.arms
-            if arm.engine != "fake"
+            if arm.engine != "fake" and arm.dsn is None
         }
         if not sizes:
             continue
@@ -39,7 +34,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         small = [f"{name} {gb(buffers[name])}" for name in sizes if sizes[name] > buffers[name]]
         if small:
             yield (
-                f"tables of {use.name}: {gb(max(sizes.values()))}, more than shared_buffers "
+                f"tables of {use.name}: {gb(max(sizes.values()))}, more than {caches(plan)} "
                 f"({', '.join(small)}): "
                 "what is read comes from the page cache, too"
             )
@@ -52,14 +47,12 @@ def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> 
 
 
 def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
-    """The shared_buffers of an arm's server."""
+    """The cache that an arm's server has of its own: its shared_buffers, its buffer pool."""
     (arm,) = (one for one in plan.arms if one.name == name)
-    return buffers(preflight.provide_server(plan, arm, prepared, NO_LOG))
+    return extent.cache_bytes(preflight.provide_server(plan, arm, prepared, NO_LOG))
 
 
-def buffers(server: Server) -> int:
-    """What a server's setting of shared_buffers comes to."""
-    text = server.setting("shared_buffers")
-    if text is None:
-        return SHARED_BUFFERS_DEFAULT
-    return int(text) * PAGE_BYTES if text.strip().isdigit() else config.bytes_of(text)
+def caches(plan: Plan) -> str:
+    """What the caches are called that the arms' servers have of their own."""
+    engines = {arm.engine for arm in plan.arms} - {"fake"}
+    return "shared_buffers" if engines == {"postgres"} else "the servers' own caches"

@@ -15,7 +15,7 @@ from typing import Self
 
 from dbdyno import binary
 from dbdyno.error import GeneratorError
-from dbdyno.model import Address, Json
+from dbdyno.model import Address, Json, Password
 
 PROTOCOL = 1
 DEFAULT_THREADS = 0
@@ -47,6 +47,8 @@ EVENT_KEYS: dict[str, frozenset[str]] = {
     "done": frozenset({"status", "reason", "totals", "peak_rss_bytes", "cpu_us", "threads"}),
 }
 """The keys of each event beside `event` and `mono_ns`."""
+OPTIONAL_KEYS: dict[str, frozenset[str]] = {"connected": frozenset({"server_tid"})}
+"""Those that an event may have besides."""
 
 
 def server_json(address: Address) -> Json:
@@ -56,8 +58,24 @@ def server_json(address: Address) -> Json:
         "port": address.port,
         "user": address.user,
         "database": address.database,
-        "password": {"env": address.password_env} if address.password_env else None,
+        "password": password_json(address.password),
+        "tls": tls_json(address),
     }
+
+
+def password_json(password: Password | None) -> Json | None:
+    """Where a password is to be found, as a job's `server` says it."""
+    if password is None:
+        return None
+    return {"env": password.env} if password.env else {"passfile": str(password.passfile)}
+
+
+def tls_json(address: Address) -> Json | None:
+    """How the connection is encrypted, as a job's `server` says it."""
+    if address.tls is None:
+        return None
+    root = None if address.tls_root is None else str(address.tls_root)
+    return {"mode": address.tls, "root_certificate": root}
 
 
 def parse_event(line: str) -> Json:
@@ -71,7 +89,8 @@ def parse_event(line: str) -> Json:
         raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {line[:200]}") from error
     if not isinstance(event, dict) or event.get("event") not in EVENT_KEYS:
         raise GeneratorError(f"dyno-loadgen wrote an unknown event: {line[:200]}")
-    wrong = EVENT_KEYS[event["event"]] ^ (event.keys() - {"event", "mono_ns"})
+    optional = OPTIONAL_KEYS.get(event["event"], frozenset())
+    wrong = EVENT_KEYS[event["event"]] ^ (event.keys() - {"event", "mono_ns"} - optional)
     if wrong or "mono_ns" not in event:
         raise GeneratorError(
             f"dyno-loadgen's event `{event['event']}` does not fit the contract: "
@@ -87,17 +106,18 @@ class GeneratorDied(GeneratorError):
 class Generator:
     """A running dyno-loadgen. Use it as a context manager: it is gone afterwards."""
 
-    def __init__(self, job: Json, keep: Callable[[str], None]) -> None:
+    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None = None) -> None:
         """Starts the generator with `job`. Raises GeneratorError where it cannot be started.
 
-        `keep` gets each line that it writes, as it came, before it is parsed.
+        `keep` gets each line that it writes, as it came, before it is parsed. `cpus`: the
+        processors that it may use, as `0-3`; None: all.
         """
         program = binary.find("dyno-loadgen")
         self._keep = keep
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
         try:
             self._process = subprocess.Popen(
-                [program],
+                [*([] if cpus is None else ["taskset", "--cpu-list", cpus]), program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

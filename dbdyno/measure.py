@@ -7,29 +7,26 @@ for; the host's sampler reads /proc only.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
-from dbdyno import binary, store
+from dbdyno import binary, probe, store
 from dbdyno.error import ServerError
+from dbdyno.hook import Hooks
 from dbdyno.host import canary
 from dbdyno.job import clients
 from dbdyno.loadgen import DEFAULT_THREADS, Generator, server_json
 from dbdyno.meter import Meter, unit
-from dbdyno.model import Headline, Json, Step
-from dbdyno.probe import postgres as probe
+from dbdyno.model import Headline, HookMoment, Json, Step
 from dbdyno.probe.waits import WaitSampler
 from dbdyno.progress import Pulse
-from dbdyno.server import Server, quiet, warm
+from dbdyno.server import Server, quiet, ready
 from dbdyno.server.fake import PLANTED_BY_NAME
 
-STATISTICS_DELAY_S = 1.5
-"""PostgreSQL's backends flush their statistics late; after this long they are complete."""
-CHECKPOINT_S_MAX = 3600.0
 LOG_LINES_MAX = 60
 """Of the server's log in failed.json: a crash is followed by some lines of each connection."""
 SERVER_GONE_S = 1.0
@@ -73,6 +70,8 @@ class Bench:
     data_path: Path | None = None  # on the device that has to rest after it
     turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
+    cpus: str | None = None  # the processors of the generator; None: all
+    hooks: Hooks | None = None  # what the plan wants before and after the step
 
 
 class StepFailed(Exception):
@@ -91,7 +90,7 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None
             with Load(measurement) as load:
                 load.run(show)
             measurement.found |= load.outcome()
-            wait_for_statistics(bench.server)
+            wait_for_statistics([bench.server])
             return measurement.after()
         except (StepFailed, ServerError) as error:
             raise measurement.failed(error) from error
@@ -126,6 +125,7 @@ class Measurement:
         `each_second`: from now on a thread makes a reading each second. Raises ServerError.
         """
         server, step = self.bench.server, self.step
+        self._hook("before-step")
         self.found = make_ready(self.bench) | {"canary": {}, "warnings": []}
         self._started_s = time.monotonic()
         self._log_position = server.log_position()
@@ -133,7 +133,7 @@ class Measurement:
             self.sampler.start()
         self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
         server.execute(*step.setup)
-        write_probe(probe.before, server, step, self.folder / "before.json")
+        write_probe("before", server, step, self.folder / "before.json")
 
     def after(self) -> Json:
         """The state and the readings after it; writes done.json and returns what stands there.
@@ -141,16 +141,22 @@ class Measurement:
         Raises ServerError.
         """
         server, step = self.bench.server, self.step
-        write_probe(probe.after, server, step, self.folder / "after.json")
+        write_probe("after", server, step, self.folder / "after.json")
         self.found["canary"]["after"] = idle_reading(server, self.sampler, "end")
         self.found["waited_s"] = pad(step, server, self._started_s)
         self.sampler.stop()
         self.found |= {"switch": self.bench.switch, "turns": self.bench.turns}
         self.found["log_events"] = server.log_events(self._log_position)
         self.found["sampler_cpu_us"] = self.sampler.cpu_us
+        self._hook("after-step")
         done = {"status": "ok"} | self.found
         store.write_json(self.folder / "done.json", done)
         return done
+
+    def _hook(self, moment: HookMoment) -> None:
+        """Runs the plan's hooks of this moment. Raises ServerError where one fails."""
+        if self.bench.hooks is not None:
+            self.bench.hooks.run(moment, self.bench.server, self.folder, self.step.name)
 
     def took_turns(self, rounds: int) -> None:
         """Says in how many rounds the arm took its turn, where slices are interleaved."""
@@ -188,7 +194,9 @@ class Load:
         with ExitStack() as stack:
             self._waits = self._sample_waits(complete, stack)
             lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
-            self.generator = stack.enter_context(Generator(complete, lines.write_raw))
+            self.generator = stack.enter_context(
+                Generator(complete, lines.write_raw, cpus=self.bench.cpus)
+            )
             self._stack = stack.pop_all()
         return self
 
@@ -305,24 +313,25 @@ def make_ready(bench: Bench) -> Json:
 
     Returns what of it stands in done.json. Raises ServerError.
     """
-    ready: Json = {"warm": None, "checkpoint_s": None, "rest": None}
+    found: Json = {"warm": None, "checkpoint_s": None, "rest": None}
     if bench.server.engine == "fake":
-        return ready
+        return found
     if bench.warm is not None:
-        ready["warm"] = warm.warm(bench.warm, bench.server.execute)
+        found["warm"] = ready.warm_up(bench.server, bench.warm)
     if bench.checkpoint:
         begun_s = time.monotonic()
-        bench.server.execute("CHECKPOINT", limit_s=CHECKPOINT_S_MAX)
-        ready["checkpoint_s"] = time.monotonic() - begun_s
-        ready["rest"] = quiet.quiet(filter(None, [bench.data_path]))
-    return ready
+        ready.checkpoint(bench.server)
+        found["checkpoint_s"] = time.monotonic() - begun_s
+        found["rest"] = quiet.quiet(filter(None, [bench.data_path]))
+    return found
 
 
 def write_description(step: Step, bench: Bench, folder: Path) -> None:
     """Writes step.json: what the step is, also where it never runs."""
     described = asdict(step)
     del described["job"]
-    store.write_json(folder / "step.json", described | {"arm": bench.arm, "block": bench.block})
+    described |= {"arm": bench.arm, "block": bench.block, "remote": bench.server.remote}
+    store.write_json(folder / "step.json", described)
 
 
 def job(step: Step, bench: Bench) -> Json:
@@ -352,10 +361,10 @@ def planted(fake: Json | None, job: Json) -> Json | None:
     return fake | kept | {"errors": errors}
 
 
-def wait_for_statistics(server: Server) -> None:
+def wait_for_statistics(servers: Iterable[Server]) -> None:
     """Waits, once a step's connections are closed, until what they did stands in the statistics."""
-    if server.engine != "fake":
-        time.sleep(STATISTICS_DELAY_S)
+    engines = {server.engine for server in servers} - {"fake"}
+    time.sleep(max((probe.of(engine).SETTLE_S for engine in engines), default=0.0))
 
 
 def summary(step: Step, found: Json) -> str:
@@ -415,13 +424,15 @@ def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
     return canary.run(server.data_dir, binary.find("dyno-loadgen"))
 
 
-def write_probe(look: Callable[..., Json], server: Server, step: Step, path: Path) -> None:
+def write_probe(when: Literal["before", "after"], server: Server, step: Step, path: Path) -> None:
     """Writes the database's counters and state to `path`; nothing for an arm without a database."""
     address = server.address()
     if address is None:
         return
-    state = look(address, step.tables, step.explain, server.data_dir, server.wal_dir)
-    store.write_json(path, state)
+    its = probe.of(server.engine)
+    look = its.before if when == "before" else its.after
+    subject = probe.Subject(address, step.tables, step.explain, server.data_dir, server.wal_dir)
+    store.write_json(path, look(subject))
 
 
 def pad(step: Step, server: Server, started_s: float) -> float:

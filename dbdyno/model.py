@@ -15,8 +15,21 @@ from dbdyno.verdict import Aims, Calibration, Explanation, Judgement, Overall, S
 
 Json = dict[str, Any]
 
+PRODUCTS: Mapping[str, str] = {"postgres": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
+"""The engines of servers, and what they are called."""
+FAMILIES: Mapping[str, str] = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+"""Whose protocol, catalogues and account an engine has: MariaDB has MySQL's."""
+
 
 # --- What is measured ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Password:
+    """Where a password is to be found; it is in no plan, job, result or log."""
+
+    env: str | None = None  # an environment variable's name
+    passfile: Path | None = None  # a file in libpq's format; its rules hold for MySQL, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +37,19 @@ class Arm:
     """One thing compared: an engine, a build of it, and a configuration."""
 
     name: str
-    engine: str  # "postgres" or "fake"
-    version: str | None = None  # "17.6", "17" (the newest 17); None with base_dir
-    base_dir: Path | None = None  # a folder with bin/postgres
-    config: str | None = None  # a preset's name, such as "x10a"
+    engine: str  # "postgres", "mysql", "mariadb" or "fake"
+    # Where the server comes from: one of these four.
+    version: str | None = None  # "17.6", "17" (the newest 17)
+    base_dir: Path | None = None  # a folder with bin/postgres, bin/mysqld, sbin/mariadbd …
+    build: str | None = None  # the name of a build made by `dyno server build`
+    dsn: str | None = None  # of a server that runs elsewhere, without a password
+    password: Password | None = None  # of `dsn`
+    config: str | None = None  # a preset's name with its tags, such as "x10a", or a file's path
+    config_text: str | None = None  # what stands in that file; None: `config` is a preset
     memory: str | None = None  # what a preset is sized for, such as "4GB"; None: the host's
     settings: Mapping[str, str] = field(default_factory=dict)  # on top of the preset
+    environment: Mapping[str, str] = field(default_factory=dict)  # of the server's process
+    memory_max: str | None = None  # what the server's processes may take, by a cgroup; None: all
     fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
     same_as: str | None = None  # the base's name: this arm is a double of it, measured beside it
     shown: bool = True  # False: a double that is no arm of its own, but the base once more
@@ -76,6 +96,30 @@ class Observe:
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
 
 
+HookMoment = Literal["before-run", "after-run", "before-step", "after-step"]
+"""When a hook runs; never while a window is open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hook:
+    """A command, or SQL, that a plan wants between what is measured."""
+
+    when: HookMoment
+    command: tuple[str, ...] | None = None  # a program and its arguments
+    sql: tuple[str, ...] = ()  # statements, sent to the arm's server
+    arms: tuple[str, ...] | None = None  # only these; None: all
+    steps: tuple[str, ...] | None = None  # only these; None: all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """On which processors and memory servers and the generator run; None: as the system likes."""
+
+    server_cpus: str | None = None  # "0-3,8" as taskset has it
+    generator_cpus: str | None = None
+    interleave_memory: bool = False  # of servers, over all NUMA nodes
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A plan that has been parsed and checked; what exists is valid."""
@@ -94,6 +138,8 @@ class Plan:
     label: str | None = None  # shown with the title, such as "demo: steps far too short to decide"
     threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
     observe: Observe = Observe()
+    placement: Placement = Placement()
+    hooks: tuple[Hook, ...] = ()
     aims: Aims = field(default_factory=Aims)
 
 
@@ -143,7 +189,8 @@ class Step:
     pad_to_s: float | None  # the step lasts at least this long
     roles: Mapping[str, str]  # role -> kind in the published tables: insert, delete, query, other
     tables: tuple[str, ...]  # the tables' names, for the probe
-    explain: Mapping[str, str]  # statement name -> SQL with $n, for EXPLAIN
+    # Statement name -> SQL for EXPLAIN: PostgreSQL's with $n, others' with sample literals.
+    explain: Mapping[str, str]
     expected_s: float | None  # a guess for progress and `check`; None: unknown
     nominal_s: float | None  # what the step lasts where the target rate is held
     group: str | None = None  # the title under which tables list it: "point queries"
@@ -151,13 +198,18 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where a server answers. `host` that begins with `/` is a unix socket's folder."""
+    """Where a server answers.
+
+    `host` that begins with `/` is a unix socket: its folder with PostgreSQL, its file with MySQL.
+    """
 
     host: str
     port: int
     user: str
     database: str
-    password_env: str | None = None
+    password: Password | None = None
+    tls: str | None = None  # libpq's sslmode: "require", "verify-ca", "verify-full"; None: no TLS
+    tls_root: Path | None = None  # the certificates that are trusted; None: the system's
 
 
 # --- What comes out --------------------------------------------------------------------------
@@ -334,6 +386,7 @@ class StepRun:
     position: int | None = None  # the arm's place among those of the block, from 0
     state_before: Mapping[str, float | None] = field(default_factory=dict)  # analysis/state.py
     state_after: Mapping[str, float | None] = field(default_factory=dict)
+    servers: str = "PostgreSQL"  # or "InnoDB": whose statistics these are (dbdyno.metric.row)
 
 
 @dataclass(frozen=True, kw_only=True)

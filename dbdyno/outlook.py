@@ -5,24 +5,29 @@ It is what `dyno check` and `dyno run --dry-run` print; nothing of it acts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from textwrap import wrap
 
 from dbdyno import fit, origin, pilot, preflight, room, schedule, together
-from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse
+from dbdyno.model import PRODUCTS, Arm, Block, Plan, Step, WorkloadUse
 from dbdyno.preflight import NO_LOG, Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
 from dbdyno.room import gb
-from dbdyno.server import capacity
+from dbdyno.server import Build, Server, capacity, extent
 
 COLUMNS = 80
+GROUPED_FROM = 6
+"""So many arms or more that differ in settings alone are listed together."""
+BY_PLAN = ": the plan's settings"
+"""How the sentence ends for a departure that the plan asks for."""
 
 
 def describe(plan: Plan, prepared: Prepared) -> list[str]:
     """All lines for a plan that was checked."""
     written = [
         f"plan {plan.name}" + (f" ({plan.label})" if plan.label else ""),
-        *(line for arm in plan.arms for line in of_arm(plan, arm, prepared)),
+        *of_arms(plan, prepared),
         *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
         *of_observing(plan),
         *of_comparing(plan),
@@ -45,6 +50,24 @@ def folded(line: str) -> list[str]:
     return cut if len(line) > COLUMNS else [line]
 
 
+def of_arms(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """All arms; many that differ in settings alone, as a matrix makes them, are put together."""
+
+    def alike(arm: Arm) -> tuple[object, ...]:
+        build = prepared.builds.get(arm.name)
+        if build is None or arm.same_as is not None:
+            return (arm.name,)
+        preset = None if arm.config is None else arm.config.split("_")[0]
+        return (build.engine, build.base_dir, preset, arm.config_text, arm.memory)
+
+    for _, group in groupby(plan.arms, alike):
+        arms = list(group)
+        if len(arms) >= GROUPED_FROM:
+            yield from of_group(plan, arms, prepared)
+        else:
+            yield from (line for arm in arms for line in of_arm(plan, arm, prepared))
+
+
 def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     """An arm: engine, version, folder, preset and what departs from it."""
     if arm.same_as is not None:
@@ -54,12 +77,49 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     if arm.engine == "fake":
         yield f"arm {arm.name}{base}: fake, inside dyno-loadgen"
         return
-    of = prepared.builds[arm.name]
-    yield f"arm {arm.name}{base}: PostgreSQL {of.version} in {of.base_dir}"
+    if arm.dsn is not None:
+        yield f"arm {arm.name}{base}: {arm.engine}, which runs elsewhere: {arm.dsn}"
+        return
+    yield f"arm {arm.name}{base}: {what_runs(prepared.builds[arm.name])}"
     server = preflight.provide_server(plan, arm, prepared, NO_LOG)
-    if arm.config is not None:
-        yield f"  config {arm.config}: shared_buffers {server.setting('shared_buffers')}"
+    yield from of_config(arm, server)
     yield from (f"  {sentence}" for sentence in server.departures)
+
+
+def what_runs(build: Build) -> str:
+    """A build's engine, version and folder."""
+    return f"{PRODUCTS[build.engine]} {build.version} in {build.base_dir}"
+
+
+def of_config(arm: Arm, server: Server) -> Iterator[str]:
+    """What an arm is configured by, and the cache that it comes to; None: the server's own."""
+    if arm.config is None:
+        return
+    name = extent.cache_name(server)
+    cache = server.setting(name)
+    ending = f": {name} {cache}" if cache is not None else ""
+    yield f"  config {arm.config}{ending}"
+
+
+def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[str]:
+    """Arms that differ in settings and tags: what they share once, then each in what it has alone.
+
+    What the plan's settings change is seen in them, and not said again as a departure.
+    """
+    servers = [preflight.provide_server(plan, arm, prepared, NO_LOG) for arm in arms]
+    said = [[one for one in server.departures if not one.endswith(BY_PLAN)] for server in servers]
+    shared = [one for one in said[0] if all(one in others for others in said)]
+    yield f"{len(arms)} arms: {what_runs(prepared.builds[arms[0].name])}"
+    same_config = len({arm.config for arm in arms}) == 1
+    if same_config:
+        yield from of_config(arms[0], servers[0])
+    yield from (f"  {one}" for one in shared)
+    for arm, sentences in zip(arms, said, strict=True):
+        base = " (base)" if arm.name == plan.base else ""
+        own = [] if same_config or arm.config is None else [arm.config]
+        own += [f"{name} = {value}" for name, value in arm.settings.items()]
+        yield f"  arm {arm.name}{base}: {', '.join(own)}"
+        yield from (f"    {one}" for one in sentences if one not in shared)
 
 
 def of_double(arm: Arm) -> str:

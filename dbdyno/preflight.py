@@ -7,36 +7,39 @@ steps are expanded, disk and memory are known. What exists as `Prepared` can be 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbdyno import __version__, job, origin, room, workload
+from dbdyno import __version__, job, kept, origin, room, workload
 from dbdyno.error import DynoError, PlanError
 from dbdyno.host import device
-from dbdyno.model import Arm, Json, Plan, Schedule, Step, WorkloadUse
+from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, WorkloadUse
 from dbdyno.origin import Point
+from dbdyno.preset import Capacity
 from dbdyno.room import Need
 from dbdyno.server import (
     Build,
     Server,
+    built,
     capacity,
     config,
-    fetch,
+    extent,
     golden,
+    locate,
     place,
     provide,
     quiet,
     warm,
 )
+from dbdyno.server.external import ExternalServer
 from dbdyno.server.fake import PLANTED_BY_NAME
 
 FILL_STREAMS_MAX = 4
 """The connections of a fill that names no number: min(4, cores) (contract/README.md, "fills")."""
 NO_LOG = Path("/nonexistent")
 """The log folder of a server that is only asked, never started."""
-WAL_BYTES_DEFAULT = 1 << 30
-"""PostgreSQL's own max_wal_size."""
 
 StepsOf = Mapping[tuple[str, str], tuple[Step, ...]]
 """(workload as the plan names it, arm) -> the steps."""
@@ -45,21 +48,13 @@ PointsOf = Mapping[tuple[str, str], Point]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizing:
-    """What presets are sized to: the same in all blocks, also when the plan goes on later."""
-
-    cores: int
-    memory_bytes: int
-    free_disk_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Prepared:
     """A plan that this host can carry out."""
 
     builds: Mapping[str, Build]  # by arm; arms of engine "fake" have none
+    releases: Mapping[str, tuple[int, ...] | None]  # by arm: what its version can; None: a fake
     steps: StepsOf
-    sizing: Sizing
+    sizing: Capacity  # the same in all blocks, also when the plan goes on later
     points: PointsOf
     copies: Mapping[str, golden.Copy]  # that are there already, by key
     copy_bytes: Mapping[str, int]  # by key: of those that are there, and a guess of the others
@@ -83,15 +78,19 @@ def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
 def look(plan: Plan, pinned: Json | None) -> Prepared:
     """The checks of `prepare`, whose errors do not name the file yet."""
     data_path = quiet.existing(origin.data_root(plan))
+    capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
+    capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
     sizing = size(plan, pinned)
-    builds = {arm.name: build(arm, pinned) for arm in plan.arms if arm.engine != "fake"}
+    builds = {arm.name: build(arm, pinned) for arm in made(plan)}
+    releases = {arm.name: release(arm, builds) for arm in plan.arms}
     steps = {
-        (use.name, arm.name): expand(plan, use, arm, builds.get(arm.name), sizing)
+        (use.name, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
         for use in plan.workloads
         for arm in plan.arms
     }
     prepared = Prepared(
         builds=builds,
+        releases=releases,
         steps=steps,
         sizing=sizing,
         points={},
@@ -110,16 +109,11 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     return dataclasses.replace(prepared, disk=disk)
 
 
-def size(plan: Plan, pinned: Json | None) -> Sizing:
+def size(plan: Plan, pinned: Json | None) -> Capacity:
     """The host's size, or the one that the earlier blocks were sized to."""
     if pinned is not None:
-        return Sizing(**pinned["sizing"])
-    wal_root = plan.wal_dir or origin.data_root(plan)
-    return Sizing(
-        cores=capacity.cores(),
-        memory_bytes=capacity.memory_bytes(),
-        free_disk_bytes=quiet.room(wal_root),
-    )
+        return Capacity(**pinned["sizing"])
+    return capacity.here(plan.wal_dir or origin.data_root(plan), plan.placement.server_cpus)
 
 
 def build(arm: Arm, pinned: Json | None) -> Build:
@@ -127,19 +121,30 @@ def build(arm: Arm, pinned: Json | None) -> Build:
     known = {one["name"]: one for one in (pinned or {}).get("arms", [])}
     if arm.name in known and arm.version is not None:
         arm = dataclasses.replace(arm, version=known[arm.name]["build"]["version"])
-    return fetch.locate(arm)
+    return locate.locate(arm)
+
+
+def made(plan: Plan) -> list[Arm]:
+    """The arms whose servers the lab makes: not the fake, and not what runs elsewhere."""
+    return [arm for arm in plan.arms if arm.engine != "fake" and arm.dsn is None]
+
+
+def release(arm: Arm, builds: Mapping[str, Build]) -> tuple[int, ...] | None:
+    """The series of the arm's server; one that runs elsewhere is asked. Raises ServerError."""
+    if arm.dsn is not None:
+        return ExternalServer(arm).release()
+    return builds[arm.name].release if arm.name in builds else None
 
 
 def expand(
-    plan: Plan, use: WorkloadUse, arm: Arm, of: Build | None, sizing: Sizing
+    plan: Plan, use: WorkloadUse, arm: Arm, of: tuple[int, ...] | None, sizing: Capacity
 ) -> tuple[Step, ...]:
     """The steps of a workload for the arm's engine and version, sized to the host."""
-    version = of.major if of else None
     return workload.expand(
         load(plan, use),
         parameters(use, sizing),
         arm.engine,
-        version=version,
+        version=of,
         steps=use.steps,
         groups=use.groups,
     )
@@ -150,7 +155,7 @@ def load(plan: Plan, use: WorkloadUse) -> workload.Workload:
     return workload.load(use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset)
 
 
-def parameters(use: WorkloadUse, sizing: Sizing) -> Json:
+def parameters(use: WorkloadUse, sizing: Capacity) -> Json:
     """What the plan gives a workload, and the host's size that presets are computed from."""
     return {**workload.host(sizing.cores, sizing.memory_bytes), **use.parameters}
 
@@ -162,12 +167,27 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
         return
     server = provide_server(plan, arm, prepared, NO_LOG)
     server.check()
+    for use in plan.workloads:
+        if use.fill == workload.KEEP:
+            kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
     prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
+    if prewarmed and arm.engine != "postgres":
+        raise PlanError(
+            f"workloads.warm: arm {arm.name} is of {arm.engine}, which has nothing like "
+            f'`{warm.EXTENSION}`: write warm = "scan"'
+        )
     if prewarmed and not server.has_extension(warm.EXTENSION):
         raise PlanError(
             f"workloads.warm: the build of arm {arm.name} has no extension `{warm.EXTENSION}`: "
             'write warm = "scan", or take a build with contrib'
         )
+
+
+def load_of(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> Step:
+    """The bulk load that would have made the tables of a use that keeps those that are there."""
+    loaded = dataclasses.replace(use, fill="fast", steps=(workload.FILL,), groups=None)
+    (step,) = expand(plan, loaded, arm, prepared.releases[arm.name], prepared.sizing)
+    return step
 
 
 def shares(plan: Plan) -> Mapping[str, int]:
@@ -204,7 +224,7 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
                 sizes[at.key] = copy.facts["bytes"]
             else:
                 tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
-                sizes[at.key] = tables + wal_bytes(server)
+                sizes[at.key] = tables + extent.wal_bytes(server, tables)
     return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
 
 
@@ -214,25 +234,27 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
     copies: dict[str, list[Need]] = {}
     data_root = origin.data_root(plan)
     wal_root = plan.wal_dir or data_root
-    for arm in (arm for arm in plan.arms if arm.engine != "fake"):
-        wal = wal_bytes(provide_server(plan, arm, prepared, NO_LOG))
-        of_arm = [Need(what=room.WAL, root=wal_root, bytes=wal)]
+    for arm in made(plan):
+        server = provide_server(plan, arm, prepared, NO_LOG)
+        of_arm = []
         for use in plan.workloads:
             tables = estimate(
                 plan, use, prepared.steps[use.name, arm.name], prepared.sizing
             ).disk_bytes
+            wal = extent.wal_bytes(server, tables)
+            of_arm.append(Need(what=room.WAL, root=wal_root, bytes=wal))
             of_arm.append(Need(what=room.DATA, root=data_root, bytes=tables))
             at = prepared.points.get((use.name, arm.name))
             if at is not None and at.key not in prepared.copies:
-                kept = prepared.copy_bytes[at.key] - wal
+                kept = max(prepared.copy_bytes[at.key] - wal, 0)
                 copies[at.key] = [
                     Need(what=room.COPIES, root=data_root, bytes=kept),
                     Need(what=room.COPIES, root=wal_root, bytes=wal),
                 ]
         runs.append(room.largest(of_arm))
     up = [need for needs in runs for need in needs]
-    made = [need for needs in copies.values() for need in needs]
-    return (*(room.total if plan.schedule.together else room.largest)(up), *room.total(made))
+    kept_needs = [need for needs in copies.values() for need in needs]
+    return (*(room.total if plan.schedule.together else room.largest)(up), *room.total(kept_needs))
 
 
 def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
@@ -250,33 +272,27 @@ def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
 
 
 def estimate(
-    plan: Plan, use: WorkloadUse, steps: Sequence[Step], sizing: Sizing
+    plan: Plan, use: WorkloadUse, steps: Sequence[Step], sizing: Capacity
 ) -> workload.Estimate:
     """Rows, bytes and seconds of these steps of one run."""
     return workload.estimate(load(plan, use), parameters(use, sizing), steps)
-
-
-def wal_bytes(server: Server) -> int:
-    """How large the server's write-ahead log may become."""
-    text = server.setting("max_wal_size")
-    return WAL_BYTES_DEFAULT if text is None else config.bytes_of(text)
 
 
 def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> Server:
     """The arm's server, not yet made; its log is written into `log_dir`."""
     here = place.default(
         log_dir=log_dir,
+        engine=arm.engine,
         data_dir=plan.data_dir,
         wal_dir=plan.wal_dir,
         server_user=plan.server_user,
     )
-    here = dataclasses.replace(here, free_disk_bytes=prepared.sizing.free_disk_bytes)
     return provide(
         arm,
-        place=here,
+        place=dataclasses.replace(here, placement=plan.placement),
         build=prepared.builds.get(arm.name),
         connections=connections(plan, arm, prepared),
-        memory_bytes=prepared.sizing.memory_bytes,
+        capacity=capacity.of_arm(arm, prepared.sizing),
     )
 
 
@@ -304,11 +320,25 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "schedule": schedule_json(plan.schedule),
         "generator": {"threads": plan.threads},
         "observe": asdict(plan.observe),
+        **between(plan),
         "verdict": asdict(plan.aims),
         "sizing": asdict(prepared.sizing),
         "text": plan.text,
         "dyno": __version__,
     }
+
+
+def between(plan: Plan) -> Json:
+    """Where programs run and what comes between; nothing where the plan says nothing of it.
+
+    So older folders, which lack these keys, go on.
+    """
+    found: Json = {}
+    if plan.placement != Placement():
+        found["placement"] = asdict(plan.placement)
+    if plan.hooks:
+        found["hooks"] = [asdict(hook) for hook in plan.hooks]
+    return found
 
 
 def schedule_json(schedule: Schedule) -> Json:
@@ -326,9 +356,16 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     identity = None
     if of is not None:
         identity = {"version": of.version, "sha256": of.sha256}
+        if arm.build is not None and (record := built.record(of.base_dir)) is not None:
+            identity["key"] = record["key"]
     written = asdict(arm)
     written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
-    return said(written, Arm, ("same_as", "shown")) | {"build": identity}
+    if arm.password is not None and arm.password.passfile is not None:
+        written["password"]["passfile"] = str(arm.password.passfile)
+    written["build_name"] = written.pop("build")
+    if arm.config_text is not None:
+        written["config_sha256"] = hashlib.sha256(arm.config_text.encode()).hexdigest()
+    return said(written, Arm, ("same_as", "shown", "config_text")) | {"build": identity}
 
 
 def said(written: Json, default: object, keys: Iterable[str]) -> Json:

@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from dbdyno import measure, origin, preflight, schedule, store
+from dbdyno import hook, measure, origin, preflight, schedule, store
 from dbdyno.error import ServerError
+from dbdyno.hook import Hooks
 from dbdyno.host.fake import FakeSampler
 from dbdyno.host.sampler import Sampler
 from dbdyno.measure import Bench, StepFailed
-from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse
+from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.origin import Point
 from dbdyno.preflight import Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, Leg, Watch
@@ -101,8 +102,32 @@ class Run:
         if self.broken is None:
             folder = self.lab.results.run_folder(self.block.number, self.arm.name)
             store.write_json(folder / "server.json", self.server.facts())
+            self.broken = self.hook("before-run")
         self.lab.watch.end(self.broken or "ready", alarm=self.broken is not None)
         return steps
+
+    def end(self) -> None:
+        """What the plan wants after the last step, while the server still runs."""
+        reason = None if self.broken else self.hook("after-run")
+        if reason is not None:
+            self.failed += 1
+            self.lab.watch.say(f"{self.title('after-run')}: {reason}")
+
+    def hook(self, moment: HookMoment) -> str | None:
+        """Runs the plan's hooks of this moment; why one failed, None where all went well."""
+        try:
+            folder = self.lab.results.run_folder(self.block.number, self.arm.name)
+            self.hooks.run(moment, self.server, folder)
+        except ServerError as error:
+            return str(error)
+        return None
+
+    @property
+    def hooks(self) -> Hooks:
+        """The plan's hooks for this run."""
+        return hook.of_run(
+            self.lab.plan, arm=self.arm.name, block=self.block.number, workload=self.use.name
+        )
 
     def copy(self) -> golden.Copy | None:
         """The golden copy that this run begins from; None: from an empty server.
@@ -145,6 +170,8 @@ class Run:
             checkpoint=self.lab.plan.schedule.checkpoint is not None,
             data_path=self.lab.prepared.data_path,
             waits_s=self.lab.plan.observe.waits_s,
+            cpus=self.lab.plan.placement.generator_cpus,
+            hooks=self.hooks,
         )
 
     def come_to_rest(self) -> Json | None:
@@ -240,4 +267,5 @@ def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> Sampler | 
     """The sampler for a step of `arm`: of /proc, or of the fake server's virtual clock."""
     if arm.engine == "fake":
         return FakeSampler(path, arm.fake)
-    return Sampler(path, device=lab.prepared.device, server=server)
+    device = None if server.remote else lab.prepared.device
+    return Sampler(path, device=device, server=server)

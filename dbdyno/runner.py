@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import ceiling, fit, origin, preflight, schedule, together
+from dbdyno.doctor import lasting
 from dbdyno.error import ResultError
 from dbdyno.host import facts
 from dbdyno.loadgen import GeneratorDied
-from dbdyno.model import Block, Json, Plan, Step, WorkloadUse
+from dbdyno.model import FAMILIES, Block, Json, Plan, Step, WorkloadUse
 from dbdyno.origin import Point
 from dbdyno.preflight import Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, Leg, Watch
@@ -27,8 +28,6 @@ from dbdyno.store import Results, Took
 
 VOIDS_MAX = 2
 """How often one command does a block again that the lab spoiled, before it gives up."""
-CEILING = Leg("", "", ceiling.EXPECTED_S)
-"""The part of the way on which the load generator itself is measured."""
 SESSION_KEYS = ("kernel", "cpu", "memory_bytes")
 """Facts of the host that have to be the same in all blocks of a result folder."""
 
@@ -60,7 +59,7 @@ def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
     golden.sweep(origin.data_root(plan), plan.wal_dir)
     prepared = preflight.prepare(plan, earlier(parent / plan.name))
     results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
-    keep_host(results, prepared)
+    keep_host(results, prepared, measure=has_servers(plan))
     with Watch([]) as watch:
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
 
@@ -77,13 +76,13 @@ def earlier(folder: Path) -> Json | None:
     return Results.open(folder).plan if (folder / "plan.json").exists() else None
 
 
-def keep_host(results: Results, prepared: Prepared) -> None:
-    """Writes host.json, or compares the host with it.
+def keep_host(results: Results, prepared: Prepared, *, measure: bool) -> None:
+    """Writes host.json, or compares the host with it; `measure`: as host.facts does.
 
     Raises ResultError where the folder was measured on another machine or kernel: such blocks are
     not pooled.
     """
-    now = facts.collect(prepared.data_path)
+    now = facts.collect(prepared.data_path, measure=measure)
     before = results.host()
     for key in SESSION_KEYS:
         if before is not None and before.get(key) != now.get(key):
@@ -91,7 +90,10 @@ def keep_host(results: Results, prepared: Prepared) -> None:
                 f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "
                 f"{now.get(key)!r}): such blocks are not pooled, choose another --out"
             )
-    results.write_host(now)
+    changed = before is not None and lasting.changed(before, now)
+    if before is not None and not changed and before.get("boot_id") == now["boot_id"]:
+        now["since_unix_ns"] = before.get("since_unix_ns", now["since_unix_ns"])
+    results.write_host(now, changed=changed)
 
 
 def has_servers(plan: Plan) -> bool:
@@ -104,19 +106,31 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
     for notice in fit.notices(lab.plan, lab.prepared):
         lab.watch.say(notice)
     if has_servers(lab.plan):
-        lab.watch.again([CEILING, *legs_of(lab, blocks)])
-        keep_ceiling(lab)
+        connections = most_connections(lab)
+        leg = Leg("", "", len(connections) * ceiling.EXPECTED_S)
+        lab.watch.again([leg, *legs_of(lab, blocks)])
+        keep_ceiling(lab, leg, connections)
 
 
-def keep_ceiling(lab: Lab) -> None:
+def most_connections(lab: Lab) -> dict[str, int]:
+    """The most connections that a step of the plan has, by the protocol of its arms."""
+    most: dict[str, int] = {}
+    for arm in lab.plan.arms:
+        if arm.engine in FAMILIES:
+            protocol = FAMILIES[arm.engine]
+            found = preflight.connections(lab.plan, arm, lab.prepared)
+            most[protocol] = max(found, most.get(protocol, 0))
+    return most
+
+
+def keep_ceiling(lab: Lab, leg: Leg, connections: dict[str, int]) -> None:
     """Measures what the load generator can do on this host and keeps it with the results.
 
     Raises GeneratorError where it cannot be measured.
     """
-    plan, prepared = lab.plan, lab.prepared
-    lab.watch.begin("load generator", CEILING)
-    connections = max(preflight.connections(plan, arm, prepared) for arm in plan.arms)
-    found = ceiling.measure(connections, plan.threads)
+    plan = lab.plan
+    lab.watch.begin("load generator", leg)
+    found = ceiling.measure(connections, plan.threads, plan.placement.generator_cpus)
     lab.results.keep_generator(found)
     lab.watch.end(f"ceiling {ceiling.summary(found)}")
 
@@ -232,4 +246,5 @@ def go(run: Run) -> int:
     with run:
         for step in run.begin():
             run.do(step)
+        run.end()
     return run.failed

@@ -11,14 +11,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from dbdyno import measure, schedule, turns
+from dbdyno import schedule, turns
 from dbdyno.error import ServerError
 from dbdyno.job import SETTLE_NS
 from dbdyno.measure import Measurement
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.progress import Leg
 from dbdyno.run import Run
-from dbdyno.server import quiet
+from dbdyno.server import quiet, ready
 from dbdyno.turns import Player
 
 REST_EXPECTED_S = 3.0
@@ -39,6 +39,8 @@ def go(runs: Sequence[Run]) -> int:
         sliced = runs[0].lab.plan.schedule.interleave == "slice"
         for step in rest:
             (in_slices if sliced else in_turn)(runs, step)
+        for run in runs:
+            run.end()
     return sum(run.failed for run in runs)
 
 
@@ -46,10 +48,11 @@ def come_to_rest(runs: Sequence[Run]) -> None:
     """Writes out what the preludes left, on every arm, and waits until the device rests."""
     watch = runs[0].lab.watch
     watch.begin(f"{runs[0].of_block} all arms", rest_leg(runs[0].use))
-    servers = [run for run in runs if run.server.engine != "fake" and run.able]
+    made = [run for run in runs if run.server.engine != "fake" and not run.server.remote]
+    servers = [run for run in made if run.able]
     for run in servers:
         try:
-            run.server.execute("CHECKPOINT", limit_s=measure.CHECKPOINT_S_MAX)
+            ready.checkpoint(run.server)
         except ServerError as error:
             run.broken = run.server.failure() or str(error)
     if servers:

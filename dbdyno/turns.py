@@ -34,7 +34,7 @@ class Player:
     """
 
     def __init__(self, measurement: Measurement, show: Show) -> None:
-        self.arm = measurement.bench.arm
+        self.arm, self.server = measurement.bench.arm, measurement.bench.server
         self.found: Json | StepFailed | None = None  # done.json once it has ended well
         self.rounds = 0
         self._measurement = measurement
@@ -191,7 +191,6 @@ def play(
                 if name in by_name and by_name[name].playing:
                     player = by_name[name]
                     player.attempt(partial(player.turn, round(slice_s * SECOND_NS)))
-        if players:
-            time.sleep(measure.STATISTICS_DELAY_S)
+        measure.wait_for_statistics(player.server for player in players)
         for player in players:
             player.attempt(player.after)

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from layers import LAYERS, PURE
+
 PACKAGE = "dbdyno"
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 500
@@ -37,74 +39,6 @@ ABBREVIATIONS = {
     "mgr": "the thing's own name",
 }
 
-BASE = frozenset({"model", "error", "metric", "verdict"})
-MEASURING = BASE | {"binary", "plan", "workload", "schedule", "host", "probe", "server"}
-MEASURING |= {"loadgen", "store"}
-COMMANDS = {"auto", "calibrate", "progress", "preflight", "outlook", "runner", "analysis"}
-COMMANDS |= {"report", "export", "publish"}
-# What each part of the package may import of the package: imports run one way, so that measuring
-# and judging meet only in `model`, `metric` and the result folder. "" is dbdyno/__init__.py.
-LAYERS: Mapping[str, frozenset[str]] = {
-    "": frozenset({"export"}),
-    "verdict": frozenset(),
-    "model": frozenset({"verdict"}),
-    "error": frozenset(),
-    "metric": frozenset(),
-    "job": frozenset({"model"}),
-    "hdr": frozenset({"error"}),
-    "response": BASE | {"hdr"},
-    "stats": frozenset(),
-    "shape": frozenset(),
-    "batch": frozenset({"stats"}),
-    "decision": frozenset({"verdict", "stats", "batch"}),
-    "pilot": frozenset({"verdict", "stats", "decision"}),
-    "change": BASE,
-    "binary": frozenset({"error"}),
-    "cutoff": frozenset(),
-    "cores": frozenset(),
-    "workload": BASE,
-    "schedule": BASE,
-    "plan": BASE | {"workload", "schedule"},
-    "host": BASE | {"binary"},
-    "probe": BASE | {"cutoff"},
-    "server": BASE | {"binary", "cutoff"},
-    "loadgen": BASE | {"binary"},
-    "ceiling": BASE | {"binary", "loadgen"},
-    "store": BASE | {"change"},
-    "progress": BASE,
-    "meter": BASE | {"progress", "job", "response"},
-    "origin": MEASURING,
-    "room": MEASURING,
-    "preflight": MEASURING | {"job", "origin", "room"},
-    "fit": MEASURING | {"room", "preflight"},
-    "measure": MEASURING | {"job", "progress", "meter"},
-    "run": MEASURING | {"progress", "origin", "preflight", "measure"},
-    "turns": MEASURING | {"job", "progress", "measure"},
-    "together": MEASURING | {"job", "progress", "measure", "run", "turns"},
-    "outlook": MEASURING | {"pilot", "progress", "origin", "room", "preflight", "fit", "together"},
-    "runner": MEASURING | {"progress", "origin", "preflight", "fit", "ceiling", "run", "together"},
-    "auto": MEASURING | {"pilot", "progress", "run", "runner", "analysis"},
-    "calibrate": BASE | {"plan"},
-    "analysis": BASE | {"stats", "shape", "decision", "pilot", "store", "cores", "job", "response"},
-    "report": BASE | {"analysis"},
-    "export": BASE | {"store", "analysis", "job", "response"},
-    "publish": frozenset({"error"}),
-    "cli": MEASURING | COMMANDS,
-    "__main__": frozenset({"cli"}),
-}
-# Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
-PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
-PURE |= {"verdict", "shape", "batch", "decision", "pilot"}
-PURE |= {
-    "report",
-    "change",
-    "job",
-    "hdr",
-    "response",
-    "host.procfs",
-    "server.config",
-    "probe.activity",
-}
 IMPURE_IMPORTS = frozenset(
     {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}
 )
@@ -360,7 +294,7 @@ def layers(tree: Tree) -> Iterator[Violation]:
     for name, source in tree.modules.items():
         part = part_of(name)
         if part not in LAYERS:
-            message = f"`{part}` is in no layer: give it a line in LAYERS of tools/tidy.py"
+            message = f"`{part}` is in no layer: give it a line in LAYERS of tools/layers.py"
             yield Violation(source.path, 1, "layers", message)
             continue
         reached: dict[str, int] = {}

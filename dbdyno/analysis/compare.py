@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dbdyno.analysis import cells, conclude, damage, doubt, gather, kept, nearest, price, shown
+from dbdyno.analysis import (
+    cells,
+    conclude,
+    damage,
+    doubt,
+    gather,
+    hosts,
+    kept,
+    nearest,
+    price,
+    shown,
+)
 from dbdyno.analysis.across import across
 from dbdyno.analysis.contest import Where
 from dbdyno.analysis.damage import Damage
@@ -36,6 +47,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     host, generator = lost.usable(results.host), lost.usable(results.generator)
     if host is None and its.blocks and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
+    earlier = lost.usable(results.earlier_hosts) or []
     minutes = price.minutes_per_block(its.blocks, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = cells.rows(plan, arms, runs)
@@ -69,6 +81,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *(f"{damage.PREFIX}{line}" for line in lost.lines),
             *doubt.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
             *kept.notes(copies),
+            *hosts.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),
         ),
         incomplete=shown.incomplete(results, its, sizing, arms),
     )
@@ -154,3 +167,9 @@ def _boot_ids(judged: Sequence[BlockFolder]) -> list[str]:
     """The boots of the machine in which the blocks were measured, as far as they say it."""
     found = [block.order().get("boot_id") for block in judged]
     return [boot_id for boot_id in found if boot_id is not None]
+
+
+def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
+    """When the blocks began, by wall-clock time, as far as they say it."""
+    found = {block.number: block.order().get("started_unix_ns") for block in judged}
+    return {number: begun for number, begun in found.items() if isinstance(begun, int)}

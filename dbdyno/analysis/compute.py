@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from dbdyno import stats
+from dbdyno import metric, stats
 from dbdyno.analysis import evidence as basis
-from dbdyno.analysis import ledger, raw
+from dbdyno.analysis import innodb, ledger, raw
 from dbdyno.analysis.evidence import Evidence
 from dbdyno.analysis.raw import per, scaled
 from dbdyno.analysis.span import overlap_s
@@ -25,8 +25,15 @@ BACKGROUND = {
     "autovacuum": ("background:autovacuum",),
     "io_worker": ("background:io worker",),
     "parallel": ("background:parallel worker",),
+    "page_cleaner": ("background:page cleaner",),
+    "log": ("background:log ",),
+    "purge": ("background:purge",),
+    "io_thread": ("background:io read", "background:io write", "background:io other"),
 }
 """The kinds of background that have a metric of their own, and how their owners' names begin."""
+
+NAMED_THREAD = "background:page cleaner"
+"""An owner that every MySQL and MariaDB has whose threads are known by name."""
 
 Metrics = Mapping[str, float | None]
 
@@ -38,7 +45,7 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
 
     `run` has what was derived before: spans, statements, fairness, stalls, targets, waits.
     """
-    return {
+    found = {
         **throughput(evidence),
         **apart(evidence, run),
         **scanned(evidence),
@@ -52,8 +59,15 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
         **ledger.of_role(evidence),
         **sizes(evidence),
         **writes(evidence, run.spans),
+        **innodb.metrics(evidence),
         **canary(evidence),
     }
+    return {name: value if _has(evidence, name) else None for name, value in found.items()}
+
+
+def _has(evidence: Evidence, name: str) -> bool:
+    """Whether the step's server is one that can have a metric; else a 0 would be no count."""
+    return metric.by_name(name).servers in ("all", evidence.servers)
 
 
 def throughput(evidence: Evidence) -> Metrics:
@@ -186,9 +200,9 @@ def device(evidence: Evidence) -> Metrics:
 
 def machine(evidence: Evidence) -> Metrics:
     """The whole host: context switches, CPU, memory."""
-    host, operations = evidence.host, evidence.operations
+    host, operations = evidence.server_host, evidence.operations
     switches = host.difference("host", "context_switches")
-    busy, total = basis.busy_us(host), basis.all_us(host)
+    busy, total = basis.busy_us(host), basis.all_us(evidence.host)
     resident = [raw.number(reading, "rss_bytes") for reading in host.readings]
     known = [value for value in resident if value is not None]
     return {
@@ -196,7 +210,9 @@ def machine(evidence: Evidence) -> Metrics:
         "cspq": per(switches, operations),
         "cpups": scaled(per(busy, total), 100.0),
         "cpupq": per(busy, operations),
-        "steal_share": scaled(per(host.difference("host", "cpu_us", "steal"), total), 100.0),
+        "steal_share": scaled(
+            per(evidence.host.difference("host", "cpu_us", "steal"), total), 100.0
+        ),
         "lab_cpu_share": scaled(per(basis.cpu_us(evidence, "lab"), total), 100.0),
         "rss": scaled(max(known, default=None), 1 / GIB),
         "dirty_mb_open": unwritten_mb(host.open),
@@ -229,9 +245,15 @@ def costs(evidence: Evidence) -> Metrics:
 
 
 def background(evidence: Evidence) -> Metrics:
-    """CPU of the server's background for each operation, by kind."""
+    """CPU of the server's background for each operation, by kind.
+
+    Of InnoDB's threads only where the server names them, else none of a kind is no 0.
+    """
+    unnamed = evidence.servers == "InnoDB" and NAMED_THREAD not in evidence.owners
     return {
-        f"{kind}_cpu_per_op": per(basis.cpu_us(evidence, *owners), evidence.operations)
+        f"{kind}_cpu_per_op": None
+        if unnamed
+        else per(basis.cpu_us(evidence, *owners), evidence.operations)
         for kind, owners in BACKGROUND.items()
     }
 

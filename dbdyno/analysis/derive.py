@@ -50,6 +50,7 @@ def _blank(folder: StepFolder, found: Evidence) -> StepRun:
         extent=extent(found.job),
         position=_position(found, folder.arm),
         plans=plans(found.before),
+        servers=found.servers,
     )
 
 

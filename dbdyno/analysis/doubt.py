@@ -24,7 +24,24 @@ MUST_DIFFER = frozenset(
         "log_filename", "port", "restore_command", "unix_socket_directories",
         # what the version is, which has a line of its own
         "server_version", "server_version_num",
+        # the same of MySQL and MariaDB
+        "aria_log_dir_path", "basedir", "character_sets_dir", "datadir", "general_log_file",
+        "hostname", "init_file", "innodb_data_home_dir", "innodb_log_group_home_dir",
+        "innodb_temp_tablespaces_dir", "innodb_tmpdir", "innodb_undo_directory",
+        "innodb_version", "lc_messages_dir", "log_bin_basename", "log_bin_index", "log_error",
+        "mysqlx_port", "mysqlx_socket", "pid_file", "plugin_dir", "relay_log_basename",
+        "relay_log_index", "report_host", "report_port", "secure_file_priv", "server_uuid",
+        "slave_load_tmpdir", "replica_load_tmpdir", "server_id", "slow_query_log_file", "socket",
+        "tmpdir",
+        "version", "version_comment", "version_source_revision", "wsrep_node_name",
+        "wsrep_data_home_dir", "auto_generate_certs",
+        # what happens to be so at the moment of asking
+        "binlog_snapshot_file", "error_count", "gtid_binlog_pos", "gtid_binlog_state",
+        "gtid_current_pos", "gtid_executed", "gtid_purged", "identity", "insert_id",
+        "last_gtid", "last_insert_id", "pseudo_thread_id", "rand_seed1", "rand_seed2", "timestamp",
+        "warning_count",
         # what the server computes from other settings
+        "log_replica_updates", "log_slave_updates",
         "num_os_semaphores", "shared_memory_size", "shared_memory_size_in_huge_pages",
         # what has a line of its own
         "data_checksums",
@@ -47,13 +64,16 @@ def differences(
 ) -> tuple[Difference, ...]:
     """In what the arms' servers differ; `planned` is what the plan names.
 
-    Named are an arm's version or folder, its preset with what that sets, its memory and its
-    settings. A new version's changed defaults come with the version.
+    Named are an arm's version, folder or build, its preset with what that sets, its memory and its
+    settings. A new version's changed defaults come with the version, a build's compiler and flags
+    with the build; where version and build both differ, they are an explanation of their own.
     """
     if len(arms) < 2:
         return ()
     named = {arm["name"]: arm for arm in plan.get("arms", [])}
-    found = [*_facts(arms, servers, named), *_settings(arms, servers, named)]
+    found = [*_facts(arms, servers, named)]
+    for alike in _by_engine(arms, servers):
+        found += _settings(alike, servers, named)
     return tuple(sorted(found, key=lambda difference: difference.planned))
 
 
@@ -62,23 +82,32 @@ def _facts(
 ) -> Iterable[Difference]:
     """Facts of the builds and of how they are set up."""
     versions = _differ(arms, servers, "version")
-    build = _differ(arms, named, "base_dir")
+    named_build = _differ(arms, named, "build_name")
+    build = _differ(arms, named, "base_dir") or named_build
+    made = {arm: servers.get(arm, {}).get("build") or {} for arm in arms}
+    with_build = named_build and not versions
     facts = (
         ("engine", servers, "engine", True),
         ("version", servers, "version", True),
         ("folder", named, "base_dir", True),
+        ("build", named, "build_name", True),
+        ("flags", made, "flags", with_build),
+        ("features", made, "features", named_build),
         ("preset", servers, "config", True),
         ("memory", named, "memory", True),
         ("fake", named, "fake", True),
-        ("compiler", servers, "compiler", False),
+        ("compiler", servers, "compiler", with_build),
         ("data checksums", servers, "data_checksums", False),
         ("block size", servers, "block_size", False),
         ("account", servers, "user", False),
     )
+    alike = list(_by_engine(arms, servers))
     for what, source, key, planned in facts:
         if _differ(arms, source, key):
+            # In what only another engine differs, it differs by being another engine.
+            planned = planned or not any(_differ(its, source, key) for its in alike)
             yield Difference(what=what, values=_values(arms, source, key), planned=planned)
-    same_build = not versions and not build
+    same_build = not versions and not build and not _differ(arms, servers, "engine")
     if same_build and _differ(arms, servers, "version_text"):
         values = _values(arms, servers, "version_text")
         yield Difference(what="build", values=values, planned=False)
@@ -91,15 +120,20 @@ def _settings(
     settings = {arm: dict(servers.get(arm, {}).get("settings") or {}) for arm in arms}
     if not all(settings.values()):
         return
-    new_version = _differ(arms, servers, "version") or _differ(arms, named, "base_dir")
+    new_version = any(
+        _differ(arms, source, key)
+        for source, key in ((servers, "version"), (named, "base_dir"), (named, "build_name"))
+    )
     by_preset = _differ(arms, servers, "config") or _differ(arms, named, "memory")
     shared = set.intersection(*(set(its) for its in settings.values())) - MUST_DIFFER
     for name in sorted(shared):
         if not _differ(arms, settings, name):
             continue
-        default = not any(name in (servers[arm].get("nondefault") or {}) for arm in arms)
+        written = [servers[arm].get("nondefault") for arm in arms]
+        written += [named.get(arm, {}).get("settings") for arm in arms]
+        default = not any(name in _options(its) for its in written)
         planned = (
-            any(name in (named.get(arm, {}).get("settings") or {}) for arm in arms)
+            any(name in _options(named.get(arm, {}).get("settings")) for arm in arms)
             or (by_preset and any(name in (servers[arm].get("preset") or {}) for arm in arms))
             or (default and new_version)
         )
@@ -110,6 +144,20 @@ def _settings(
         values = {arm: _names(names) for arm, names in own.items()}
         what = "settings that not all have"
         yield Difference(what=what, values=values, planned=new_version)
+
+
+def _options(written: Mapping[str, Any] | None) -> set[str]:
+    """The names of settings, by those that MySQL's options set: `skip-log-bin` sets log_bin."""
+    names = (name.replace("-", "_").removeprefix("loose_") for name in written or {})
+    return {plain for name in names for plain in (name, name.removeprefix("skip_"))}
+
+
+def _by_engine(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[list[str]]:
+    """The arms of each engine that has several: settings of another are other settings."""
+    found: dict[str | None, list[str]] = {}
+    for arm in arms:
+        found.setdefault(servers.get(arm, {}).get("engine"), []).append(arm)
+    return (its for its in found.values() if len(its) > 1)
 
 
 def _differ(arms: Sequence[str], source: Mapping[str, Json], key: str) -> bool:
@@ -126,6 +174,8 @@ def _words(value: Any) -> str:
         return "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={inner}" for key, inner in sorted(value.items()))
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "none"
     return str(value) or "(empty)"
 
 
@@ -162,6 +212,8 @@ def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[st
         pair = [servers[one], servers[other]]
         versions = {server.get("version") for server in pair}
         compilers = {server.get("compiler") for server in pair}
+        if pair[0].get("engine") != pair[1].get("engine"):
+            continue  # of two engines nobody asks what the compiler does
         if len(versions) == 2 and len(compilers) == 2 and None not in compilers:
             yield (
                 f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "

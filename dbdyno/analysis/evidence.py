@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from dbdyno import metric
 from dbdyno.analysis import raw, scan
 from dbdyno.analysis.damage import FORM_ERRORS, Damage
 from dbdyno.error import ResultError
@@ -41,6 +42,21 @@ class Evidence:
     histograms: Mapping[tuple[str, str], Histogram]  # by role and operation
     waits: tuple[Json, ...] = ()  # waits.jsonl of a step that ended well
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
+
+    @property
+    def remote(self) -> bool:
+        """Whether the server ran elsewhere, so that the host's counters are not of it."""
+        return bool(self.step.get("remote"))
+
+    @property
+    def servers(self) -> str:
+        """Whose metrics the step has (dbdyno.metric.row.Servers)."""
+        return metric.servers(str(self.job.get("engine", "fake")))
+
+    @property
+    def server_host(self) -> raw.Host:
+        """What the server's own host has counted; nothing where that is another than ours."""
+        return raw.Host(readings=()) if self.remote else self.host
 
     def kind(self, role: str) -> str:
         """A role's kind in the published tables."""
@@ -272,7 +288,7 @@ def _cost(before: Json, now: Json) -> OwnerCost | None:
 
 def cpu_us(evidence: Evidence, *starts: str) -> float | None:
     """CPU time in the window of the owners whose names start so; None where nothing was read."""
-    if not evidence.owners:
+    if not evidence.owners or (evidence.remote and set(starts) & set(SERVER_OWNERS)):
         return None
     return math.fsum(
         cost.cpu_us for owner, cost in evidence.owners.items() if owner.startswith(starts)

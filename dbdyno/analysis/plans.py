@@ -12,7 +12,7 @@ GENERIC = "as a generic plan:"
 """The line above the plan for any values, where it is not that for sample values."""
 NODES_NAMED_MAX = 2
 
-_COSTS = re.compile(r"\s+\(cost=[^()]*\)\s*$")
+_COSTS = re.compile(r"\s+\((?:cost|rows)=[^()]*\)\s*$")
 _ARROW = re.compile(r"^\s*->\s+")
 
 
@@ -46,15 +46,19 @@ def _both(kinds: Mapping[str, str | None]) -> str:
 
 
 def _nodes(text: str) -> str:
-    """The lines of a plan that are nodes, which are those with costs."""
+    """The lines of a plan that are nodes, which are those with costs, of MySQL with rows."""
     lines = text.splitlines()
     return "\n".join(_COSTS.sub("", line) for line in lines if _COSTS.search(line))
 
 
 def changes(base: Sequence[StepRun], other: Sequence[StepRun]) -> Iterable[PlanChange]:
-    """The statements that are planned otherwise in more than half of the blocks that have both."""
-    known = {run.block: run.plans for run in base}
-    pairs = [(known[run.block], run.plans) for run in other if run.block in known]
+    """The statements that are planned otherwise in more than half of the blocks that have both.
+
+    Plans of other servers are in other words, so that nothing follows from a difference.
+    """
+    known = {(run.block, run.servers): run.plans for run in base}
+    where = [((run.block, run.servers), run.plans) for run in other]
+    pairs = [(known[place], its) for place, its in where if place in known]
     for statement in dict.fromkeys(name for _, plans_of in pairs for name in plans_of):
         both = [
             (first[statement], second[statement])

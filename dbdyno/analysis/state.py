@@ -35,7 +35,8 @@ def _row(name: str, unit: str, texts: str, *, debt: bool = False) -> State:
 STATES: tuple[State, ...] = (
     _row(
         "database_bytes", "bytes",
-        """database | pg_database_size of the workload's database""",
+        """database | pg_database_size of the workload's database; of MySQL and MariaDB the lengths
+        of its tables' files""",
     ),
     _row(
         "data_dir_bytes", "bytes",
@@ -44,19 +45,26 @@ STATES: tuple[State, ...] = (
     ),
     _row(
         "wal_dir_bytes", "bytes",
-        """WAL on disk | lengths of all files of the WAL's folder""",
+        """WAL on disk | lengths of all files of the WAL's folder; of InnoDB the redo log's""",
+    ),
+    _row(
+        "binlog_bytes", "bytes",
+        """binary logs on disk | sizes of all binary logs (MySQL, MariaDB); 0 where they are off""",
     ),
     _row(
         "table_bytes", "bytes",
-        """tables | the workload's tables without their indexes, with TOAST and maps""",
+        """tables | the workload's tables without their indexes, with TOAST and maps;
+        of InnoDB the clustered indexes, which hold the rows: its estimate in whole pages""",
     ),
     _row(
         "index_bytes", "bytes",
-        """indexes | all indexes of the workload's tables""",
+        """indexes | all indexes of the workload's tables; of InnoDB the secondary ones, its
+        estimate""",
     ),
     _row(
         "live_rows", "rows",
-        """live rows | n_live_tup of the workload's tables: the statistics' estimate""",
+        """live rows | n_live_tup of the workload's tables: the statistics' estimate; of InnoDB
+        TABLE_ROWS, its estimate from a sample of pages""",
     ),
     _row(
         "dead_rows", "rows",
@@ -76,12 +84,24 @@ STATES: tuple[State, ...] = (
     _row(
         "dirty_bytes", "bytes",
         """unwritten buffers | pages in shared_buffers that are changed and not written yet
-        (pg_buffercache); before 16 NA where shared_buffers are over 8 GiB""", debt=True,
+        (pg_buffercache); before 16 NA where shared_buffers are over 8 GiB. Of InnoDB the buffer
+        pool's""", debt=True,
+    ),
+    _row(
+        "dirty_share", "%",
+        """unwritten buffers by all | pages that are changed and not written yet as a share of
+        shared_buffers, or of the buffer pool""", debt=True,
     ),
     _row(
         "wal_since_checkpoint_bytes", "bytes",
         """WAL since the last checkpoint | from where recovery would begin (the redo position of the
-        last complete checkpoint) to where the next record goes""", debt=True,
+        last complete checkpoint) to where the next record goes; of InnoDB the checkpoint's age""",
+        debt=True,
+    ),
+    _row(
+        "history", "transactions",
+        """transactions to purge | the length of InnoDB's history list: undo logs of committed
+        transactions that purge has not come to; NA of PostgreSQL""", debt=True,
     ),
     _row(
         "vacuum_due_tables", "tables",
@@ -135,7 +155,7 @@ def state(snapshot: Json | None) -> dict[str, float | None]:
     if snapshot is None:
         return {}
     tables = _objects(snapshot, "tables")
-    live = _sum(number(table, "n_live_tup") for table in tables.values())
+    live = _sum(_live(table) for table in tables.values())
     dead = _sum(number(table, "n_dead_tup") for table in tables.values())
     index_bytes = _sum(number(table, "index_bytes") for table in tables.values())
     total_bytes = _sum(number(table, "total_bytes") for table in tables.values())
@@ -143,6 +163,7 @@ def state(snapshot: Json | None) -> dict[str, float | None]:
         "database_bytes": number(snapshot, "sizes", "database_bytes"),
         "data_dir_bytes": number(snapshot, "sizes", "data_dir_bytes"),
         "wal_dir_bytes": number(snapshot, "sizes", "wal_dir_bytes"),
+        "binlog_bytes": _binlog_bytes(snapshot),
         "table_bytes": _less(total_bytes, index_bytes),
         "index_bytes": index_bytes,
         "live_rows": live,
@@ -150,10 +171,31 @@ def state(snapshot: Json | None) -> dict[str, float | None]:
         "dead_share": _percent(dead, _sum([live, dead])),
         "free_share": _share(_objects(snapshot, "bloat"), "free_bytes", "bytes"),
         "dirty_bytes": number(snapshot, "buffers", "dirty_bytes"),
+        "dirty_share": _percent(number(snapshot, "buffers", "dirty"), _buffers(snapshot)),
         "wal_since_checkpoint_bytes": number(snapshot, "wal", "since_checkpoint_bytes"),
+        "history": number(snapshot, "purge", "history"),
         **_vacuum(tables, _objects(snapshot, "vacuum")),
         "all_visible_share": _share(_objects(snapshot, "visibility"), "all_visible_pages", "pages"),
     }
+
+
+def _live(table: Json) -> float | None:
+    """Live rows by PostgreSQL's statistics, or by InnoDB's."""
+    rows = number(table, "n_live_tup")
+    return number(table, "live_rows") if rows is None else rows
+
+
+def _buffers(snapshot: Json) -> float | None:
+    """All pages of the buffers; PostgreSQL tells those in use and the others."""
+    total = number(snapshot, "buffers", "total")
+    parts = (number(snapshot, "buffers", key) for key in ("used", "unused"))
+    return _sum(parts) if total is None else total
+
+
+def _binlog_bytes(snapshot: Json) -> float | None:
+    """Sizes of all binary logs; None of a server that has no such thing."""
+    files = _objects(snapshot, "binlog").get("files")
+    return float(sum(files.values())) if isinstance(files, dict) else None
 
 
 def _vacuum(tables: dict[str, Json], thresholds: dict[str, Json]) -> dict[str, float | None]:

@@ -42,6 +42,7 @@ class _Rule:
     least: float  # the difference that can matter
     factor: float  # by which the larger must be more than the smaller
     shown: Callable[[float], str]
+    across: bool = True  # whether it says something of arms of other servers, too
 
 
 def _percent(value: float) -> str:
@@ -68,7 +69,15 @@ RULES = (
         shown=_rows,
     ),
     # What a version stores a little more tightly is its own merit; more decides what is cached.
-    _Rule(name="bytes", words="tables and indexes", least=64.0 * MIB, factor=1.1, shown=_mebibytes),
+    # How much room rows take is what another server is.
+    _Rule(
+        name="bytes",
+        words="tables and indexes",
+        least=64.0 * MIB,
+        factor=1.1,
+        shown=_mebibytes,
+        across=False,
+    ),
     # Writes that this arm still owes: a second of a slow device.
     _Rule(
         name="dirty_bytes",
@@ -78,13 +87,22 @@ RULES = (
         shown=_mebibytes,
     ),
     # A quarter of the default max_wal_size: by so much earlier the next checkpoint comes, and with
-    # it the full-page images.
+    # it the full-page images. InnoDB's checkpoint follows at a distance all the time.
     _Rule(
         name="wal_since_checkpoint_bytes",
         words="WAL since the last checkpoint",
         least=256.0 * MIB,
         factor=1.5,
         shown=_mebibytes,
+        across=False,
+    ),
+    # Undo logs that readers come by and that purge takes its time for: some seconds of writes.
+    _Rule(
+        name="history",
+        words="transactions to purge",
+        least=10_000.0,
+        factor=1.5,
+        shown=_rows,
     ),
     # Index-only scans fetch the rows of all other pages.
     _Rule(
@@ -124,7 +142,7 @@ def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
 
 def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
     """`state at the start differs: dead rows 0.1 % (pg17) and 4.0 % (pg18), in 3 of 3 blocks`."""
-    known = [values for runs in blocks.values() if len(values := _values(rule.name, runs)) > 1]
+    known = [values for runs in blocks.values() if len(values := _values(rule, runs)) > 1]
     ahead: dict[str, list[dict[str, float]]] = {}
     for values in known:
         if _differs(rule, list(values.values())):
@@ -150,9 +168,13 @@ def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {arm: fsum(its) / len(its) for arm, its in found.items()}
 
 
-def _values(name: str, runs: Runs) -> dict[str, float]:
+def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     """A value of each arm that has it, where its database is large enough to matter."""
-    found = {arm: value for arm, run in runs.items() if (value := _value(name, run)) is not None}
+    found = {
+        arm: value for arm, run in runs.items() if (value := _value(rule.name, run)) is not None
+    }
+    if not rule.across and len({runs[arm].servers for arm in found}) > 1:
+        return {}
     live = [run.state_before.get("live_rows") for run in runs.values()]
     large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
     return found if large else {}

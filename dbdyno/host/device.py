@@ -54,6 +54,23 @@ def find(path: Path, *, sys: Path = SYS, mountinfo: Path = MOUNTINFO) -> Device:
     return describe(path, mount, counted(node), leaves, doubt(mount, leaves))
 
 
+def layers(path: Path, *, sys: Path = SYS, mountinfo: Path = MOUNTINFO) -> list[Path]:
+    """The folders under /sys of all devices under `path`: first what is mounted, last the disks.
+
+    Partitions are given as their disk, which has the queue.
+    """
+    folder = existing(path)
+    mount = mount_of(folder, procfs.mountinfo(files.text(mountinfo) or ""))
+    if mount is None or mount.file_system in WITHOUT_DEVICE:
+        return []
+    node = block_folder(sys, device_number(folder, mount))
+    level, found = [node] if node is not None else [], dict[Path, None]()
+    while level:
+        found |= dict.fromkeys(one for one in level if not (one / "partition").exists())
+        level = [lower for one in level for lower in below(one)]
+    return list(found)
+
+
 def existing(path: Path) -> Path:
     """`path`, or its nearest parent that exists, without symbolic links."""
     found = path.resolve()

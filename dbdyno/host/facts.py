@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import re
 import shutil
 import socket
 import subprocess
+import time
 from pathlib import Path
 
-from dbdyno.host import device, files, procfs
+from dbdyno.host import files, limits, look, memory, processor, procfs, storage
+from dbdyno.host.reader import Reader
 from dbdyno.model import Json
 
-CPUS = Path("/sys/devices/system/cpu")
 DETECT_LIMIT_S = 5.0
-
-FLAGS = (
-    *("aes", "amx_tile", "avx", "avx2", "avx512bw", "avx512f", "avx512vl", "bmi2"),
-    *("pclmulqdq", "popcnt", "sha_ni", "sse4_2", "vaes", "vpclmulqdq"),
-    *("asimd", "atomics", "crc32", "pmull", "sha1", "sha2", "sve"),
-)
-"""The CPU's abilities that database servers ask for: checksums, hashes, popcount, atomics."""
+LOOK_S = 0.5
+"""How long a run looks at what else the host does, before its first block."""
+SYNCS_S_MAX = 0.5
 
 SYSCTL = (
     "fs.aio-max-nr",
+    "fs.file-max",
+    "fs.nr_open",
     "kernel.io_uring_disabled",
+    "kernel.nmi_watchdog",
     "kernel.numa_balancing",
     "kernel.perf_event_paranoid",
+    "kernel.pid_max",
     "kernel.randomize_va_space",
     "kernel.sched_autogroup_enabled",
+    "kernel.threads-max",
+    "kernel.watchdog",
+    "net.core.somaxconn",
     "vm.dirty_background_bytes",
     "vm.dirty_background_ratio",
     "vm.dirty_bytes",
     "vm.dirty_expire_centisecs",
     "vm.dirty_ratio",
     "vm.dirty_writeback_centisecs",
+    "vm.max_map_count",
     "vm.nr_hugepages",
+    "vm.nr_overcommit_hugepages",
     "vm.overcommit_memory",
     "vm.overcommit_ratio",
     "vm.swappiness",
@@ -57,101 +62,80 @@ HYPERVISORS = {
 """What stands in the firmware's names -> what systemd-detect-virt calls it."""
 
 
-def collect(data_path: Path) -> Json:
-    """The facts of this machine and of the storage under `data_path`; None: cannot be read."""
-    memory = procfs.meminfo(files.text("/proc/meminfo") or "")
-    processors = procfs.cpuinfo(files.text("/proc/cpuinfo") or "")
-    return {
-        "cpu": cpu(processors),
-        "memory_bytes": memory.get("MemTotal"),
-        "swap_bytes": memory.get("SwapTotal"),
+def collect(
+    data_path: Path, *, measure: bool = True, look_s: float = LOOK_S, reader: Reader | None = None
+) -> Json:
+    """The facts of this machine and of the storage under `data_path`; None: cannot be read.
+
+    `measure`: also looks for `look_s` seconds at what else the host does, and measures what a sync
+    and a reading of the clock take: a second in all. `unread` says why a fact is null.
+    """
+    reader = reader or Reader()
+    processors = procfs.cpuinfo(reader.text("cpu", "/proc/cpuinfo") or "")
+    found = {
+        "since_unix_ns": time.time_ns(),
+        "cpu": processor.cpu(reader, processors),
+        **memory.collect(reader),
         "kernel": platform.release(),
-        "os": operating_system(),
-        "boot_id": files.line("/proc/sys/kernel/random/boot_id"),
+        "os": operating_system(reader),
+        "boot_id": files.line(reader.at("/proc/sys/kernel/random/boot_id")),
         "hostname_hash": hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12],
-        "thp": {
-            key: files.chosen(f"/sys/kernel/mm/transparent_hugepage/{key}")
-            for key in ("enabled", "defrag")
-        },
-        "huge_pages": memory.get("HugePages_Total"),
-        "clock_source": files.line(
-            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-        ),
-        "virtual": virtual(processors),
-        "container": container(),
-        "mitigations": mitigations(),
-        "data": data(data_path),
-        "sysctl": {name: sysctl(name) for name in SYSCTL},
+        "user_id": limits.user_id(reader),
+        "virtual": virtual(reader, processors),
+        "container": container(reader),
+        "read_only": read_only(reader),
+        "frequency": processor.frequency(reader, processors),
+        "processors": processor.layout(reader),
+        "mitigations": processor.mitigations(reader),
+        "limits": limits.of_process(reader),
+        "control_group": limits.control_group(reader),
+        "login_service": limits.login_service(reader),
+        "data": storage.data(reader, data_path),
+        "sysctl": {name: sysctl(reader, name) for name in SYSCTL},
+        "sync": None,
+        "look": None,
     }
+    clock = processor.clock(reader)
+    found |= {"clock_source": clock.pop("source"), "clock": clock | {"read_ns": None}}
+    if measure and reader.here:
+        found["look"] = look.look(reader, look_s)
+        found["sync"] = storage.syncs(reader, data_path, SYNCS_S_MAX)
+        found["clock"]["read_ns"] = look.clock_read_ns()
+    else:
+        for fact in ("look", "sync", "clock.read_ns"):
+            reader.nothing(fact, "not measured: no server of this host takes part")
+    return found | {"unread": dict(sorted(reader.unread.items()))}
 
 
-def cpu(processors: list[dict[str, str]]) -> Json:
-    """The processor: `cores` are physical, `cpus` logical (both of those online)."""
-    first = processors[0] if processors else {}
-    topology = [(package, core) for package, core in map(placed, cpu_folders()) if core is not None]
-    cores = len(set(topology)) or None
-    cpus = os.cpu_count()
-    flags = (first.get("flags") or first.get("Features") or "").split()
-    kilohertz = files.number(CPUS / "cpu0/cpufreq/cpuinfo_max_freq")
-    smt = files.number(CPUS / "smt/active")
-    return {
-        "model": first.get("model name") or first.get("Model") or first.get("cpu model"),
-        "cores": cores,
-        "cpus": cpus,
-        "sockets": len({package for package, _ in topology}) or None,
-        "threads_per_core": len(topology) // cores if cores else None,
-        "mhz_max": None if kilohertz is None else kilohertz // 1000,
-        "governor": governor(),
-        "smt": None if smt is None else bool(smt),
-        "flags_short": [flag for flag in FLAGS if flag in flags] if flags else None,
-        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
-    }
-
-
-def cpu_folders() -> list[Path]:
-    """The folders of the logical CPUs that are online (one that is off has no topology)."""
-    return [folder for folder in CPUS.glob("cpu[0-9]*") if (folder / "topology").is_dir()]
-
-
-def placed(folder: Path) -> tuple[int | None, int | None]:
-    """A logical CPU's package and core."""
-    topology = folder / "topology"
-    return files.number(topology / "physical_package_id"), files.number(topology / "core_id")
-
-
-def governor() -> str | None:
-    """The frequency governors of all cores, each once, such as `performance`."""
-    paths = CPUS.glob("cpu[0-9]*/cpufreq/scaling_governor")
-    found = {name for name in map(files.line, paths) if name}
-    return ",".join(sorted(found)) or None
-
-
-def operating_system() -> str | None:
+def operating_system(reader: Reader) -> str | None:
     """The distribution's own name for itself."""
-    found = re.search(r'^PRETTY_NAME="?(.*?)"?$', files.text("/etc/os-release") or "", re.MULTILINE)
+    text = reader.text("os", "/etc/os-release") or ""
+    found = re.search(r'^PRETTY_NAME="?(.*?)"?$', text, re.MULTILINE)
     return found[1] if found else None
 
 
-def virtual(processors: list[dict[str, str]]) -> str | None:
+def virtual(reader: Reader, processors: list[dict[str, str]]) -> str | None:
     """The hypervisor's name; "unknown" where only the CPU tells of one; None on bare metal."""
-    detected = detect("--vm")
+    detected = detect("--vm") if reader.here else None
     if detected is not None:
         return None if detected == "none" else detected
     names = " ".join(
-        files.line(f"/sys/class/dmi/id/{key}") or "" for key in ("sys_vendor", "product_name")
+        files.line(reader.at(f"/sys/class/dmi/id/{key}")) or ""
+        for key in ("sys_vendor", "product_name")
     )
     known = next((name for sign, name in HYPERVISORS.items() if sign in names), None)
     below = "hypervisor" in (processors[0].get("flags", "") if processors else "").split()
-    return known or files.line("/sys/hypervisor/type") or ("unknown" if below else None)
+    kind = files.line(reader.at("/sys/hypervisor/type"))
+    return known or kind or ("unknown" if below else None)
 
 
-def container() -> bool:
+def container(reader: Reader) -> bool:
     """Whether this runs in a container: other limits and other neighbours than the host shows."""
-    detected = detect("--container")
+    detected = detect("--container") if reader.here else None
     if detected is not None:
         return detected != "none"
-    groups = files.text("/proc/1/cgroup") or ""
-    marks = (Path("/.dockerenv"), Path("/run/.containerenv"))
+    groups = files.text(reader.at("/proc/1/cgroup")) or ""
+    marks = (reader.at("/.dockerenv"), reader.at("/run/.containerenv"))
     return any(mark.exists() for mark in marks) or bool(
         re.search(r"docker|kubepods|containerd|lxc", groups)
     )
@@ -171,35 +155,13 @@ def detect(kind: str) -> str | None:
     return ended.stdout.strip() or None
 
 
-def mitigations() -> dict[str, str | None] | None:
-    """The kernel's word on each CPU weakness; they change the price of a system call."""
-    folder = CPUS / "vulnerabilities"
-    if not folder.is_dir():
-        return None
-    return {path.name: files.line(path) for path in sorted(folder.iterdir())}
+def read_only(reader: Reader) -> list[str]:
+    """Which of the kernel's settings nobody can change here, not even root: `/sys`, `/proc/sys`."""
+    mounts = procfs.mountinfo(files.text(reader.at("/proc/self/mountinfo")) or "")
+    last = {mount.mount_point: mount.options.split(",") for mount in mounts}
+    return [path for path in ("/sys", "/proc/sys") if "ro" in last.get(path, ())]
 
 
-def data(path: Path) -> Json:
-    """The storage under the servers' data."""
-    found = device.find(path)
-    space = os.statvfs(device.existing(path))
-    return {
-        "path": found.path,
-        "file_system": found.file_system,
-        "mount_options": found.mount_options,
-        "device": found.name,
-        "devices": list(found.devices),
-        "model": found.model,
-        "rotational": found.rotational,
-        "scheduler": found.scheduler,
-        "size_bytes": found.size_bytes,
-        "free_bytes": space.f_bavail * space.f_frsize,
-        "unsure": found.unsure,
-    }
-
-
-def sysctl(name: str) -> int | str | None:
+def sysctl(reader: Reader, name: str) -> int | str | None:
     """A kernel setting, as a number where it is one."""
-    path = Path("/proc/sys") / name.replace(".", "/")
-    found = files.number(path)
-    return found if found is not None else files.line(path)
+    return reader.value(f"sysctl.{name}", f"/proc/sys/{name.replace('.', '/')}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.host.owners import EXITED, Sum
-from dbdyno.host.sampler import GENERATOR, LAB
+from dbdyno.host.processes import GENERATOR, LAB
 from dbdyno.model import Json
 
 PLANTED = {

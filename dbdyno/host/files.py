@@ -77,7 +77,10 @@ def number(path: str | Path) -> int | None:
 def chosen(path: str | Path) -> str | None:
     """The chosen word of a file such as `always [madvise] never`; a single word is itself."""
     found = line(path)
-    if found is None:
-        return None
-    _, bracket, rest = found.partition("[")
-    return rest.partition("]")[0] if bracket else found
+    return None if found is None else bracketed(found)
+
+
+def bracketed(words: str) -> str:
+    """The word in brackets; all of it where there are none."""
+    _, bracket, rest = words.partition("[")
+    return rest.partition("]")[0] if bracket else words

@@ -1,4 +1,4 @@
-"""Reads what one process has spent, thread by thread, from /proc.
+"""Reads what one process, or one thread of it, has spent, from /proc.
 
 No file stays open between readings: a thousand connections would use up the descriptors, and a
 raised limit would be inherited by the servers.
@@ -52,10 +52,11 @@ def counts_nanoseconds() -> bool:
 
 @dataclass(slots=True)
 class ProcessReader:
-    """One process that is read again and again."""
+    """One process that is read again and again, thread by thread; or a thread of it alone."""
 
     pid: int
     nanoseconds: bool  # CPU time from schedstat; False: from stat's ticks
+    thread_id: int | None = None  # of the process, and nothing else of it; None: all of it
     start_ticks: int | None = None  # as first read: another one is another process
     first_seen_at_its_end: bool = False  # without memory: its title was gone, too
     threads: dict[str, Spent] = field(default_factory=dict)
@@ -99,8 +100,9 @@ class ProcessReader:
         )
 
     def text(self, name: str) -> str | None:
-        """One of the process's files; None when it has gone or may not be read."""
-        return files.record(f"/proc/{self.pid}/{name}")
+        """One of the process's or thread's files; None when it has gone or may not be read."""
+        thread = "" if self.thread_id is None else f"/task/{self.thread_id}"
+        return files.record(f"/proc/{self.pid}{thread}/{name}")
 
     def usage(self, stat: procfs.ProcessStat, spent: Spent) -> Usage:
         """Brings the parts together; user and system time are only a split of the CPU time."""
@@ -126,7 +128,7 @@ class ProcessReader:
 
     def spent(self, stat: procfs.ProcessStat, status: procfs.TaskStatus, schedstat: str) -> Spent:
         """CPU time, run delay and switches of all threads, ended ones as they were last seen."""
-        if stat.threads <= 1 and not self.threads:
+        if self.thread_id is not None or (stat.threads <= 1 and not self.threads):
             return self.of_thread(status, schedstat)
         now = {name: self.thread(f"task/{name}") for name in self.thread_names()}
         live = {name: found for name, found in now.items() if found is not None}

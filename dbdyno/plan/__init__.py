@@ -7,47 +7,39 @@ each arm. What needs the machine (is there room, can the server be brought) is c
 from __future__ import annotations
 
 import importlib.resources
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from dbdyno import schedule, workload
 from dbdyno.error import PlanError, WorkloadError
-from dbdyno.model import Arm, Plan, Step, WorkloadUse
-from dbdyno.plan import double, table
-from dbdyno.plan.form import ArmForm, FakeForm, PlanForm, WorkloadForm, refusal
+from dbdyno.model import FAMILIES, Arm, Plan, Step, WorkloadUse
+from dbdyno.plan import double, hook, matrix, table
+from dbdyno.plan.arm import arms_of
+from dbdyno.plan.form import NAMING, PlanForm, WorkloadForm, path_of, refusal
 from dbdyno.workload.document import read, suggestion
 from dbdyno.workload.file import NAME
 
 SEED_MAX = 2**53 - 1
 """The largest whole number that every reader of JSON keeps exactly."""
 
-ENGINES = ("postgres", "fake")
-LATER_ENGINES = ("mysql", "mariadb")
 HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
 """The host that presets are tried with when a plan is read: what is right for it is for others."""
-VERSION = re.compile(r"\d+(\.\d+){0,2}")
-MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
-SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 WARMS = ("none", "prewarm", "scan")
 SAVE = "post-"
 """How `save` begins: the rest is a step's name."""
-BESIDE_DATA = "golden"
-"""The name that data folders themselves use where arms have theirs."""
 BESIDE_ARMS = ("log",)
 """Names that the result folder itself uses where arms and workloads have theirs."""
 
 
-def load(path: Path) -> Plan:
-    """Reads and checks a plan file. Raises PlanError with one line."""
+def load(path: Path, arms_max: int | None = matrix.ARMS_MAX) -> Plan:
+    """Reads and checks a plan file of at most `arms_max` arms. Raises PlanError with one line."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as reason:
         raise PlanError(f"{path}: cannot be read: {reason.strerror}") from None
     except UnicodeDecodeError:
         raise PlanError(f"{path}: not UTF-8 text; save it as UTF-8") from None
-    return parse(text, path)
+    return parse(text, path, arms_max)
 
 
 def demo() -> Plan:
@@ -56,7 +48,7 @@ def demo() -> Plan:
     return parse(resource.read_text(encoding="utf-8"), None)
 
 
-def parse(text: str, path: Path | None) -> Plan:
+def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) -> Plan:
     """The plan that `text` describes; `path` is where it lies, for its name and what it refers to.
 
     Raises PlanError with one line that names file, key and remedy.
@@ -64,10 +56,11 @@ def parse(text: str, path: Path | None) -> Plan:
     source = "the plan" if path is None else str(path)
     form = read(PlanForm, text, source, PlanError)
     name = _name(form, path, source)
-    arms = _arms(form, path, source)
+    arms = _arms(form, path, source, arms_max)
     base = form.base if form.base is not None else arms[0].name
-    if base not in form.arms:
-        raise refusal(source, "base", f"no arm `{base}`; {suggestion(base, form.arms)}")
+    names = [arm.name for arm in arms]
+    if base not in names:
+        raise refusal(source, "base", f"no arm `{base}`; {suggestion(base, names)}")
     if not 0 <= form.seed <= SEED_MAX:
         raise refusal(source, "seed", f"must be from 0 to {SEED_MAX}, not {form.seed}")
     plan = Plan(
@@ -79,38 +72,50 @@ def parse(text: str, path: Path | None) -> Plan:
         arms=double.with_doubles(arms, base, ghost=form.schedule.ghost),
         workloads=tuple(_use(use) for use in form.workloads),
         schedule=table.schedule(form.schedule, source),
-        data_dir=_path(form.server.data_dir, path, "server.data_dir", source),
-        wal_dir=_path(form.server.wal_dir, path, "server.wal_dir", source),
+        data_dir=path_of(form.server.data_dir, path, "server.data_dir", source),
+        wal_dir=path_of(form.server.wal_dir, path, "server.wal_dir", source),
         server_user=form.server.user,
         label=form.label,
         threads=table.threads(form.generator, source),
         observe=table.observe(form.observe, form.schedule.interleave, source),
+        placement=table.placement(form.server, form.generator, source),
+        hooks=hook.hooks_of(form.hooks, [arm.name for arm in arms], source),
         aims=table.aims(form.verdict, source),
     )
+    _check_waits(plan, source)
     _check_together(plan, source)
-    _check_workloads(plan, source)
+    _check_elsewhere(plan, source)
+    steps = _check_workloads(plan, source)
+    hook.check_steps(plan.hooks, steps, source)
     return plan
 
 
-def major_version(arm: Arm) -> int | None:
-    """The major version that an arm names: 9 for 9.6, 17 for 17.6; None where it names a folder."""
-    return int(arm.version.split(".")[0]) if arm.version else None
+def release(of: Arm) -> tuple[int, ...] | None:
+    """The release that an arm's version is of, as a Build has it; None where it names a folder.
+
+    (17,) of PostgreSQL 17.6, (9, 6) of 9.6.3; (8, 4) of MySQL 8.4.6.
+    """
+    if of.version is None:
+        return None
+    numbers = tuple(int(part) for part in of.version.split("."))
+    return numbers[:1] if of.engine == "postgres" and numbers[0] >= 10 else numbers[:2]
 
 
 def _name(form: PlanForm, path: Path | None, source: str) -> str:
     name = form.name if form.name is not None else path.stem if path else "plan"
     if not NAME.fullmatch(name):
-        raise refusal(source, "name", f"{name!r} cannot name a folder; {_naming()}")
+        raise refusal(source, "name", f"{name!r} cannot name a folder; {NAMING}")
     return name
 
 
-def _arms(form: PlanForm, path: Path | None, source: str) -> tuple[Arm, ...]:
-    """The arms that are written; none has the name of a double."""
-    for name in form.arms:
+def _arms(form: PlanForm, path: Path | None, source: str, arms_max: int | None) -> tuple[Arm, ...]:
+    """The arms that are written, or made by a matrix; none has the name of a double."""
+    forms = matrix.expanded(form.arms, source, arms_max)
+    for name in forms:
         why = double.taken(name, ghost=form.schedule.ghost)
         if why is not None:
             raise refusal(source, f"arms.{name}", why)
-    return tuple(_arm(name, arm, path, source) for name, arm in form.arms.items())
+    return arms_of(forms, path, source)
 
 
 def _use(form: WorkloadForm) -> WorkloadUse:
@@ -127,82 +132,15 @@ def _use(form: WorkloadForm) -> WorkloadUse:
     )
 
 
-def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
-    key = f"arms.{name}"
-    if not NAME.fullmatch(name) or name.endswith(".json"):
-        raise refusal(source, key, f"{name!r} cannot name a folder; {_naming()}")
-    if name == BESIDE_DATA:
-        raise refusal(source, key, f"`{name}` is taken in data folders; rename the arm")
-    if form.engine in LATER_ENGINES:
-        raise refusal(
-            source, f"{key}.engine", f"`{form.engine}` is not supported yet; use postgres"
+def _check_waits(plan: Plan, source: str) -> None:
+    """Sessions are asked what they wait for on PostgreSQL alone."""
+    others = [arm for arm in plan.arms if FAMILIES.get(arm.engine) == "mysql"]
+    if plan.observe.waits_s is not None and others:
+        sentence = (
+            f'"{others[0].engine}" (arm `{others[0].name}`) tells no waits of sessions unless its '
+            "performance_schema is set up for it; remove it"
         )
-    if form.engine not in ENGINES:
-        remedy = suggestion(form.engine, ENGINES)
-        raise refusal(source, f"{key}.engine", f"no engine `{form.engine}`; {remedy}")
-    _check_build(form, key, source)
-    for setting in form.settings:
-        if not SETTING.fullmatch(setting):
-            raise refusal(source, f"{key}.settings", f"{setting!r} cannot be a setting's name")
-    return Arm(
-        name=name,
-        engine=form.engine,
-        version=form.version,
-        base_dir=_path(form.base_dir, path, f"{key}.base_dir", source),
-        config=form.config,
-        memory=form.memory,
-        settings={setting: _setting(value) for setting, value in form.settings.items()},
-        fake=_fake(form.fake) if form.fake else {},
-    )
-
-
-def _fake(form: FakeForm) -> dict[str, Any]:
-    """What was written, and the one key that the generator needs."""
-    return {"default_us": form.default_us, **form.model_dump(exclude_unset=True)}
-
-
-def _check_build(form: ArmForm, key: str, source: str) -> None:
-    """A server comes from a version or a folder; the fake one from its description alone."""
-    if form.engine == "fake":
-        if form.fake is None:
-            raise refusal(
-                source, f"{key}.fake", 'missing; engine "fake" needs it, as { default_us = 100 }'
-            )
-        for other in ("version", "base_dir", "config", "memory", "settings"):
-            if getattr(form, other):
-                raise refusal(source, f"{key}.{other}", 'engine "fake" has no server; remove it')
-        return
-    if form.fake is not None:
-        raise refusal(source, f"{key}.fake", 'only engine "fake" has it; remove it')
-    if (form.version is None) == (form.base_dir is None):
-        there = "neither is there" if form.version is None else "both are there"
-        raise refusal(source, key, f"needs either `version` or `base_dir`, but {there}")
-    if form.version is not None and not VERSION.fullmatch(form.version):
-        sentence = f'{form.version!r} is no version; write it as "17" (the newest) or "17.6"'
-        raise refusal(source, f"{key}.version", sentence)
-    if form.memory is not None and not MEMORY.fullmatch(form.memory):
-        sentence = f'{form.memory!r} is no size; write it as "4GB" or "512MB"'
-        raise refusal(source, f"{key}.memory", sentence)
-    if form.memory is not None and form.config is None:
-        raise refusal(source, f"{key}.memory", "sizes a preset, but there is none; add `config`")
-
-
-def _setting(value: str | bool | int | float) -> str:
-    """A setting's value as the server's configuration file has it."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
-
-
-def _path(written: str | None, plan: Path | None, key: str, source: str) -> Path | None:
-    """A path of the plan: relative ones begin at the plan's folder."""
-    if written is None:
-        return None
-    if not written or written.startswith("~"):
-        raise refusal(
-            source, key, f"{written!r} must be an absolute path, or one from the plan's folder"
-        )
-    return (plan.parent if plan else Path()) / written
+        raise refusal(source, "observe.waits", sentence)
 
 
 def _check_together(plan: Plan, source: str) -> None:
@@ -212,9 +150,22 @@ def _check_together(plan: Plan, source: str) -> None:
         if arm.engine == "fake" and plan.schedule.interleave == "slice":
             sentence = f'"fake" has a clock of its own and takes no turns; use "step", not {how}'
             raise refusal(source, f"arms.{arm.name}.engine", sentence)
-        if arm.config is not None and arm.memory is None and len(plan.arms) > 1:
+        sized = arm.config is not None and arm.config_text is None
+        if sized and arm.memory is None and len(plan.arms) > 1:
             sentence = f"missing; with {how} all servers are up at once: write the share of each"
             raise refusal(source, f"arms.{arm.name}.memory", sentence)
+
+
+def _check_elsewhere(plan: Plan, source: str) -> None:
+    """What is only possible with servers of our own, and what only with those of others."""
+    for number, use in enumerate(plan.workloads, start=1):
+        for arm in plan.arms:
+            if arm.dsn is not None and use.save is not None:
+                sentence = f"the data of arm `{arm.name}`, which has a `dsn`, are not ours to copy"
+                raise refusal(source, f"workloads[{number}].save", f"{sentence}; remove it")
+            if arm.dsn is None and use.fill == workload.KEEP:
+                sentence = f"the server of arm `{arm.name}` begins empty; only a `dsn` keeps tables"
+                raise refusal(source, f"workloads[{number}].fill", sentence)
 
 
 def _check_turns(
@@ -247,17 +198,19 @@ def _check_turns(
         )
 
 
-def _check_workloads(plan: Plan, source: str) -> None:
-    """Each workload expands for each arm, and each has a folder of its own."""
+def _check_workloads(plan: Plan, source: str) -> list[str]:
+    """Each workload expands for each arm, and each has a folder of its own; the steps' names."""
     folders: dict[str, str] = {}
+    names: dict[str, None] = {}
     for number, use in enumerate(plan.workloads, start=1):
         key = f"workloads[{number}]"
         try:
             loaded = workload.load(
                 use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset
             )
-            for engine, version in dict.fromkeys((a.engine, major_version(a)) for a in plan.arms):
+            for engine, version in dict.fromkeys((a.engine, release(a)) for a in plan.arms):
                 steps = _expand(loaded, use, engine, version)
+                names |= dict.fromkeys(steps)
                 _check_save(use, tuple(steps), engine, f"{source}: key `{key}")
                 if plan.schedule.together:
                     _check_turns(plan, use, loaded, tuple(steps.values()))
@@ -271,6 +224,7 @@ def _check_workloads(plan: Plan, source: str) -> None:
             sentence = f"`{loaded.name}` is there twice; a plan uses each workload once"
             raise refusal(source, key, sentence)
         folders[loaded.name] = use.name
+    return list(names)
 
 
 def _check_save(use: WorkloadUse, names: Sequence[str], engine: str, where: str) -> None:
@@ -295,7 +249,7 @@ def _check_save(use: WorkloadUse, names: Sequence[str], engine: str, where: str)
 
 
 def _expand(
-    loaded: workload.Workload, use: WorkloadUse, engine: str, version: int | None
+    loaded: workload.Workload, use: WorkloadUse, engine: str, version: tuple[int, ...] | None
 ) -> Mapping[str, Step]:
     parameters = {**HOST_CHECKED, **use.parameters}
     if use.steps is not None and use.groups is not None:
@@ -306,7 +260,3 @@ def _expand(
     if not steps:
         raise WorkloadError(f"{loaded.source}: no step is left; name at least one under `steps`")
     return {step.name: step for step in steps}
-
-
-def _naming() -> str:
-    return "use letters, digits, dots, underscores, plus and minus signs, at most 64"

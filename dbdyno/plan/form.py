@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
@@ -10,6 +11,9 @@ from dbdyno.error import PlanError
 from dbdyno.verdict import Aims
 from dbdyno.workload.document import Form
 from dbdyno.workload.form import Load
+
+Scalar = str | bool | int | float
+"""A setting's value as it is written."""
 
 
 class FakeStallForm(Form):
@@ -41,15 +45,28 @@ class FakeForm(Form):
     server_cpu_us: dict[str, float | int] = Field(default_factory=dict)
 
 
+class PasswordForm(Form):
+    """Where a password is to be found, as it is written."""
+
+    env: str | None = None
+    passfile: str | None = None
+
+
 class ArmForm(Form):
     """An arm as it is written."""
 
     engine: str = "postgres"
     version: str | None = None
     base_dir: str | None = None
+    build: str | None = None
+    dsn: str | None = None
+    password: PasswordForm | None = None
     config: str | None = None
     memory: str | None = None
-    settings: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    settings: dict[str, Scalar] = Field(default_factory=dict)
+    matrix: dict[str, list[Scalar | list[Scalar]]] | None = None
+    environment: dict[str, str] = Field(default_factory=dict)
+    memory_max: str | None = None
     fake: FakeForm | None = None
 
 
@@ -60,7 +77,7 @@ class WorkloadForm(Form):
     parameters: dict[str, Any] = Field(default_factory=dict)
     steps: list[str] | None = None
     groups: list[str] | None = None
-    fill: Load | None = None
+    fill: Load | Literal["keep"] | None = None
     set: str | None = None
     preset: str | None = None
     save: str | None = None
@@ -84,12 +101,25 @@ class ServerForm(Form):
     data_dir: str | None = None
     wal_dir: str | None = None
     user: str | None = None
+    cpus: str | None = None
+    interleave_memory: bool = False
 
 
 class GeneratorForm(Form):
     """How the load generator runs, as it is written."""
 
     threads: int | None = None
+    cpus: str | None = None
+
+
+class HookForm(Form):
+    """A command or SQL between what is measured, as it is written."""
+
+    when: str
+    command: list[str] | None = None
+    sql: str | list[str] | None = None
+    arms: list[str] | None = None
+    steps: list[str] | None = None
 
 
 class ObserveForm(Form):
@@ -119,7 +149,23 @@ class PlanForm(Form):
     server: ServerForm = Field(default_factory=ServerForm)
     generator: GeneratorForm = Field(default_factory=GeneratorForm)
     observe: ObserveForm = Field(default_factory=ObserveForm)
+    hooks: list[HookForm] = Field(default_factory=list)
     verdict: VerdictForm = Field(default_factory=VerdictForm)
+
+
+NAMING = "use letters, digits, dots, underscores, plus and minus signs, at most 64"
+"""What a name is made of that becomes a folder's."""
+
+
+def path_of(written: str | None, plan: Path | None, key: str, source: str) -> Path | None:
+    """A path of the plan: relative ones begin at the plan's folder."""
+    if written is None:
+        return None
+    if not written or written.startswith("~"):
+        raise refusal(
+            source, key, f"{written!r} must be an absolute path, or one from the plan's folder"
+        )
+    return (plan.parent if plan else Path()) / written
 
 
 def refusal(source: str, key: str, sentence: str) -> PlanError:

@@ -1,15 +1,22 @@
 """The plan's tables that say how it is measured and judged, each checked by itself.
 
-`[schedule]`, `[observe]`, `[verdict]`, `[generator]`. Raises PlanError in one line that names file,
-key and remedy.
+`[schedule]`, `[observe]`, `[verdict]`, `[generator]`, and where `[server]` and it run. Raises
+PlanError in one line that names file, key and remedy.
 """
 
 from __future__ import annotations
 
 import re
 
-from dbdyno.model import Observe, Schedule
-from dbdyno.plan.form import GeneratorForm, ObserveForm, ScheduleForm, VerdictForm, refusal
+from dbdyno.model import Observe, Placement, Schedule
+from dbdyno.plan.form import (
+    GeneratorForm,
+    ObserveForm,
+    ScheduleForm,
+    ServerForm,
+    VerdictForm,
+    refusal,
+)
 from dbdyno.verdict import PILOT_BLOCKS, Aims
 from dbdyno.workload.document import suggestion
 
@@ -27,6 +34,7 @@ WAITS_S_MIN, WAITS_S_MAX = 0.02, 10.0
 SHARE_MIN, SHARE_MAX = 0.001, 0.5
 """Of margin and effect."""
 POWER_MIN, POWER_MAX = 0.5, 0.99
+CPUS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s)")
 
 
@@ -88,6 +96,19 @@ def threads(form: GeneratorForm, source: str) -> int | None:
         sentence = f"must be from 1 to {THREADS_MAX}, not {form.threads}"
         raise refusal(source, "generator.threads", sentence)
     return form.threads
+
+
+def placement(server: ServerForm, generator: GeneratorForm, source: str) -> Placement:
+    """On which processors and memory servers and the generator run."""
+    for key, cpus in (("server", server.cpus), ("generator", generator.cpus)):
+        if cpus is not None and not CPUS.fullmatch(cpus):
+            sentence = f'{cpus!r} names no processors; write it as "0-3" or "0,2,8-11"'
+            raise refusal(source, f"{key}.cpus", sentence)
+    return Placement(
+        server_cpus=server.cpus,
+        generator_cpus=generator.cpus,
+        interleave_memory=server.interleave_memory,
+    )
 
 
 def _blocks(form: ScheduleForm, source: str) -> int:

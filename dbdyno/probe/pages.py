@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from math import floor
 
 from dbdyno.model import Address, Json
-from dbdyno.probe.reader import Reader, Unavailable, connected
+from dbdyno.probe.part import Unavailable
+from dbdyno.probe.reader import Reader, connected
 from dbdyno.probe.relation import relations
 
 PAGES_READ_MAX = 4096

@@ -6,46 +6,36 @@ Asked while no window is open. A part that cannot be had is null, and named with
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
-from dbdyno.model import Address, Json
+from dbdyno.model import Json
+from dbdyno.probe.subject import Subject
+
+SETTLE_S = 1.5
+"""Backends flush their statistics late; after this long they are complete."""
 
 
-def before(
-    address: Address,
-    tables: Sequence[str],
-    explain: Mapping[str, str],
-    data_dir: Path | None = None,
-    wal_dir: Path | None = None,
-) -> Json:
-    """The state and the counters of the database at `address`, as a step is about to begin.
+def before(subject: Subject) -> Json:
+    """The state and the counters of the database, as a step is about to begin.
 
-    `explain`: SQL with `$1` … by statement name. `wal_dir`: where the write-ahead log is, if not
-    in `data_dir`. Raises ServerError only where it cannot connect.
+    Statements have `$1` … in place of values. Raises ServerError only where it cannot connect.
     """
     # psycopg takes a third of a second to import; commands that reach no server do without.
     from dbdyno.probe import pages
 
     begun_ns = time.monotonic_ns()
-    seen, unavailable = pages.look(address, tables)
-    found = counted(address, tables, explain, data_dir, wal_dir)
+    seen, unavailable = pages.look(subject.address, subject.tables)
+    found = counted(subject)
     return together(found, seen, unavailable, begun_ns)
 
 
-def after(
-    address: Address,
-    tables: Sequence[str],
-    explain: Mapping[str, str],
-    data_dir: Path | None = None,
-    wal_dir: Path | None = None,
-) -> Json:
+def after(subject: Subject) -> Json:
     """The same when a step has ended: the counters first, as a look into pages changes them."""
     from dbdyno.probe import pages
 
     begun_ns = time.monotonic_ns()
-    found = counted(address, tables, explain, data_dir, wal_dir)
-    seen, unavailable = pages.look(address, tables)
+    found = counted(subject)
+    seen, unavailable = pages.look(subject.address, subject.tables)
     return together(found, seen, unavailable, begun_ns)
 
 
@@ -56,25 +46,19 @@ def together(found: Json, seen: Json, unavailable: Mapping[str, str], begun_ns: 
     return found | seen | {"unavailable": unavailable, "took_us": took_us}
 
 
-def counted(
-    address: Address,
-    tables: Sequence[str],
-    explain: Mapping[str, str],
-    data_dir: Path | None,
-    wal_dir: Path | None,
-) -> Json:
+def counted(subject: Subject) -> Json:
     """What needs no look into the tables' pages."""
     from dbdyno.probe import debt, sizes, statistics
     from dbdyno.probe import explain as planner
     from dbdyno.probe.reader import connected
     from dbdyno.probe.relation import relations
 
-    with connected(address) as reader:
+    with connected(subject.address) as reader:
         # First what leaves traces in the statistics and in the log, then the counters.
-        plans = planner.plans(reader, explain)
+        plans = planner.plans(reader, subject.explain)
         buffers = reader.part("buffers", statistics.buffers) or {"dirty": None, "dirty_bytes": None}
         reader.part("flush", statistics.flush)
-        names = reader.part("relations", lambda _: relations(reader, tables)) or []
+        names = reader.part("relations", lambda _: relations(reader, subject.tables)) or []
         return {
             "mono_ns": time.monotonic_ns(),
             "unix_ns": time.time_ns(),
@@ -82,7 +66,7 @@ def counted(
             **statistics.counters(reader),
             "tables": reader.part("tables", lambda _: statistics.tables(reader, names)),
             "indexes": reader.part("indexes", lambda _: statistics.indexes(reader, names)),
-            "sizes": sizes.sizes(reader, data_dir, wal_dir),
+            "sizes": sizes.sizes(reader, subject.data_dir, subject.wal_dir),
             "buffers": buffers,
             "vacuum": reader.part("vacuum", lambda _: debt.vacuum(reader, names)),
             "running": reader.part("running", debt.running),

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from math import isfinite
-from typing import Any, TypeVar
 
 import psycopg
 from psycopg.rows import dict_row
 
+from dbdyno.connection.postgres import connect
 from dbdyno.cutoff import cut_off
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Json
-from dbdyno.probe.connection import connect
+from dbdyno.probe.part import Found, Row, Unavailable, one_line, part, plain
 
 STATEMENT_MS_MAX = 2000
 SNAPSHOT_S_MAX = 30.0
 """A server that answers nothing for this long is cut off: its own time limit does not help then."""
-
-Row = dict[str, Any]
-Found = TypeVar("Found")
-
-
-class Unavailable(Exception):
-    """The server has no such thing; the text says why."""
 
 
 class Reader:
@@ -59,13 +49,7 @@ class Reader:
 
     def part(self, name: str, read: Callable[[Reader], Found]) -> Found | None:
         """What `read` gives; None, with the reason kept under `name`, where it cannot be had."""
-        try:
-            return read(self)
-        except Unavailable as error:
-            self.unavailable[name] = str(error)
-        except (psycopg.Error, OSError) as error:
-            self.unavailable[name] = one_line(error)
-        return None
+        return part(self.unavailable, name, lambda: read(self), (psycopg.Error, OSError))
 
     def need(self, version_num: int, what: str) -> None:
         """Raises Unavailable where the server is older than the version that brought `what`."""
@@ -104,26 +88,3 @@ def connected(address: Address) -> Iterator[Reader]:
         ) from error
     with cut_off(connection, SNAPSHOT_S_MAX), connection:
         yield Reader(connection)
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it: numbers, text, truth, None, lists; times and intervals as text."""
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, Decimal):
-        if not value.is_finite():
-            return None
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return str(value)
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
-
-
-def one_line(error: Exception) -> str:
-    """The first line of an error's text, or its kind where it has none."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

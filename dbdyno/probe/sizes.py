@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from dbdyno.model import Json
-from dbdyno.probe.reader import Reader, Unavailable
+from dbdyno.probe import folder
+from dbdyno.probe.reader import Reader
 
 WAL_FOLDERS = ("pg_wal", "pg_xlog")
 WAL_FILE = re.compile(r"[0-9A-F]{24}")
@@ -31,20 +30,14 @@ def sizes(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
 
 def data_dir_bytes(data_dir: Path | None, wal_dir: Path | None) -> int:
     """All files of the data folder, and of the log where that lies elsewhere, by their length."""
-    if data_dir is None:
-        raise Unavailable("the server's data folder is not on this machine, or not known")
-    total = sum(size for _, size in files(data_dir))
-    log = wal_folder(data_dir, wal_dir)
-    if log is not None and not log.resolve().is_relative_to(data_dir.resolve()):
-        total += sum(size for _, size in files(log))
-    return total
+    return folder.data_dir_bytes(data_dir, wal_folder(data_dir, wal_dir))
 
 
 def wal_files(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
     """The write-ahead log's folder: bytes of all files, number of segments."""
     log = wal_folder(data_dir, wal_dir)
     if log is not None:
-        found = list(files(log))
+        found = list(folder.files(log))
     else:
         reader.need(100000, "pg_ls_waldir, and its data folder is not known")
         rows = reader.rows("SELECT name, size FROM pg_ls_waldir()")
@@ -62,34 +55,3 @@ def wal_folder(data_dir: Path | None, wal_dir: Path | None) -> Path | None:
     if data_dir is None:
         return None
     return next((data_dir / name for name in WAL_FOLDERS if (data_dir / name).is_dir()), None)
-
-
-def files(folder: Path) -> Iterator[tuple[str, int]]:
-    """Name and length of each file under `folder`; follows no links below it.
-
-    A live server removes files while we look: what has gone meanwhile counts nothing. Raises
-    OSError where the folder itself cannot be read.
-    """
-    waiting = [os.fspath(folder)]
-    while waiting:
-        path = waiting.pop()
-        try:
-            with os.scandir(path) as entries:
-                found = list(entries)
-        except FileNotFoundError:
-            if path == os.fspath(folder):
-                raise
-            continue
-        for entry in found:
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif entry.is_file(follow_symlinks=False):
-                yield entry.name, length(entry)
-
-
-def length(entry: os.DirEntry[str]) -> int:
-    """A file's length; 0 for one that has gone."""
-    try:
-        return entry.stat(follow_symlinks=False).st_size
-    except FileNotFoundError:
-        return 0

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from dbdyno.model import Json
 from dbdyno.probe import debt
-from dbdyno.probe.reader import Reader, Row, Unavailable
+from dbdyno.probe.part import Row, Unavailable
+from dbdyno.probe.reader import Reader
 
 IDENTITY = ("relid", "indexrelid", "schemaname", "relname", "indexrelname", "datid", "datname")
 """Columns that say what a row is about; the result has it under its name already."""

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from dbdyno.connection.postgres import connect
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Json
 from dbdyno.probe.activity import Names, look, sql
-from dbdyno.probe.connection import connect
 
 if TYPE_CHECKING:
     import psycopg

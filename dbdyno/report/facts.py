@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dbdyno import doctor
+from dbdyno.doctor import show
 from dbdyno.model import Comparison, Difference, Json
 from dbdyno.report import bound, number
 from dbdyno.report.view import Cell, Column, Repeat, Row, Table
 
 UNKNOWN = "not known"
 CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
+PROTOCOL_NAMES = {"postgres": "PostgreSQL's protocol", "mysql": "MySQL's protocol"}
 SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
 
 
@@ -28,6 +31,7 @@ def machine(comparison: Comparison) -> list[tuple[str, str]]:
         ),
         ("Pages and clock", _pages(host)),
         ("Load generator", _ceiling(comparison.generator)),
+        ("What disturbs here", _disturbs(host)),
     ]
     return [(name, text or UNKNOWN) for name, text in pairs]
 
@@ -36,9 +40,21 @@ def _ceiling(generator: Json | None) -> str:
     """What the load generator can do at most on this host, against a server that costs nothing."""
     if generator is None:
         return "not measured on this host"
-    best = max(generator["loads"], key=lambda load: load["per_s"])
-    others = [load for load in generator["loads"] if load is not best]
-    return "; ".join([f"ceiling {_load(best)} of CPU each", *(_load(load) for load in others)])
+    by_protocol: dict[str, list[Json]] = {}
+    for load in generator["loads"]:
+        # Older results have PostgreSQL's protocol only, and do not name it.
+        by_protocol.setdefault(load.get("protocol", "postgres"), []).append(load)
+    said = {protocol: _loads(loads) for protocol, loads in by_protocol.items()}
+    if set(said) == {"postgres"}:
+        return said["postgres"]
+    return "; ".join(f"{PROTOCOL_NAMES.get(one, one)}: {words}" for one, words in said.items())
+
+
+def _loads(loads: Sequence[Json]) -> str:
+    """The loads of a protocol, that with the largest rate first."""
+    best = max(loads, key=lambda load: load["per_s"])
+    others = [_load(load) for load in loads if load is not best]
+    return "; ".join([f"ceiling {_load(best)} of CPU each", *others])
 
 
 def _load(load: Json) -> str:
@@ -51,6 +67,15 @@ def _load(load: Json) -> str:
     plural = "" if connections == 1 else "s"
     cost = number.time_us(load["cpu_us_per_operation"])
     return f"{rate} statements/s with {connections} connection{plural}, {cost}"
+
+
+def _disturbs(host: Json) -> str:
+    """What the doctor finds in the host's facts, without reasons and remedies."""
+    found = show.summary(doctor.findings(host))
+    looked = host.get("look") is not None  # older versions of dyno did not, nor do runs of fakes
+    if found:
+        return f"{found} (`dyno doctor` says why, and how it is mended)"
+    return "nothing that is known of" if looked else ""
 
 
 def _part(facts: Json, key: str) -> Json:
@@ -158,10 +183,17 @@ def _value(key: str) -> Callable[[Json], Any]:
     return lambda server: server.get(key)
 
 
+def _of_build(key: str) -> Callable[[Json], Any]:
+    """What is known of builds that dyno made; nothing of others."""
+    return lambda server: (server.get("build") or {}).get(key, "")
+
+
 _SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
     ("engine", _value("engine")),
     ("version", lambda server: server.get("version_text") or server.get("version")),
     ("compiler", _value("compiler")),
+    ("build", _of_build("name")),
+    ("flags", _of_build("flags")),
     ("configuration", _value("config")),
     ("departs from it in", _departures),
     ("settings not at their default", _settings),
@@ -233,7 +265,12 @@ def _pinned(plan: Json) -> Iterable[tuple[str, str]]:
     for arm in plan.get("arms") or []:
         build = arm.get("build") or {}
         if build:
-            words = [build.get("version"), _prefixed("sha256 of bin/postgres", build.get("sha256"))]
+            program = (
+                "bin/postgres"
+                if arm.get("engine", "postgres") == "postgres"
+                else "the server's program"
+            )
+            words = [build.get("version"), _prefixed(f"sha256 of {program}", build.get("sha256"))]
             yield f"build of {arm.get('name')}", _join(words)
     sizing = _part(plan, "sizing")
     if sizing:

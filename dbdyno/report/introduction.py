@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from dbdyno.model import Comparison, Json, StepComparison, StepRun
+from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun
 from dbdyno.report import layout, number
 from dbdyno.report.facts import rotates
 from dbdyno.report.view import Cell, Column, Row, Table
@@ -92,10 +92,14 @@ def _build(arm: str, server: Json, planned: Json) -> str:
     """An arm: what it is, who compiled it, its configuration and what the plan sets on top."""
     if not server:
         return f"{arm} never ran: nothing is known of its build."
-    engine = {"postgres": "PostgreSQL"}.get(str(server.get("engine")), str(server.get("engine")))
+    engine = PRODUCTS.get(str(server.get("engine")), str(server.get("engine")))
     words = [f"{arm} is {engine} {server.get('version') or ''}".rstrip()]
     if server.get("compiler"):
-        words.append(f"compiled by {server['compiler']}")
+        # MySQL and MariaDB name the machine and system that they were compiled for, no compiler.
+        how = "by" if server.get("engine") == "postgres" else "for"
+        flags = (server.get("build") or {}).get("flags")
+        with_flags = f" with {flags}" if flags else ""
+        words.append(f"compiled {how} {server['compiler']}{with_flags}")
     if server.get("config"):
         memory = f" sized for {planned['memory']} of memory" if planned.get("memory") else ""
         words.append(f"with the configuration {server['config']}{memory}")

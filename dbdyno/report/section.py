@@ -38,8 +38,17 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
     ("Where the time of an operation goes", _LEDGER),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
-    ("Pages and bytes of the operation", ("buffers", "role_read", "role_write")),
-    ("Writes", ("wpq", "wkbpq", "wal", "fpi", "checkpoint", "autovacuum", "dead", "dirty")),
+    (
+        "Pages and bytes of the operation",
+        ("buffers", "pool", "rows_read", "row_lock", "role_read", "role_write"),
+    ),
+    (
+        "Writes",
+        (
+            *("wpq", "wkbpq", "wal", "binlog", "fpi", "pages_written", "doublewrite", "fsync"),
+            *("log_fsync", "checkpoint", "autovacuum", "dead", "history", "dirty"),
+        ),
+    ),
     ("The machine, idle, before and after", ("canary",)),
 )
 

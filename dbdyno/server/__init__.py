@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dbdyno.error import ServerError
-from dbdyno.model import Address, Arm, Json
+from dbdyno.model import FAMILIES, PRODUCTS, Address, Arm, Json
+from dbdyno.preset import Capacity
 from dbdyno.server import golden
-from dbdyno.server.fetch import Build
+from dbdyno.server.build import Build
 from dbdyno.server.place import Place
 
 __all__ = ["Build", "Place", "Server", "provide"]
@@ -19,7 +20,9 @@ class Server(Protocol):
 
     name: str  # the arm's
     engine: str
+    remote: bool  # whether it runs elsewhere: its processes, files and logs cannot be seen
     log_path: Path | None  # of the server's own log
+    threads: bool  # whether one process serves all connections, with a thread for each
 
     @property
     def postmaster_pid(self) -> int | None:
@@ -93,7 +96,10 @@ class Server(Protocol):
         """Uses a database that is there from now on."""
 
     def processes(self) -> dict[int, str]:
-        """Living process -> what it is for, without the postmaster."""
+        """Living process -> what it is for, without the postmaster.
+
+        Of a server of `threads` its threads, by the kernel's ids, without the first.
+        """
 
     def log_tail(self, lines: int = 20) -> list[str]:
         """The last lines of the log."""
@@ -111,30 +117,40 @@ def provide(
     place: Place,
     build: Build | None = None,
     connections: int = 0,
-    memory_bytes: int | None = None,
+    capacity: Capacity | None = None,
 ) -> Server:
     """The server of `arm`, described but not yet made or started.
 
-    `build`: from `fetch.locate`, which is called where it is None (and may go online).
-    `connections`: of the largest step, all roles. `memory_bytes`: what a preset is sized to where
-    the arm names no memory; None: the host's. Raises PlanError, HostError or ServerError for what
-    cannot be.
+    `build`: from `locate.locate`, which is called where it is None (and may go online).
+    `connections`: of the largest step, all roles. `capacity`: what a preset is sized to; None:
+    this host's. Raises PlanError, HostError or ServerError for what cannot be.
     """
     if arm.engine == "fake":
         from dbdyno.server.fake import FakeServer
 
         return FakeServer(arm)
-    if arm.engine != "postgres":
-        raise ServerError(f"arms.{arm.name}.engine: `{arm.engine}` is not known: write `postgres`")
-    from dbdyno.server import capacity, fetch, quiet, settings
+    if arm.dsn is not None:
+        from dbdyno.server.external import ExternalServer
+
+        return ExternalServer(arm)
+    if arm.engine not in PRODUCTS:
+        known = ", ".join(f"`{engine}`" for engine in PRODUCTS)
+        raise ServerError(
+            f"arms.{arm.name}.engine: `{arm.engine}` is not known: write one of {known}"
+        )
+    from dbdyno.server import capacity as host
+    from dbdyno.server import locate, settings
+
+    build = build or locate.locate(arm, place.cache_root, place.account)
+    capacity = capacity or host.here(place.wal_root or place.data_root)
+    if FAMILIES[arm.engine] == "mysql":
+        from dbdyno.server.mysql import settings as mysql_settings
+        from dbdyno.server.mysql.server import MysqlServer
+
+        return MysqlServer(
+            arm, build, place, mysql_settings.settle(arm, build, capacity, connections)
+        )
     from dbdyno.server.postgres import PostgresServer
 
-    build = build or fetch.locate(arm, place.cache_root, place.account)
-    free = place.free_disk_bytes
-    host = settings.Host(
-        cores=capacity.cores(),
-        memory_bytes=memory_bytes or capacity.memory_bytes(),
-        free_disk_bytes=quiet.room(place.wal_root or place.data_root) if free is None else free,
-    )
-    settled = settings.settle(arm, build.version_num, host, connections)
+    settled = settings.settle(arm, build.version_num, capacity, connections)
     return PostgresServer(arm, build, place, settled)

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.error import HostError, ServerError
-from dbdyno.model import Json
+from dbdyno.model import FAMILIES, Json
 
-ENGINE_ACCOUNTS = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
-"""The account that a distribution's package of the engine makes."""
 LAST_RESORT = "nobody"
 
 
@@ -76,7 +74,8 @@ def choose(engine: str, requested: str | None = None) -> Account:
         if entry.pw_uid == 0:
             raise HostError("server.user: servers do not run as root: name another account")
         return account_of(entry)
-    for name in (ENGINE_ACCOUNTS.get(engine, LAST_RESORT), LAST_RESORT):
+    # A distribution's package of an engine makes an account that is called as its family.
+    for name in (FAMILIES.get(engine, LAST_RESORT), LAST_RESORT):
         entry = entry_of(name)
         if entry is not None and entry.pw_uid != 0:
             return account_of(entry)

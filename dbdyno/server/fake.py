@@ -41,6 +41,8 @@ class FakeServer:
     """A server that is always well; it takes every statement and returns no rows."""
 
     engine = "fake"
+    remote = False
+    threads = False
     departures: tuple[str, ...] = ()
     data_dir: Path | None = None
     wal_dir: Path | None = None

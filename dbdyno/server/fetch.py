@@ -6,88 +6,26 @@ here.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from dbdyno import binary
 from dbdyno.error import ServerError
-from dbdyno.model import Arm
 from dbdyno.server import account as accounts
 from dbdyno.server import place
 from dbdyno.server.account import Account
+from dbdyno.server.build import VERSION_S_MAX, Build
 
 FETCH_S_MAX = 900.0
-VERSION_S_MAX = 20.0
 MAJOR_MIN, MAJOR_MAX = 9, 18
 """The versions that there are prebuilt: 9.6 to 18."""
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 VERSION_LINE = re.compile(r"postgres \(PostgreSQL\) (\d+)(?:\.(\d+))?(?:\.(\d+))?(\S*)")
-SHARE_LINE = re.compile(r"(?m)^share_path=(.+)$")
 INSTALLED = ("usr/lib/postgresql/*", "usr/local/pgsql")
 """Where distributions and a build from source put PostgreSQL, under the root folder."""
-
-
-@dataclass(frozen=True)
-class Build:
-    """A folder with bin/postgres and bin/initdb, of a known version."""
-
-    base_dir: Path
-    version: str  # as the program says it: "17.6", "18beta1"
-    version_num: int  # as the server says it: 170006
-    environment: Mapping[str, str] = field(default_factory=dict)  # that its programs need
-
-    @property
-    def postgres(self) -> Path:
-        """The server's program."""
-        return self.base_dir / "bin" / "postgres"
-
-    @property
-    def initdb(self) -> Path:
-        """The program that makes a data directory."""
-        return self.base_dir / "bin" / "initdb"
-
-    @cached_property
-    def major(self) -> int:
-        """17 of 17.6; 9 of 9.6."""
-        return self.version_num // 10000
-
-    @cached_property
-    def sha256(self) -> str:
-        """The SHA-256 of the server's program, in hexadecimal."""
-        return hashlib.sha256(self.postgres.read_bytes()).hexdigest()
-
-    def has_extension(self, name: str, account: Account) -> bool:
-        """Whether an extension lies where the build's own initdb says that it looks for them.
-
-        Raises ServerError where it says nothing.
-        """
-        env = account.options()["env"] | self.environment
-        command: list[str | Path] = [self.initdb, "--show", "-D", "/nonexistent"]
-        done = accounts.run(command, account, limit_s=VERSION_S_MAX, env=env)
-        found = SHARE_LINE.search(done.stderr + done.stdout)
-        if found is None:
-            raise ServerError(f"`{self.initdb} --show` names no share_path: {done.stderr[:200]!r}")
-        return (Path(found[1]) / "extension" / f"{name}.control").is_file()
-
-
-def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) -> Build:
-    """The build that an arm asks for; a version that is not in the cache is fetched.
-
-    Raises ServerError where there is none, or where the account cannot run it.
-    """
-    if arm.base_dir is not None:
-        where = f"arms.{arm.name}.base_dir"
-        return inspect(arm.base_dir.absolute(), where, account or accounts.choose(arm.engine))
-    assert arm.version is not None, "a plan that exists names a version or a base_dir"
-    where = f"arms.{arm.name}.version"
-    base_dir = fetch(arm.engine, arm.version, cache)
-    return inspect(base_dir, where, account or accounts.choose(arm.engine))
 
 
 def inspect(base_dir: Path, where: str, account: Account) -> Build:
@@ -116,7 +54,14 @@ def inspect(base_dir: Path, where: str, account: Account) -> Build:
     if found is None:
         raise ServerError(f"{where}: `{postgres} --version` says no version: {said.strip()[:200]}")
     version, number = version_of(found)
-    return Build(base_dir, version, number, environment)
+    return Build(
+        engine="postgres",
+        base_dir=base_dir,
+        program=postgres,
+        version=version,
+        version_num=number,
+        environment=environment,
+    )
 
 
 def version_line(postgres: Path, account: Account, environment: Mapping[str, str]) -> str:
@@ -220,8 +165,3 @@ def installed(cache: Path | None = None, root: Path = Path("/")) -> list[Build]:
         except ServerError:
             continue
     return found
-
-
-def listing(cache: Path | None = None) -> list[str]:
-    """The builds that are here, a line each: engine, version, folder."""
-    return [f"postgres {build.version}  {build.base_dir}" for build in installed(cache)]

@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import shutil
-import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from pathlib import Path
 from dbdyno.error import HostError, ServerError
 from dbdyno.model import Json
 from dbdyno.server import account as accounts
-from dbdyno.server import datadir, leftovers
+from dbdyno.server import datadir, imprint, leftovers
 from dbdyno.server.account import Account
 from dbdyno.server.place import Place
 
@@ -38,11 +37,6 @@ GONE = ".gone-"
 """How names begin of folders that are being made, or removed; what a break leaves is swept up."""
 COPY_S_MAX = 6 * 3600.0
 """For a terabyte on a disk that does 50 MB/s."""
-CONTROL = "global/pg_control"
-CONTROL_HEAD = struct.Struct("=QIIi")
-"""System identifier, version of the file, version of the catalogs, state (pg_control.h, 9.6-18)."""
-SHUT_DOWN = 1
-"""The state DB_SHUTDOWNED."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,15 +126,17 @@ def read(folder: Path) -> Copy:
 
 def damage(copy: Copy) -> str | None:
     """In what the folder is not what its golden.json says, in words; None: it is whole."""
+    engine = copy.facts.get("engine", "postgres")  # older copies name none
     try:
-        major = (copy.data_dir / "PG_VERSION").read_text().strip()
-        control = (copy.data_dir / CONTROL).read_bytes()
+        major = imprint.version(engine, copy.data_dir)
+        control = imprint.control(engine, copy.data_dir, copy.wal_dir)
     except OSError as error:
         return f"`{error.filename}` cannot be read ({error.strerror})"
     if major != copy.facts["major"]:
         return f"its data are of PostgreSQL {major}, not {copy.facts['major']}"
-    if hashlib.sha256(control).hexdigest() != copy.facts["control_sha256"]:
-        return f"its `{CONTROL}` was changed since: a server was started in it"
+    if control != copy.facts["control_sha256"]:
+        what = f"its `{imprint.CONTROL}` was" if engine == "postgres" else "its redo log was"
+        return f"{what} changed since: a server was started in it"
     found = census(*folders_of(copy))
     kept = Census(files=copy.facts["files"], bytes=copy.facts["bytes"])
     if found != kept:
@@ -168,6 +164,7 @@ def removal(data_root: Path, key: str) -> str:
 class Source:
     """A data directory of a server that was shut down, and the roots beside which it is kept."""
 
+    engine: str
     data_dir: Path
     wal_dir: Path | None  # None: in the data directory
     data_root: Path
@@ -182,8 +179,10 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
     Raises ServerError where the server was not shut down in order, HostError where the disk
     refuses.
     """
-    control = (source.data_dir / CONTROL).read_bytes()
-    refuse_unclean(source.data_dir, control)
+    if source.engine == "postgres":
+        imprint.refuse_unclean(source.data_dir)
+    major = imprint.version(source.engine, source.data_dir)
+    control = imprint.control(source.engine, source.data_dir, source.wal_dir)
     key = key_of(parts)
     discard(source.data_root, key)
     wal = None
@@ -196,11 +195,12 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
     facts = about | {
         "format": FORMAT,
         "key": key,
+        "engine": source.engine,
         "parts": parts,
         "files": amount.files,
         "bytes": amount.bytes,
-        "major": (new / "data" / "PG_VERSION").read_text().strip(),
-        "control_sha256": hashlib.sha256(control).hexdigest(),
+        "major": major,
+        "control_sha256": control,
         "wal_dir": str(wal.with_name(key) / "wal") if wal else None,
     }
     (new / FACTS).write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
@@ -209,20 +209,6 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
         unfinished.rename(unfinished.with_name(key))
     sync(source.data_root / FOLDER, source.account)
     return Copy(folder=new.with_name(key), facts=facts)
-
-
-def refuse_unclean(data_dir: Path, control: bytes) -> None:
-    """Raises ServerError for a data directory that nobody can copy and start again as it is."""
-    *_, state = CONTROL_HEAD.unpack_from(control)
-    if state != SHUT_DOWN:
-        raise ServerError(
-            f"`{data_dir}` is not kept: its server was not shut down in order "
-            f"(state {state} in {CONTROL}): see the server's log"
-        )
-    if any((data_dir / "pg_tblspc").iterdir()):
-        raise ServerError(
-            f"`{data_dir}` is not kept: it has tablespaces elsewhere: drop `save` from the plan"
-        )
 
 
 def move(folder: Path, root: Path, key: str, name: str, account: Account) -> Path:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbdyno.error import HostError
+from dbdyno.model import Placement
 from dbdyno.server import account as accounts
 from dbdyno.server.account import Account
 
@@ -27,7 +28,7 @@ class Place:
     log_dir: Path  # the server's log is written here, by a file that dyno opens
     account: Account
     wal_root: Path | None = None  # the write-ahead log lies in wal_root/<arm>; None: with the data
-    free_disk_bytes: int | None = None  # for sizing; None: what is free when the server is made
+    placement: Placement = field(default_factory=Placement)
 
     def make(self) -> None:
         """Makes the folders that are missing. Raises HostError where that is not possible."""

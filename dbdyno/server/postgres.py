@@ -7,8 +7,6 @@ open: so a `kill -9` of dyno loses nothing, and the server is found and ended at
 from __future__ import annotations
 
 import signal
-import socket
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,19 @@ from typing import Any
 from dbdyno.error import ServerError
 from dbdyno.model import Address, Arm, Json
 from dbdyno.server import account as accounts
-from dbdyno.server import datadir, facts, golden, kind, leftovers, log, process, settings, sql
-from dbdyno.server.fetch import Build
+from dbdyno.server import (
+    facts,
+    golden,
+    kind,
+    log,
+    port,
+    process,
+    read_back,
+    settings,
+    sql,
+)
+from dbdyno.server.build import Build
+from dbdyno.server.home import Home
 from dbdyno.server.place import Place
 
 SUPERUSER = "dyno"
@@ -41,6 +50,8 @@ class PostgresServer:
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
     engine = "postgres"
+    remote = False
+    threads = False
     job_fake: Json | None = None
 
     def __init__(self, arm: Arm, build: Build, place: Place, settled: settings.Settled) -> None:
@@ -48,32 +59,25 @@ class PostgresServer:
         self.name = arm.name
         self.build = build
         self._settled = settled
-        self.log_path: Path | None = place.log_dir / "postgres.log"
+        self._home = Home(arm, build, place, programs=build.program.resolve().parent)
+        self.log_path: Path | None = self._home.log_path
         self._arm = arm
         self._place = place
-        self._folder = place.data_root / arm.name
-        self._wal_folder = place.wal_root / arm.name if place.wal_root else None
-        self._socket_dir = place.socket_dir(arm.name)
         self._database = "postgres"
         self._port = 0
-        self._process: subprocess.Popen[Any] | None = None
-        self._entry: Path | None = None
         self._watched = 0  # the position in the log up to which `failure` has looked
         self._failure: str | None = None
         self._kinds: dict[int, str] = {}
-        self._times: Json = {"initdb_s": None, "copy_s": None, "start_s": None}
 
     @property
     def data_dir(self) -> Path | None:
         """The data directory."""
-        return self._folder / "data"
+        return self._home.data_dir
 
     @property
     def wal_dir(self) -> Path | None:
         """The folder of the write-ahead log."""
-        if self._wal_folder is not None:
-            return self._wal_folder / "wal"
-        return self._folder / "data" / self._wal_name
+        return self._home.wal_dir or self._home.data_dir / self._wal_name
 
     @property
     def _wal_name(self) -> str:
@@ -82,8 +86,7 @@ class PostgresServer:
     @property
     def postmaster_pid(self) -> int | None:
         """The postmaster's process id; None when it does not run."""
-        running = self._process is not None and self._process.poll() is None
-        return self._process.pid if running and self._process else None
+        return self._home.pid
 
     @property
     def departures(self) -> tuple[str, ...]:
@@ -100,12 +103,11 @@ class PostgresServer:
         Raises PlanError, HostError or ServerError: a setting that the build does not know, a folder
         or a port in use, a folder that the account cannot reach.
         """
-        for folder in filter(None, (self._folder, self._wal_folder)):
-            datadir.check(folder, self._place.account, self.name)
-        self._place.run_root.mkdir(parents=True, exist_ok=True)
-        values = {**self._settled.values, "unix_socket_directories": str(self._socket_dir)}
+        self._home.check()
+        values = {**self._settled.values, "unix_socket_directories": str(self._home.socket_dir)}
         settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
-        self._choose_port()
+        wanted = int(self._settled.values.get("port", "0"), 0)
+        self._port = port.choose(self.name, wanted)
 
     @property
     def identity(self) -> Json:
@@ -114,21 +116,8 @@ class PostgresServer:
         Settings that follow from the disk's free room, the port or the load are left out, but for
         those that the arm names.
         """
-        values = {
-            name: value
-            for name, value in self._settled.values.items()
-            if name not in INCIDENTAL or name in self._arm.settings
-        }
-        return {
-            "engine": self.engine,
-            "version": self.build.version,
-            "postgres_sha256": self.build.sha256,
-            "initdb": list(INITDB),
-            "settings": values,
-            "account": self._place.account.name,
-            "data_root": str(self._place.data_root.absolute()),
-            "wal_root": str(self._place.wal_root.absolute()) if self._place.wal_root else None,
-        }
+        own = {"postgres_sha256": self.build.sha256, "initdb": list(INITDB)}
+        return self._home.identity(self._settled, INCIDENTAL) | own
 
     def has_extension(self, name: str) -> bool:
         """Whether the build comes with an extension. Raises ServerError where it does not say."""
@@ -143,12 +132,12 @@ class PostgresServer:
         begun_s = time.monotonic()
         env = self._place.account.options()["env"] | self.build.environment
         done = accounts.run(
-            command, self._place.account, limit_s=INITDB_S_MAX, env=env, cwd=self._folder
+            command, self._place.account, limit_s=INITDB_S_MAX, env=env, cwd=self._home.folder
         )
         if done.returncode != 0:
             said = " ".join((done.stderr or done.stdout).split())
             raise ServerError(f"arm {self.name}: initdb failed: {said[-500:]}")
-        self._times["initdb_s"] = time.monotonic() - begun_s
+        self._home.times["initdb_s"] = time.monotonic() - begun_s
         with (data / "postgresql.conf").open("a") as main:
             main.write(f"\ninclude '{SETTINGS_FILE}'\n")
         self._write_settings()
@@ -160,13 +149,10 @@ class PostgresServer:
         """
         data, wal = self._make_folders()
         begun_s = time.monotonic()
-        pairs = [(data, copy.data_dir), *([(wal, copy.wal_dir)] if wal and copy.wal_dir else [])]
-        for folder, copied in pairs:
-            what = f"copy {self.name}"
-            golden.fill(folder, copied, self._place, shared_blocks=shared_blocks, what=what)
+        self._home.fill(copy, shared_blocks=shared_blocks)
         if wal is not None:
             golden.point_to_wal(data, wal, self._wal_name)
-        self._times["copy_s"] = time.monotonic() - begun_s
+        self._home.times["copy_s"] = time.monotonic() - begun_s
         self._write_settings()
 
     def keep(self, parts: Json, about: Json) -> golden.Copy:
@@ -176,70 +162,31 @@ class PostgresServer:
         where it does not shut down in order, HostError where the disk refuses.
         """
         self.stop()
-        assert self.data_dir is not None
-        source = golden.Source(
-            data_dir=self.data_dir,
-            wal_dir=self.wal_dir if self._wal_folder is not None else None,
-            data_root=self._place.data_root,
-            wal_root=self._place.wal_root,
-            account=self._place.account,
-        )
-        about = about | {"arm": self.name, "version": self.build.version}
-        return golden.keep(source, parts, about | {"made_unix_ns": time.time_ns()})
+        return self._home.keep(parts, about)
 
     def start(self) -> None:
         """Starts the server and waits until it answers.
 
         Raises ServerError with the reason from the log where it does not.
         """
-        assert self.postmaster_pid is None, "the server runs already"
-        assert self.log_path is not None
         begun_s = time.monotonic()
         self._watched, self._failure, self._kinds = self.log_position(), None, {}
-        options = self._place.account.options()
-        options["env"] |= self.build.environment
-        with self.log_path.open("ab") as file:
-            self._process = subprocess.Popen(
-                [self.build.postgres, "-D", self._folder / "data"],
-                stdout=file, stderr=file, cwd=self._folder, start_new_session=True, **options,
-            )  # fmt: skip
-        self._entry = leftovers.register(pid=self._process.pid, **self._registration())
+        self._home.start([self.build.program, "-D", self._home.data_dir])
         self._wait_for_answer(begun_s + START_S_MAX)
-        self._times["start_s"] = time.monotonic() - begun_s
+        self._home.times["start_s"] = time.monotonic() - begun_s
         # Once more: now its shared memory is known, too.
-        leftovers.register(pid=self._process.pid, **self._registration())
+        self._home.register()
 
     def stop(self, crash: bool = False) -> None:
         """Shuts the server down with a checkpoint and waits for its end, if it runs.
 
         `crash`: at once, without a checkpoint. What does not end in time is ended by force.
         """
-        if self._process is None:
-            return
-        ticks = process.start_ticks(self._process.pid)
-        if ticks is not None:
-            signals = CRASH_SIGNALS if crash else STOP_SIGNALS
-            if not process.end(self._process.pid, ticks, signals):
-                raise ServerError(f"arm {self.name}: process {self._process.pid} does not end")
-        self._process.wait()
-        self._process = None
-        assert self.log_path is not None
-        log.sync(self.log_path)
-        if self._entry is not None:
-            # Children that outlived a killed postmaster, and their shared memory.
-            leftovers.end_rest(self._entry)
+        self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 
     def remove(self) -> None:
         """Removes data directory, write-ahead log and socket; the server's own log stays."""
-        assert self.postmaster_pid is None, "the server still runs"
-        for folder in filter(None, (self._wal_folder, self._folder)):
-            datadir.remove(folder)
-        if self._socket_dir.is_dir():
-            for file in self._socket_dir.iterdir():
-                file.unlink()
-            self._socket_dir.rmdir()
-        if self._entry is not None:
-            leftovers.unregister(self._entry)
+        self._home.remove()
 
     def failure(self) -> str | None:
         """None while the server is well; else what happened to it, in a sentence that stays."""
@@ -248,8 +195,8 @@ class PostgresServer:
             found = log.crash(log.read(self.log_path, self._watched))
             # A message that is still being written is read again from its beginning.
             self._watched = max(self._watched, position - log.TAIL_BYTES_MAX)
-            if self._process is not None and (status := self._process.poll()) is not None:
-                how = f"signal {-status}" if status < 0 else f"status {status}"
+            how = self._home.ended()
+            if how is not None:
                 last = log.reason(self.log_tail(5))
                 self._failure = f"the server of arm {self.name} ended with {how}: {found or last}"
             elif found is not None:
@@ -259,22 +206,15 @@ class PostgresServer:
     def facts(self) -> Json:
         """What server.json of a result says about the server; it has to run."""
         found = facts.ask(self._query)
-        return found | {
-            "base_dir": str(self.build.base_dir),
-            "data_dir": str(self.data_dir),
-            "config": self._arm.config,
-            "preset": dict(self._settled.preset),
-            "departures": list(self._settled.departures),
-            "user": self._place.account.name,
-            **self._times,
-        }
+        departures = [*self._settled.departures, *self._read_back()]
+        return found | self._home.facts(self._settled) | {"departures": departures}
 
     def address(self, *, tcp: bool = False) -> Address | None:
         """Where the server answers: its unix socket, or 127.0.0.1 with `tcp`.
 
         The database is the one that was made last.
         """
-        host = "127.0.0.1" if tcp else str(self._socket_dir)
+        host = "127.0.0.1" if tcp else str(self._home.socket_dir)
         return Address(host=host, port=self._port, user=SUPERUSER, database=self._database)
 
     def execute(
@@ -323,70 +263,50 @@ class PostgresServer:
 
     def log_tail(self, lines: int = 20) -> list[str]:
         """The last lines of the server's log."""
-        return log.tail(self.log_path, lines) if self.log_path else []
+        return self._home.log_tail(lines)
 
     def log_position(self) -> int:
         """The log's length in bytes, for `log_events`."""
-        return self.log_path.stat().st_size if self.log_path and self.log_path.exists() else 0
+        return self._home.log_position()
 
     def log_events(self, since: int) -> list[Json]:
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
-        return log.step_events(self.log_path, since) if self.log_path else []
+        return log.step_events(self._home.log_path, since)
 
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.execute(statement)
 
-    def _registration(self) -> Any:
-        return {
-            "what": f"server {self.name}",
-            "folder": self._folder,
-            "programs": self.build.postgres.resolve().parent,
-            "run_root": self._place.run_root,
+    def _read_back(self) -> list[str]:
+        wanted = {
+            name: value
+            for name, value in self._settled.values.items()
+            if name not in settings.RESERVED | {"port"}
         }
-
-    def _choose_port(self) -> None:
-        """A free port of the loopback, or the plan's. Raises ServerError where that is in use."""
-        wanted = int(self._settled.values.get("port", "0"), 0)
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", wanted))
-            except OSError as error:
-                raise ServerError(
-                    f"arms.{self.name}.settings.port: port {wanted} is in use: choose another, "
-                    "or drop the key"
-                ) from error
-            self._port = probe.getsockname()[1]
+        return read_back.sentences(self._query, wanted)
 
     def _make_folders(self) -> tuple[Path, Path | None]:
         """Empty folders for data, write-ahead log and socket, after the checks; registered."""
         self._place.make()
         self.check()
         self._database = "postgres"
-        account = self._place.account
-        self._entry = leftovers.register(**self._registration())
-        data = datadir.make(self._folder, "data", account)
-        wal = datadir.make(self._wal_folder, "wal", account) if self._wal_folder else None
-        account.make_folder(self._socket_dir)
-        return data, wal
+        return self._home.make()
 
     def _write_settings(self) -> None:
         values = dict(self._settled.values) | {
             "port": str(self._port),
-            "unix_socket_directories": str(self._socket_dir),
+            "unix_socket_directories": str(self._home.socket_dir),
         }
-        file = self._folder / "data" / SETTINGS_FILE
+        file = self._home.data_dir / SETTINGS_FILE
         file.write_text(settings.text_of(values))
         self._place.account.own(file)
 
     def _wait_for_answer(self, end_s: float) -> None:
-        assert self._process is not None
         address = self.address()
         assert address is not None
         target = sql.Target(address, "postgres")
         while not sql.answers(target):
-            if self._process.poll() is not None:
-                why = log.reason(log.read(self.log_path, self._watched)) if self.log_path else ""
+            if self._home.ended() is not None:
+                why = log.reason(log.read(self._home.log_path, self._watched))
                 raise ServerError(f"arm {self.name}: the server does not start: {why}")
             if time.monotonic() > end_s:
                 raise ServerError(

@@ -10,17 +10,19 @@ import difflib
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from dbdyno.error import HostError, PlanError, ServerError
 from dbdyno.model import Arm
+from dbdyno.preset import Capacity
 from dbdyno.server import account as accounts
 from dbdyno.server import config, log
 from dbdyno.server.account import Account
-from dbdyno.server.fetch import Build
+from dbdyno.server.build import Build
 
 CHECK_S_MAX = 30.0
 SPARE_CONNECTIONS = 10
@@ -41,16 +43,9 @@ RESERVED = frozenset(LAB) | {
     "include_if_exists",
 }  # fmt: skip
 """Settings that a plan cannot name, because the lab lives by them."""
+COMPILED_IN = ("io_uring", "lz4", "zstd")
+"""Values that a build has only where it was compiled for them."""
 NAMED = re.compile(r'parameter "([^"]+)"')
-
-
-@dataclass(frozen=True, kw_only=True)
-class Host:
-    """What a server can have of the host."""
-
-    cores: int
-    memory_bytes: int
-    free_disk_bytes: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,47 +57,70 @@ class Settled:
     departures: tuple[str, ...]  # from the published table
 
 
-def settle(arm: Arm, version_num: int, host: Host, connections: int = 0) -> Settled:
+@dataclass(frozen=True)
+class Cache:
+    """The server's own cache of pages, as it is asked for."""
+
+    setting: str
+    size: str
+    own: bool  # whether the plan's settings say it; else the preset
+
+
+def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> Settled:
     """The settings of an arm for `connections` connections of the load.
 
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
     """
-    refuse_reserved(arm)
-    preset = config.Settings(values={}, departures=())
-    if arm.config is not None:
-        preset = render(arm, arm.config, version_num, host)
+    preset = config.of_arm(arm, host, version_num)
+    refuse_reserved(arm, preset.values)
     values = {**WANTED, **preset.values, **arm.settings}
-    departures = preset.departures + tuple(
-        f"{name} is {arm.settings[name]}, not {preset.values[name]}: the plan's settings"
-        for name in preset.values
-        if name in arm.settings and arm.settings[name] != preset.values[name]
-    )
-    needed = connections + SPARE_CONNECTIONS
-    if "max_connections" not in arm.settings and needed > DEFAULT_CONNECTIONS_MAX:
+    departures = preset.departures + by_plan(arm.settings, preset.values)
+    needed = connections_of(arm.name, arm.settings, connections, DEFAULT_CONNECTIONS_MAX)
+    if needed is not None:
         values["max_connections"] = str(needed)
-    elif connections and int_of(arm, "max_connections", DEFAULT_CONNECTIONS_MAX) < needed:
-        raise PlanError(
-            f"arms.{arm.name}.settings.max_connections: the steps need {connections} and the "
-            f"lab {SPARE_CONNECTIONS} connections: make it {needed} or more, or drop the key"
-        )
-    refuse_too_much_memory(arm, values, host)
+    if "shared_buffers" in values:
+        cache = Cache("shared_buffers", values["shared_buffers"], "shared_buffers" in arm.settings)
+        refuse_too_much_memory(arm.name, cache, host, config.buffer_bytes)
     return Settled(values=values | LAB, preset=preset.values, departures=departures)
 
 
-def render(arm: Arm, preset: str, version_num: int, host: Host) -> config.Settings:
-    """The arm's preset, sized to the plan's memory or the host's. PlanErrors name the arm."""
-    try:
-        memory_bytes = config.bytes_of(arm.memory) if arm.memory else host.memory_bytes
-    except PlanError as error:
-        raise PlanError(f"arms.{arm.name}.memory: {error}") from error
-    try:
-        return config.render(preset, host.cores, memory_bytes, host.free_disk_bytes, version_num)
-    except PlanError as error:
-        raise PlanError(f"arms.{arm.name}.{error}") from error
+def by_plan(own: Mapping[str, str], published: Mapping[str, str]) -> tuple[str, ...]:
+    """A sentence for each setting that the plan gives another value than its preset."""
+    return tuple(
+        f"{name} is {own[name]}, not {published[name]}: the plan's settings"
+        for name in published
+        if name in own and own[name] != published[name]
+    )
 
 
-def refuse_reserved(arm: Arm) -> None:
-    """Raises PlanError where the plan sets what the lab lives by."""
+def connections_of(arm: str, own: Mapping[str, str], connections: int, default: int) -> int | None:
+    """How many connections the server has to allow; None: those of its `default`, or the plan's.
+
+    `own`: the plan's settings. Raises PlanError where theirs are too few for `connections` of the
+    load and the lab's.
+    """
+    needed, written = connections + SPARE_CONNECTIONS, own.get("max_connections")
+    if written is None:
+        return needed if needed > default else None
+    where = f"arms.{arm}.settings.max_connections"
+    if connections and not written.isdigit():
+        raise PlanError(f"{where}: `{written}` is no whole number")
+    if connections and int(written) < needed:
+        raise PlanError(
+            f"{where}: the steps need {connections} and the lab {SPARE_CONNECTIONS} connections: "
+            f"make it {needed} or more, or drop the key"
+        )
+    return None
+
+
+def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
+    """Raises PlanError where the plan, or a file that it names, sets what the lab lives by."""
+    for name in configured:
+        if name in RESERVED:
+            raise PlanError(
+                f"arms.{arm.name}.config: {arm.config} sets {name}, which the lab sets itself: "
+                "remove the line"
+            )
     for name in arm.settings:
         if name.lower() in RESERVED:
             raise PlanError(
@@ -110,28 +128,22 @@ def refuse_reserved(arm: Arm) -> None:
             )
 
 
-def int_of(arm: Arm, name: str, default: int) -> int:
-    """A whole number among the plan's settings. Raises PlanError where it is none."""
-    text = arm.settings.get(name, str(default))
-    if not text.isdigit():
-        raise PlanError(f"arms.{arm.name}.settings.{name}: `{text}` is no whole number")
-    return int(text)
+def refuse_too_much_memory(
+    arm: str, cache: Cache, host: Capacity, bytes_of: Callable[[str], int]
+) -> None:
+    """Raises HostError where the server's cache is more than the host has memory.
 
-
-def refuse_too_much_memory(arm: Arm, values: Mapping[str, str], host: Host) -> None:
-    """Raises HostError where shared_buffers are more than the host has memory."""
-    own = "shared_buffers" in arm.settings
-    if "shared_buffers" not in values:
-        return
+    `bytes_of` reads its size as the server does, and raises PlanError where it is none.
+    """
     try:
-        wanted = config.buffer_bytes(values["shared_buffers"])
+        wanted = bytes_of(cache.size)
     except PlanError as error:
-        raise PlanError(f"arms.{arm.name}.settings.shared_buffers: {error}") from error
+        raise PlanError(f"arms.{arm}.settings.{cache.setting}: {error}") from error
     if wanted > host.memory_bytes:
-        key = "settings.shared_buffers" if own else "memory"
+        key = f"settings.{cache.setting}" if cache.own else "memory"
         raise HostError(
-            f"arms.{arm.name}.{key}: shared_buffers of {values['shared_buffers']} do not fit the "
-            f"host's {host.memory_bytes / (1 << 30):.1f} GB of memory: ask for less"
+            f"arms.{arm}.{key}: {cache.setting} of {cache.size} is more than the host's "
+            f"{host.memory_bytes / (1 << 30):.1f} GB of memory: ask for less"
         )
 
 
@@ -152,15 +164,8 @@ def verify(
 
     Raises PlanError for the first one that it does not know or does not take.
     """
-    place = Path(tempfile.mkdtemp(prefix="settings-", dir=folder))
-    try:
-        place.chmod(0o755)
-        file = place / "postgresql.conf"
-        file.write_text(text_of(values))
-        file.chmod(0o644)
-        said = ask(build, account, ["-D", place, "-C", "shared_buffers"])
-    finally:
-        shutil.rmtree(place)
+    with to_read("postgresql.conf", text_of(values), folder) as file:
+        said = ask(build, account, ["-D", file.parent, "-C", "shared_buffers"])
     if said is None:
         return
     lines = [*said.splitlines(), ""]
@@ -172,14 +177,28 @@ def verify(
             complaint = complaint.split(" in file ")[0] + (f": {hint}" if hint else "")
             raise complain(arm, build, account, found[1], complaint)
     raise ServerError(
-        f"arms.{arm.name}: {build.postgres} refuses the settings: {' '.join(said.split())}"
+        f"arms.{arm.name}: {build.program} refuses the settings: {' '.join(said.split())}"
     )
+
+
+@contextmanager
+def to_read(name: str, text: str, folder: Path) -> Iterator[Path]:
+    """A file that every account can read, alone in a folder in `folder`; both are gone after."""
+    place = Path(tempfile.mkdtemp(prefix="settings-", dir=folder))
+    try:
+        place.chmod(0o755)
+        file = place / name
+        file.write_text(text)
+        file.chmod(0o644)
+        yield file
+    finally:
+        shutil.rmtree(place)
 
 
 def ask(build: Build, account: Account, arguments: list[str | Path]) -> str | None:
     """Runs the build's postgres; None where it is content, else what it says."""
     env = account.options()["env"] | build.environment
-    done = accounts.run([build.postgres, *arguments], account, limit_s=CHECK_S_MAX, env=env)
+    done = accounts.run([build.program, *arguments], account, limit_s=CHECK_S_MAX, env=env)
     return None if done.returncode == 0 else done.stderr
 
 
@@ -189,7 +208,9 @@ def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str
     if name not in arm.settings:
         where = f"arms.{arm.name}.config: `{arm.config}` sets {name}"
     if not complaint.startswith("unrecognized"):
-        return PlanError(f"{where}: {complaint}")
+        missing = [one for one in COMPILED_IN if f': "{one}"' in complaint]
+        remedy = "; take a build made with it (`dyno server build`, or a distribution's)"
+        return PlanError(f"{where}: {complaint}{remedy if missing else ''}")
     near = difflib.get_close_matches(name, known_names(build, account), n=1)
     hint = f"; did you mean `{near[0]}`?" if near else ": drop it"
     return PlanError(f"{where}: PostgreSQL {build.version} has no such setting{hint}")
@@ -198,6 +219,6 @@ def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str
 def known_names(build: Build, account: Account) -> list[str]:
     """The names of the settings that the build lists."""
     env = account.options()["env"] | build.environment
-    command: list[str | Path] = [build.postgres, "--describe-config"]
+    command: list[str | Path] = [build.program, "--describe-config"]
     done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
     return [line.split("\t", 1)[0] for line in done.stdout.splitlines()]

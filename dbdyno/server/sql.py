@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dbdyno.connection.postgres import CONNECT_S_MAX, connect
 from dbdyno.cutoff import cut_off
 from dbdyno.error import ServerError
 from dbdyno.model import Address
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 LIMIT_S = 600.0
 """How long statements may take together, unless the caller says otherwise."""
-CONNECT_S_MAX = 10
 GRACE_S = 5.0
 """The server is to cancel at the limit; a connection that is silent this long after is cut."""
 
@@ -68,19 +68,8 @@ def execute(target: Target, statements: Sequence[str], limit_s: float) -> list[t
 @contextmanager
 def connected(target: Target, limit_s: float) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     """A connection that commits each statement and that nothing can hold longer than `limit_s`."""
-    import psycopg
-
-    address = target.address
-    connection = psycopg.connect(
-        host=address.host,
-        port=address.port,
-        user=address.user,
-        dbname=target.database,
-        connect_timeout=CONNECT_S_MAX,
-        application_name="dyno",
-        autocommit=True,
-        prepare_threshold=None,
-        options=f"-c statement_timeout={int(limit_s * 1000)}",
-    )
+    address = replace(target.address, database=target.database)
+    limit = f"-c statement_timeout={int(limit_s * 1000)}"
+    connection = connect(address, "dyno", limit, prepare_threshold=None)
     with connection, cut_off(connection, limit_s + GRACE_S):
         yield connection

@@ -326,17 +326,21 @@ class Results:
         code = code_version()
         return None if code is None else Shelf(self.folder, code)
 
-    def write_host(self, host: Json) -> None:
-        """Write host.json; facts of an earlier boot are kept as host.001.json."""
+    def write_host(self, host: Json, *, changed: bool = False) -> None:
+        """Write host.json; facts of an earlier boot, or that `changed`, stay in host.001.json."""
         path = self.folder / "host.json"
         earlier = read_json_if_there(path)
-        if earlier is not None and earlier.get("boot_id") != host.get("boot_id"):
+        if earlier is not None and (changed or earlier.get("boot_id") != host.get("boot_id")):
             write_atomically(free_name(self.folder, "host"), path.read_bytes())
         write_json(path, host)
 
     def host(self) -> Json | None:
         """host.json; None where it was not written yet."""
         return read_json_if_there(self.folder / "host.json")
+
+    def earlier_hosts(self) -> list[Json]:
+        """host.001.json and so on: the facts as they were before they changed, in their order."""
+        return [read_json(path) for path in sorted(self.folder.glob("host.[0-9]*.json"))]
 
     def keep_generator(self, found: Json) -> None:
         """Add a line to generator.jsonl: what the load generator can do on this host."""

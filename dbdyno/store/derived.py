@@ -24,7 +24,7 @@ FOLDER = "derived"
 SETTLED_NS = 2_000_000_000
 """A file that was changed so lately may change again without its time telling."""
 CODE = (
-    "analysis", "store", "error.py", "hdr.py", "job.py", "metric.py", "model.py", "response.py",
+    "analysis", "store", "error.py", "hdr.py", "job.py", "metric", "model.py", "response.py",
     "shape.py", "stats.py", "verdict.py",
 )  # fmt: skip
 """The parts of the package by which an entry is derived."""

@@ -6,12 +6,15 @@ Nothing here knows a benchmark by its name, draws randomness, or reads anything 
 
 from __future__ import annotations
 
+from dbdyno.workload.draft import FILL
 from dbdyno.workload.estimate import Estimate, estimate
 from dbdyno.workload.expand import expand
-from dbdyno.workload.file import Workload, load, names, sha256, text
+from dbdyno.workload.file import KEEP, Workload, load, names, sha256, text
 from dbdyno.workload.parameter import host
 
 __all__ = [
+    "FILL",
+    "KEEP",
     "Estimate",
     "Workload",
     "estimate",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from dbdyno.model import Json
-from dbdyno.workload import distribution, sql
+from dbdyno.workload import distribution, sample, sql
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.form import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.maker import (
@@ -31,6 +31,8 @@ Item = TypeVar("Item")
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
 PROTOCOLS = ("simple", "extended", "prepared", "execute")
+PROTOCOLS_OF_MYSQL = ("simple", "prepared")
+"""MySQL's protocol has text statements, and statements that are prepared once."""
 SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
@@ -155,9 +157,7 @@ class Content:
         protocol = where.text(written)
         if form.types is not None and protocol == written != "execute":
             raise scope.at("types").error('only protocol = "execute" has types')
-        if protocol not in PROTOCOLS:
-            remedy = suggestion(protocol, PROTOCOLS)
-            raise where.error(f"no protocol `{protocol}`; {remedy}")
+        _check_protocol(protocol, where)
         number = len(self.statements)
         used, tables = set(), set()
         for piece in sql.walk(pieces):
@@ -187,7 +187,7 @@ class Content:
             }
         )
         if sql.explainable(text):
-            self.explain[name] = sql.numbered(pieces, f"{self._tables[name]}1")
+            self.explain[name] = self._explained(pieces, f"{self._tables[name]}1")
         return number
 
     def _piece(self, piece: sql.Piece, scope: Scope) -> Json | str:
@@ -205,6 +205,12 @@ class Content:
                 return {"repeat": count, "separator": separator, "pieces": inner}
             case str():
                 return piece
+
+    def _explained(self, pieces: tuple[sql.Piece, ...], table: str) -> str:
+        """The statement as its engine's EXPLAIN takes it."""
+        if self.scope.engine == "postgres":
+            return sql.numbered(pieces, table)
+        return sample.statement(pieces, table, self.values, self.value)
 
     def table(self, scope: Scope) -> str:
         """The one kind of table that `{t}` can mean."""
@@ -387,12 +393,13 @@ def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
     for number, one in enumerate(transaction.do, start=1):
         place = scope.at("do", number)
         if isinstance(one, str):
-            parts.append(Part(does=[one], scope=place))
+            parts.append(Part(does=[place.text(one)], scope=place))
         elif isinstance(one, Sleep):
             parts.append(Part(does=[_sleep_us(one, place.at("sleep_s"))], scope=place))
         else:
             times = place.at("repeat").integer(one.repeat, low=0)
-            parts.append(Part(does=one.do, times=times, draw=one.draw, scope=place))
+            does = [place.text(name) for name in one.do]
+            parts.append(Part(does=does, times=times, draw=one.draw, scope=place))
             sends = sum(part.times * len(part.does) for part in parts)
             if sends > SENDS_MAX:
                 sentence = f"at most {SENDS_MAX} statements in all, not {times} times"
@@ -416,6 +423,17 @@ def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item
     if name not in there:
         raise scope.error(f"no {what} `{name}`; {suggestion(name, there)}")
     return there[name]
+
+
+def _check_protocol(protocol: str, scope: Scope) -> None:
+    """Refuses what is no protocol, or none of the engine's."""
+    if protocol not in PROTOCOLS:
+        raise scope.error(f"no protocol `{protocol}`; {suggestion(protocol, PROTOCOLS)}")
+    if scope.engine != "postgres" and protocol not in PROTOCOLS_OF_MYSQL:
+        raise scope.error(
+            f"`{protocol}` is PostgreSQL's alone; on {scope.engine} statements are "
+            f"{' or '.join(f'`{one}`' for one in PROTOCOLS_OF_MYSQL)}"
+        )
 
 
 def _types(

@@ -80,7 +80,7 @@ def _drafts(
             own = plain.there and _in_set(plain, workload, listed)
             swept = _sweep(plain, workload, scope) if own else []
             for values in swept:
-                base = place.knowing(parameter.of(workload, {**given, **values}))
+                base = place.knowing(parameter.of(workload, {**given, **values}, place.engine))
                 yield replace(_draft(step, base, names, workload), name=_swept(plain.base, values))
             if not swept:
                 yield plain
@@ -101,7 +101,7 @@ def _list(written: str | list[form.Number], scope: Scope) -> list[Value]:
 
 def _draft(step: form.Step, place: Scope, names: Mapping[str, Value], workload: Workload) -> Draft:
     """A step with its name and its parameters; `names` are those of its `for`."""
-    known = place.names
+    known = [one for one in place.names if one != parameter.ENGINE]
     here = place.knowing(names)
     own = {
         name: here.at("parameters", name).value(value) for name, value in step.parameters.items()

@@ -27,8 +27,10 @@ class Estimate:
 
 def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
     """What these steps of the workload need with these parameters. Raises WorkloadError."""
-    values = parameter.of(workload, parameters)
-    scope = Scope(source=workload.source, names=values, engine="postgres")
+    engine = steps[0].job["engine"] if steps else "postgres"
+    spoken = "postgres" if engine == "fake" else engine
+    values = parameter.of(workload, parameters, spoken)
+    scope = Scope(source=workload.source, names=values, engine=spoken)
     rows, disk_bytes = 0, 0
     names = job.table_names(workload.file, scope)
     for kind, table in workload.file.tables.items():

@@ -11,7 +11,7 @@ from dbdyno.model import Headline, Json, Sla, Step
 from dbdyno.workload import draft, form, job, parameter
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.draft import Draft
-from dbdyno.workload.file import Workload
+from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
 HEADLINES = ("ips", "qps", "scan")
@@ -25,29 +25,30 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     parameters: Mapping[str, Any],
     engine: str,
     *,
-    version: int | None = None,
+    version: tuple[int, ...] | None = None,
     steps: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
 ) -> tuple[Step, ...]:
     """The workload's steps for an engine, in its order.
 
-    `version` is the server's major version (9, 17), for SQL that older ones do not know; None
-    takes the newest form. `steps` keeps only the steps of these names; they keep their ordinals.
-    Steps of other sets than the workload's are there only where `steps` names them. `groups` keeps
-    only the steps of these groups and those of none.
+    `version` is the server's release ((9, 6), (17,), (8, 4)), for SQL that older ones do not know;
+    None takes the newest form. `steps` keeps only the steps of these names; they keep their
+    ordinals. Steps of other sets than the workload's are there only where `steps` names them.
+    `groups` keeps only the steps of these groups and those of none.
     The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
     """
+    spoken = "postgres" if engine == "fake" else engine
+    if spoken not in form.ENGINES:
+        raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
     scope = Scope(
         source=workload.source,
-        names=parameter.of(workload, parameters),
-        engine="postgres" if engine == "fake" else engine,
+        names=parameter.of(workload, parameters, spoken),
+        engine=spoken,
         version=version,
         statements=workload.file.statements,
     )
-    if scope.engine not in form.ENGINES:
-        raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
     drafts, taken = draft.taken(workload, scope, parameters, steps, groups)
-    created: set[str] = set()
+    created = set(workload.file.tables) if workload.fill == KEEP else set()
     made = []
     # What is left out may be what these parameters rule out.
     for one in taken:
@@ -67,6 +68,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
     expected_s = _optional(written.expected_s, scope.at("expected_s"))
     setup = [
+        *_first(file, scope),
         *_creation(_creates(step, file), file, tables, scope),
         *(_setup(written, tables, scope) if step else _before(file, tables, scope)),
     ]
@@ -101,6 +103,16 @@ def _creates(step: form.Step | None, file: form.WorkloadFile) -> list[str]:
     if step is None:
         return [kind for kind, table in file.tables.items() if table.fill]
     return step.creates
+
+
+def _first(file: form.WorkloadFile, scope: Scope) -> list[str]:
+    """The file's SQL before each of its steps, which names no table."""
+    place = scope.root("setup")
+    texts = place.sql(file.setup) if file.setup else []
+    for sql in texts:
+        if TABLE_MARK in sql or NUMBER_MARK in sql:
+            raise place.error("names a table, which may not be there yet; give the step a `setup`")
+    return texts
 
 
 def _creation(

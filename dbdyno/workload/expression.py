@@ -113,6 +113,20 @@ def names_of(text: str) -> set[str]:
     return words - set(WORDS)
 
 
+def is_text(written: str) -> bool:
+    """Whether a default is a text, by its look: no expression, or a choice between texts."""
+    whole = WHOLE.fullmatch(written)
+    if whole is None:
+        return "{" not in written
+    try:
+        tree = ast.parse(whole[1].strip(), mode="eval").body
+    except SyntaxError:
+        return False  # who computes it says what is wrong
+    while isinstance(tree, ast.IfExp):
+        tree = tree.body
+    return isinstance(tree, ast.Constant) and isinstance(tree.value, str)
+
+
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, list):
         raise ExpressionError("a list within a list")

@@ -13,6 +13,8 @@ from dbdyno.workload.document import read, suggestion
 from dbdyno.workload.form import WorkloadFile
 
 SUFFIX = ".toml"
+KEEP = "keep"
+"""The load that is none: tables are there already."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 """What can be a folder's name everywhere."""
 
@@ -21,8 +23,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 class Workload:
     """A workload file that has been read; `source` is how messages call it.
 
-    `fill` is how its tables are loaded: "fast" or "published". `set` names the set of steps that is
-    taken, `preset` the values of parameters; None where there are none.
+    `fill` is how its tables are loaded: "fast", "published", or "keep": they are there. `set` names
+    the set of steps that is taken, `preset` the values of parameters; None where there are none.
     """
 
     name: str
@@ -126,6 +128,13 @@ def _fill(file: WorkloadFile, asked: str | None, source: str) -> str:
     there = {str(step.fill) for step in file.steps if step.fill == "published"}
     if any(table.fill for table in file.tables.values()):
         there.add("fast")
+    if asked == KEEP:
+        if "fast" not in there:
+            raise WorkloadError(
+                f'{source}: key `fill`: "{KEEP}" needs a table with a `fill`, which says what its '
+                "rows are; there is none"
+            )
+        return KEEP
     chosen = asked or file.fill
     if chosen is not None and chosen not in there:
         ways = " or ".join(f'"{one}"' for one in sorted(there))

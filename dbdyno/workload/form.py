@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from dbdyno.model import PRODUCTS
 from dbdyno.workload.document import Form
 
 Number = int | float | str
@@ -14,8 +15,9 @@ Number = int | float | str
 Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
 """A lowest and a highest number, both inclusive."""
 
-ENGINES = ("postgres", "mysql", "mariadb")
-BEFORE = re.compile(rf"({'|'.join(ENGINES)})_before_(\d+)")
+ENGINES = tuple(PRODUCTS)
+BEFORE = re.compile(rf"({'|'.join(ENGINES)})_before_(\d+(?:_\d+)*)")
+"""The key of SQL for releases below one: `postgres_before_12`, `mysql_before_8_4`."""
 
 
 class Repeated(Form):
@@ -31,7 +33,10 @@ Texts = str | list[str | Repeated]
 
 
 class PerEngine(Form):
-    """SQL per engine: `any` where it is equal, `postgres_before_12` for older versions."""
+    """SQL per engine: `any` where it is equal, `mysql_before_8_4` for older releases.
+
+    MariaDB has MySQL's where it has none of its own.
+    """
 
     any: Texts | None = None
     postgres: Texts | None = None
@@ -266,10 +271,18 @@ class Stop(Form):
     operations: Number | None = None
 
 
+class Codes(Form):
+    """Errors by their codes, per engine; MariaDB has MySQL's where it has none of its own."""
+
+    postgres: list[str] = Field(default_factory=lambda: ["40001", "40P01"])
+    mysql: list[str] = Field(default_factory=lambda: ["40001"])
+    mariadb: list[str] | None = None
+
+
 class OnError(Form):
     """What happens when a statement fails."""
 
-    retry: list[str] = Field(default_factory=lambda: ["40001", "40P01"])
+    retry: list[str] | Codes = Field(default_factory=Codes)
     tries: Number = 10
     otherwise: Literal["fail_step", "count"] = "fail_step"
 
@@ -298,6 +311,7 @@ Load = Literal["fast", "published"]
 class Part(Form):
     """A statement that each of some connections sends once; parts follow one another."""
 
+    when: Number = 1
     connections: Number = 1
     table: Literal["by_connection"] | None = None
     once: Sql
@@ -375,6 +389,7 @@ class WorkloadFile(Form):
     fill: Load | None = None
     set: str | None = None
     protocol: str = "simple"
+    setup: Sql | None = None
     sets: dict[str, StepSet] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)

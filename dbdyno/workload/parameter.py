@@ -14,6 +14,7 @@ from dbdyno.workload.expression import (
     WORDS,
     ExpressionError,
     Value,
+    is_text,
     names_of,
     resolve,
 )
@@ -22,7 +23,9 @@ from dbdyno.workload.scope import TURN
 
 HOST = ("host_cores", "host_memory_gb")
 """The machine's size, which expressions know where the caller gives it; 1 GB = 2^30 bytes."""
-RESERVED = (*("t", "number", TURN), *HOST, *FUNCTIONS, *WORDS)
+ENGINE = "engine"
+"""The name by which expressions know the engine: "postgres", "mysql" or "mariadb"."""
+RESERVED = (*("t", "number", TURN, ENGINE), *HOST, *FUNCTIONS, *WORDS)
 
 
 def host(cores: float, memory_bytes: float) -> dict[str, Value]:
@@ -30,15 +33,18 @@ def host(cores: float, memory_bytes: float) -> dict[str, Value]:
     return dict(zip(HOST, (cores, memory_bytes / (1 << 30)), strict=True))
 
 
-def of(workload: Workload, given: Mapping[str, Value]) -> dict[str, Value]:
-    """Every parameter's value for the workload's set and preset, with a plan's values."""
+def of(workload: Workload, given: Mapping[str, Value], engine: str) -> dict[str, Value]:
+    """Every parameter's value for the workload's set and preset, with a plan's values.
+
+    `engine` is among them, as defaults and SQL can depend on it. Raises WorkloadError.
+    """
     layers: dict[str, Mapping[str, Value]] = {}
     if workload.set is not None and workload.set in workload.file.sets:
         layers[f"sets.{workload.set}.parameters"] = workload.file.sets[workload.set].parameters
     if workload.preset is not None:
         layers[f"presets.{workload.preset}"] = workload.file.presets[workload.preset]
     layers["parameters"] = given
-    done = values(workload.file.parameters, layers, workload.source)
+    done = values(workload.file.parameters, layers, workload.source, {ENGINE: engine})
     for sentence, written in workload.file.checks.items():
         _check(sentence, written, done, workload.source)
     return done
@@ -56,11 +62,14 @@ def _check(sentence: str, written: Value, names: Mapping[str, Value], source: st
 
 
 def values(
-    defaults: Mapping[str, Value], layers: Mapping[str, Mapping[str, Value]], source: str
+    defaults: Mapping[str, Value],
+    layers: Mapping[str, Mapping[str, Value]],
+    source: str,
+    known: Mapping[str, Value],
 ) -> dict[str, Value]:
     """Every parameter's value; a later layer (by the key it stands under) goes before an earlier.
 
-    Defaults may be computed from other parameters.
+    Defaults may be computed from other parameters, and from what is `known` beside them.
     """
     for name in defaults:
         if name in RESERVED or not name.isidentifier():
@@ -78,7 +87,7 @@ def values(
             else:
                 _check_kind(source, place, defaults[name], value)
         written |= layer
-    done: dict[str, Value] = {}
+    done: dict[str, Value] = dict(known)
     for name in written:
         _compute(name, written, done, (), source)
     return done
@@ -114,7 +123,7 @@ def _check_kind(source: str, key: str, default: Value, value: Value) -> None:
     if isinstance(default, list) != isinstance(value, list):
         wanted = "a list, such as [100, 500]" if isinstance(default, list) else "one value, no list"
         raise _error(source, key, f"must be {wanted}")
-    textual = isinstance(default, str) and "{" not in default
+    textual = isinstance(default, str) and is_text(default)
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, bool) or not isinstance(item, (int, float, str)):
             raise _error(source, key, f"must be a number, not {item}")

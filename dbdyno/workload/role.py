@@ -58,6 +58,8 @@ def from_parts(
     made: list[Json] = []
     for number, part in enumerate(parts, start=1):
         place = scope.at("parts", number)
+        if not place.at("when").number(part.when):
+            continue
         name = _part_name(place.at("once").statement(part.once), [one["name"] for one in made])
         connections = place.at("connections").integer(part.connections, low=1)
         sql = {key: getattr(part.once, key) for key in form.PerEngine.model_fields}
@@ -134,12 +136,21 @@ def _json(name: str, role: form.Role, choose: list[Json], content: Content, scop
         "stop": _quota(role.stop, rows, scope.at("stop")),
         "after": list(role.after),
         "on_error": {
-            "retry": list(role.on_error.retry),
+            "retry": _codes(role.on_error.retry, scope.engine),
             "tries": scope.at("on_error", "tries").integer(role.on_error.tries, low=1),
             "otherwise": role.on_error.otherwise,
         },
         "on_lost": role.on_lost,
     }
+
+
+def _codes(written: list[str] | form.Codes, engine: str) -> list[str]:
+    """The errors that are tried again, by the engine's codes."""
+    if isinstance(written, list):
+        return list(written)
+    found = written.mysql if engine == "mariadb" else None
+    own = getattr(written, engine)
+    return list(found or () if own is None else own)
 
 
 def _table(role: form.Role, choose: list[Json], content: Content) -> Json | None:

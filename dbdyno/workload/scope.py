@@ -33,13 +33,14 @@ REPEATED_MAX = 100_000
 class Scope:
     """A place in a workload file; `engine` is the one whose SQL is taken.
 
+    `version` is the server's release, such as (17,) or (8, 4); None takes the newest SQL.
     `statements` are the file's, which SQL before a job can name.
     """
 
     source: str
     names: Mapping[str, Value]
     engine: str
-    version: int | None = None
+    version: tuple[int, ...] | None = None
     key: str = ""
     statements: Mapping[str, PerEngine] = field(default_factory=dict)
 
@@ -111,11 +112,7 @@ class Scope:
 
     def sql(self, written: PerEngine) -> list[str]:
         """This engine's SQL: braces filled in, `{t}` and `{number}` as marks."""
-        chosen = _older(written, self.engine, self.version)
-        if chosen is None:
-            chosen = getattr(written, self.engine)
-        if chosen is None:
-            chosen = written.any
+        chosen = _chosen(written, self.engine, self.version)
         if chosen is None:
             raise self.error(f"no SQL for engine {self.engine}; add the key `{self.engine}`")
         inner = self.knowing({"t": TABLE_MARK, "number": NUMBER_MARK})
@@ -137,7 +134,7 @@ class Scope:
         if (written.sql is None) == (written.statement is None):
             raise self.error("a repetition needs either `sql` or `statement`")
         if written.statement is not None:
-            yield from [self._statement(written.statement)] * count
+            yield from [self._statement(self.text(written.statement))] * count
             return
         for turn in range(count):
             yield self.knowing({TURN: turn})._filled(written.sql or "")
@@ -164,15 +161,24 @@ def for_table(sql: str, table: str, number: str) -> str:
     return sql.replace(TABLE_MARK, table).replace(NUMBER_MARK, number)
 
 
-def _older(written: PerEngine, engine: str, version: int | None) -> Texts | None:
+def _chosen(written: PerEngine, engine: str, version: tuple[int, ...] | None) -> Texts | None:
+    """The engine's own SQL for its release; else what it shares with others, if there is any."""
+    theirs = written.mysql if engine == "mariadb" else None
+    choices = (_older(written, engine, version), getattr(written, engine), theirs, written.any)
+    return next((one for one in choices if one is not None), None)
+
+
+def _older(written: PerEngine, engine: str, version: tuple[int, ...] | None) -> Texts | None:
     """The SQL under `ENGINE_before_N` with the smallest N above the version, if there is one."""
     if version is None:
         return None
     limits = []
     for key, sql in written.before.items():
         match = BEFORE.fullmatch(key)
-        if match and match[1] == engine and version < int(match[2]):
-            limits.append((int(match[2]), sql))
+        if match and match[1] == engine:
+            limit = tuple(int(part) for part in match[2].split("_"))
+            if version < limit:
+                limits.append((limit, sql))
     return min(limits, key=lambda pair: pair[0])[1] if limits else None
 
 

@@ -147,13 +147,18 @@ def pgbench_sample(ended: Ended) -> Sample:
 
 
 def sysbench(
-    address: Address, rows: int, connections: int, script: str = POINT_SELECT
+    address: Address,
+    rows: int,
+    connections: int,
+    script: str = POINT_SELECT,
+    *,
+    driver: str = "pgsql",
 ) -> Contender:
     """sysbench on its own table; it has a thread for each connection. An operation is an event."""
     program = sysbench_program()
     if program is None:
         return absent("sysbench", NO_SYSBENCH)
-    command = sysbench_command(program, address, rows, script)
+    command = sysbench_command(program, address, rows, script, driver=driver)
 
     def run(seconds: float) -> Sample:
         more = [f"--threads={connections}", f"--time={seconds:g}", "run"]
@@ -170,14 +175,23 @@ def sysbench_program() -> Path | None:
 
 
 def sysbench_command(
-    program: Path, address: Address, rows: int, script: str = POINT_SELECT
+    program: Path,
+    address: Address,
+    rows: int,
+    script: str = POINT_SELECT,
+    *,
+    driver: str = "pgsql",
 ) -> list[str]:
-    """What `prepare` and `run` have in common."""
+    """What `prepare` and `run` have in common, with the driver `pgsql` or `mysql`."""
+    where = {
+        "pgsql": [f"--pgsql-host={address.host}", f"--pgsql-port={address.port}"],
+        "mysql": [f"--mysql-socket={address.host}"],
+    }[driver]
     return [
-        *(str(program), script, "--db-driver=pgsql"),
+        *(str(program), script, f"--db-driver={driver}"),
         *("--tables=1", f"--table-size={rows}", "--rand-type=uniform"),
-        *(f"--pgsql-host={address.host}", f"--pgsql-port={address.port}"),
-        *(f"--pgsql-user={address.user}", f"--pgsql-db={address.database}"),
+        *where,
+        *(f"--{driver}-user={address.user}", f"--{driver}-db={address.database}"),
     ]
 
 

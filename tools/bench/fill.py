@@ -25,6 +25,8 @@ from dbdyno.server import Server
 SPEED_MIN = 5.0
 LOAD_S_MAX = 3600
 VACUUM = "VACUUM (ANALYZE) sbtest1"
+UPKEEP = ("VACUUM", "ANALYZE")
+"""How statements begin that come after rows and index, of any engine."""
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -91,22 +93,27 @@ def timed(running: Server, load: Callable[[], None]) -> tuple[float, float]:
     return loaded_s - start_s, time.monotonic() - loaded_s
 
 
-def fill(running: Server, generator: Path, rows: int) -> None:
-    """Loads the table as the workload does, but for its vacuum."""
+def fill(
+    running: Server, generator: Path, rows: int, release: tuple[int, ...] | None = None
+) -> None:
+    """Loads the table as the workload does, but for what comes after rows and index.
+
+    `release`: of the server; None: its newest.
+    """
     loaded = workload.load("sysbench", fill="fast")
-    step, *_ = workload.expand(loaded, {"rows": rows}, running.engine)
+    step, *_ = workload.expand(loaded, {"rows": rows}, running.engine, version=release)
     (only,) = step.job["fills"]
-    only["after"] = [sql for sql in only["after"] if not sql.startswith("VACUUM")]
+    only["after"] = [sql for sql in only["after"] if not sql.startswith(UPKEEP)]
     where = server_json(server.address_of(running))
     job = step.job | {"autostart": True, "seed": jobs.SEED, "server": where}
     running.execute(*step.setup)
     contenders.generate(generator, job, LOAD_S_MAX)
 
 
-def prepare(running: Server, rows: int) -> None:
-    """Loads the table as sysbench does."""
+def prepare(running: Server, rows: int, driver: str = "pgsql") -> None:
+    """Loads the table as sysbench does, by one of its drivers."""
     program = contenders.sysbench_program()
     if program is None:
         raise ContenderFailed(f"sysbench: {contenders.NO_SYSBENCH}")
-    command = contenders.sysbench_command(program, server.address_of(running), rows)
+    command = contenders.sysbench_command(program, server.address_of(running), rows, driver=driver)
     process.run([*command, "--threads=1", "prepare"], limit_s=LOAD_S_MAX)

@@ -52,7 +52,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
 
 def measure_rates(generator: Path) -> list[Json]:
     """Runs each rate against the null server; one dictionary each."""
-    with ceiling.null_server(NULL_SERVER_S_MAX) as address:
+    with ceiling.null_server("postgres", NULL_SERVER_S_MAX) as address:
         return [measure_rate(generator, address, rate, SECONDS) for rate in RATES_PER_S]
 
 

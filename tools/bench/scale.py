@@ -31,7 +31,7 @@ class Cost:
 def measure(bench: Bench) -> Iterator[Figure]:
     """User CPU per operation beside that at 8 connections, and memory for each connection."""
     rounds: list[dict[int, Cost]] = []
-    with ceiling.null_server(NULL_SERVER_S_MAX) as address:
+    with ceiling.null_server("postgres", NULL_SERVER_S_MAX) as address:
         for number in range(bench.pairs):
             # Up the list in one round, down in the next: neither end is always the later one.
             order = CONNECTIONS if number % 2 == 0 else CONNECTIONS[::-1]

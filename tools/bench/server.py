@@ -15,7 +15,7 @@ from bench.process import ContenderFailed
 from dbdyno.host import files, procfs
 from dbdyno.host.process import TICKS_PER_S
 from dbdyno.model import Address, Arm
-from dbdyno.server import Place, Server, fetch, leftovers, place, provide
+from dbdyno.server import Build, Place, Server, fetch, leftovers, place, provide
 from dbdyno.server.lock import HostLock
 
 DATABASE = "bench"
@@ -28,6 +28,8 @@ SETTINGS = {
 """All else as PostgreSQL has it, fsync on. A vacuum or a checkpoint in the middle of one run would
 be taken for the client's doing."""
 CONNECTIONS_MAX = 600
+NEWEST = Arm(name="bench", engine="postgres", version=str(fetch.MAJOR_MAX), settings=SETTINGS)
+"""The server beside which most is measured."""
 SESSIONS = ("backend", "other")
 """Kinds of processes that clients have; one that has ended just now has no title any more."""
 SESSIONS_END_S_MAX = 30.0
@@ -35,22 +37,22 @@ LOOK_S = 0.01
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def running(arm: Arm = NEWEST, build: Build | None = None) -> Iterator[Server]:
     """A server with an empty database, while the host is locked against other labs.
 
-    It lies in the lab's own folders, where the next lab ends what is left of it.
+    It lies in the lab's own folders, where the next lab ends what is left of it. `build`: of the
+    arm, where it is known.
     """
     with HostLock(plan="make bench", wait=True), tempfile.TemporaryDirectory() as log_dir:
         leftovers.end_leftovers()
-        with running_at(place.default(log_dir=Path(log_dir))) as server:
+        with running_at(place.default(log_dir=Path(log_dir)), arm, build) as server:
             yield server
 
 
 @contextmanager
-def running_at(where: Place) -> Iterator[Server]:
+def running_at(where: Place, arm: Arm = NEWEST, build: Build | None = None) -> Iterator[Server]:
     """A server with an empty database at a place of its own."""
-    arm = Arm(name="bench", engine="postgres", version=str(fetch.MAJOR_MAX), settings=SETTINGS)
-    server = provide(arm, place=where, connections=CONNECTIONS_MAX)
+    server = provide(arm, place=where, build=build, connections=CONNECTIONS_MAX)
     try:
         server.prepare()
         server.start()

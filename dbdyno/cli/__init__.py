@@ -6,8 +6,8 @@ Exit status: 0 done; 1 finished, but steps failed, or `compare --fail-on` found 
 
 from __future__ import annotations
 
+import json
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,8 @@ import typer
 from rich.console import Console
 
 from dbdyno import __version__
+from dbdyno.cli import server
+from dbdyno.cli.ending import BAD_INPUT, FAILED, INTERRUPTED, say
 from dbdyno.error import DynoError
 from dbdyno.model import Plan
 
@@ -29,27 +31,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-server_app = typer.Typer(help="Bring and list database servers.", no_args_is_help=True)
 workload_app = typer.Typer(help="List and show the workloads.", no_args_is_help=True)
 config_app = typer.Typer(help="List and show the configuration presets.", no_args_is_help=True)
 golden_app = typer.Typer(
     help="List and remove golden copies: data directories that later runs begin from.",
     no_args_is_help=True,
 )
-app.add_typer(server_app, name="server")
+app.add_typer(server.app, name="server")
 app.add_typer(workload_app, name="workload")
 app.add_typer(config_app, name="config")
 app.add_typer(golden_app, name="golden")
-
-FAILED = 1
-BAD_INPUT = 2
-INTERRUPTED = 130
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
 Out = Annotated[Path, typer.Option("--out", help="Where result folders are kept.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Take a plan of more than 200 arms.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, where it has one.")
 ]
@@ -97,11 +95,10 @@ def run(
     out: Out = Path("results"),
     wait: Wait = False,
     dry_run: DryRun = False,
+    yes: Yes = False,
 ) -> None:
     """Run a plan, or go on with it where it was broken off."""
-    from dbdyno import plan
-
-    carry_out(plan.load(plan_file), out, wait=wait, dry_run=dry_run)
+    carry_out(loaded(plan_file, yes=yes), out, wait=wait, dry_run=dry_run)
 
 
 @app.command()
@@ -135,11 +132,39 @@ def calibrate(
 
 
 @app.command()
-def check(plan_file: PlanFile) -> None:
+def check(plan_file: PlanFile, yes: Yes = False) -> None:
     """Say what is wrong with a plan, or what it would do, how long it takes and what it needs."""
-    from dbdyno import plan
+    show_outlook(loaded(plan_file, yes=yes))
 
-    show_outlook(plan.load(plan_file))
+
+@app.command()
+def doctor(
+    plan_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="PLAN.toml", help="Look for this plan's servers, too."),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Where servers are to have their data.")
+    ] = None,
+    shared_buffers: Annotated[
+        str | None,
+        typer.Option("--shared-buffers", metavar="SIZE", help="Of a server to be, as 8GB."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, for programs; docs/doctor.md has every key.")
+    ] = False,
+) -> None:
+    """Say what on this host disturbs a benchmark, and how to mend it; changes nothing."""
+    from dbdyno import checkup, plan
+    from dbdyno.doctor import show
+
+    wanted = plan.load(plan_file) if plan_file is not None else None
+    its = checkup.check_up(wanted, data_dir, shared_buffers)
+    if as_json:
+        print(json.dumps(show.document(its.findings, its.facts), indent=2))  # noqa: T201
+    else:
+        for line in show.lines(its.findings, its.facts):
+            print(line)  # noqa: T201
 
 
 @app.command()
@@ -251,6 +276,14 @@ def export(
         say(f"wrote {path}: {rows:,} rows")
 
 
+def loaded(plan_file: Path, *, yes: bool) -> Plan:
+    """The plan of a file; `yes`: however many arms it has."""
+    from dbdyno import plan
+    from dbdyno.plan import matrix
+
+    return plan.load(plan_file, None if yes else matrix.ARMS_MAX)
+
+
 def carry_out(plan: Plan, out: Path, *, wait: bool, dry_run: bool) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
     if dry_run:
@@ -297,31 +330,6 @@ def show_results(folder: Path, html: Path | None) -> None:
         say(f"results: {folder}; the report: dyno report {folder} --html report.html")
 
 
-def say(text: str) -> None:
-    """A line for the person, on standard error."""
-    print(text, file=sys.stderr)  # noqa: T201
-
-
-@server_app.command("list")
-def server_list() -> None:
-    """Show the servers that are here: fetched, or installed under the usual paths."""
-    from dbdyno.server import fetch
-
-    for line in fetch.listing():
-        print(line)  # noqa: T201
-
-
-@server_app.command("fetch")
-def server_fetch(
-    engine: Annotated[str, typer.Argument(help="postgres")],
-    version: Annotated[str, typer.Argument(help="17.6, or 17 for the newest 17")],
-) -> None:
-    """Bring a prebuilt server into the cache, verified by its checksum."""
-    from dbdyno.server import fetch
-
-    print(fetch.fetch(engine, version, newest=True))  # noqa: T201
-
-
 @workload_app.command("list")
 def workload_list() -> None:
     """Show the workloads that come with dyno, each in a line."""
@@ -344,23 +352,38 @@ def workload_show(
 
 @config_app.command("list")
 def config_list() -> None:
-    """Show the names of the configuration presets."""
-    from dbdyno.server import config
+    """Show the configuration presets and tags: engine, name, versions, what it is."""
+    from dbdyno import preset
 
-    for name in config.names():
-        print(name)  # noqa: T201
+    for line in preset.listing():
+        print(line)  # noqa: T201
 
 
 @config_app.command("show")
 def config_show(
-    name: Annotated[str, typer.Argument(help="A preset's name, such as x10a.")],
+    name: Annotated[str, typer.Argument(help="A preset, with tags if you like: x10a, z12a_bl0.")],
     cores: Annotated[int | None, typer.Option(help="Size it for this many cores.")] = None,
     memory: Annotated[str | None, typer.Option(help="Size it for this memory: 32GB.")] = None,
+    version: Annotated[str | None, typer.Option(help="For this version: 17, 8.4.6.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Of a name that two have: mysql, mariadb.")
+    ] = None,
 ) -> None:
     """Print a preset as it would be on this host, or on one of another size."""
-    from dbdyno.server import config
+    from dbdyno import preset
+    from dbdyno.server import capacity, config
 
-    print(config.show(name, cores=cores, memory=memory), end="")  # noqa: T201
+    shown = preset.show(
+        name,
+        capacity=preset.Capacity(
+            cores=cores or capacity.cores(),
+            memory_bytes=config.bytes_of(memory) if memory else capacity.memory_bytes(),
+            free_disk_bytes=None,
+        ),
+        release=version,
+        engine=engine,
+    )
+    print(shown, end="")  # noqa: T201
 
 
 @golden_app.command("list")

@@ -1,0 +1,28 @@
+"""Says what of a host disturbs measurements, and how it is mended: from its facts alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.doctor import company, memory, processor, storage
+from dbdyno.doctor.finding import SEVERITIES, Finding, Need
+from dbdyno.model import Json
+
+__all__ = ["Finding", "Need", "findings"]
+
+
+def findings(
+    facts: Json, needs: Sequence[Need] = (), lab: str | None = None
+) -> tuple[Finding, ...]:
+    """What the facts of host.json come to, what disturbs most first.
+
+    Facts that are missing or null find nothing. `needs`: of servers that are to be started; `lab`:
+    who else measures on the host.
+    """
+    found = [
+        *company.findings(facts, lab),
+        *memory.findings(facts, needs),
+        *processor.findings(facts),
+        *storage.findings(facts),
+    ]
+    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))

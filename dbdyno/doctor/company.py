@@ -1,0 +1,220 @@
+"""Findings about who else is here: other load, other servers, other machines, limits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.doctor.finding import Finding, of, percent, set_sysctl, size, sysctl
+from dbdyno.model import Json
+
+BUSY_SHARE_MAX, BUSY_SHARE_MUCH = 0.05, 0.20
+"""Of all CPUs' time, while dyno does nothing."""
+STEAL_SHARE_MAX, STEAL_SHARE_MUCH = 0.005, 0.02
+"""A fiftieth of the time is as much as many differences that are looked for."""
+NAMED_MAX = 3
+OPEN_FILES_MIN = 4096
+PROCESSES_MIN = 4096
+SOMAXCONN_MIN = 1024
+MAP_COUNT_MIN = 65_530
+USER_ID_MIN = 1000
+"""The first id of a person's account; those below are the system's, whose files logind leaves."""
+
+
+def findings(facts: Json, lab: str | None) -> Iterable[Finding]:
+    """All findings about others; `lab`: who holds the host's lock, another one that measures."""
+    yield from _lab(lab)
+    yield from _steal(facts)
+    yield from _load(facts)
+    yield from _control_group(facts)
+    yield from _servers(facts)
+    yield from _limits(facts)
+    yield from _login_service(facts)
+    yield from _machine(facts)
+
+
+def _lab(lab: str | None) -> Iterable[Finding]:
+    if lab is not None:
+        yield Finding(
+            name="lab",
+            severity="much",
+            what=f"another lab measures on this host ({lab})",
+            why="Two loads at once measure each other; what this page says of load is partly its.",
+            mend=("dyno run --wait PLAN.toml   # begins when the other one is done",),
+        )
+
+
+def _steal(facts: Json) -> Iterable[Finding]:
+    steal = of(facts, "look", "steal_share")
+    if steal is None or steal <= STEAL_SHARE_MAX:
+        return
+    yield Finding(
+        name="steal",
+        severity="much" if steal > STEAL_SHARE_MUCH else "some",
+        what=f"{percent(steal)} of all CPUs' time went to other machines (steal) in "
+        f"{of(facts, 'look', 'seconds')} s",
+        why="Other guests of the hypervisor take turns on these cores: all rates and response "
+        "times move with their load.",
+        barred="the hypervisor shares the cores out; take a machine of one's own, or more blocks",
+    )
+
+
+def _load(facts: Json) -> Iterable[Finding]:
+    busy = of(facts, "look", "busy_share")
+    if busy is None or busy <= BUSY_SHARE_MAX:
+        return
+    processes = of(facts, "look", "processes") or []
+    named = [f"{one['name']} {percent(one['cpu_share'])}" for one in processes[:NAMED_MAX]]
+    pids = ",".join(str(one["pid"]) for one in processes[:NAMED_MAX])
+    yield Finding(
+        name="load",
+        severity="much" if busy > BUSY_SHARE_MUCH else "some",
+        what=f"others use {percent(busy)} of all CPUs' time"
+        + (f": {', '.join(named)} (of one CPU)" if named else ""),
+        why="It takes cores, caches and memory from server and generator, more from one arm than "
+        "from another.",
+        # What lives shorter than the look is counted, and has no name.
+        mend=(
+            f"ps -o pid,user,etime,args -p {pids}   # end what is not needed" if pids else "top",
+        ),
+    )
+
+
+def _control_group(facts: Json) -> Iterable[Finding]:
+    cpus, memory, pids = (
+        of(facts, "control_group", f"{name}_max") for name in ("cpu", "memory", "pids")
+    )
+    barred = "a control group limits dyno and its servers; whoever made it can raise that"
+    if isinstance(cpus, int | float):
+        yield Finding(
+            name="cpu-quota",
+            severity="much",
+            what=f"a control group allows {cpus:g} CPUs' time",
+            why="When it is used up all threads stand still until the next period begins, some "
+            "tens of milliseconds: it is seen in the longest responses, then in all rates.",
+            barred=f"{barred} (docker run without --cpus, CPUQuota= of a unit)",
+        )
+    total = of(facts, "memory_bytes")
+    if isinstance(memory, int) and (total is None or memory < total):
+        yield Finding(
+            name="memory-limit",
+            severity="some",
+            what=f"a control group allows {size(memory)} of memory",
+            why="The page cache counts against it: files that were read are dropped early, and a "
+            "server that asks for more is killed.",
+            barred=f"{barred} (docker run without --memory, MemoryMax= of a unit)",
+        )
+    if isinstance(pids, int) and pids < PROCESSES_MIN:
+        yield Finding(
+            name="process-limit",
+            severity="some",
+            what=f"a control group allows {pids:,} processes and threads",
+            why="A server with a process for each connection cannot take more connections.",
+            barred=f"{barred} (docker run --pids-limit, TasksMax= of a unit)",
+        )
+
+
+def _servers(facts: Json) -> Iterable[Finding]:
+    servers = of(facts, "look", "servers") or []
+    if servers:
+        shown = ", ".join(f"{one['name']} (process {one['pid']})" for one in servers[:NAMED_MAX])
+        more = f" and {len(servers) - NAMED_MAX} more" if len(servers) > NAMED_MAX else ""
+        pids = ",".join(str(one["pid"]) for one in servers)
+        yield Finding(
+            name="servers",
+            severity="some",
+            what=f"database servers run that are of no plan here: {shown}{more}",
+            why="They hold memory, and their checkpoints, vacuums and statistics come when they "
+            "like.",
+            mend=(f"ps -o pid,user,args -p {pids}   # then systemctl stop NAME",),
+        )
+
+
+def _limits(facts: Json) -> Iterable[Finding]:
+    files, processes = (
+        (of(facts, "limits", key) or [None])[0] for key in ("open_files", "processes")
+    )
+    if isinstance(files, int) and files < OPEN_FILES_MIN:
+        yield Finding(
+            name="open-files",
+            severity="some",
+            what=f"a process may open {files:,} files (ulimit -n)",
+            why="Generator and MySQL need one for each connection and table; many connections "
+            "fail, or tables are opened again and again.",
+            mend=("ulimit -n 65536   # in the shell that starts dyno",),
+        )
+    if isinstance(processes, int) and processes < PROCESSES_MIN:
+        yield Finding(
+            name="processes",
+            severity="some",
+            what=f"a user may have {processes:,} processes and threads (ulimit -u)",
+            why="A server with a process for each connection cannot take more connections.",
+            mend=("ulimit -u 65536   # in the shell that starts dyno",),
+        )
+    for name, least, why in (
+        (
+            "net.core.somaxconn",
+            SOMAXCONN_MIN,
+            "Where many connections are made at once, some wait for a second or are refused.",
+        ),
+        (
+            "vm.max_map_count",
+            MAP_COUNT_MIN,
+            "A server with many mappings, as with another allocator or many threads, runs out of "
+            "them.",
+        ),
+    ):
+        value = sysctl(facts, name)
+        if isinstance(value, int) and value < least:
+            yield Finding(
+                name=name.rpartition(".")[2].replace("_", "-"),
+                severity="some",
+                what=f"{name} is {value:,}",
+                why=why,
+                **set_sysctl(facts, **{name.replace(".", "__"): max(least, 4096)}),
+            )
+    disabled = sysctl(facts, "kernel.io_uring_disabled")
+    if disabled in (1, 2):
+        whom = {1: "for all but a group", 2: "for everyone"}[disabled]
+        yield Finding(
+            name="io-uring",
+            severity="some",
+            what=f"kernel.io_uring_disabled is {disabled}: io_uring is off {whom}",
+            why="PostgreSQL 18 does not start with io_method = io_uring (preset x10d).",
+            **set_sysctl(facts, kernel__io_uring_disabled=0),
+        )
+
+
+def _login_service(facts: Json) -> Iterable[Finding]:
+    removes = of(facts, "login_service", "remove_ipc")
+    user = of(facts, "user_id")
+    ours = user is not None and user >= USER_ID_MIN
+    if not of(facts, "login_service", "running") or not ours:
+        return
+    if str(removes).lower() not in ("no", "false", "0", "off"):
+        told = "not set" if removes is None else removes
+        yield Finding(
+            name="remove-ipc",
+            severity="some",
+            what=f"RemoveIPC of systemd-logind is {told}, and servers run as user {user}",
+            why="When the user's last session ends, PostgreSQL's shared memory and semaphores "
+            "are removed under it: a long plan that was left alone crashes.",
+            mend=(f"loginctl enable-linger {user}",),
+        )
+
+
+def _machine(facts: Json) -> Iterable[Finding]:
+    if facts.get("virtual"):
+        yield Finding(
+            name="virtual",
+            severity="know",
+            what=f"this is a virtual machine ({facts['virtual']})",
+            why="Waking a sleeping core, syncs and timers go through the hypervisor: round trips "
+            "at low load differ from those of bare metal, and from hour to hour.",
+        )
+    if facts.get("container"):
+        yield Finding(
+            name="container",
+            severity="know",
+            what="this is a container",
+            why="Others on its host share the cores and the device and are not seen from here.",
+        )

@@ -1,0 +1,223 @@
+"""Findings about memory: huge pages, transparent ones, swap, what is free. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+
+from dbdyno.doctor.finding import MIB, Finding, Need, of, set_sysctl, size, sysctl, tuned
+from dbdyno.model import Json
+
+THP = "/sys/kernel/mm/transparent_hugepage"
+SHARED_PER_BUFFERS = 1.025
+SHARED_FIXED_BYTES = 112 * MIB
+"""What PostgreSQL shares beside its buffers: their headers and hash table; locks, logs, sessions.
+
+Measured with `postgres -C shared_memory_size` of 15.x: 2.1 to 2.5 % of 1 to 100 GB and 50 MB, 20 MB
+more for each 500 connections; enough for 1,000 of them, with some pages to spare.
+"""
+SWAPPINESS_MAX = 10
+AVAILABLE_SHARE_MIN = 0.5
+IDLE_POOL_SHARE_MAX = 0.1
+DIRTY_BACKGROUND_BYTES_MAX = 1024 * MIB
+
+
+def pages_needed(need: Need, page_bytes: int) -> int:
+    """How many huge pages hold a server's shared memory: enough, by less than 1 % of 8 GB."""
+    return ceil((need.bytes * SHARED_PER_BUFFERS + SHARED_FIXED_BYTES) / page_bytes)
+
+
+def findings(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
+    """All findings about memory; `needs` are those of servers that are not up yet."""
+    yield from _swapping(facts)
+    yield from _transparent(facts)
+    yield from _needed_pages(facts, needs)
+    yield from _locked(facts, needs)
+    yield from _idle_pages(facts, needs)
+    yield from _swappiness(facts)
+    yield from _available(facts, needs)
+    yield from _dirty(facts)
+    yield from _overcommit(facts)
+
+
+def _swapping(facts: Json) -> Iterable[Finding]:
+    moved = of(facts, "look", "swap_pages") or {}
+    used = of(facts, "swap_used_bytes") or 0
+    if any(moved.values()):
+        yield Finding(
+            name="swapping",
+            severity="much",
+            what=f"the host swaps: {moved.get('in', 0):,} pages in, {moved.get('out', 0):,} out "
+            f"in {of(facts, 'look', 'seconds')} s",
+            why="A server waits for its own memory; dyno warns of every step in which it happens.",
+            mend=("swapoff -a",),
+        )
+    elif used:
+        free = of(facts, "memory", "available_bytes")
+        fits = free is None or free > used
+        yield Finding(
+            name="swap-used",
+            severity="some",
+            what=f"{size(used)} of memory is in swap",
+            why="What comes back in a window is read from the disk there, in one arm and not in "
+            "the other.",
+            mend=("swapoff -a && swapon -a",) if fits else (),
+            barred=None if fits else "there is less memory free than is in swap; end something",
+        )
+
+
+def _transparent(facts: Json) -> Iterable[Finding]:
+    if of(facts, "thp", "enabled") != "always":
+        return
+    defrag = of(facts, "thp", "defrag")
+    yield Finding(
+        name="transparent-huge-pages",
+        severity="much" if defrag == "always" else "some",
+        what=f"transparent huge pages: enabled = always, defrag = {defrag}",
+        why="Memory moves together in the background and, with defrag = always, in page faults: "
+        "responses stall at times, and memory per connection differs from run to run.",
+        **tuned(facts, "/sys", f"echo never > {THP}/enabled", f"echo never > {THP}/defrag"),
+    )
+
+
+def _needed_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
+    """One finding for all servers, as they are up one after the other; the largest need counts."""
+    page, total, free = (
+        of(facts, "huge_page_pool", key) for key in ("size_bytes", "total", "free")
+    )
+    if not page or total is None or free is None or not needs:
+        return
+    most = max(pages_needed(need, page) for need in needs)
+    told = f"{_by_size(needs, page)} huge pages of {size(page)}; {free:,} are free"
+    memory = of(facts, "memory_bytes")
+    if free >= most:
+        yield Finding(
+            name="huge-pages",
+            severity="know",
+            what=told,
+            why="They suffice, so that page tables cost no memory and few misses.",
+        )
+        return
+    fits = memory is None or most * page < memory
+    yield Finding(
+        name="huge-pages-missing",
+        severity="some",
+        what=told,
+        why="Without them each session maps the buffers by pages of 4 kB: more CPU per operation "
+        "and memory per connection, most with many connections and large buffers.",
+        mend=(f"sysctl -w vm.nr_hugepages={total - free + most}",) if fits else (),
+        barred=None if fits else f"{most:,} are more than the memory, {size(memory)}",
+    )
+
+
+def _by_size(needs: Sequence[Need], page: int) -> str:
+    """`pg17, pg18: 8.0 GiB of buffers need about 4,255`: servers of one size together."""
+    by_bytes: dict[int, list[Need]] = {}
+    for need in needs:
+        by_bytes.setdefault(need.bytes, []).append(need)
+    parts = [
+        f"{', '.join(one.who for one in its)}: {size(count)} of buffers need about "
+        f"{pages_needed(its[0], page):,}"
+        for count, its in sorted(by_bytes.items())
+    ]
+    return "; ".join(parts)
+
+
+def _locked(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
+    limit = (of(facts, "limits", "locked_memory_bytes") or [None])[0]
+    asked = max((need.bytes for need in needs if need.locks), default=0)
+    if isinstance(limit, int) and limit < asked:
+        yield Finding(
+            name="locked-memory",
+            severity="some",
+            what=f"{size(limit)} of memory may be locked (ulimit -l), {size(asked)} are to be",
+            why="MySQL's huge pages count against this limit; beyond it MySQL takes small ones.",
+            mend=("ulimit -l unlimited   # in the shell that starts dyno",),
+        )
+
+
+def _idle_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
+    page, total, free = (
+        of(facts, "huge_page_pool", key) for key in ("size_bytes", "total", "free")
+    )
+    memory = of(facts, "memory_bytes")
+    if not page or not free or not memory:
+        return
+    spare = free - max((pages_needed(need, page) for need in needs), default=0)
+    if spare * page > memory * IDLE_POOL_SHARE_MAX:
+        yield Finding(
+            name="huge-pages-idle",
+            severity="some",
+            what=f"{spare:,} free huge pages ({size(spare * page)}) wait for nobody"
+            + ("" if needs else " unless a server takes them"),
+            why="Nothing else can use that memory: the page cache is smaller, and a workload that "
+            "was to be cached reads from the device.",
+            **set_sysctl(facts, vm__nr_hugepages=total - spare),
+        )
+
+
+def _swappiness(facts: Json) -> Iterable[Finding]:
+    value = sysctl(facts, "vm.swappiness")
+    if not of(facts, "swap_bytes") or not isinstance(value, int) or value <= SWAPPINESS_MAX:
+        return
+    yield Finding(
+        name="swappiness",
+        severity="some",
+        what=f"vm.swappiness is {value}, with {size(facts['swap_bytes'])} of swap",
+        why="A large page cache, as of scans and fills, pushes a server's idle memory out; the "
+        "published studies ran with 1.",
+        **set_sysctl(facts, vm__swappiness=1),
+    )
+
+
+def _available(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
+    memory, available = of(facts, "memory_bytes"), of(facts, "memory", "available_bytes")
+    if not memory or available is None:
+        return
+    pool = (of(facts, "huge_page_pool", "total") or 0) * (
+        of(facts, "huge_page_pool", "size_bytes") or 0
+    )
+    largest = max((need.bytes for need in needs), default=0)
+    # What is set aside as huge pages is not available, and is there for the servers all the same.
+    short = available + pool < largest
+    if short or available + pool < memory * AVAILABLE_SHARE_MIN:
+        asked = f"; a server is going to ask for {size(largest)}" if short else ""
+        yield Finding(
+            name="memory-in-use",
+            severity="much" if short else "some",
+            what=f"{size(available)} of {size(memory)} of memory are available{asked}",
+            why="Presets are sized to the whole memory: what others hold, the page cache lacks, "
+            "and then swap.",
+            mend=("ps -eo pid,rss,comm --sort=-rss | head",),
+        )
+
+
+def _dirty(facts: Json) -> Iterable[Finding]:
+    found = sysctl(facts, "vm.dirty_background_bytes")
+    ratio = sysctl(facts, "vm.dirty_background_ratio")
+    available = of(facts, "memory", "available_bytes")
+    if not found and isinstance(ratio, int) and available:
+        found = available * ratio // 100
+    if not isinstance(found, int) or found <= DIRTY_BACKGROUND_BYTES_MAX:
+        return
+    named = "vm.dirty_background_bytes" if not ratio else f"vm.dirty_background_ratio = {ratio}"
+    yield Finding(
+        name="dirty-background",
+        severity="some",
+        what=f"{size(found)} may be unwritten before the kernel begins to write ({named})",
+        why="Writes of a step reach the device in later ones, and then all at once: writing steps "
+        "stall, and their device writes per operation are another step's.",
+        **set_sysctl(facts, vm__dirty_background_bytes=256 * MIB, vm__dirty_bytes=1024 * MIB),
+    )
+
+
+def _overcommit(facts: Json) -> Iterable[Finding]:
+    limit, used = (of(facts, "memory", f"{key}_bytes") for key in ("commit_limit", "committed"))
+    if sysctl(facts, "vm.overcommit_memory") == 2 and limit is not None and used is not None:
+        yield Finding(
+            name="overcommit",
+            severity="know",
+            what=f"vm.overcommit_memory is 2: {size(max(limit - used, 0))} can still be promised",
+            why="A server that asks for more does not start, or an operation fails for want of "
+            "memory, while memory is free.",
+        )

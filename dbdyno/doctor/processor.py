@@ -1,0 +1,226 @@
+"""Findings about the processor: its speed, its threads, its clock, what of it is missing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.doctor.finding import Finding, of, set_sysctl, sysctl, tuned
+from dbdyno.model import Json
+
+CPUS = "/sys/devices/system/cpu"
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+CLOCK_NS_MAX = 300.0
+"""A reading without a system call takes 20 to 60 ns, a slow machine's under this."""
+CLOCK_NS_SLOW = 1000.0
+"""From here on the clock is a device that is asked over a bus (hpet, acpi_pm)."""
+THROTTLED_SHARE_MAX = 0.9
+NODES_MAX = 1
+
+
+def findings(facts: Json) -> Iterable[Finding]:
+    """All findings about the processor."""
+    yield from _governor(facts)
+    yield from _turbo(facts)
+    yield from _throttled(facts)
+    yield from _threads(facts)
+    yield from _clock(facts)
+    yield from _nodes(facts)
+    yield from _offline(facts)
+    yield from _interrupts(facts)
+    yield from _mitigations(facts)
+
+
+def _governor(facts: Json) -> Iterable[Finding]:
+    governor = of(facts, "cpu", "governor")
+    if governor is None:
+        if "cpu" in facts:
+            yield Finding(
+                name="governor-unknown",
+                severity="know",
+                what="no frequency governor is to be seen"
+                + (f" (virtual machine: {facts['virtual']})" if facts.get("virtual") else ""),
+                why="How fast the cores run is decided elsewhere, and may change between arms; "
+                "the canary of each step shows by how much.",
+                barred="the frequency is the host's below" if facts.get("virtual") else None,
+            )
+        return
+    if governor != "performance":
+        yield Finding(
+            name="governor",
+            severity="much",
+            what=f"the frequency governor is {governor}",
+            why="Cores clock down when there is little to do: CPU per operation and response "
+            "times at low rates are those of a slower machine, and change with the load.",
+            **tuned(
+                facts,
+                "/sys",
+                f"echo performance | tee {CPUS}/cpu*/cpufreq/scaling_governor > /dev/null",
+            ),
+        )
+
+
+def _turbo(facts: Json) -> Iterable[Finding]:
+    if not of(facts, "frequency", "turbo"):
+        return
+    file = of(facts, "frequency", "turbo_file") or ""
+    yield Finding(
+        name="turbo",
+        severity="some",
+        what="the cores may run faster than rated (turbo, boost)",
+        why="For how long depends on heat and on how many are busy: the first arm of a block is "
+        "favoured, and a step with one connection runs on a faster core than one with many.",
+        **tuned(facts, "/sys", f"echo {1 if file.endswith('no_turbo') else 0} > {file}"),
+    )
+
+
+def _throttled(facts: Json) -> Iterable[Finding]:
+    count = of(facts, "frequency", "throttled")
+    if count:
+        yield Finding(
+            name="throttled",
+            severity="some",
+            what=f"heat has slowed the cores {count:,} times since the machine was booted",
+            why="Long steps at full load become slower as they go on; it looks like a server "
+            "that slows down.",
+            barred="it takes better cooling, or a lower frequency: "
+            f"{CPUS}/cpu*/cpufreq/scaling_max_freq",
+        )
+
+
+def _threads(facts: Json) -> Iterable[Finding]:
+    control, siblings = (of(facts, "processors", key) for key in ("smt_control", "siblings"))
+    if not of(facts, "cpu", "smt") and not siblings:
+        return
+    can = control == "on"
+    yield Finding(
+        name="smt",
+        severity="some",
+        what="two or more logical CPUs share a core (SMT)"
+        + (f", as {siblings[0]}" if siblings else ""),
+        why="A thread costs more CPU time while its core's other one is busy: CPU per operation "
+        "grows with the load, and the generator slows the server.",
+        **(
+            tuned(facts, "/sys", f"echo off > {CPUS}/smt/control")
+            if can
+            else {
+                "barred": "the kernel offers no switch here; the firmware or the hypervisor has it"
+            }
+        ),
+    )
+
+
+def _clock(facts: Json) -> Iterable[Finding]:
+    source, cost_ns = of(facts, "clock_source"), of(facts, "clock", "read_ns")
+    others = of(facts, "clock", "available") or []
+    if cost_ns is None or cost_ns < CLOCK_NS_MAX:
+        return
+    better = "tsc" if source != "tsc" and "tsc" in others else None
+    yield Finding(
+        name="clock",
+        severity="much" if cost_ns >= CLOCK_NS_SLOW else "some",
+        what=f"a reading of the clock takes {cost_ns:,.0f} ns (clock source {source})",
+        why="Servers and the generator read it for each operation, and far more often where waits "
+        "or input and output are timed: short operations pay for it.",
+        **(
+            tuned(facts, "/sys", f"echo tsc > {CLOCK}")
+            if better
+            else {"barred": f"the kernel offers no faster one ({', '.join(others) or 'unknown'})"}
+        ),
+    )
+
+
+def _nodes(facts: Json) -> Iterable[Finding]:
+    nodes = of(facts, "cpu", "numa_nodes") or 1
+    if sysctl(facts, "vm.zone_reclaim_mode"):
+        yield Finding(
+            name="zone-reclaim",
+            severity="much",
+            what=f"vm.zone_reclaim_mode is {sysctl(facts, 'vm.zone_reclaim_mode')}",
+            why="The kernel drops cached pages of one memory node while another has room: reads "
+            "that were to be cached go to the device.",
+            **set_sysctl(facts, vm__zone_reclaim_mode=0),
+        )
+    if nodes <= NODES_MAX:
+        return
+    yield Finding(
+        name="numa",
+        severity="some",
+        what=f"the memory has {nodes} nodes (NUMA)",
+        why="A server whose buffers lie with one node is faster for the sessions that run there; "
+        "where they lie is decided anew at each start.",
+        mend=("numactl --interleave=all COMMAND   # or keep servers and generator to one node",),
+    )
+    if sysctl(facts, "kernel.numa_balancing"):
+        yield Finding(
+            name="numa-balancing",
+            severity="some",
+            what="kernel.numa_balancing is on",
+            why="The kernel unmaps pages to see who uses them, and moves them: page faults in the "
+            "window, more of them in the first minutes of a run.",
+            **set_sysctl(facts, kernel__numa_balancing=0),
+        )
+
+
+def _offline(facts: Json) -> Iterable[Finding]:
+    offline = of(facts, "processors", "offline")
+    if offline:
+        yield Finding(
+            name="offline",
+            severity="know",
+            what=f"logical CPUs {offline} are off",
+            why="Results are those of the smaller machine; with SMT switched off it is meant so.",
+        )
+    isolated = of(facts, "processors", "isolated")
+    if isolated:
+        yield Finding(
+            name="isolated",
+            severity="know",
+            what=f"logical CPUs {isolated} are kept free by the kernel (isolcpus)",
+            why="The scheduler puts neither server nor generator there, unless a cpuset does.",
+        )
+    allowed, online = (of(facts, "processors", key) for key in ("allowed", "online"))
+    if allowed is not None and online is not None and allowed != online:
+        yield Finding(
+            name="cpuset",
+            severity="some",
+            what=f"dyno may use the logical CPUs {allowed} of {online}",
+            why="Servers inherit that: presets are sized to these, and the others' load is shown "
+            "as that of the host.",
+            mend=("taskset -cp $$   # of the shell that starts dyno, or the container's cpuset",),
+        )
+
+
+def _interrupts(facts: Json) -> Iterable[Finding]:
+    if sysctl(facts, "kernel.nmi_watchdog"):
+        yield Finding(
+            name="watchdog",
+            severity="know",
+            what="kernel.nmi_watchdog is on",
+            why="It takes a hardware counter from perf and interrupts each core now and then.",
+            **set_sysctl(facts, kernel__nmi_watchdog=0),
+        )
+    if sysctl(facts, "kernel.sched_autogroup_enabled"):
+        yield Finding(
+            name="autogroup",
+            severity="know",
+            what="kernel.sched_autogroup_enabled is on",
+            why="Where all cores are busy, time is shared by session rather than by thread: the "
+            "generator, and whatever else runs, gets as much as a whole server.",
+            **set_sysctl(facts, kernel__sched_autogroup_enabled=0),
+        )
+
+
+def _mitigations(facts: Json) -> Iterable[Finding]:
+    on = sorted(
+        name
+        for name, words in (facts.get("mitigations") or {}).items()
+        if str(words).startswith("Mitigation")
+    )
+    if on:
+        yield Finding(
+            name="mitigations",
+            severity="know",
+            what=f"the kernel works around {len(on)} weaknesses of the CPU: {', '.join(on)}",
+            why="System calls and context switches cost more than on other CPUs and kernels; it is "
+            "alike for all arms here, and not for published results.",
+        )

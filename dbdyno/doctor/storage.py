@@ -1,0 +1,259 @@
+"""Findings about the storage under the data: file system, queues, how long a sync takes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.doctor.finding import MIB, Finding, of, size, tuned
+from dbdyno.model import Json
+
+NO_DEVICE = {
+    "overlay": "each first write to a page copies, and the device below cannot be told",
+    "tmpfs": "the data is in memory: nothing is ever synced or read from a device",
+    "ramfs": "the data is in memory: nothing is ever synced or read from a device",
+}
+NETWORK = ("9p", "afs", "ceph", "cifs", "glusterfs", "lustre", "nfs", "nfs4", "smb3", "virtiofs")
+COPYING = ("bcachefs", "btrfs", "zfs")
+"""File systems that write a page to a new place each time."""
+UNFAIR = ("bfq", "cfq")
+"""Schedulers that share a device out among processes, with waits in between."""
+READ_AHEAD_BYTES_MAX = 4 * MIB
+"""The most of a published study; the kernel's own is 128 kB."""
+SYNC_US_SLOW = 5000.0
+SYNC_US_FAST = 10.0
+"""No device answers faster; memory and caches that lie do."""
+STALL_US = 20_000.0
+STALL_FACTOR = 20.0
+FREE_SHARE_MIN, FREE_SHARE_LOW = 0.05, 0.15
+
+
+def findings(facts: Json) -> Iterable[Finding]:
+    """All findings about the storage."""
+    yield from _file_system(facts)
+    yield from _options(facts)
+    yield from _schedulers(facts)
+    yield from _read_ahead(facts)
+    yield from _syncs(facts)
+    yield from _free(facts)
+    yield from _device(facts)
+
+
+def _file_system(facts: Json) -> Iterable[Finding]:
+    kind, path = of(facts, "data", "file_system"), of(facts, "data", "path")
+    elsewhere = ("dyno doctor --data-dir DIR   # of a local ext4 or xfs; then server.data_dir",)
+    if kind in NO_DEVICE:
+        yield Finding(
+            name="no-device",
+            severity="much",
+            what=f"{path} is on {kind}",
+            why=f"It is no disk: {NO_DEVICE[kind]}. Rates of writes and of what is larger than "
+            "memory are not those of a server.",
+            mend=elsewhere,
+        )
+    elif kind in NETWORK or str(kind).startswith("fuse"):
+        yield Finding(
+            name="network-storage",
+            severity="much",
+            what=f"{path} is on {kind}",
+            why="Each sync and each read goes through another program or host, whose load is seen "
+            "in all that writes and in all that is larger than memory.",
+            mend=elsewhere,
+        )
+    elif kind in COPYING:
+        mend = (f"chattr +C {path}   # before the data is made",) if kind == "btrfs" else elsewhere
+        yield Finding(
+            name="copy-on-write",
+            severity="some",
+            what=f"{path} is on {kind}, which writes each page to a new place",
+            why="Tables that are updated at random fall apart, and later steps read more slowly "
+            "than the same ones before.",
+            mend=mend,
+        )
+
+
+def _options(facts: Json) -> Iterable[Finding]:
+    options = (of(facts, "data", "mount_options") or "").split(",")
+    point = of(facts, "data", "mount_point") or "MOUNT"
+    if "nobarrier" in options or "barrier=0" in options:
+        yield Finding(
+            name="no-barrier",
+            severity="much",
+            what=f"{point} is mounted without barriers",
+            why="A sync comes back before the data is safe: commits are as fast as on no machine "
+            "that keeps its promises.",
+            mend=(f"mount -o remount,barrier=1 {point}",),
+        )
+    if "sync" in options or "dirsync" in options:
+        yield Finding(
+            name="sync-mount",
+            severity="much",
+            what=f"{point} is mounted with sync or dirsync",
+            why="Every write waits for the device, also those that servers leave to be written "
+            "later.",
+            mend=(f"mount -o remount,async {point}",),
+        )
+    if "data=journal" in options:
+        yield Finding(
+            name="data-journal",
+            severity="some",
+            what=f"{point} is mounted with data=journal",
+            why="All data is written twice: writes per operation are double.",
+            mend=(f"# in /etc/fstab: data=ordered for {point}, then mount it anew",),
+        )
+    if "discard" in options:
+        yield Finding(
+            name="discard",
+            severity="some",
+            what=f"{point} is mounted with discard",
+            why="The device is told of each freed block at once: dropped tables and recycled logs "
+            "stall what is written meanwhile.",
+            mend=(f"mount -o remount,nodiscard {point}", f"fstrim {point}   # between plans"),
+        )
+    if "noatime" not in options and "relatime" not in options and options != [""]:
+        yield Finding(
+            name="access-times",
+            severity="some",
+            what=f"{point} is mounted without noatime or relatime",
+            why="Each read of a file writes the time of it: reading steps write.",
+            mend=(f"mount -o remount,noatime {point}",),
+        )
+    elif "relatime" in options:
+        yield Finding(
+            name="access-times",
+            severity="know",
+            what=f"{point} is mounted with relatime",
+            why="A file's first read after a write, or in a day, writes the time of it.",
+            mend=(f"mount -o remount,noatime {point}",),
+        )
+
+
+def _schedulers(facts: Json) -> Iterable[Finding]:
+    for layer in of(facts, "data", "layers") or ():
+        if layer.get("scheduler") not in UNFAIR:
+            continue
+        others = [name for name in layer.get("schedulers") or () if name not in UNFAIR]
+        wanted = "none" if "none" in others and not layer.get("rotational") else "mq-deadline"
+        device = layer["device"]
+        yield Finding(
+            name="scheduler",
+            severity="some",
+            what=f"the scheduler of {device} is {layer['scheduler']}",
+            why="It lets one process wait for another, in a way that depends on their number: "
+            "checkpoints and commits get other shares of the device than on published hosts.",
+            **tuned(facts, "/sys", f"echo {wanted} > /sys/block/{device}/queue/scheduler"),
+        )
+
+
+def _read_ahead(facts: Json) -> Iterable[Finding]:
+    layers = of(facts, "data", "layers") or ()
+    if not layers or layers[0].get("read_ahead_bytes") is None:
+        return
+    # That of the topmost device counts: it is the one that the file system is on.
+    device, ahead = layers[0]["device"], layers[0]["read_ahead_bytes"]
+    file = f"/sys/block/{device}/queue/read_ahead_kb"
+    if ahead > READ_AHEAD_BYTES_MAX:
+        yield Finding(
+            name="read-ahead",
+            severity="some",
+            what=f"read-ahead of {device} is {size(ahead)}",
+            why="Where several sessions read in order, or nearly so, much is read that nobody "
+            "wants: reads per operation of what is larger than memory.",
+            **tuned(facts, "/sys", f"echo 128 > {file}"),
+        )
+    elif ahead == 0:
+        yield Finding(
+            name="read-ahead",
+            severity="some",
+            what=f"{device} reads nothing ahead",
+            why="Scans and index builds wait for each page in turn.",
+            **tuned(facts, "/sys", f"echo 128 > {file}"),
+        )
+
+
+def _syncs(facts: Json) -> Iterable[Finding]:
+    sync = of(facts, "sync")
+    if not sync:
+        return
+    p50, p99, most = sync["p50_us"], sync["p99_us"], sync["max_us"]
+    told = (
+        f"a synced write of {sync['bytes'] // 1024} kB takes {p50:,.0f} us (median of "
+        f"{sync['count']}), p99 {p99:,.0f} us, at most {most:,.0f} us"
+    )
+    other = "it is the device's own: take another one for the data (--data-dir, server.data_dir)"
+    if p50 < SYNC_US_FAST:
+        yield Finding(
+            name="sync-fast",
+            severity="some",
+            what=told,
+            why="No device is that fast: something below answers before the data is safe, and "
+            "commits cost less than on other hosts.",
+            barred=other,
+        )
+    elif p50 > SYNC_US_SLOW:
+        yield Finding(
+            name="sync-slow",
+            severity="much",
+            what=told,
+            why="What commits to the disk measures this device, and hardly the server.",
+            barred=other,
+        )
+    elif most > max(STALL_US, STALL_FACTOR * p50):
+        yield Finding(
+            name="sync-stalls",
+            severity="some",
+            what=told,
+            why="Commits stall now and then, whoever makes them: the longest responses are the "
+            "device's, and short windows differ by whether they had one.",
+            barred=other,
+        )
+    else:
+        yield Finding(
+            name="sync",
+            severity="know",
+            what=told,
+            why="So many commits a connection can make at most, where each waits for the disk: "
+            f"about {1_000_000 / p50:,.0f}/s.",
+        )
+
+
+def _free(facts: Json) -> Iterable[Finding]:
+    free, total = of(facts, "data", "free_bytes"), of(facts, "data", "total_bytes")
+    if free is None or not total or free >= total * FREE_SHARE_LOW:
+        return
+    yield Finding(
+        name="disk-full",
+        severity="much" if free < total * FREE_SHARE_MIN else "some",
+        what=f"{size(free)} of {size(total)} are free under {of(facts, 'data', 'path')}",
+        why="Full file systems spread files out and full devices write slowly; presets size the "
+        "log by what is free, and so checkpoints come more often.",
+        mend=("dyno golden list   # copies that may go; dyno golden remove KEY",),
+    )
+
+
+def _device(facts: Json) -> Iterable[Finding]:
+    data = of(facts, "data") or {}
+    layers = data.get("layers") or ()
+    if data.get("rotational") and data.get("model"):
+        yield Finding(
+            name="rotating",
+            severity="know",
+            what=f"{data['device']} ({data['model']}) is a rotating disk",
+            why="Random reads take milliseconds: steps larger than memory measure the disk.",
+        )
+    caches = {one["device"]: one.get("write_cache") for one in layers}
+    volatile = [name for name in data.get("devices") or () if caches.get(name) == "write back"]
+    if volatile:
+        yield Finding(
+            name="write-cache",
+            severity="know",
+            what=f"{', '.join(volatile)} has a write cache that is flushed at each sync",
+            why="Syncs cost a flush; a device that says `write through` (a cache with a battery) "
+            "commits faster, so that results of the two do not compare.",
+        )
+    if data.get("unsure") and data.get("file_system") not in NO_DEVICE:
+        yield Finding(
+            name="device-unknown",
+            severity="know",
+            what=f"what is under {data.get('path')} is not sure: {data['unsure']}",
+            why="Reads and writes of the device may not be counted whole.",
+        )

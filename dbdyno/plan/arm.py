@@ -1,0 +1,165 @@
+"""The arms of a plan: where each one's server comes from, and how it is set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dbdyno import preset
+from dbdyno.connection import dsn
+from dbdyno.error import PlanError
+from dbdyno.model import PRODUCTS, Arm, Password
+from dbdyno.plan.form import NAMING, ArmForm, FakeForm, PasswordForm, path_of, refusal
+from dbdyno.preset import own
+from dbdyno.workload.document import suggestion
+from dbdyno.workload.file import NAME
+
+ENGINES = (*PRODUCTS, "fake")
+ORIGINS = ("version", "base_dir", "build", "dsn")
+"""Where a server comes from; each arm has one of these."""
+NOT_OF_FAKE = (*ORIGINS, "password", "config", "memory", "settings", "environment", "memory_max")
+NOT_OF_DSN = ("config", "memory", "settings", "environment", "memory_max")
+VERSION = re.compile(r"\d+(\.\d+){0,2}")
+MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
+SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+BESIDE_DATA = "golden"
+"""The name that data folders themselves use where arms have theirs."""
+
+
+def arms_of(forms: Mapping[str, ArmForm], path: Path | None, source: str) -> tuple[Arm, ...]:
+    """The arms that are written. Raises PlanError."""
+    return tuple(_arm(name, form, path, source) for name, form in forms.items())
+
+
+def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
+    key = f"arms.{name}"
+    if not NAME.fullmatch(name) or name.endswith(".json"):
+        raise refusal(source, key, f"{name!r} cannot name a folder; {NAMING}")
+    if name == BESIDE_DATA:
+        raise refusal(source, key, f"`{name}` is taken in data folders; rename the arm")
+    if form.engine not in ENGINES:
+        remedy = suggestion(form.engine, ENGINES)
+        raise refusal(source, f"{key}.engine", f"no engine `{form.engine}`; {remedy}")
+    _check_build(form, key, source)
+    _check_dsn(form, key, source)
+    for setting in form.settings:
+        if not SETTING.fullmatch(setting):
+            raise refusal(source, f"{key}.settings", f"{setting!r} cannot be a setting's name")
+    arm = Arm(
+        name=name,
+        engine=form.engine,
+        version=form.version,
+        base_dir=path_of(form.base_dir, path, f"{key}.base_dir", source),
+        build=form.build,
+        dsn=form.dsn,
+        password=_password(form.password, path, key, source),
+        config=form.config,
+        config_text=_config_text(form, path, key, source),
+        memory=form.memory,
+        settings={setting: _setting(value) for setting, value in form.settings.items()},
+        environment=form.environment,
+        memory_max=form.memory_max,
+        fake=_fake(form.fake) if form.fake else {},
+    )
+    if arm.dsn is not None:
+        try:
+            dsn.address(arm)
+        except PlanError as reason:
+            raise refusal(source, f"{key}.dsn", str(reason)) from None
+    return arm
+
+
+def _fake(form: FakeForm) -> dict[str, Any]:
+    """What was written, and the one key that the generator needs."""
+    return {"default_us": form.default_us, **form.model_dump(exclude_unset=True)}
+
+
+def _check_build(form: ArmForm, key: str, source: str) -> None:
+    """A server comes from a version or a folder; the fake one from its description alone."""
+    if form.engine == "fake":
+        if form.fake is None:
+            raise refusal(
+                source, f"{key}.fake", 'missing; engine "fake" needs it, as { default_us = 100 }'
+            )
+        for other in NOT_OF_FAKE:
+            if getattr(form, other):
+                raise refusal(source, f"{key}.{other}", 'engine "fake" has no server; remove it')
+        return
+    if form.fake is not None:
+        raise refusal(source, f"{key}.fake", 'only engine "fake" has it; remove it')
+    there = [one for one in ORIGINS if getattr(form, one) is not None]
+    if len(there) != 1:
+        named = (
+            " and ".join(f"`{one}`" for one in there) + " are there" if there else "none is there"
+        )
+        choice = ", ".join(f"`{one}`" for one in ORIGINS)
+        raise refusal(source, key, f"needs one of {choice}, but {named}")
+    if form.version is not None and not VERSION.fullmatch(form.version):
+        sentence = f'{form.version!r} is no version; write it as "17" (the newest) or "17.6"'
+        raise refusal(source, f"{key}.version", sentence)
+    if form.memory is not None and not MEMORY.fullmatch(form.memory):
+        sentence = f'{form.memory!r} is no size; write it as "4GB" or "512MB"'
+        raise refusal(source, f"{key}.memory", sentence)
+    if form.memory_max is not None and not MEMORY.fullmatch(form.memory_max):
+        sentence = f'{form.memory_max!r} is no size; write it as "4GB" or "512MB"'
+        raise refusal(source, f"{key}.memory_max", sentence)
+    if form.memory is not None and (form.config is None or own.is_file(form.config)):
+        raise refusal(source, f"{key}.memory", "sizes a preset, but there is none; add `config`")
+
+
+def _check_dsn(form: ArmForm, key: str, source: str) -> None:
+    """A server that runs elsewhere is as it is; only it has a password."""
+    if form.dsn is None:
+        if form.password is not None:
+            raise refusal(source, f"{key}.password", "is for a `dsn`, but there is none; remove it")
+        return
+    for other in NOT_OF_DSN:
+        if getattr(form, other):
+            sentence = "a server that runs elsewhere is not set up by dyno; remove it"
+            raise refusal(source, f"{key}.{other}", sentence)
+
+
+def _config_text(form: ArmForm, plan: Path | None, key: str, source: str) -> str | None:
+    """What stands in a configuration file of one's own; a preset's name is checked instead."""
+    if form.config is None:
+        return None
+    if not own.is_file(form.config):
+        try:
+            chosen = preset.parse(form.config, form.engine)
+        except PlanError as reason:
+            sentence = str(reason).removeprefix("config: ")
+            raise refusal(source, f"{key}.config", sentence) from None
+        if chosen.size is not None and form.memory is not None:
+            sentence = f"`{form.config}` is for {chosen.size.name}; drop that, or `memory`"
+            raise refusal(source, f"{key}.memory", sentence)
+        return None
+    file = path_of(form.config, plan, f"{key}.config", source)
+    assert file is not None, "a path that is written is one"
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as reason:
+        sentence = f"{file} cannot be read: {reason.strerror}"
+        raise refusal(source, f"{key}.config", sentence) from None
+    except UnicodeDecodeError:
+        raise refusal(source, f"{key}.config", f"{file}: not UTF-8; save it as UTF-8") from None
+
+
+def _password(
+    form: PasswordForm | None, plan: Path | None, key: str, source: str
+) -> Password | None:
+    """Where the password of a DSN is to be found."""
+    if form is None:
+        return None
+    if (form.env is None) == (form.passfile is None):
+        raise refusal(source, f"{key}.password", "name either `env` or `passfile`")
+    passfile = path_of(form.passfile, plan, f"{key}.password.passfile", source)
+    return Password(env=form.env, passfile=passfile)
+
+
+def _setting(value: str | bool | int | float) -> str:
+    """A setting's value as the server's configuration file has it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)

@@ -1,0 +1,161 @@
+"""A server that runs elsewhere: a managed service, another host. It is not started or stopped.
+
+What only its host could tell (processes, files, logs) is not available, and is said to be so;
+everything that SQL tells is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dbdyno.connection import dsn
+from dbdyno.error import PlanError, ServerError
+from dbdyno.model import FAMILIES, PRODUCTS, Address, Arm, Json
+from dbdyno.server import facts, golden, sql
+from dbdyno.server.build import release_of
+from dbdyno.server.mysql import facts as mysql_facts
+from dbdyno.server.mysql import sql as mysql_sql
+
+LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir")
+"""Keys of server.json that a server elsewhere does not have."""
+
+
+class ExternalServer:
+    """The server of an arm with a DSN. Its methods raise ServerError, which names the arm."""
+
+    job_fake: Json | None = None
+    log_path: Path | None = None
+    postmaster_pid: int | None = None
+    data_dir: Path | None = None
+    wal_dir: Path | None = None
+    departures: tuple[str, ...] = ()
+    remote = True
+
+    def __init__(self, arm: Arm) -> None:
+        """Describes the server; nothing is asked yet. Raises PlanError for a bad DSN."""
+        self.name = arm.name
+        self.engine = arm.engine
+        self.threads = FAMILIES[arm.engine] == "mysql"
+        self._arm = arm
+        try:
+            self._address = dsn.address(arm)
+        except PlanError as error:
+            raise PlanError(f"arms.{arm.name}.dsn: {error}") from error
+
+    def setting(self, name: str) -> str | None:
+        """None: the lab sets nothing there."""
+        return None
+
+    def check(self) -> None:
+        """Looks whether it answers, and is of the arm's engine. Raises ServerError."""
+        self.version_num()
+
+    def version_num(self) -> int:
+        """The server's version, as Build.version_num has it. Raises ServerError."""
+        if self.engine == "postgres":
+            ((text,),) = self.execute("SHOW server_version_num")
+            return int(text)
+        ((text,),) = self.execute("SELECT version()")
+        engine, number = mysql_facts.told(text)
+        if engine != self.engine:
+            raise ServerError(
+                f"arms.{self.name}.dsn: the server is {PRODUCTS[engine]} {text}: write "
+                f'engine = "{engine}"'
+            )
+        return number
+
+    def release(self) -> tuple[int, ...]:
+        """The series that features come with, as Build.release has it. Raises ServerError."""
+        return release_of(self.engine, self.version_num())
+
+    @property
+    def identity(self) -> Json:
+        """It has no data that the lab could keep: a plan cannot ask for that."""
+        raise AssertionError("`save` is refused for a DSN when the plan is read")
+
+    def has_extension(self, name: str) -> bool:
+        """Whether the server offers an extension of PostgreSQL. Raises ServerError."""
+        if self.engine != "postgres":
+            return False
+        quoted = name.replace("'", "''")
+        found = self.execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{quoted}'")
+        return bool(found)
+
+    def prepare(self) -> None:
+        """Its data directory is not ours."""
+
+    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+        """There is nothing to begin from."""
+        raise AssertionError("`save` is refused for a DSN when the plan is read")
+
+    def keep(self, parts: Json, about: Json) -> golden.Copy:
+        """There is nothing to keep."""
+        raise AssertionError("`save` is refused for a DSN when the plan is read")
+
+    def start(self) -> None:
+        """It runs; looks whether it still answers. Raises ServerError."""
+        self.check()
+
+    def stop(self, crash: bool = False) -> None:
+        """It goes on."""
+
+    def remove(self) -> None:
+        """Its tables stay."""
+
+    def failure(self) -> str | None:
+        """What goes wrong there shows as errors of the step."""
+        return None
+
+    def facts(self) -> Json:
+        """server.json: what SQL tells."""
+        told = mysql_facts.ask(self.execute, self.engine) if self.threads else None
+        return (
+            (told or facts.ask(self.execute))
+            | dict.fromkeys(LOCAL_ONLY)
+            | {
+                "config": None,
+                "preset": {},
+                "departures": [],
+                "external": f"{self._address.host}:{self._address.port}",
+            }
+        )
+
+    def address(self, *, tcp: bool = False) -> Address | None:
+        """Where it answers, as the DSN says."""
+        return self._address
+
+    def execute(
+        self, *statements: str, database: str | None = None, limit_s: float = sql.LIMIT_S
+    ) -> list[tuple[Any, ...]]:
+        """Runs statements, each in a transaction of its own; the rows of the last one."""
+        address = replace(self._address, database=database or self._address.database)
+        try:
+            if self.threads:
+                return mysql_sql.execute(address, statements, limit_s)
+            return sql.execute(sql.Target(address, address.database), statements, limit_s)
+        except ServerError as error:
+            raise ServerError(f"arms.{self.name}.dsn: {error}") from error
+
+    def create_database(self, name: str) -> None:
+        """The tables are made in the DSN's own database, in place of those of the same names."""
+
+    def use_database(self, name: str) -> None:
+        """The DSN's own database is used."""
+
+    def processes(self) -> dict[int, str]:
+        """None that could be seen from here."""
+        return {}
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """Its log is elsewhere."""
+        return []
+
+    def log_position(self) -> int:
+        """Its log is elsewhere."""
+        return 0
+
+    def log_events(self, since: int) -> list[Json]:
+        """Its log is elsewhere."""
+        return []

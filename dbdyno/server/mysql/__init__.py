@@ -1,0 +1,1 @@
+"""Servers of MySQL and MariaDB: what `server/` has for PostgreSQL, for the other two engines."""

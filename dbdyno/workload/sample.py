@@ -1,0 +1,105 @@
+"""Statements with sample values in them, for servers whose EXPLAIN wants values.
+
+A sample is a value that a run could send: the middle of its range, and within a repetition values
+that are spread evenly over the range, so that the planner sees neither one key many times nor keys
+outside of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dbdyno.model import Json
+from dbdyno.workload import sql
+from dbdyno.workload.distribution import KINDS
+
+TIMESTAMP = "2000-01-01 00:00:00"
+CURSOR = 1
+"""Where a cursor would be: at the first key."""
+ITEMS_MAX = 1000
+"""Of a longer repetition so many items are shown: a plan does not change with more."""
+
+
+def statement(
+    pieces: Sequence[sql.Piece],
+    table: str,
+    values: Sequence[Json],
+    number_of: Callable[[str], int],
+) -> str:
+    """The statement for the first table, with a sample literal for each value and cursor.
+
+    `values` are the job's, `number_of` a value's number among them by its name.
+    """
+    return _text(pieces, table, lambda name, item, of: literal(values, number_of(name), item, of))
+
+
+Literal = Callable[[str, int, int], str]
+"""The literal of a value, by its name, for one of so many items."""
+
+
+def _text(
+    pieces: Sequence[sql.Piece], table: str, literal_of: Literal, item: int = 0, of: int = 1
+) -> str:
+    text = ""
+    for piece in pieces:
+        match piece:
+            case str():
+                text += piece
+            case sql.TableHere():
+                text += table
+            case sql.NumberHere():
+                text += "1"
+            case sql.CursorHere():
+                text += str(CURSOR)
+            case sql.ValueHere(name=name):
+                text += literal_of(name, item, of)
+            case sql.Repeat(count=count, pieces=inner, separator=separator):
+                shown = min(count, ITEMS_MAX)
+                items = (_text(inner, table, literal_of, n, shown) for n in range(shown))
+                text += separator.join(items)
+    return text
+
+
+def literal(values: Sequence[Json], number: int, item: int, of: int) -> str:
+    """A sample of a value as SQL writes it; `item` counts from 0 among `of` of a repetition."""
+    value = values[number]
+    if "text" in value:
+        return "'" + str(value["text"]["fill"]) * int(value["text"]["length"][0]) + "'"
+    if "pattern" in value:
+        return "'" + str(value["pattern"]).replace("#", "5").replace("@", "m") + "'"
+    if "clock" in value:
+        return f"'{TIMESTAMP}'"
+    found = str(sample(values, number, item, of))
+    match value["format"]:
+        case "decimal2":
+            return f"{found}.00"
+        case "text" | "timestamp":
+            return f"'{found}'"
+    return found
+
+
+def sample(values: Sequence[Json], number: int, item: int, of: int) -> int:
+    """A sample of a value that is a number."""
+    value = values[number]
+    for kind in ("uniform", *KINDS, "permutation"):
+        if kind in value:
+            bounds = value[kind] if kind == "uniform" else value[kind]["range"]
+            return _within(bounds, item, of)
+    if "add" in value:
+        first = sample(values, value["add"]["value"], item, of)
+        if "other" in value["add"]:
+            return first + sample(values, value["add"]["other"], item, of)
+        return first + int(value["add"]["plus"])
+    if "item" in value:
+        return int(value["item"]["first"]) + item
+    if "constant" in value:
+        return int(value["constant"])
+    return int(next(value[kind]["first"] for kind in ("sequence", "client") if kind in value))
+
+
+def _within(bounds: Sequence[Json | int], item: int, of: int) -> int:
+    """The middle of the item's share of the range; behind a cursor the next keys."""
+    low, high = bounds
+    if isinstance(low, int) and isinstance(high, int):
+        return low + (high - low) * (2 * item + 1) // (2 * of)
+    return CURSOR + item

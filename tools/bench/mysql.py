@@ -1,0 +1,88 @@
+"""The point query on MySQL and on MariaDB, prepared, as fast as the client can, beside sysbench."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from bench import contenders, jobs, process
+from bench import server as servers
+from bench.compare import Bench, Subject, compare
+from bench.figure import Figure
+from bench.pairs import Contender
+from bench.point import PREPARE_S_MAX, SBTEST
+from bench.server import address_of
+from dbdyno.error import ServerError
+from dbdyno.model import PRODUCTS, Address, Arm, Json
+from dbdyno.server import Build, Server, account
+from dbdyno.server.mysql import build
+
+VARIABLES = {"mysql": "DYNO_MYSQL", "mariadb": "DYNO_MARIADB"}
+"""By engine: the environment's name of its folder, as for tests; else it is looked for."""
+CPU_MAX: dict[int, float] = {1: 0.70, 8: 0.70, 64: 0.70}
+"""The target by number of connections."""
+SETTINGS = {"innodb_buffer_pool_size": "1G", "skip_log_bin": "ON"}
+"""All else as the server has it, fsync and performance schema on."""
+CLIENT_DRIVER = "mysql"
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """The generator beside sysbench at rising connections, on each engine that is here."""
+    for engine in VARIABLES:
+        here = newest(engine)
+        if here is None:
+            why = f"no {PRODUCTS[engine]} here: name its folder by {VARIABLES[engine]}"
+            yield Figure(measurement=engine, beside="sysbench", what="CPU", missing=why)
+            continue
+        with running(engine, here) as server:
+            address = address_of(server)
+            make_sbtest(server, address)
+            for connections, cpu_max in CPU_MAX.items():
+                yield from compare(
+                    bench,
+                    Subject(measurement=engine, connections=connections, cpu_max=cpu_max),
+                    generator(bench, engine, address, connections),
+                    contenders.sysbench(address, SBTEST.rows, connections, driver=CLIENT_DRIVER),
+                )
+
+
+def newest(engine: str) -> Build | None:
+    """The newest build of an engine that is here; None where there is none."""
+    named = os.environ.get(VARIABLES[engine])
+    found = []
+    for folder in [Path(named)] if named else build.folders(engine):
+        try:
+            found.append(build.inspect(folder, engine, str(folder), account.choose(engine)))
+        except ServerError:
+            continue  # of the other engine, too old, or closed to the account
+    return max(found, key=lambda one: one.version_num, default=None)
+
+
+def running(engine: str, here: Build) -> AbstractContextManager[Server]:
+    """A server with an empty database, while the host is locked against other labs."""
+    arm = Arm(name="bench", engine=engine, base_dir=here.base_dir, settings=SETTINGS)
+    return servers.running(arm, here)
+
+
+def make_sbtest(server: Server, address: Address) -> None:
+    """Lets sysbench make its table, where it is installed."""
+    program = contenders.sysbench_program()
+    if program is None:
+        return
+    command = contenders.sysbench_command(program, address, SBTEST.rows, driver=CLIENT_DRIVER)
+    process.run([*command, "prepare"], limit_s=PREPARE_S_MAX)
+    server.execute("ANALYZE TABLE sbtest1")
+
+
+def generator(bench: Bench, engine: str, address: Address, connections: int) -> Contender:
+    """The generator with sysbench's query."""
+
+    def job(seconds: float) -> Json:
+        made = jobs.point(
+            address, SBTEST.sql, key_max=SBTEST.rows, connections=connections, seconds=seconds
+        )
+        return made | {"engine": engine}
+
+    return contenders.dyno(bench.generator, job)

@@ -13,7 +13,10 @@ from dbdyno.report import page
 from dbdyno.report.view import Page
 from dbdyno.server import Place
 from dbdyno.server import place as places
+from mysql_place import mysql_engine, mysql_server
 from server_place import a_place, builds
+
+__all__ = ["mysql_engine", "mysql_server"]  # fixtures, here for all
 
 
 def is_server_here() -> bool:
@@ -23,7 +26,9 @@ def is_server_here() -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips a live test where there is nothing to start."""
+    """Skips a live test where there is nothing to start; those of MySQL look for themselves."""
+    if "mysql_engine" in getattr(item, "fixturenames", ()):
+        return
     if item.get_closest_marker("live") and not is_server_here():
         pytest.skip(
             "no PostgreSQL here: `dyno server fetch postgres 17` or `apt-get install postgresql`"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dbdyno.model import Arm
+from dbdyno.model import Address, Arm
 from dbdyno.server import Place, Server, fetch, provide
 from dbdyno.server import place as places
 from dbdyno.server.account import choose
 
 
 @contextmanager
-def a_place() -> Iterator[Place]:
+def a_place(engine: str = "postgres") -> Iterator[Place]:
     """A place under /tmp that is removed afterwards (pytest's own folders are closed to others)."""
     base = Path(tempfile.mkdtemp(prefix="dyno-test-", dir="/tmp"))
     base.chmod(0o755)
@@ -24,7 +25,7 @@ def a_place() -> Iterator[Place]:
         run_root=base / "run",
         cache_root=base / "cache",
         log_dir=base / "log",
-        account=choose("postgres"),
+        account=choose(engine),
     )
     place.make()
     try:
@@ -44,6 +45,23 @@ def started(arm: Arm, place: Place) -> Iterator[Server]:
     finally:
         server.stop(crash=True)
         server.remove()
+
+
+def address(server: Server) -> Address:
+    """Where a running server of our own answers, with the database that was made last."""
+    found = server.address()
+    assert found is not None
+    return found
+
+
+def within(limit_s: float, true: Callable[[], object]) -> bool:
+    """Whether something comes true within so many seconds."""
+    end_s = time.monotonic() + limit_s
+    while time.monotonic() < end_s:
+        if true():
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def builds() -> list[Path]:

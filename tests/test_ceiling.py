@@ -53,10 +53,13 @@ def test_a_load_that_did_not_end_well_is_an_error(events: list[Json], words: str
 
 def test_the_real_generator_and_its_null_server_give_sensible_figures() -> None:
     started_s = time.monotonic()
-    found = ceiling.measure(16, threads=2)
+    found = ceiling.measure({"postgres": 16, "mysql": 1}, threads=2)
     assert time.monotonic() - started_s < 20, "about two seconds on an idle machine"
-    assert [load["connections"] for load in found["loads"]] == [1, 8, 16]
-    assert [len(load["threads"]) for load in found["loads"]] == [1, 2, 2]
+    assert [(load["protocol"], load["connections"]) for load in found["loads"]] == [
+        *(("postgres", count) for count in (1, 8, 16)),
+        *(("mysql", count) for count in (1, 8)),
+    ]
+    assert [len(load["threads"]) for load in found["loads"]] == [1, 2, 2, 1, 2]
     for load in found["loads"]:
         assert load["seconds"] == pytest.approx(ceiling.SECONDS)
         assert load["operations"] > 500
@@ -93,5 +96,5 @@ def test_a_failing_null_server_is_told_in_one_line(
     monkeypatch.setattr(ceiling, "NULL_SERVER_S_MAX", 1.0)
     monkeypatch.setenv("DYNO_LOADGEN", str(program(tmp_path, script)))
     with pytest.raises(GeneratorError, match=words) as error:
-        ceiling.measure(1, threads=None)
+        ceiling.measure({"postgres": 1}, threads=None)
     assert "\n" not in str(error.value)

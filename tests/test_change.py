@@ -8,6 +8,7 @@ import pytest
 
 from dbdyno import change, plan, preflight
 from dbdyno.model import Json
+from dbdyno.preset import Capacity
 from dbdyno.server.capacity import cores
 
 PLAN = """
@@ -27,10 +28,10 @@ parameters = { rows = 1000, seconds = 1 }
 def kept(more: str = "", text: str = PLAN) -> Json:
     """plan.json of the plan with `more` at its end."""
     parsed = plan.parse(text + more, Path("/plans/p.toml"))
-    sizing = preflight.Sizing(cores=cores(), memory_bytes=1 << 30, free_disk_bytes=1 << 30)
+    sizing = Capacity(cores=cores(), memory_bytes=1 << 30, free_disk_bytes=1 << 30)
     prepared = preflight.Prepared(
-        builds={}, steps={}, sizing=sizing, points={}, copies={}, copy_bytes={}, disk=(),
-        data_path=Path("/"), device=None,
+        builds={}, releases={}, steps={}, sizing=sizing, points={}, copies={}, copy_bytes={},
+        disk=(), data_path=Path("/"), device=None,
     )  # fmt: skip
     return preflight.plan_json(parsed, prepared)
 

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from dbdyno.analysis.state import state
-from dbdyno.model import Address, Arm, Json
-from dbdyno.probe import pages, postgres
+from dbdyno.model import Arm, Json
+from dbdyno.probe import Subject, pages, postgres
 from dbdyno.server import Server
-from server_place import a_place, builds, started
+from server_place import a_place, address, builds, started
 
 pytestmark = pytest.mark.live
 
@@ -42,13 +42,10 @@ def server(one_server: Server) -> Server:
     return one_server
 
 
-def look(server: Server, *tables: str, take: Callable[..., Json] = postgres.before) -> Json:
+def look(server: Server, *tables: str, take: Callable[[Subject], Json] = postgres.before) -> Json:
     """A snapshot, with all that has happened counted."""
     time.sleep(FLUSH_S)
-    found = server.address()
-    assert found is not None
-    where = Address(host=found.host, port=found.port, user=found.user, database="ib")
-    return take(where, tables, {}, server.data_dir, server.wal_dir)
+    return take(Subject(address(server), tables, {}, server.data_dir, server.wal_dir))
 
 
 def ask(server: Server, sql: str) -> tuple[Any, ...]:
@@ -188,8 +185,7 @@ def wait_for(reached: Callable[[], bool]) -> None:
 
 def test_what_holds_vacuum_up_is_seen(server: Server) -> None:
     fill(server, "pi1")
-    where = server.address()
-    assert where is not None
+    where = address(server)
     assert look(server, "pi1")["horizon"]["xmin_age"] is None
     server.execute("SELECT pg_create_physical_replication_slot('kept', true)", database="ib")
     with psycopg.connect(host=where.host, port=where.port, user=where.user, dbname="ib") as holding:

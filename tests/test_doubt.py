@@ -55,6 +55,38 @@ def test_what_must_differ_is_no_difference() -> None:
     assert same_build({"settings": {**server("pg17")["settings"], "port": "6000"}}) == {}
 
 
+def a_build(name: str, flags: str) -> Json:
+    """What server.json says of a build that dyno made."""
+    return {"name": name, "key": name, "flags": flags, "features": ["lz4", "icu"]}
+
+
+def test_two_builds_of_one_version_differ_in_what_the_plan_names() -> None:
+    plan = plan_json(make_plan("example", ARMS, 3))
+    one, two = plan["arms"]
+    one["build_name"], two["build_name"] = "pg17_o2", "pg17_o3"
+    text = server("pg17")["version_text"]
+    servers = {
+        "pg17": {**server("pg17"), "build": a_build("pg17_o2", "-O2")},
+        "pg18": {
+            **server("pg17"),
+            "build": a_build("pg17_o3", "-O3"),
+            "compiler": "clang 14",
+            "version_text": text.replace("gcc", "clang"),
+        },
+    }
+    its = {one.what: one for one in doubt.differences(ARMS, servers, plan)}
+    assert its["flags"].values == {"pg17": "-O2", "pg18": "-O3"}
+    assert its["build"].values == {"pg17": "pg17_o2", "pg18": "pg17_o3"}
+    assert "features" not in its
+    assert its["compiler"].planned
+    assert its["flags"].planned
+    # With another version, flags are one more explanation, which the plan does not name.
+    servers["pg18"]["version"] = "18.0"
+    its = {one.what: one for one in doubt.differences(ARMS, servers, plan)}
+    assert not its["flags"].planned
+    assert not its["compiler"].planned
+
+
 def test_a_setting_that_the_plan_does_not_name_is_not_planned() -> None:
     its = same_build(with_setting("max_connections", "200"))
     assert not its["setting max_connections"].planned

@@ -14,7 +14,7 @@ from dbdyno import measure, workload
 from dbdyno.loadgen import Generator
 from dbdyno.model import Arm, Json, Step
 from dbdyno.server import Server
-from server_place import a_place, builds, started
+from server_place import a_place, address, builds, started
 
 pytestmark = pytest.mark.live
 
@@ -115,8 +115,7 @@ def no_sampler(_: Path) -> measure.Sampler:
 
 def rows(server: Server, sql: str) -> list[tuple[Any, ...]]:
     """What a query gives."""
-    where = server.address()
-    assert where is not None
+    where = address(server)
     with psycopg.connect(
         host=where.host, port=where.port, user=where.user, dbname=DATABASE
     ) as asked:

@@ -10,6 +10,7 @@ import pytest
 from dbdyno import fit, preflight
 from dbdyno.model import Arm
 from dbdyno.plan import parse
+from dbdyno.server import extent
 
 GB = 1 << 30
 PLAN = """
@@ -61,13 +62,15 @@ def test_tables_that_are_larger_than_the_host_are_read_from_the_device(
     ("setting", "wanted"), [(None, 128 << 20), ("2GB", 2 * GB), ("16384", 128 << 20)]
 )
 def test_buffers_are_read_as_the_server_reads_them(setting: str | None, wanted: int) -> None:
-    server: Any = SimpleNamespace(setting=lambda name: setting)
-    assert fit.buffers(server) == wanted
+    server: Any = SimpleNamespace(engine="postgres", setting=lambda name: setting)
+    assert extent.cache_bytes(server) == wanted
 
 
 def test_the_arms_own_buffers_count(monkeypatch: pytest.MonkeyPatch) -> None:
     def server(plan: object, arm: Arm, prepared: object, log: object) -> Any:
-        return SimpleNamespace(setting=lambda name: {"old": "1GB", "new": "2GB"}[arm.name])
+        return SimpleNamespace(
+            engine="postgres", setting=lambda name: {"old": "1GB", "new": "2GB"}[arm.name]
+        )
 
     monkeypatch.setattr(preflight, "provide_server", server)
     plan: Any = parse(PLAN, None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dbdyno import origin, outlook, room, schedule
 from dbdyno.error import HostError, ServerError
 from dbdyno.model import Json, Plan, Schedule, Step
-from dbdyno.server import account, datadir, golden, quiet
+from dbdyno.server import account, datadir, golden, imprint, quiet
 from dbdyno.server.place import Place
 
 PARTS: Json = {"server": {"version": "17.6"}, "seed": 7, "steps": [{"name": "fill"}]}
@@ -33,7 +33,7 @@ def here() -> account.Account:
     return account.Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
 
 
-def source(root: Path, *, state: int = golden.SHUT_DOWN, wal: bool = False) -> golden.Source:
+def source(root: Path, *, state: int = imprint.SHUT_DOWN, wal: bool = False) -> golden.Source:
     """What a PostgreSQL that was shut down leaves, as far as golden copies look at it."""
     data = datadir.make(root / "data" / "a", "data", here())
     (data / "global").mkdir()
@@ -41,13 +41,14 @@ def source(root: Path, *, state: int = golden.SHUT_DOWN, wal: bool = False) -> g
     (data / "base").mkdir()
     (data / "base" / "1").write_bytes(b"x" * 8192)
     (data / "PG_VERSION").write_text("17\n")
-    (data / golden.CONTROL).write_bytes(golden.CONTROL_HEAD.pack(1, 1700, 2024, state) + b"rest")
+    (data / imprint.CONTROL).write_bytes(imprint.CONTROL_HEAD.pack(1, 1700, 2024, state) + b"rest")
     wal_dir = None
     if wal:
         wal_dir = datadir.make(root / "wal" / "a", "wal", here())
         (wal_dir / "000000010000000000000001").write_bytes(b"w" * 100)
         (data / "pg_wal").symlink_to(wal_dir)
     return golden.Source(
+        engine="postgres",
         data_dir=data,
         wal_dir=wal_dir,
         data_root=root / "data",
@@ -206,7 +207,7 @@ def shorten(copy: golden.Copy) -> None:
 
 
 def start(copy: golden.Copy) -> None:
-    (copy.data_dir / golden.CONTROL).write_bytes(golden.CONTROL_HEAD.pack(1, 1700, 2024, 6))
+    (copy.data_dir / imprint.CONTROL).write_bytes(imprint.CONTROL_HEAD.pack(1, 1700, 2024, 6))
 
 
 def other_version(copy: golden.Copy) -> None:

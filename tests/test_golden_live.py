@@ -18,12 +18,13 @@ from dbdyno import change, outlook, plan, preflight, runner
 from dbdyno.analysis import compare
 from dbdyno.error import HostError, PlanError, ServerError
 from dbdyno.model import Arm, Json
+from dbdyno.preset import Capacity
 from dbdyno.server import (
     Place,
     Server,
     account,
+    build,
     datadir,
-    fetch,
     golden,
     leftovers,
     process,
@@ -131,7 +132,8 @@ def test_what_a_key_is_made_of_follows_the_arm_and_not_the_disk(place: Place) ->
     assert identity(settings={"port": "6543"})["settings"]["port"] == "6543"
     little = provide(
         Arm(name="a", engine="postgres", base_dir=newest(), config="x10a", memory="256MB"),
-        place=replace(place, free_disk_bytes=1 << 30), connections=500,
+        place=place, capacity=Capacity(cores=2, memory_bytes=1 << 30, free_disk_bytes=1 << 30),
+        connections=500,
     )  # fmt: skip
     assert little.setting("max_wal_size") != server_of(newest(), place).setting("max_wal_size")
     assert little.identity == own
@@ -357,7 +359,7 @@ def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_st
     with pytest.raises(HostError, match=r"of golden copies, and 1\.0 GB to spare: ask for fewer"):
         preflight.prepare(replace(of), {"sizing": sizing(free)})
     monkeypatch.undo()
-    monkeypatch.setattr(fetch.Build, "has_extension", lambda *_: False)
+    monkeypatch.setattr(build.Build, "has_extension", lambda *_: False)
     with pytest.raises(PlanError, match='no extension `pg_prewarm`: write warm = "scan"'):
         preflight.prepare(plan.parse(text(data, warm="prewarm"), None))
     monkeypatch.undo()

@@ -116,6 +116,7 @@ def test_the_samplers_keys_are_known_so_that_the_generator_need_not_see_them() -
 
 def test_its_lines_have_the_keys_of_the_real_ones(tmp_path: Path) -> None:
     class Nothing:
+        threads = False
         postmaster_pid = None
 
         def processes(self) -> dict[int, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.host import device, sampler
+from dbdyno.host import device, processes
 from dbdyno.host.process import ProcessReader, counts_nanoseconds
 from dbdyno.host.sampler import Sampler
 from dbdyno.model import Json
@@ -55,6 +55,8 @@ for line in sys.stdin:
 
 class StandIn:
     """A process with children, in place of a postmaster; told line by line what to do."""
+
+    threads = False
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
@@ -201,6 +203,7 @@ def test_a_process_that_had_its_parents_title_gets_its_own_at_the_next_reading(
 
 def test_a_server_that_is_not_there_has_no_owners_and_no_memory(tmp_path: Path) -> None:
     class Nothing:
+        threads = False
         postmaster_pid = None
 
         def processes(self) -> dict[int, str]:
@@ -261,9 +264,12 @@ def test_readings_from_several_threads_do_not_mix(server: StandIn, tmp_path: Pat
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server, interval_s=0.002)
     watch.start()
-    readers = [
-        threading.Thread(target=lambda: [watch.read("second") for _ in range(50)]) for _ in range(3)
-    ]
+
+    def read_often() -> None:
+        for _ in range(50):
+            watch.read("second")
+
+    readers = [threading.Thread(target=read_often) for _ in range(3)]
     for reader in readers:
         reader.start()
     for reader in readers:
@@ -298,7 +304,7 @@ def test_what_a_reading_raises_is_raised_at_the_end(server: StandIn, tmp_path: P
 def test_a_kernel_without_nanoseconds_is_said(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "counts_nanoseconds", lambda: False)
+    monkeypatch.setattr(processes, "counts_nanoseconds", lambda: False)
     path = tmp_path / "host.jsonl"
     server.child(0.2, "backend")
     watch = Sampler(path, device=None, server=server)

@@ -21,7 +21,7 @@ def made(
     parameters: Mapping[str, Any] | None = None,
     *,
     steps: list[str] | None = None,
-    version: int | None = None,
+    version: tuple[int, ...] | None = None,
     **chosen: Any,
 ) -> dict[str, Step]:
     """The workload's steps by name; `chosen` are its set, its preset and its fill."""
@@ -417,4 +417,4 @@ def test_a_shipped_plan_is_right_at_its_size_and_at_the_sizes_that_its_comment_n
     for preset in set(re.findall(r'^#.*?`preset = "([^"]+)"`', text, re.MULTILINE)):
         (use,) = read.workloads
         loaded = workload.load(use.name, set=use.set, preset=preset)
-        assert workload.expand(loaded, workload.host(8, 32 << 30), "postgres", version=18)
+        assert workload.expand(loaded, workload.host(8, 32 << 30), "postgres", version=(18,))

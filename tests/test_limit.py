@@ -302,6 +302,26 @@ def test_the_ceiling_stands_among_the_facts_of_the_host_in_one_line(tmp_path: Pa
         assert "ceiling 181,641 statements/s" in " ".join(text.split())
 
 
+def test_each_protocol_has_its_ceiling(tmp_path: Path) -> None:
+    threads = [{"cpu_us": 1, "busy_share": 0.97}]
+    loads: list[Json] = [
+        {
+            "protocol": protocol,
+            "connections": 8,
+            "per_s": per_s,
+            "cpu_us_per_operation": 3.0,
+            "threads": threads,
+        }
+        for protocol, per_s in (("postgres", 180_000.0), ("mysql", 210_000.0))
+    ]
+    comparison = replace(compared(tmp_path, [], blocks=1), generator={"loads": loads})
+    assert dict(page.make(comparison).facts)["Load generator"] == (
+        "PostgreSQL's protocol: ceiling 180,000 statements/s with 8 connections, 3.00 µs of CPU "
+        "each; MySQL's protocol: ceiling 210,000 statements/s with 8 connections, 3.00 µs of CPU "
+        "each"
+    )
+
+
 def test_a_result_without_a_ceiling_says_so(tmp_path: Path) -> None:
     shown = page.make(compared(tmp_path, [], blocks=1))
     assert dict(shown.facts)["Load generator"] == "not measured on this host"

@@ -29,7 +29,7 @@ def test_every_state_has_a_name_of_its_own_and_a_row_that_is_complete() -> None:
     assert len({row.name for row in STATES}) == len(STATES)
     for row in STATES:
         assert state.by_name(row.name) is row
-        assert row.unit in ("bytes", "rows", "tables", "%")
+        assert row.unit in ("bytes", "rows", "tables", "transactions", "%")
         assert row.title
         assert len(row.how) > 10
         assert "|" not in row.title + row.how, "it would break the table of docs/metrics.md"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dbdyno import calibrate, outlook, plan, preflight
 from dbdyno.model import Plan
+from server_place import builds
 
 ARM = """
 [arms.ARM]
@@ -68,3 +71,28 @@ def test_arms_whose_sessions_cannot_be_sampled_are_named() -> None:
     lines = said(parse("ab", '[observe]\nwaits = "50ms"'))
     assert "waits: sessions are sampled every 50 ms, but not of a, b (engine fake)" in lines
     assert not any("sampled" in line for line in said(parse("ab", "")))
+
+
+@pytest.mark.live
+def test_arms_that_differ_in_settings_alone_are_listed_together() -> None:
+    base_dir = builds()[0]
+    made = plan.parse(
+        f"""
+[arms.a]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "1GB"
+matrix = {{ full_page_writes = [true, false], jit = [true, false], work_mem = ["4MB", "8MB"] }}
+
+[[workloads]]
+name = "sysbench"
+steps = ["fill", "insert"]
+""",
+        None,
+    )
+    lines = outlook.describe(made, preflight.prepare(made))
+    assert sum(line.startswith("8 arms: PostgreSQL ") for line in lines) == 1
+    assert sum(line.startswith("  config x10a: shared_buffers 737MB") for line in lines) == 1
+    assert sum(line.startswith("  shared_buffers is 737MB, not the 23GB") for line in lines) == 1
+    assert "  arm fpi0_jit-on_work_mem-4MB (base): full_page_writes = off, jit = on," in lines
+    assert not any("the plan's settings" in line for line in lines)

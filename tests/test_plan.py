@@ -104,8 +104,8 @@ threads = 2
         "max_connections": "50",
         "random_page_cost": "1.1",
     }
-    assert (first.memory, plan.major_version(first)) == ("4GB", 9)
-    assert (second.base_dir, plan.major_version(second)) == (Path("/plans/builds/mine"), None)
+    assert (first.memory, plan.release(first)) == ("4GB", (9, 6))
+    assert (second.base_dir, plan.release(second)) == (Path("/plans/builds/mine"), None)
     assert made.workloads[0].steps == ("l.i0", "l.x")
     assert dict(made.workloads[0].parameters) == {"clients": 2, "rates": [100]}
     assert (made.data_dir, made.wal_dir, made.server_user) == (
@@ -164,12 +164,13 @@ def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs(
         (
             'version = "17"',
             "",
-            "key `arms.a`: needs either `version` or `base_dir`, but neither is there",
+            "key `arms.a`: needs one of `version`, `base_dir`, `build`, `dsn`, but none is there",
         ),
         (
             'version = "17"',
             'version = "17"\nbase_dir = "/x"',
-            "key `arms.a`: needs either `version` or `base_dir`, but both are there",
+            "key `arms.a`: needs one of `version`, `base_dir`, `build`, `dsn`, but "
+            "`version` and `base_dir` are there",
         ),
         (
             'version = "17"',
@@ -183,8 +184,8 @@ def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs(
         ),
         (
             'version = "17"',
-            'engine = "mysql"',
-            "key `arms.a.engine`: `mysql` is not supported yet; use postgres",
+            'dsn = "postgresql://h/d"\npassword = { env = "A", passfile = "b" }',
+            "key `arms.a.password`: name either `env` or `passfile`",
         ),
         (
             'version = "17"',
@@ -267,6 +268,11 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
             '[observe]\nwaits = "1s"\n[schedule]\ninterleave = "slice"',
             'key `observe.waits`: there is no sampling with interleave = "slice"; remove it, or '
             'use "step"',
+        ),
+        (
+            '[observe]\nwaits = "1s"\n[arms.my]\nengine = "mariadb"\nbase_dir = "/usr"',
+            'key `observe.waits`: "mariadb" (arm `my`) tells no waits of sessions unless its '
+            "performance_schema is set up for it; remove it",
         ),
         (
             "[verdict]\nmargin = 3",
@@ -398,7 +404,7 @@ def test_the_demo_is_short_and_says_so() -> None:
     assert "too short" in demo.label
     assert [arm.config for arm in demo.arms] == ["x10a", "x10b"]
     loaded = workload.load(use.name)
-    steps = workload.expand(loaded, use.parameters, "postgres", version=17, steps=use.steps)
+    steps = workload.expand(loaded, use.parameters, "postgres", version=(17,), steps=use.steps)
     names = ["l.i0", "l.x", "l.i1", "l.i2", "cleanup", "qr100", "qp100"]
     assert [step.name for step in steps] == names
     guess = workload.estimate(loaded, use.parameters, steps)

@@ -14,8 +14,9 @@ import psycopg
 import pytest
 
 from dbdyno.cutoff import cut_off
-from dbdyno.probe import explain, sizes, statistics
-from dbdyno.probe.reader import Reader, Unavailable, plain
+from dbdyno.probe import explain, folder, sizes, statistics
+from dbdyno.probe.part import Unavailable, plain
+from dbdyno.probe.reader import Reader
 
 
 def a_reader(version_num: int) -> Reader:
@@ -146,7 +147,7 @@ def test_a_log_elsewhere_is_counted_once(data_dir: Path, tmp_path: Path) -> None
 def test_files_that_go_while_we_look_count_nothing(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    walk = sizes.files(data_dir)
+    walk = folder.files(data_dir)
     next(walk)
     for path in sorted(data_dir.rglob("*"), reverse=True):
         if path.is_dir():

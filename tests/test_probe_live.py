@@ -14,9 +14,9 @@ from dbdyno.error import ServerError
 from dbdyno.host import device
 from dbdyno.host.sampler import Sampler
 from dbdyno.model import Address, Arm, Json
-from dbdyno.probe import postgres
+from dbdyno.probe import Subject, postgres
 from dbdyno.server import Server
-from server_place import a_place, builds, started
+from server_place import a_place, address, builds, started
 
 pytestmark = pytest.mark.live
 
@@ -64,21 +64,19 @@ def tables_sql() -> list[str]:
     return statements
 
 
-def address(server: Server) -> Address:
-    """Where the server's database `ib` answers."""
-    found = server.address()
-    assert found is not None
-    return Address(host=found.host, port=found.port, user=found.user, database="ib")
+def subject(server: Server, tables: tuple[str, ...]) -> Subject:
+    """What the runner takes a snapshot of."""
+    return Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
 
 
 def snapshot(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
     """A snapshot as the runner takes it before a step."""
-    return postgres.before(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
+    return postgres.before(subject(server, tables))
 
 
 def snapshot_after(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
     """A snapshot as the runner takes it after a step."""
-    return postgres.after(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
+    return postgres.after(subject(server, tables))
 
 
 def rows(server: Server, sql: str) -> list[tuple[object, ...]]:
@@ -173,7 +171,7 @@ def test_sizes_are_the_servers_own_and_those_of_the_files(server: Server) -> Non
 
 
 def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: Server) -> None:
-    found = postgres.before(address(server), (), {})
+    found = postgres.before(Subject(address(server)))
     assert found["sizes"]["data_dir_bytes"] is None
     assert "sizes.data_dir_bytes" in found["unavailable"]
     known = snapshot(server)["sizes"]["wal_files"]
@@ -212,7 +210,7 @@ def test_a_statement_without_a_plan_does_not_hinder_the_others(server: Server) -
         "gone": "SELECT * FROM nowhere WHERE a = $1",
         "query": EXPLAIN["query"],
     }
-    found = postgres.before(address(server), TABLES, statements)
+    found = postgres.before(Subject(address(server), TABLES, statements))
     assert found["explain"]["vacuum"] == {"custom": None, "generic": None}
     assert found["explain"]["query"]["custom"] is not None
     assert "nowhere" in found["unavailable"]["explain.gone"]
@@ -255,5 +253,5 @@ def test_each_owner_of_a_real_server_is_told_apart(server: Server, tmp_path: Pat
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     nowhere = Address(host=str(tmp_path), port=5432, user="dyno", database="ib")
     with pytest.raises(ServerError, match=r"database `ib` at .*5432") as raised:
-        postgres.before(nowhere, (), {})
+        postgres.before(Subject(nowhere))
     assert "\n" not in str(raised.value)

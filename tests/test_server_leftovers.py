@@ -7,17 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from dbdyno.server import Place, leftovers, process
-from server_place import builds
+from server_place import builds, within
 
 ROOT = Path(__file__).parents[1]
 WAIT_S = 20.0
+until = partial(within, WAIT_S)
 LAB = """
 import dataclasses, os, signal, sys
 from pathlib import Path
@@ -40,15 +41,6 @@ if how == "postmaster first":
     os.kill(server.postmaster_pid, signal.SIGKILL)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-def until(true: Callable[[], object]) -> bool:
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def a_killed_lab(place: Place, how: str) -> tuple[int, list[Path]]:

@@ -18,6 +18,7 @@ from dbdyno import binary, plan, runner
 from dbdyno.analysis import compare
 from dbdyno.report import page
 from dbdyno.server import fetch, place, process
+from dbdyno.server.build import Build
 from dbdyno.store import BlockFolder, Results, StepFolder
 
 pytestmark = pytest.mark.live
@@ -44,7 +45,7 @@ settings = {{ {settings} }}
 """
 
 
-def builds() -> list[fetch.Build]:
+def builds() -> list[Build]:
     """The oldest and the newest build that are here, of different major versions where possible."""
     found = sorted(fetch.installed(), key=lambda build: build.version_num)
     return [found[0], found[-1]]

@@ -366,3 +366,11 @@ def test_an_arm_is_read_with_what_its_plan_says(tmp_path: Path) -> None:
     plan = replace(plan, arms=(plan.arms[0], arm))
     results = Results.open_or_create(tmp_path, plan, result_builder.plan_json(plan))
     assert results.plan["arms"][1]["settings"] == {"jit": "off"}
+
+
+def test_facts_of_a_host_that_changed_are_kept(tmp_path: Path) -> None:
+    results = begun(tmp_path)
+    for swappiness in (60, 1, 60):
+        host = {"boot_id": "a", "swappiness": swappiness}
+        results.write_host(host, changed=results.host() is not None)
+    assert [host["swappiness"] for host in results.earlier_hosts()] == [60, 1]

@@ -387,7 +387,11 @@ def test_a_scan_counts_the_rows_of_its_table() -> None:
 
 def test_postwrite_vacuums_all_tables_at_once_and_checkpoints() -> None:
     loaded = workload.load("sysbench")
-    for version, options in ((11, ""), (12, ", INDEX_CLEANUP ON"), (18, ", INDEX_CLEANUP ON")):
+    for version, options in (
+        ((11,), ""),
+        ((12,), ", INDEX_CLEANUP ON"),
+        ((18,), ", INDEX_CLEANUP ON"),
+    ):
         made = workload.expand(loaded, {"tables": 8}, "postgres", version=version)
         for step in (one for one in made if "postwrite" in one.name):
             vacuum, checkpoint = step.job["roles"]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import measure, workload
-from dbdyno.loadgen import Generator
+from dbdyno import workload
 from dbdyno.model import Arm, Json, Step
 from dbdyno.server import Server
 from server_place import a_place, builds, started
+from step_load import load
 
 pytestmark = pytest.mark.live
 
@@ -86,27 +86,8 @@ def run(server: Server, step: Step) -> Seen:
     assert server.log_path is not None
     begin = server.log_path.stat().st_size
     server.execute(*step.setup, database=DATABASE)
-    bench = measure.Bench(
-        server=server, sampler=no_sampler, arm="suite", block=1, seed=7, switch=None, threads=1
-    )  # fmt: skip
-    pids: set[int] = set()
-    last: Json = {}
-    with Generator(measure.job(step, bench), lambda _: None) as generator:
-        for event in generator.events():
-            if event["event"] == "connected":
-                pids.add(event["server_pid"])
-            elif event["event"] == "ready":
-                generator.go()
-            elif event["event"] == "window_close":
-                generator.stop()
-            last = event
-    assert last["status"] == "ok", (step.name, last["reason"])
+    last, pids = load(server, step)
     return Seen(step, last, sent_of(server.log_path, begin, pids))
-
-
-def no_sampler(_: Path) -> measure.Sampler:
-    """Nothing asks for it."""
-    raise AssertionError
 
 
 def sent_of(log: Path, begin: int, pids: set[int]) -> tuple[Sent, ...]:

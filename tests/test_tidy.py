@@ -149,7 +149,7 @@ def test_a_module_in_no_layer_is_found(tmp_path: Path) -> None:
         },
     )
     assert found == [
-        "dbdyno/new.py:1 layers: `new` is in no layer: give it a line in LAYERS of tools/tidy.py"
+        "dbdyno/new.py:1 layers: `new` is in no layer: give it a line in LAYERS of tools/layers.py"
     ]
 
 

@@ -1,0 +1,69 @@
+"""Servers of MySQL and MariaDB for tests: which are here, and one of each that runs for a while.
+
+MySQL is looked for in the folder that `DYNO_MYSQL` names, else where `version` in a plan would find
+one; MariaDB in `DYNO_MARIADB`, else likewise. Where there is none, tests are skipped and say so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dbdyno.error import ServerError
+from dbdyno.model import PRODUCTS, Arm
+from dbdyno.server import Build, Server, account
+from dbdyno.server.mysql import build
+from server_place import a_place, started
+
+ENGINES = ("mysql", "mariadb")
+VARIABLES = {"mysql": "DYNO_MYSQL", "mariadb": "DYNO_MARIADB"}
+SETTINGS = {"innodb_buffer_pool_size": "64M"}
+"""Small, so that a server is there in seconds and two fit beside others."""
+
+
+@cache
+def found(engine: str) -> Build | str:
+    """The build of an engine to test with; else why there is none."""
+    variable = VARIABLES[engine]
+    there = os.environ.get(variable)
+    folders = [Path(there)] if there else build.folders(engine)
+    for folder in folders:
+        try:
+            return build.inspect(folder, engine, variable, account.choose(engine))
+        except ServerError as error:
+            if there:
+                return str(error)
+    return f"no {PRODUCTS[engine]} here: name its folder by {variable}"
+
+
+def build_of(engine: str) -> Build:
+    """The build of an engine to test with; skips the test where there is none."""
+    here = found(engine)
+    if isinstance(here, str):
+        pytest.skip(here)
+    return here
+
+
+def an_arm(engine: str, **changes: object) -> Arm:
+    """A small arm of an engine, with its settings on top; skips where there is no build."""
+    settings = SETTINGS | dict(changes.pop("settings", {}))
+    base_dir = build_of(engine).base_dir
+    return Arm(name="a", engine=engine, base_dir=base_dir, settings=settings, **changes)
+
+
+@pytest.fixture(params=ENGINES, scope="session")
+def mysql_engine(request: pytest.FixtureRequest) -> str:
+    """Each of the two engines of which there is a server here."""
+    build_of(request.param)
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def mysql_server(mysql_engine: str) -> Iterator[Server]:
+    """A running server of each engine, for tests that leave it well; its databases are theirs."""
+    with a_place(mysql_engine) as place, started(an_arm(mysql_engine), place) as server:
+        yield server

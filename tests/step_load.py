@@ -1,0 +1,35 @@
+"""The load of one step on a running server, without anything that observes the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbdyno import measure
+from dbdyno.loadgen import Generator
+from dbdyno.model import Json, Step
+from dbdyno.server import Server
+
+
+def load(server: Server, step: Step) -> tuple[Json, set[int]]:
+    """Runs a step's load to its good end; its last event, and the server's ids of its sessions."""
+    bench = measure.Bench(
+        server=server, sampler=no_sampler, arm="suite", block=1, seed=7, switch=None, threads=1
+    )  # fmt: skip
+    sessions: set[int] = set()
+    last: Json = {}
+    with Generator(measure.job(step, bench), lambda _: None) as generator:
+        for event in generator.events():
+            if event["event"] == "connected":
+                sessions.add(event["server_pid"])
+            elif event["event"] == "ready":
+                generator.go()
+            elif event["event"] == "window_close":
+                generator.stop()
+            last = event
+    assert last["status"] == "ok", (step.name, last["reason"])
+    return last, sessions
+
+
+def no_sampler(_: Path) -> measure.Sampler:
+    """Nothing asks for it."""
+    raise AssertionError

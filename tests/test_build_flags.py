@@ -1,0 +1,275 @@
+"""What compilers, configure and cmake are told, and what their failures mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno.error import ServerError
+from dbdyno.server import compile_mysql, compile_postgres, feature, here, recipe
+from dbdyno.server.recipe import Flags
+
+COMMON = """
+  --disable-spinlocks     do not use spinlocks
+  --enable-debug          build with debugging symbols (-g)
+  --with-llvm             build with LLVM based JIT support
+  --without-readline      do not use GNU Readline nor BSD Libedit for editing
+"""
+LZ4 = "  --with-lz4              build with LZ4 support\n"
+ZSTD = "  --with-zstd             build with ZSTD support\n"
+HELP = {
+    12: COMMON + "  --with-icu              build with ICU support\n",
+    14: COMMON + LZ4,
+    17: COMMON + LZ4 + ZSTD + "  --without-icu           build without ICU support\n",
+    18: COMMON + LZ4 + ZSTD + "  --without-icu\n  --with-liburing         build with io_uring\n",
+}
+"""What these versions' `configure --help` says of their features, shortened."""
+
+
+def chosen(**more: object) -> Flags:
+    """Flags of PostgreSQL as they are asked for."""
+    wish = {"recipe": None, "cflags": None, "march": None, "lto": False} | more
+    return recipe.choose("postgres", **wish)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "cflags"),
+    [
+        ("def", ""),
+        ("o2nofp", "-O2 -fno-omit-frame-pointer"),
+        ("o3", "-O3"),
+        ("o3_native", "-O3 -march=native -mtune=native"),
+        ("o3_native_lto", "-O3 -march=native -mtune=native -flto"),
+    ],
+)
+def test_recipes_are_the_flags_of_the_published_builds(name: str, cflags: str):
+    assert chosen(recipe=name).cflags == cflags
+
+
+def test_flags_of_ones_own_are_put_together():
+    assert chosen() == chosen(recipe="def")
+    assert chosen(cflags="-Os -g").cflags == "-Os -g"
+    # Without a level of its own, -flto alone would turn all optimising off.
+    assert chosen(lto=True, march="x86-64-v3").cflags == "-O2 -march=x86-64-v3 -flto"
+    assert chosen(cflags="-O3", march="native", lto=True) == Flags(
+        recipe=None, cflags=recipe.POSTGRES["o3_native_lto"].cflags
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"recipe": "o2nofb"}, "did you mean `o2nofp`"),
+        (
+            {"recipe": "o3", "cflags": "-O2"},
+            "--recipe o3 says all flags: drop it, or drop --cflags",
+        ),
+        ({"recipe": "o3", "lto": True, "march": "native"}, "drop --march and --lto"),
+        ({"cflags": "-DX='a"}, "cannot be split"),
+    ],
+)
+def test_flags_that_cannot_be_are_one_line(asked: dict[str, object], said: str):
+    with pytest.raises(ServerError, match=said):
+        chosen(**asked)
+
+
+def test_an_engine_that_is_not_built_is_refused():
+    with pytest.raises(ServerError, match="no engine `sqlite` can be built: there are `postgres`"):
+        recipe.choose("sqlite", recipe=None, cflags=None, march=None, lto=False)
+
+
+@pytest.mark.parametrize(
+    ("major", "wanted"),
+    [
+        (12, []),
+        (14, ["--with-lz4"]),
+        (17, ["--with-lz4"]),
+        (18, ["--with-lz4", "--with-liburing"]),
+    ],
+)
+def test_features_are_taken_where_configure_knows_them(major: int, wanted: list[str]):
+    known = compile_postgres.known_options(HELP[major])
+    found = compile_postgres.arguments(chosen(cflags="-O1"), (), known)
+    assert found == [*wanted, "CFLAGS=-O1"]
+
+
+def test_what_the_user_says_of_a_feature_stands():
+    known = compile_postgres.known_options(HELP[18])
+    own = ("--without-lz4", "--with-icu", "CC=clang", "PKG_CONFIG_PATH=/opt/x")
+    found = compile_postgres.arguments(chosen(), own, known)
+    assert found == ["--with-liburing", *own]
+
+
+def test_code_that_is_optimised_as_it_is_linked_has_an_archiver_that_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(compile_postgres.shutil, "which", lambda name: f"/usr/bin/{name}")
+    lto = chosen(lto=True)
+    assert compile_postgres.arguments(lto, (), ())[1:] == ["AR=gcc-ar", "RANLIB=gcc-ranlib"]
+    by_clang = compile_postgres.arguments(lto, ("CC=clang-14",), ())
+    assert by_clang[1:3] == ["AR=llvm-ar", "RANLIB=llvm-ranlib"]
+    assert "AR=gcc-ar" not in compile_postgres.arguments(lto, ("AR=ar",), ())
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--with-libuirng", "did you mean `--with-liburing`"),
+        ("--prefix=/x", "dyno decides where a build lies"),
+        ("--bindir=/x", "dyno decides where a build lies"),
+    ],
+)
+def test_options_that_configure_would_pass_over_are_refused(option: str, said: str):
+    known = compile_postgres.known_options(HELP[18])
+    with pytest.raises(ServerError, match=said):
+        compile_postgres.arguments(chosen(), (option,), known)
+
+
+def test_what_is_no_option_is_refused():
+    assert recipe.options_of(['--with-zstd CC="ccache gcc"', "--with-llvm"]) == (
+        "--with-zstd",
+        "CC=ccache gcc",
+        "--with-llvm",
+    )
+    with pytest.raises(ServerError, match="`zstd` is no option"):
+        recipe.options_of(["zstd"])
+
+
+@pytest.mark.parametrize(
+    ("said", "package"),
+    [
+        ("configure: error: Package requirements (liblz4) were not met:", "liblz4-dev"),
+        ("configure: error: Package requirements (icu-uc icu-i18n) were not met:", "libicu-dev"),
+        ("configure: error: ICU library not found\nIf you have ICU already", "libicu-dev"),
+        ("configure: error: readline library not found\nIf you have libedit", "libreadline-dev"),
+        ("configure: error: zlib library not found\nIf you have zlib already", "zlib1g-dev"),
+        ("configure: error: Package requirements (liburing) were not met:", "liburing-dev"),
+        ("configure: error: Package requirements (libzstd >= 1.4.0) were not met", "libzstd-dev"),
+        ("configure: error: header file <openssl/ssl.h> is required for OpenSSL", "libssl-dev"),
+        ("configure: error: bison not found", "bison"),
+        ("configure: error: flex not found", "flex"),
+        ("configure: error: no acceptable C compiler found in $PATH", "gcc libc6-dev"),
+        ("configure: error: llvm-config not found, but required", "llvm-dev clang"),
+        ("configure: error: The pkg-config script could not be found or is", "pkg-config"),
+    ],
+)
+def test_what_configure_misses_is_named_with_its_package(said: str, package: str):
+    log = f"checking for gcc... gcc\nchecking for zlib.h... yes\n{said}\n"
+    told = compile_postgres.explain("configure", log)
+    assert told.startswith(said.split("\n")[0])
+    assert f"apt-get install {package}" in told
+
+
+def test_a_failure_of_no_known_cause_is_told_as_it_was_said():
+    said = "configure: error: do not put -ffast-math in CFLAGS"
+    assert compile_postgres.explain("configure", f"checking\n{said}\n") == said
+    log = "gcc -Werror=vla -c a.c\na.c:3:5: error: 'x' undeclared\nmake: *** [a.o] Error 1\n"
+    assert compile_postgres.explain("compile", log) == "a.c:3:5: error: 'x' undeclared"
+    log = "ar: x.a: out of space\nmake[2]: *** [Makefile:9: x.a] Error 1\nmake: *** [all] Error 2"
+    assert compile_postgres.explain("compile", log).startswith("make[2]: ***")
+
+
+# --- MySQL and MariaDB -------------------------------------------------------------------------
+
+
+def a_tree(folder: Path, version: tuple[int, int, int], *, mariadb: bool = False) -> Path:
+    """What of a source tree says its version."""
+    (folder / "libmariadb").mkdir(parents=True)
+    (folder / "CMakeLists.txt").touch()
+    parts = zip(("MAJOR", "MINOR", "PATCH"), version, strict=True)
+    lines = [f"MYSQL_VERSION_{name}={number}\n" for name, number in parts]
+    (folder / ("VERSION" if mariadb else "MYSQL_VERSION")).write_text("".join(lines))
+    if mariadb:
+        (folder / "storage" / "maria").mkdir(parents=True)
+    return folder
+
+
+def test_versions_of_mysql_and_mariadb_are_told_apart(tmp_path: Path):
+    mysql = a_tree(tmp_path / "my", (8, 4, 6))
+    mariadb = a_tree(tmp_path / "ma", (11, 8, 3), mariadb=True)
+    assert compile_mysql.version(mysql, "x", "mysql") == "8.4.6"
+    assert compile_mysql.version(mariadb, "x", "mariadb") == "11.8.3"
+    with pytest.raises(ServerError, match=r"`x` is MariaDB 11.8.3: write `mariadb` for `mysql`"):
+        compile_mysql.version(mariadb, "x", "mysql")
+    with pytest.raises(ServerError, match=r"MySQL 5.7.44: 8.0 is the oldest that is built"):
+        compile_mysql.version(a_tree(tmp_path / "old", (5, 7, 44)), "x", "mysql")
+    with pytest.raises(ServerError, match="is no source of MySQL"):
+        compile_mysql.version(tmp_path, "x", "mysql")
+
+
+def test_the_published_build_of_mysql_is_a_release_with_frame_pointers():
+    flags = recipe.choose("mysql", recipe="rel_o2nofp", cflags=None, march=None, lto=False)
+    found = compile_mysql.arguments("mysql", flags)
+    assert found[:5] == [
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DCMAKE_C_FLAGS=-g1 -fno-omit-frame-pointer",
+        "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG",
+        "-DCMAKE_CXX_FLAGS=-g1 -fno-omit-frame-pointer",
+        "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
+    ]
+    assert {"-DWITH_SSL=system", "-DWITH_NUMA=ON", "-DWITH_ROUTER=OFF"} <= set(found)
+
+
+def test_an_option_that_cmake_passes_over_is_found():
+    said = (
+        "CMake Warning:\n  Manually-specified variables were not used by the project:\n\n"
+        "    WITH_ROKSDB\n    WITH_ROUTER\n\n\n-- Build files have been written to: /x\n"
+    )
+    options = ("-DWITH_ASAN=OFF", "-DWITH_ROKSDB:BOOL=ON")
+    assert compile_mysql.ignored(said, options) == "-DWITH_ROKSDB:BOOL=ON"
+    assert compile_mysql.ignored(said, options[:1]) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "package"),
+    [
+        ("Cannot find appropriate system libraries for WITH_SSL=system.", "libssl-dev"),
+        ("Curses library not found.  Please install appropriate package,", "libncurses-dev"),
+        ("system pcre2-8 library is not found or unusable", "libpcre2-dev"),
+        ("Could not find rpcgen", "rpcsvc-proto"),
+    ],
+)
+def test_what_cmake_misses_is_named_with_its_package(said: str, package: str):
+    log = f"-- The C compiler\nCMake Error at cmake/x.cmake:9 (MESSAGE):\n  {said}\n\n-- done\n"
+    assert f"apt-get install {package}" in compile_mysql.explain("configure", log)
+
+
+# --- Programs ----------------------------------------------------------------------------------
+
+
+def test_a_program_tells_its_libraries_and_its_compiler(tmp_path: Path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib").mkdir()
+    program = tmp_path / "bin" / "postgres"
+    program.write_bytes(
+        b"\x7fELF\0liblz4.so.1\0libicuuc.so.72\0libc.so.6\0not/libzstd.so.1\0"
+        b"\0PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (X) 12.2.0, 64-bit\0"
+    )
+    assert feature.linked(program) == ["lz4", "icu"]
+    assert feature.compiler(program) == "gcc (X) 12.2.0"
+    (tmp_path / "lib" / "llvmjit.so").touch()
+    assert feature.linked(program) == ["lz4", "icu", "llvm"]
+    program.write_bytes(b"\0GCC: (Debian 12.2.0-14) 12.2.0\0GCC: (GNU) 4.8.5\0")
+    assert feature.compiler(program) is None  # two signed it, and it says not which did what
+    program.write_bytes(b"\0GCC: (Debian 12.2.0-14) 12.2.0\0")
+    assert feature.compiler(program) == "gcc (Debian 12.2.0-14) 12.2.0"
+
+
+def test_the_table_of_servers_fits_eighty_columns():
+    row = here.Row(
+        engine="postgres",
+        version="18.6",
+        origin="built",
+        name="pg18_o2nofp",
+        folder="/var/cache/dyno/builds/pg18_o2nofp",
+        compiler=None,
+        flags=" ".join(["-fsome-flag"] * 12),
+        features=("lz4", "icu"),
+    )
+    lines = here.lines([row])
+    assert lines[0] == "postgres 18.6     built  build = pg18_o2nofp"
+    assert "    compiler  not told" in lines
+    assert "    features  lz4 icu" in lines
+    assert max(map(len, lines)) <= 80
+    assert here.lines([]) == ["no server is here: dyno server fetch postgres 17"]

@@ -1,0 +1,39 @@
+"""A real PostgreSQL from its source: built, started, and told in its facts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dbdyno.model import Arm
+from dbdyno.server import Place, capacity, compile, recipe, source
+from dbdyno.server.compile import Wish
+from server_place import started
+
+SOURCE = os.environ.get("DYNO_SOURCE", "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SOURCE, reason="DYNO_SOURCE names no tarball of PostgreSQL: make test-slow")
+def test_a_real_postgres_is_built_and_runs_with_the_flags_of_its_recipe(place: Place):
+    wish = Wish(
+        engine="postgres",
+        name="pg_o2nofp",
+        source=source.identify(str(Path(SOURCE).absolute())),
+        flags=recipe.named("postgres", "o2nofp"),
+        jobs=capacity.cores(),
+    )
+    compile.build(wish, print, place.cache_root)
+    arm = Arm(name="a", engine="postgres", build="pg_o2nofp")
+    with started(arm, place) as server:
+        ((flags,),) = server.execute("SELECT setting FROM pg_config WHERE name = 'CFLAGS'")
+        assert flags.endswith("-O2 -fno-omit-frame-pointer")
+        for extension in ("pg_prewarm", "pgstattuple", "pg_buffercache"):
+            assert server.has_extension(extension)
+            server.execute(f"CREATE EXTENSION {extension}")
+        build = server.facts()["build"]
+        assert (build["name"], build["recipe"]) == ("pg_o2nofp", "o2nofp")
+        assert "lz4" in build["features"]
+        server.execute("CREATE TABLE t (a text COMPRESSION lz4)")

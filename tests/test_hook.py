@@ -1,0 +1,90 @@
+"""Hooks: commands and SQL between what is measured, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno import plan, runner
+from dbdyno.error import PlanError
+from dbdyno.model import Plan
+from dbdyno.store import BlockFolder, Results, read_lines
+
+PLAN = """
+[arms.old]
+engine = "fake"
+fake = { default_us = 100 }
+[arms.new]
+engine = "fake"
+fake = { default_us = 100 }
+[[workloads]]
+name = "insert-benchmark"
+parameters = { rows = 2_000, rows_i1 = 1_000 }
+steps = ["l.i0", "l.i1"]
+"""
+TELL = 'command = ["sh", "-c", "echo $DYNO_ARM $DYNO_BLOCK $DYNO_WORKLOAD $DYNO_STEP; pwd"]'
+
+
+def hooked(folder: Path, *hooks: str) -> Plan:
+    path = folder / "hooked.toml"
+    path.write_text(PLAN + "".join(f"[[hooks]]\n{one}\n" for one in hooks))
+    return plan.load(path)
+
+
+def block_of(folder: Path) -> BlockFolder:
+    (block,) = Results.open(folder).blocks()
+    return block
+
+
+def said(folder: Path) -> list[list[str]]:
+    path = folder / "hooks.jsonl"
+    return [one["said"].splitlines() for one in read_lines(path)] if path.exists() else []
+
+
+def test_a_hook_runs_at_its_moment_for_its_arms_and_steps_and_is_told_where_it_is(tmp_path: Path):
+    of = hooked(
+        tmp_path,
+        f'when = "before-step"\nsteps = ["l.i1"]\narms = ["new"]\n{TELL}',
+        f'when = "after-run"\n{TELL}',
+    )
+    outcome = runner.run(of, tmp_path / "results", wait=True)
+    assert outcome.failed == 0
+    here = str(tmp_path)
+    for run in block_of(outcome.folder).runs():
+        name = run.path.name
+        assert said(run.path) == [[f"{name} 1 insert-benchmark", here]]
+        expected = [[f"{name} 1 insert-benchmark l.i1", here]] if name == "new" else []
+        assert [said(step.path) for step in run.steps()] == [[], expected]
+
+
+def test_a_step_whose_hook_fails_has_failed_with_the_commands_last_line(tmp_path: Path):
+    broken = 'command = ["sh", "-c", "echo no room left; exit 3"]'
+    of = hooked(tmp_path, f'when = "before-step"\nsteps = ["l.i1"]\narms = ["new"]\n{broken}')
+    outcome = runner.run(of, tmp_path / "results", wait=True)
+    assert outcome.failed == 1
+    reasons = [
+        step.failed()["reason"]
+        for run in block_of(outcome.folder).runs()
+        for step in run.steps()
+        if step.failed() is not None
+    ]
+    assert reasons == ["hook before-step: `sh` ended with status 3: no room left"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "sentence"),
+    [
+        ('when = "befor-run"\nsql = "x"', "hooks[1].when`: no moment `befor-run`; did you mean"),
+        ('when = "before-run"', "hooks[1]`: needs either `command` or `sql`"),
+        ('when = "before-run"\ncommand = []', "hooks[1].command`: is empty"),
+        ('when = "before-run"\nsql = "x"\narms = ["nwe"]', "hooks[1].arms`: no arm `nwe`"),
+        ('when = "before-run"\nsql = "x"\nsteps = ["l.i0"]', "`before-run` belongs to no step"),
+        ('when = "after-step"\nsql = "x"\nsteps = ["l.i9"]', "hooks[1].steps`: no step `l.i9`"),
+    ],
+)
+def test_a_wrong_hook_gets_one_line(tmp_path: Path, hook: str, sentence: str):
+    with pytest.raises(PlanError) as caught:
+        hooked(tmp_path, hook)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)

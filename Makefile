@@ -6,13 +6,14 @@ ENTER := set -euo pipefail; source .tools/env;
 # The servers that live tests ask for; brought once, kept in the cache, no database is made of them.
 TEST_SERVERS := 17 18
 
-.PHONY: help setup demo test check bench calibrate servers clean
+.PHONY: help setup demo test test-slow check bench calibrate servers clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   prepare this checkout"
 	@echo "make demo    compare two PostgreSQL versions, in under five minutes, and write a report"
 	@echo "make test    run all tests"
+	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
 	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about half an hour"
 	@echo "make calibrate   how often verdicts are wrong, by simulation, about ten minutes"
@@ -24,13 +25,20 @@ setup:
 demo: setup
 	@$(ENTER) dyno demo
 
-# Both halves run whatever the other says; pytest's closing line stands last when all is well.
+# All parts run whatever the others say; pytest's closing lines stand last when all is well. Tests that need a server
+# come one after the other, as servers and loads would disturb each other; the others share the cores. A part in which
+# PYTEST leaves no test (status 5) is well.
 test: setup servers
 	@$(ENTER) status=0; \
 	cargo test --locked --quiet || status=$$?; \
-	python -m pytest $(PYTEST) || status=$$?; \
+	part() { python -m pytest "$$@" $(PYTEST) || [ $$? -eq 5 ] || status=1; }; \
+	part -n auto --maxprocesses 8 -m "not live"; \
+	part -m live; \
 	[ $$status -eq 0 ] || echo "make test: failed, see above" >&2; \
 	exit $$status
+
+test-slow: setup
+	@$(ENTER) DYNO_SOURCE="$(SOURCE)" python -m pytest -m slow $(PYTEST)
 
 servers: setup
 	@$(ENTER) for version in $(TEST_SERVERS); do \
@@ -44,6 +52,7 @@ check: setup
 	step ruff format --check --quiet .; \
 	step ruff check --quiet .; \
 	step mypy; \
+	step mypy --config-file tests/mypy.ini; \
 	step cargo fmt --check; \
 	step cargo clippy --locked --quiet --all-targets -- --deny warnings; \
 	step python tools/tidy.py; \

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +17,7 @@ from dbdyno.host import device, processes
 from dbdyno.host.process import ProcessReader, counts_nanoseconds
 from dbdyno.host.sampler import Sampler
 from dbdyno.model import Json
+from stand_in import StandIn
 
 PARENT = """
 import os, signal, sys, time
@@ -53,35 +52,11 @@ for line in sys.stdin:
 """
 
 
-class StandIn:
-    """A process with children, in place of a postmaster; told line by line what to do."""
-
-    threads = False
+class Forking(StandIn):
+    """A process with children, in place of a postmaster."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PARENT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self.postmaster_pid: int | None = self.process.pid
-        self.kinds: dict[int, str] = {}
-        self.asked = 0
-
-    def processes(self) -> dict[int, str]:
-        """What the server's own look at /proc would give."""
-        self.asked += 1
-        return dict(self.kinds)
-
-    def tell(self, command: str) -> int:
-        """Sends a command; returns the pid it answers with."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        super().__init__(PARENT, threads=False)
 
     def child(self, seconds: float, kind: str) -> int:
         """A child that works for this long and then waits; it returns when the work is done."""
@@ -89,16 +64,10 @@ class StandIn:
         self.kinds[pid] = kind
         return pid
 
-    def close(self) -> None:
-        """Ends it and its children."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate()
-
 
 @pytest.fixture
-def server() -> Iterator[StandIn]:
-    stand_in = StandIn()
+def server() -> Iterator[Forking]:
+    stand_in = Forking()
     yield stand_in
     stand_in.close()
 
@@ -121,7 +90,7 @@ def owners(path: Path) -> list[Json]:
     return [line["owners"] for line in lines(path)]
 
 
-def test_cpu_goes_to_the_role_of_its_process(server: StandIn, tmp_path: Path) -> None:
+def test_cpu_goes_to_the_role_of_its_process(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     role = server.child(0.3, "backend")
     server.child(0.1, "backend")
@@ -138,7 +107,7 @@ def test_cpu_goes_to_the_role_of_its_process(server: StandIn, tmp_path: Path) ->
     assert found["lab"]["cpu_ns"] > 0
 
 
-def test_what_ended_children_spent_is_kept(server: StandIn, tmp_path: Path) -> None:
+def test_what_ended_children_spent_is_kept(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     server.tell("brief 0.1")
     worker = server.child(0.2, "autovacuum worker")
@@ -158,7 +127,7 @@ def test_what_ended_children_spent_is_kept(server: StandIn, tmp_path: Path) -> N
 
 
 def test_a_process_that_is_first_seen_at_its_end_is_no_background(
-    server: StandIn, tmp_path: Path
+    server: Forking, tmp_path: Path
 ) -> None:
     path = tmp_path / "host.jsonl"
     pid = server.tell("zombie 0.1")
@@ -175,7 +144,7 @@ def test_a_process_that_is_first_seen_at_its_end_is_no_background(
 
 
 def test_the_server_is_asked_what_its_processes_are_only_when_there_are_new_ones(
-    server: StandIn, tmp_path: Path
+    server: Forking, tmp_path: Path
 ) -> None:
     watch = Sampler(tmp_path / "host.jsonl", device=None, server=server)
     for _ in range(5):
@@ -189,7 +158,7 @@ def test_the_server_is_asked_what_its_processes_are_only_when_there_are_new_ones
 
 
 def test_a_process_that_had_its_parents_title_gets_its_own_at_the_next_reading(
-    server: StandIn, tmp_path: Path
+    server: Forking, tmp_path: Path
 ) -> None:
     path = tmp_path / "host.jsonl"
     pid = server.child(0.01, "postmaster")
@@ -217,7 +186,7 @@ def test_a_server_that_is_not_there_has_no_owners_and_no_memory(tmp_path: Path) 
     assert (line["rss_bytes"], line["pss_bytes"], line["disk"]) == (None, None, None)
 
 
-def test_a_server_that_dies_leaves_its_sums(server: StandIn, tmp_path: Path) -> None:
+def test_a_server_that_dies_leaves_its_sums(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     pid = server.child(0.1, "backend")
     watch = Sampler(path, device=None, server=server)
@@ -231,7 +200,7 @@ def test_a_server_that_dies_leaves_its_sums(server: StandIn, tmp_path: Path) -> 
     assert after["backend:other"]["processes"] == 0
 
 
-def test_each_second_is_a_line_until_the_end(server: StandIn, tmp_path: Path) -> None:
+def test_each_second_is_a_line_until_the_end(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server, interval_s=0.05)
     watch.start()
@@ -249,7 +218,7 @@ def test_each_second_is_a_line_until_the_end(server: StandIn, tmp_path: Path) ->
     assert {line["kind"] for line in found if "pss_bytes" in line} == {"start", "end"}
 
 
-def test_how_late_a_reading_was_is_in_its_line(server: StandIn, tmp_path: Path) -> None:
+def test_how_late_a_reading_was_is_in_its_line(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server)
     watch.read("open", time.monotonic_ns() - 5_000_000)
@@ -260,7 +229,7 @@ def test_how_late_a_reading_was_is_in_its_line(server: StandIn, tmp_path: Path) 
     assert second["delay_ns"] is None
 
 
-def test_readings_from_several_threads_do_not_mix(server: StandIn, tmp_path: Path) -> None:
+def test_readings_from_several_threads_do_not_mix(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server, interval_s=0.002)
     watch.start()
@@ -278,7 +247,7 @@ def test_readings_from_several_threads_do_not_mix(server: StandIn, tmp_path: Pat
     assert len(lines(path)) >= 150
 
 
-def test_its_own_cpu_is_counted(server: StandIn, tmp_path: Path) -> None:
+def test_its_own_cpu_is_counted(server: Forking, tmp_path: Path) -> None:
     watch = Sampler(tmp_path / "host.jsonl", device=None, server=server)
     assert watch.cpu_us == 0
     start_ns = time.thread_time_ns()
@@ -289,7 +258,7 @@ def test_its_own_cpu_is_counted(server: StandIn, tmp_path: Path) -> None:
     assert 0.8 * spent_us < watch.cpu_us <= spent_us
 
 
-def test_what_a_reading_raises_is_raised_at_the_end(server: StandIn, tmp_path: Path) -> None:
+def test_what_a_reading_raises_is_raised_at_the_end(server: Forking, tmp_path: Path) -> None:
     def broken() -> dict[int, str]:
         raise RuntimeError("no kinds today")
 
@@ -302,7 +271,7 @@ def test_what_a_reading_raises_is_raised_at_the_end(server: StandIn, tmp_path: P
 
 
 def test_a_kernel_without_nanoseconds_is_said(
-    server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Forking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "counts_nanoseconds", lambda: False)
     path = tmp_path / "host.jsonl"
@@ -317,7 +286,7 @@ def test_a_kernel_without_nanoseconds_is_said(
 
 
 def test_who_is_who_is_also_learnt_from_the_generators_events(
-    server: StandIn, tmp_path: Path
+    server: Forking, tmp_path: Path
 ) -> None:
     path = tmp_path / "host.jsonl"
     pid = server.child(0.01, "backend")
@@ -332,7 +301,7 @@ def test_who_is_who_is_also_learnt_from_the_generators_events(
     assert found["role:query"]["processes"] == 1
 
 
-def test_the_device_under_the_data_is_read(server: StandIn, tmp_path: Path) -> None:
+def test_the_device_under_the_data_is_read(server: Forking, tmp_path: Path) -> None:
     under = device.find(tmp_path)
     if under.name is None:
         pytest.skip(f"no block device here: {under.unsure}")
@@ -376,7 +345,7 @@ def test_all_threads_of_a_process_count_and_ended_ones_stay() -> None:
     assert cpu_ns() >= with_thread_ns
 
 
-def test_a_process_that_has_not_run_keeps_its_reading(server: StandIn) -> None:
+def test_a_process_that_has_not_run_keeps_its_reading(server: Forking) -> None:
     pid = server.child(0.02, "backend")
     time.sleep(0.05)
     reader = ProcessReader(pid=pid, nanoseconds=counts_nanoseconds())
@@ -413,7 +382,7 @@ def test_what_waits_for_its_core_has_run_delay_as_long_as_it_waited() -> None:
 
 
 def test_the_process_that_is_asked_for_waits_is_the_labs_cost(
-    server: StandIn, tmp_path: Path
+    server: Forking, tmp_path: Path
 ) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 
 from dbdyno.host.sampler import Sampler
 from dbdyno.model import Json
+from stand_in import StandIn
 
 PROCESS = """
 import sys, threading, time
@@ -42,42 +41,9 @@ CLOSE_NS = 0.15e9
 """Of CPU time that a thread spends beside what it was told to."""
 
 
-class StandIn:
-    """A process with threads, in place of mysqld; told line by line what to do."""
-
-    threads = True
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROCESS],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.postmaster_pid: int | None = self.process.pid
-        self.kinds: dict[int, str] = {}
-
-    def processes(self) -> dict[int, str]:
-        """What the server's own look at its threads would give."""
-        return dict(self.kinds)
-
-    def tell(self, word: str, seconds: float) -> int:
-        """Has a thread work for so long; returns its id when the work is done."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{word} {seconds}\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
-
-    def close(self) -> None:
-        """Ends it."""
-        self.process.kill()
-        self.process.communicate()
-
-
 @pytest.fixture
 def server() -> Iterator[StandIn]:
-    stand_in = StandIn()
+    stand_in = StandIn(PROCESS, threads=True)
     yield stand_in
     stand_in.close()
 
@@ -94,7 +60,7 @@ def of_server(found: Json) -> float:
 
 def test_cpu_goes_to_the_role_of_its_thread(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    role, purge, unknown = (server.tell("stay", seconds) for seconds in (0.3, 0.2, 0.1))
+    role, purge, unknown = (server.tell(f"stay {seconds}") for seconds in (0.3, 0.2, 0.1))
     server.kinds[purge] = "purge"
     watch = Sampler(path, device=None, server=server)
     watch.observe(
@@ -113,7 +79,7 @@ def test_cpu_goes_to_the_role_of_its_thread(server: StandIn, tmp_path: Path) -> 
 
 def test_a_connection_number_is_taken_for_no_thread(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    thread = server.tell("stay", 0.05)
+    thread = server.tell("stay 0.05")
     watch = Sampler(path, device=None, server=server)
     watch.observe(
         {"event": "connected", "server_pid": thread, "server_tid": None, "role": "query"},
@@ -126,15 +92,15 @@ def test_a_connection_number_is_taken_for_no_thread(server: StandIn, tmp_path: P
 
 def test_all_owners_together_are_the_whole_process(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    server.tell("stay", 0.1)
+    server.tell("stay 0.1")
     watch = Sampler(path, device=None, server=server)
     watch.read("open")
     before_ns = process_ns(server)
-    server.tell("brief", 0.3)
-    seen = server.tell("stay", 0.2)
+    server.tell("brief 0.3")
+    seen = server.tell("stay 0.2")
     watch.read("second")
-    server.tell("main", 0.1)
-    server.tell("brief", 0.1)
+    server.tell("main 0.1")
+    server.tell("brief 0.1")
     watch.add_role(seen, "query")
     watch.read("close")
     spent_ns = process_ns(server) - before_ns
@@ -160,7 +126,7 @@ def process_ns(server: StandIn) -> int:
 def test_memory_is_that_of_the_one_process(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     for _ in range(3):
-        server.tell("stay", 0.01)
+        server.tell("stay 0.01")
     watch = Sampler(path, device=None, server=server)
     watch.read("start")
     watch.stop()
@@ -174,7 +140,7 @@ def test_memory_is_that_of_the_one_process(server: StandIn, tmp_path: Path) -> N
 def test_a_process_that_ends_leaves_its_sums(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server)
-    watch.add_role(server.tell("stay", 0.1), "query")
+    watch.add_role(server.tell("stay 0.1"), "query")
     watch.read("second")
     server.close()
     server.postmaster_pid = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from dbdyno.server import built, datadir, golden, launch, leftovers, log, preloa
 from dbdyno.server.build import Build
 from dbdyno.server.place import Place
 from dbdyno.server.settings import Settled
+
+LOOK_EVERY_S = 0.02
+"""How often a server that starts is asked whether it answers."""
 
 
 class Home:
@@ -140,6 +143,24 @@ class Home:
                 folder=self.folder,
             )
         self.register()
+
+    def wait_for_answer(
+        self, answers: Callable[[], bool], reason: Callable[[], str], limit_s: float
+    ) -> None:
+        """Waits for so long until the started server `answers`.
+
+        `reason`: why it has ended, by its log. Raises ServerError where it ends or says nothing.
+        """
+        end_s = time.monotonic() + limit_s
+        while not answers():
+            if self.ended() is not None:
+                raise ServerError(f"arm {self._arm.name}: the server does not start: {reason()}")
+            if time.monotonic() > end_s:
+                raise ServerError(
+                    f"arm {self._arm.name}: the server does not answer within {limit_s:.0f} s: "
+                    f"see `{self.log_path}`"
+                )
+            time.sleep(LOOK_EVERY_S)
 
     def register(self) -> None:
         """Notes down what is to be ended should this lab die, as far as it is known by now."""

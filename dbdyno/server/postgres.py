@@ -36,7 +36,6 @@ INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size
 """Settings that differ between two plans of the same arm without changing what its data are."""
 INITDB_S_MAX = 300.0
 START_S_MAX = 300.0
-LOOK_EVERY_S = 0.02
 SETTINGS_FILE = "dyno.conf"
 STOP_SIGNALS: process.Signals = (
     (signal.SIGINT, 900.0),  # fast: a checkpoint writes all dirty buffers first
@@ -172,7 +171,7 @@ class PostgresServer:
         begun_s = time.monotonic()
         self._watched, self._failure, self._kinds = self.log_position(), None, {}
         self._home.start([self.build.program, "-D", self._home.data_dir])
-        self._wait_for_answer(begun_s + START_S_MAX)
+        self._wait_for_answer()
         self._home.times["start_s"] = time.monotonic() - begun_s
         # Once more: now its shared memory is known, too.
         self._home.register()
@@ -300,17 +299,12 @@ class PostgresServer:
         file.write_text(settings.text_of(values))
         self._place.account.own(file)
 
-    def _wait_for_answer(self, end_s: float) -> None:
+    def _wait_for_answer(self) -> None:
         address = self.address()
         assert address is not None
         target = sql.Target(address, "postgres")
-        while not sql.answers(target):
-            if self._home.ended() is not None:
-                why = log.reason(log.read(self._home.log_path, self._watched))
-                raise ServerError(f"arm {self.name}: the server does not start: {why}")
-            if time.monotonic() > end_s:
-                raise ServerError(
-                    f"arm {self.name}: the server does not answer within {START_S_MAX:.0f} s: "
-                    f"see `{self.log_path}`"
-                )
-            time.sleep(LOOK_EVERY_S)
+        self._home.wait_for_answer(
+            lambda: sql.answers(target),
+            lambda: log.reason(log.read(self._home.log_path, self._watched)),
+            START_S_MAX,
+        )

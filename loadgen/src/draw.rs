@@ -165,8 +165,8 @@ pub struct Draw {
     /// The connection's number and how many the role has, and by both the operation's number among all of the role.
     place: (u64, u64),
     sequence: u64,
-    /// The number of the item in its repetition, from 0; what writes a statement sets it.
-    pub item: i64,
+    /// The number of the item in its repetition, from 0.
+    item: i64,
     /// The number of the client, or in a role of the step of the connection.
     client: i64,
     /// One for each of the job's values: a number, or a text's random number.
@@ -255,6 +255,21 @@ impl Draw {
             Source::Clock => self.read_clock(values.utc_offset_s),
             Source::Constant(number) => *number,
         };
+    }
+
+    /// Begins an item of a repetition, by its number from 0: draws the values that each item has of its own.
+    #[inline]
+    pub fn begin_item(&mut self, values: &Values, number: u32, draws: &[usize]) {
+        self.item = i64::from(number);
+        for index in draws {
+            self.draw(values, *index);
+        }
+    }
+
+    /// Ends a repetition.
+    #[inline]
+    pub fn end_items(&mut self) {
+        self.item = 0;
     }
 
     /// What a value was drawn as last.

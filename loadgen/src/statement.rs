@@ -248,13 +248,10 @@ fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Ve
                     if number > 0 {
                         out.extend_from_slice(separator);
                     }
-                    draw.item = i64::from(number);
-                    for index in draws {
-                        draw.draw(values, *index);
-                    }
+                    draw.begin_item(values, number, draws);
                     write_literals(parts, values, draw, out);
                 }
-                draw.item = 0;
+                draw.end_items();
             }
         }
     }
@@ -292,13 +289,10 @@ fn write_values(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Vec<
                 ..
             } => {
                 for number in 0..*count {
-                    draw.item = i64::from(number);
-                    for index in draws {
-                        draw.draw(values, *index);
-                    }
+                    draw.begin_item(values, number, draws);
                     write_values(parts, values, draw, out);
                 }
-                draw.item = 0;
+                draw.end_items();
             }
         }
     }
@@ -332,13 +326,10 @@ fn bind(
                 ..
             } => {
                 for number in 0..*count {
-                    draw.item = i64::from(number);
-                    for index in draws {
-                        draw.draw(values, *index);
-                    }
+                    draw.begin_item(values, number, draws);
                     bind(parts, values, draw, kinds, place, out)?;
                 }
-                draw.item = 0;
+                draw.end_items();
                 continue;
             }
             Part::Value(index) => (draw.drawn(*index), Some(*index)),

@@ -26,7 +26,6 @@ USER = "dyno"
 INCIDENTAL = frozenset({"port", "max_connections", "innodb_redo_log_capacity"})
 """Options that differ between two plans of the same arm without changing what its data are."""
 START_S_MAX = 600.0
-LOOK_EVERY_S = 0.02
 STOP_SIGNALS: process.Signals = (
     (signal.SIGTERM, 1800.0),  # innodb_fast_shutdown = 1 and 0 write all dirty pages first
     (signal.SIGKILL, 10.0),
@@ -166,7 +165,7 @@ class MysqlServer:
         begun_s = time.monotonic()
         self._watched, self._failure, self._kinds = self.log_position(), None, {}
         self._home.start(self._layout.command(first=self._fresh))
-        before = self._wait_for_answer(begun_s + START_S_MAX)
+        before = self._wait_for_answer()
         self._fresh = False
         self._home.times["start_s"] = time.monotonic() - begun_s
         self._kinds = threads.named(self._query, before)
@@ -273,20 +272,20 @@ class MysqlServer:
         for file in (self._layout.options, self._layout.accounts):
             self._place.account.own(file)
 
-    def _wait_for_answer(self, end_s: float) -> dict[int, str]:
+    def _wait_for_answer(self) -> dict[int, str]:
         """Waits for the first session; returns the threads that there were before it."""
         address = Address(host=str(self._layout.socket), port=0, user=USER, database="mysql")
-        while True:
+        before: dict[int, str] = {}
+
+        def answers() -> bool:
+            nonlocal before
             pid = self._home.pid
             before = {} if pid is None else threads.names(pid)
-            if sql.answers(address):
-                return before
-            if self._home.ended() is not None:
-                why = log.reason(files.read(self._home.log_path, self._watched))
-                raise ServerError(f"arm {self.name}: the server does not start: {why}")
-            if time.monotonic() > end_s:
-                raise ServerError(
-                    f"arm {self.name}: the server does not answer within {START_S_MAX:.0f} s: "
-                    f"see `{self.log_path}`"
-                )
-            time.sleep(LOOK_EVERY_S)
+            return sql.answers(address)
+
+        self._home.wait_for_answer(
+            answers,
+            lambda: log.reason(files.read(self._home.log_path, self._watched)),
+            START_S_MAX,
+        )
+        return before

@@ -84,7 +84,6 @@ fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<TickRecord
         Output::Event(_) | Output::End => None,
     });
     let ticks: Vec<_> = ticks.collect();
-    assert!(!ticks.is_empty());
     let mut requests = Requests::new();
     for (layout, log) in layouts.iter().zip(logs) {
         let names = names(job, layout);
@@ -97,6 +96,13 @@ fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<TickRecord
         }
     }
     (requests, ticks)
+}
+
+/// The ticks of a job on one worker; some, as it has operations (a segment without any ends at once).
+fn ticks_of(job: &Job, handling_ns: u64) -> Vec<TickRecord> {
+    let (_, ticks) = run(job, 1, handling_ns);
+    assert!(!ticks.is_empty());
+    ticks
 }
 
 fn names(job: &Job, layout: &WorkerLayout) -> Vec<(String, u32)> {
@@ -298,7 +304,7 @@ fn crowd() -> Job {
 #[test]
 fn the_generators_own_queue_and_delay_are_told_apart_from_the_servers() {
     // A crowd of a hundred takes a worker 2 ms: the last reply lies unread so long.
-    let (_, ticks) = run(&crowd(), 1, 20_000);
+    let ticks = ticks_of(&crowd(), 20_000);
     let [closed, paced] = [&ticks[0].roles[0], &ticks[0].roles[1]];
     assert_eq!((closed.lag.max(), closed.queue.min()), (0, 20));
     assert!(
@@ -313,7 +319,7 @@ fn the_generators_own_queue_and_delay_are_told_apart_from_the_servers() {
         "{}: what is due does not wait for a whole crowd's replies",
         paced.lag.max()
     );
-    let (_, ticks) = run(&crowd(), 1, 0);
+    let ticks = ticks_of(&crowd(), 0);
     for role in &ticks[0].roles {
         assert_eq!((role.lag.max(), role.queue.max()), (0, 0));
     }
@@ -327,7 +333,7 @@ fn what_waited_for_a_cursor_is_late_but_not_by_the_generator() {
     job.roles[0].stop = Some(RoleStop {
         operations: Some(50),
     });
-    let (_, ticks) = run(&job, 1, 0);
+    let ticks = ticks_of(&job, 0);
     let delete = &ticks[0].roles[1];
     assert_eq!((delete.operations[0].count, delete.lag.len()), (50, 49));
     assert_eq!((delete.late_us_max, delete.lag.max()), (5000, 0));

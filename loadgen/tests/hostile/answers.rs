@@ -1,65 +1,17 @@
 //! Servers that go wrong in their answers, as a worker's session sees it.
 
-use crate::script::{Act, SOON, answer, assert_line, error, let_in, message, ready, session};
-use dyno_loadgen::session::postgres::{PostgresSession, encode};
-use dyno_loadgen::session::{ReadBuffer, Reply, SessionError};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::time::{Duration, Instant};
+use crate::script::{Act, answer, error, let_in, message, ready, session};
+use crate::worker::{ask, broken, worker};
+use dyno_loadgen::session::{AnySession, ReadBuffer, Reply, SessionError};
+use rustix::event::{PollFd, PollFlags, poll};
 
-/// How long a session is looked at that gets no answer.
-const LOOKED_AT: Duration = Duration::from_secs(1);
-
-/// Sends `SELECT 1` and receives as a worker does; none where the answer does not come.
-fn ask(session: &mut PostgresSession) -> Result<Option<Reply>, SessionError> {
-    let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
-    let output = session.output();
-    output.clear();
-    let mark = encode::simple_begin(output);
-    output.extend_from_slice(b"SELECT 1");
-    encode::simple_end(output, mark);
-    assert!(session.flush()?, "a short request is sent at once");
-    let asked = Instant::now();
-    while asked.elapsed() < LOOKED_AT {
-        let limit = Timespec {
-            tv_sec: 0,
-            tv_nsec: 20_000_000,
-        };
-        poll(&mut [PollFd::new(session, PollFlags::IN)], Some(&limit)).expect("poll");
-        let start = Instant::now();
-        let complete = session.receive(&mut buffer, &mut reply)?;
-        assert!(start.elapsed() < SOON, "a receive holds the worker");
-        if complete {
-            return Ok(Some(reply));
-        }
-    }
-    Ok(None)
-}
-
-fn worker_session(acts: &[Act]) -> PostgresSession {
-    let mut session = session(let_in(acts));
-    session.set_nonblocking().expect("set");
-    session
-}
-
-/// The error that the session ends with, when it is asked again and again.
-fn broken(acts: &[Act], capturing: bool) -> SessionError {
-    let mut session = worker_session(acts);
-    session.capture(capturing);
-    let start = Instant::now();
-    loop {
-        match ask(&mut session) {
-            Ok(_) => assert!(start.elapsed() < SOON, "{acts:?} goes on"),
-            Err(error) => {
-                assert_line(&error.to_string());
-                return error;
-            }
-        }
-    }
+fn worker_session(acts: &[Act]) -> AnySession {
+    worker(AnySession::Postgres(session(let_in(acts))))
 }
 
 fn assert_broken(acts: &[Act], words: &str) {
     for capturing in [false, true] {
-        let error = broken(acts, capturing);
+        let error = broken(worker_session(acts), capturing);
         assert!(
             matches!(error, SessionError::Protocol(_)) && error.to_string().contains(words),
             "{acts:?}: {error:?}"
@@ -137,7 +89,7 @@ fn rows_that_are_too_short_are_an_error_to_who_keeps_them() {
         message(b'D', b"\xff\xff\xff\xff"),
         message(b't', b"\xff\xff"),
     ] {
-        let error = broken(&[Act::AnswerAllWith(bytes)], true);
+        let error = broken(worker_session(&[Act::AnswerAllWith(bytes)]), true);
         assert!(matches!(error, SessionError::Protocol(_)), "{error:?}");
     }
 }

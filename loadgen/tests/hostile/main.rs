@@ -16,3 +16,4 @@ mod scram;
 mod script;
 #[path = "../harness/wire.rs"]
 mod wire;
+mod worker;

@@ -3,17 +3,15 @@
 use crate::program::{failed, fill_job, job};
 use crate::script::{Act, SOON, assert_line, serve, target};
 use crate::wire::{mysql_greeting, mysql_packet};
-use dyno_loadgen::session::mysql::{MySqlSession, encode};
-use dyno_loadgen::session::{MySqlChoice, ReadBuffer, Reply, SessionError, Target, Wire};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::worker::{ask, broken, worker};
+use dyno_loadgen::session::mysql::MySqlSession;
+use dyno_loadgen::session::{AnySession, MySqlChoice, SessionError, Target, Wire};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// How long a server is waited for that says nothing of use.
 const PATIENCE: Duration = Duration::from_millis(300);
 const CONNECT_MAX: Duration = Duration::from_secs(20);
-/// How long a session is looked at that gets no answer.
-const LOOKED_AT: Duration = Duration::from_secs(1);
 
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
 const END_OF_ROWS: &[u8] = b"\xfe\0\0\x02\0\0\0";
@@ -149,52 +147,15 @@ fn a_refusal_is_told_in_the_servers_words() {
     assert!(matches!(error, SessionError::Auth(_)), "{error:?}");
 }
 
-fn worker_session(acts: &[Act]) -> MySqlSession {
-    let mut session = connect(let_in(acts), CONNECT_MAX).expect("let in");
-    session.set_nonblocking().expect("set");
-    session
+fn worker_session(acts: &[Act]) -> AnySession {
+    let session = connect(let_in(acts), CONNECT_MAX).expect("let in");
+    worker(AnySession::MySql(session))
 }
 
-/// Sends `SELECT 1` and receives as a worker does; none where the answer does not come.
-fn ask(session: &mut MySqlSession) -> Result<Option<Reply>, SessionError> {
-    let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
-    let output = session.output();
-    output.clear();
-    let mark = encode::query_begin(output);
-    output.extend_from_slice(b"SELECT 1");
-    encode::end(output, mark);
-    assert!(session.flush()?, "a short request is sent at once");
-    let asked = Instant::now();
-    while asked.elapsed() < LOOKED_AT {
-        let limit = Timespec {
-            tv_sec: 0,
-            tv_nsec: 20_000_000,
-        };
-        poll(&mut [PollFd::new(session, PollFlags::IN)], Some(&limit)).expect("poll");
-        let start = Instant::now();
-        let complete = session.receive(&mut buffer, &mut reply)?;
-        assert!(start.elapsed() < SOON, "a receive holds the worker");
-        if complete {
-            return Ok(Some(reply));
-        }
-    }
-    Ok(None)
-}
-
-/// The error that the session ends with, when it is asked again and again.
-fn broken(bytes: &[u8], capturing: bool) -> SessionError {
-    let mut session = worker_session(&[Act::PacketsAnsweredWith(bytes.to_vec())]);
-    session.capture(capturing);
-    let start = Instant::now();
-    loop {
-        match ask(&mut session) {
-            Ok(_) => assert!(start.elapsed() < SOON, "{bytes:?} goes on"),
-            Err(error) => {
-                assert_line(&error.to_string());
-                return error;
-            }
-        }
-    }
+/// The error of a session whose requests are all answered with these bytes.
+fn broken_by(bytes: &[u8], capturing: bool) -> SessionError {
+    let acts = [Act::PacketsAnsweredWith(bytes.to_vec())];
+    broken(worker_session(&acts), capturing)
 }
 
 #[test]
@@ -223,7 +184,7 @@ fn what_does_not_belong_into_an_answer_is_an_error() {
         (packets(&[b"\xff\x01"]), ""),
     ] {
         for capturing in [false, true] {
-            let error = broken(&bytes, capturing);
+            let error = broken_by(&bytes, capturing);
             assert!(
                 matches!(error, SessionError::Protocol(_)) && error.to_string().contains(words),
                 "{bytes:?}: {error:?}"
@@ -234,7 +195,7 @@ fn what_does_not_belong_into_an_answer_is_an_error() {
         packets(&[b"\x01", b"\xfc"]),
         packets(&[b"\x01", COLUMN, b"\x09short"]),
     ] {
-        let error = broken(&bytes, true);
+        let error = broken_by(&bytes, true);
         assert!(matches!(error, SessionError::Protocol(_)), "{error:?}");
     }
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +32,7 @@ steps = ["l.i0"]
 
 def ended(arm: Arm, folder: Path, *, account: accounts.Account, placement: Placement) -> str:
     """What a program says of itself that is started as a server is."""
-    command = ["sh", "-c", "taskset -cp $$; echo $TRIED; id -u; cat /proc/$$/cgroup"]
+    command = ["sh", "-c", "taskset -cp $$; echo $TRIED; id -u; cat /proc/$$/cgroup /proc/$$/numa_maps"]
     with (folder / "said").open("wb") as file:
         running = launch.start(
             command, arm=arm, placement=placement, account=account, environment={},
@@ -64,6 +66,13 @@ def test_a_server_with_a_memory_limit_is_in_its_own_cgroup_as_its_account(tmp_pa
     assert [file.read_text().strip() for file in files] == [str(64 << 20)]
     launch.leave(arm)
     assert not group.exists()
+
+
+@pytest.mark.skipif(shutil.which("numactl") is None, reason="no numactl: apt-get install numactl")
+def test_a_servers_memory_is_interleaved_over_the_nodes(tmp_path: Path):
+    arm = Arm(name="a", engine="postgres")
+    said = ended(arm, tmp_path, account=SELF, placement=Placement(interleave_memory=True))
+    assert re.search(r"^[0-9a-f]+ interleave:", said, re.MULTILINE)
 
 
 def test_where_cgroups_cannot_limit_memory_one_line_says_so(

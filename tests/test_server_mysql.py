@@ -172,6 +172,15 @@ def test_an_option_or_value_that_the_build_does_not_take_is_found_before_anythin
         provide(an_arm(mysql_engine, settings={"innodb_buffer_pool_size": "9T"}), place=where)
 
 
+def test_an_allocator_that_an_arm_preloads_is_in_its_server(where: Place, mysql_engine: str):
+    found = [*Path("/usr/lib").glob("*/libjemalloc.so.2"), *Path("/usr/lib").glob("*/libz.so.1")]
+    arm = an_arm(mysql_engine, environment={"LD_PRELOAD": str(found[0])})
+    with started(arm, where) as server:
+        assert server.execute("SELECT 1") == [(1,)]
+        maps = Path(f"/proc/{server.postmaster_pid}/maps").read_text()
+        assert found[0].resolve().name in maps
+
+
 def test_a_value_that_the_server_takes_otherwise_is_said_and_logs_lie_where_the_plan_says(
     where: Place, mysql_engine: str
 ):

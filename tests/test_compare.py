@@ -76,6 +76,11 @@ def test_steps_come_in_the_order_of_the_run_with_the_base_first(tmp_path: Path) 
     assert comparison.title == "example: pg17 against pg18"
 
 
+def test_many_arms_are_counted_in_the_title(tmp_path: Path) -> None:
+    comparison = compare.load(build(tmp_path, blocks=1, arms=("a", "b", "c", "d", "e", "f")))
+    assert comparison.title == "example: 5 arms against a"
+
+
 def test_another_base_can_be_asked_for(tmp_path: Path) -> None:
     folder = build(
         tmp_path, planted=lambda arm, step, block: plant(step, faster=2.0 if arm == "pg18" else 1.0)

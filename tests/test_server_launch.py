@@ -32,7 +32,8 @@ steps = ["l.i0"]
 
 def ended(arm: Arm, folder: Path, *, account: accounts.Account, placement: Placement) -> str:
     """What a program says of itself that is started as a server is."""
-    command = ["sh", "-c", "taskset -cp $$; echo $TRIED; id -u; cat /proc/$$/cgroup /proc/$$/numa_maps"]
+    asked = "taskset -cp $$; echo $TRIED; id -u; cat /proc/$$/cgroup /proc/$$/numa_maps"
+    command = ["sh", "-c", asked]
     with (folder / "said").open("wb") as file:
         running = launch.start(
             command, arm=arm, placement=placement, account=account, environment={},

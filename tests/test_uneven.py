@@ -193,6 +193,20 @@ def test_only_measured_steps_that_ended_well_are_compared() -> None:
     assert told(a_run("a")) == []
 
 
+def test_of_many_arms_the_ends_are_told() -> None:
+    shares = {"a": 0.1, "b": 9.0, "c": 0.1, "d": 4.0, "e": 0.1}
+    runs = [a_run(arm, before={"dead_share": share}) for arm, share in shares.items()]
+    (line,) = told(*runs)
+    assert "dead rows from 0.1 % (a and 2 more) to 9.0 % (b), in the only block" in line
+    ran = [
+        a_run(arm, checkpoints=[(0.0, its)] if its else ())
+        for arm, its in zip("abcde", (0, 20, 7, 0, 12), strict=True)
+    ]
+    assert told(*ran) == [
+        "checkpoints in the windows differ: block 1: from none in a's to 20.0 s in b's"
+    ]
+
+
 # --- What ran in the windows -----------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ from dbdyno.analysis import (
 from dbdyno.analysis.across import across
 from dbdyno.analysis.contest import Where
 from dbdyno.analysis.damage import Damage
+from dbdyno.analysis.phrase import ARMS_NAMED_MAX, listed
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.store import BlockFolder, Results
 
@@ -93,7 +94,9 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
 def _title(plan: Json, arms: Sequence[str]) -> str:
     if len(arms) == 1:
         return str(plan["name"])
-    return f"{plan['name']}: {' and '.join(arms[1:])} against {arms[0]}"
+    others = arms[1:]
+    named = listed(others) if len(others) <= ARMS_NAMED_MAX else f"{len(others)} arms"
+    return f"{plan['name']}: {named} against {arms[0]}"
 
 
 def _complete(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbdyno.analysis.damage import Damage
+from dbdyno.analysis.phrase import listed
 from dbdyno.model import Json
 from dbdyno.store import BlockFolder
 
@@ -50,7 +51,7 @@ def notes(kept: Kept) -> Iterable[str]:
         histories = {arm: history(its, arm) for arm in arms}
         for found in dict.fromkeys(histories.values()):
             of = [arm for arm in arms if histories[arm] == found]
-            who = f" of {joined(of)}" if len(of) < len(arms) else ""
+            who = f" of {listed(of)}" if len(of) < len(arms) else ""
             if found.copied:
                 yield f"golden copies: {words(found, who)}"
         yield from uneven(its)
@@ -68,19 +69,19 @@ def history(kept: Kept, arm: str) -> History:
         step=next(iter(its.values()))["step"],
         whole=tuple(block for block, one in its.items() if not one["began"]),
         copied=tuple(block for block, one in its.items() if one["began"]),
-        made=joined(sorted(days)),
+        made=listed(sorted(days)),
     )
 
 
 def words(found: History, who: str) -> str:
     """An arm's history in a sentence."""
-    blocks = f"block{'s' * (len(found.copied) > 1)} {joined(found.copied)}"
+    blocks = f"block{'s' * (len(found.copied) > 1)} {listed(found.copied)}"
     if not found.whole:
         return (
             f"no step up to {found.step}{who} ran; {blocks} began with a copy of {found.made}, "
             "which an earlier plan made"
         )
-    whole = f"block{'s' * (len(found.whole) > 1)} {joined(found.whole)}"
+    whole = f"block{'s' * (len(found.whole) > 1)} {listed(found.whole)}"
     return (
         f"steps up to {found.step}{who} ran in {whole} only; {blocks} began with a copy of what "
         "they left"
@@ -95,12 +96,6 @@ def uneven(kept: Kept) -> Iterable[str]:
         whole = [arm for arm, began in its.items() if not began]
         if copied and whole:
             yield (
-                f"begun unlike: in block {block} {joined(copied)} began with a copy made before, "
-                f"{joined(whole)} went through all steps"
+                f"begun unlike: in block {block} {listed(copied)} began with a copy made before, "
+                f"{listed(whole)} went through all steps"
             )
-
-
-def joined(items: Sequence[object]) -> str:
-    """`1`, `1 and 2`, `1, 2 and 3`."""
-    texts = [str(item) for item in items]
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 MINUS = "\u2212"
+ARMS_NAMED_MAX = 4
+"""Of more arms than these a sentence gives their number, or the ends of what they have."""
 TIMES_MIN = 2.0  # a ratio from which on it is said in times and no longer in percent
 
 _TIMES = ((1e6, "s"), (1e3, "ms"))
@@ -45,9 +47,10 @@ def three(value: float) -> str:
     return f"{MINUS}{text}" if value < 0 else text
 
 
-def listed(words: Sequence[str]) -> str:
-    """`reads, writes and waits`."""
-    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
+def listed(words: Iterable[object]) -> str:
+    """`reads`, `reads and writes`, `reads, writes and waits`; of none nothing."""
+    texts = [str(word) for word in words]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def _percent(ratio: float) -> str:

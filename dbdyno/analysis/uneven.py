@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from dbdyno.analysis import steady
+from dbdyno.analysis.phrase import ARMS_NAMED_MAX, listed
 from dbdyno.analysis.span import overlap_s
 from dbdyno.model import Cell, StepRun
 
@@ -151,12 +152,24 @@ def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
         return None
     # Where it is now this arm, now that one, means of all would look alike.
     usual = max(ahead.values(), key=len)
-    told = _and([f"{rule.shown(mean)} ({arm})" for arm, mean in _means(usual).items()])
+    told = _by_arm(_means(usual), rule.shown)
     others = sum(len(its) for its in ahead.values()) - len(usual)
     count = len(known)
     where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
     ending = f", in {others} more the other way round" if others else ""
     return f"state at the start differs: {rule.words} {told}, {where}{ending}"
+
+
+def _by_arm(values: Mapping[str, float], shown: Callable[[float], str]) -> str:
+    """`0.1 % (pg17) and 4.0 % (pg18)`; of many arms the ends: `from 0 (a and 9 more) to 7 (b)`."""
+    texts = {arm: shown(value) for arm, value in values.items()}
+    if len(values) <= ARMS_NAMED_MAX:
+        return listed([f"{text} ({arm})" for arm, text in texts.items()])
+    ends = []
+    for text in (shown(min(values.values())), shown(max(values.values()))):
+        first, *more = (arm for arm, its in texts.items() if its == text)
+        ends.append(f"{text} ({first}{f' and {len(more)} more' if more else ''})")
+    return f"from {ends[0]} to {ends[1]}"
 
 
 def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -199,7 +212,7 @@ def _differs(rule: _Rule, values: Sequence[float]) -> bool:
 def _window(kind: str, blocks: Mapping[int, Runs]) -> str | None:
     """`checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's`."""
     told = [
-        f"block {block}: {', '.join(_amount(seconds, arm) for arm, seconds in known.items())}"
+        f"block {block}: {_amounts(known)}"
         for block, runs in blocks.items()
         if _unlike(known := _seconds_by_arm(kind, runs), runs)
     ]
@@ -224,6 +237,14 @@ def _apart(values: Sequence[float], least: float) -> bool:
     return high - low >= least and high >= low * FACTOR_MIN
 
 
+def _amounts(known: Mapping[str, float]) -> str:
+    """Each arm's seconds; of many arms the least and the most."""
+    if len(known) > ARMS_NAMED_MAX:
+        least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+        return f"from {_amount(known[least], least)} to {_amount(known[most], most)}"
+    return ", ".join(_amount(seconds, arm) for arm, seconds in known.items())
+
+
 def _amount(seconds: float, arm: str) -> str:
     text = f"{seconds:.1f}"
     return f"none in {arm}'s" if text == "0.0" else f"{text} s in {arm}'s"
@@ -244,8 +265,3 @@ def _seconds(kind: str, run: StepRun) -> float | None:
     if not logged and counted != 0:
         return None
     return overlap_s(run.spans, kind, run.seconds)
-
-
-def _and(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

@@ -7,30 +7,25 @@ everything that SQL tells is there.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from dbdyno.connection import dsn
 from dbdyno.error import PlanError, ServerError
 from dbdyno.model import FAMILIES, PRODUCTS, Address, Arm, Json
-from dbdyno.server import facts, golden, sql
+from dbdyno.server import facts, sql
 from dbdyno.server.build import release_of
 from dbdyno.server.mysql import facts as mysql_facts
 from dbdyno.server.mysql import sql as mysql_sql
+from dbdyno.server.unseen import Unseen
 
 LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir")
 """Keys of server.json that a server elsewhere does not have."""
 
 
-class ExternalServer:
+class ExternalServer(Unseen):
     """The server of an arm with a DSN. Its methods raise ServerError, which names the arm."""
 
     job_fake: Json | None = None
-    log_path: Path | None = None
-    postmaster_pid: int | None = None
-    data_dir: Path | None = None
-    wal_dir: Path | None = None
-    departures: tuple[str, ...] = ()
     remote = True
 
     def __init__(self, arm: Arm) -> None:
@@ -70,11 +65,6 @@ class ExternalServer:
         """The series that features come with, as Build.release has it. Raises ServerError."""
         return release_of(self.engine, self.version_num())
 
-    @property
-    def identity(self) -> Json:
-        """It has no data that the lab could keep: a plan cannot ask for that."""
-        raise AssertionError("`save` is refused for a DSN when the plan is read")
-
     def has_extension(self, name: str) -> bool:
         """Whether the server offers an extension of PostgreSQL. Raises ServerError."""
         if self.engine != "postgres":
@@ -83,30 +73,9 @@ class ExternalServer:
         found = self.execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{quoted}'")
         return bool(found)
 
-    def prepare(self) -> None:
-        """Its data directory is not ours."""
-
-    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
-        """There is nothing to begin from."""
-        raise AssertionError("`save` is refused for a DSN when the plan is read")
-
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
-        """There is nothing to keep."""
-        raise AssertionError("`save` is refused for a DSN when the plan is read")
-
     def start(self) -> None:
         """It runs; looks whether it still answers. Raises ServerError."""
         self.check()
-
-    def stop(self, crash: bool = False) -> None:
-        """It goes on."""
-
-    def remove(self) -> None:
-        """Its tables stay."""
-
-    def failure(self) -> str | None:
-        """What goes wrong there shows as errors of the step."""
-        return None
 
     def facts(self) -> Json:
         """server.json: what SQL tells."""
@@ -143,19 +112,3 @@ class ExternalServer:
 
     def use_database(self, name: str) -> None:
         """The DSN's own database is used."""
-
-    def processes(self) -> dict[int, str]:
-        """None that could be seen from here."""
-        return {}
-
-    def log_tail(self, lines: int = 20) -> list[str]:
-        """Its log is elsewhere."""
-        return []
-
-    def log_position(self) -> int:
-        """Its log is elsewhere."""
-        return 0
-
-    def log_events(self, since: int) -> list[Json]:
-        """Its log is elsewhere."""
-        return []

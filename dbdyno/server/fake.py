@@ -6,12 +6,11 @@ There is nothing to start and nothing to ask; what it does is planted in the pla
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from dbdyno.error import PlanError
 from dbdyno.model import Address, Arm, Json
-from dbdyno.server import golden
+from dbdyno.server.unseen import Unseen
 
 DEFAULTS: Json = {
     "service_us": {},
@@ -37,17 +36,12 @@ NOTHING_OF = (
 """The keys of server.json that a fake has no value for."""
 
 
-class FakeServer:
+class FakeServer(Unseen):
     """A server that is always well; it takes every statement and returns no rows."""
 
     engine = "fake"
     remote = False
     threads = False
-    departures: tuple[str, ...] = ()
-    data_dir: Path | None = None
-    wal_dir: Path | None = None
-    log_path: Path | None = None
-    postmaster_pid: int | None = None
 
     def __init__(self, arm: Arm) -> None:
         """Raises PlanError where the arm plants something unknown."""
@@ -70,38 +64,12 @@ class FakeServer:
     def check(self) -> None:
         """Nothing can be wrong that was not seen when it was made."""
 
-    @property
-    def identity(self) -> Json:
-        """It has no data: a plan cannot ask to keep any."""
-        raise AssertionError("`save` is refused for a fake when the plan is read")
-
     def has_extension(self, name: str) -> bool:
         """It has none."""
         return False
 
-    def prepare(self) -> None:
-        """There is no data directory."""
-
-    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
-        """There is nothing to begin from."""
-        raise AssertionError("`save` is refused for a fake when the plan is read")
-
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
-        """There is nothing to keep."""
-        raise AssertionError("`save` is refused for a fake when the plan is read")
-
     def start(self) -> None:
         """It is there at once."""
-
-    def stop(self, crash: bool = False) -> None:
-        """It ends with each dyno-loadgen."""
-
-    def remove(self) -> None:
-        """There is nothing to remove."""
-
-    def failure(self) -> str | None:
-        """Its failures are planted, and come as errors of the step."""
-        return None
 
     def facts(self) -> Json:
         """server.json: that it is a fake, and what is planted."""
@@ -131,19 +99,3 @@ class FakeServer:
 
     def use_database(self, name: str) -> None:
         """Its tables exist when a statement names them."""
-
-    def processes(self) -> dict[int, str]:
-        """It has none."""
-        return {}
-
-    def log_tail(self, lines: int = 20) -> list[str]:
-        """It has no log."""
-        return []
-
-    def log_position(self) -> int:
-        """It has no log."""
-        return 0
-
-    def log_events(self, since: int) -> list[Json]:
-        """It has no log."""
-        return []

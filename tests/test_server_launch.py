@@ -16,8 +16,8 @@ from dbdyno.error import HostError, PlanError
 from dbdyno.host import limits
 from dbdyno.host.reader import Reader
 from dbdyno.model import Arm, Placement
+from dbdyno.server import Build, capacity, launch
 from dbdyno.server import account as accounts
-from dbdyno.server import capacity, launch
 
 SELF = accounts.Account(name="self", uid=os.geteuid(), gid=os.getegid(), other=False)
 PLAN = """
@@ -115,6 +115,28 @@ def test_a_server_may_have_no_more_than_its_own_limit_of_memory(tmp_path: Path):
     assert (host.cores, host.memory_bytes) == (1, capacity.memory_bytes())
     assert capacity.of_arm(arm, host).memory_bytes == 64 << 20
     assert capacity.of_arm(replace(arm, memory_max="9TB"), host) == host
+
+
+def test_an_arms_preset_is_sized_to_the_plans_processors_and_to_the_arms_own_limit(tmp_path: Path):
+    asked = PLAN.replace(
+        'engine = "fake"\nfake = { default_us = 1 }',
+        f'base_dir = "{tmp_path}"\nconfig = "x10a"\nmemory_max = "1GB"',
+    )
+    parsed = plan.parse(f'{asked}[server]\ncpus = "0"\n', None)
+    build = Build(
+        engine="postgres", base_dir=tmp_path, program=tmp_path, version="17.6", version_num=170006
+    )
+    sizing = preflight.size(parsed, None)
+    assert sizing.cores == 1
+    prepared = preflight.Prepared(
+        builds={"a": build}, releases={}, steps={("insert-benchmark", "a"): ()}, sizing=sizing,
+        points={}, copies={}, copy_bytes={}, disk=(), data_path=tmp_path, device=None,
+    )  # fmt: skip
+    server = preflight.provide_server(parsed, parsed.arms[0], prepared, tmp_path)
+    large = replace(prepared, sizing=replace(sizing, cores=48))
+    other = preflight.provide_server(parsed, parsed.arms[0], large, tmp_path)
+    assert server.setting("shared_buffers") == "737MB"
+    assert server.setting("bgwriter_delay") != other.setting("bgwriter_delay")
 
 
 def test_a_containers_limits_are_what_presets_are_sized_to(monkeypatch: pytest.MonkeyPatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -48,7 +49,10 @@ def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(mysql
 
 def listening(pid: int) -> set[tuple[str, int]]:
     """The TCP addresses on which a process listens (proc(5), net/tcp: state 0A)."""
-    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    links = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            links.append(os.readlink(link))
     sockets = {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
     found = set()
     for table in ("tcp", "tcp6"):

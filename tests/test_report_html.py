@@ -92,6 +92,13 @@ def test_words_from_outside_are_never_markup(shown: Page) -> None:
     assert entities.escape(evil) in made
 
 
+@pytest.mark.parametrize("words", ["{charts}", "<charts>"])
+def test_words_from_outside_are_never_the_place_of_the_charts(shown: Page, words: str) -> None:
+    made = html.render(replace(shown, label=words, warnings=(words,)))
+    assert made.count(entities.escape(words)) >= 2
+    assert '"shape"' in made
+
+
 def test_json_in_a_script_cannot_end_it() -> None:
     assert "<" not in html.embed({"a": "</script>"})
     assert json.loads(html.embed({"a": "</script>\u2028"})) == {"a": "</script>\u2028"}

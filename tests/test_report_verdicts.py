@@ -271,6 +271,12 @@ def test_what_could_have_been_seen_stands_beside_what_was_not(worded: Comparison
     assert row(page.make(changed(worded, "l.i2", visible=0.03)), "l.i2")[4].text == ""
 
 
+@pytest.mark.parametrize("seen", [24_974_280_190_901.0, 10.01, None])
+def test_what_no_comparison_would_see_has_no_number(worded: Comparison, seen: float | None) -> None:
+    made = page.make(changed(worded, "qr500", visible=seen))
+    assert row(made, "qr500")[4].text == "> 1,000 / > 1,000"
+
+
 def test_the_table_of_one_block_has_no_intervals() -> None:
     made = page.make(comparison(blocks=1, troubles=False))
     cells = row(made, "l.i0")

@@ -119,7 +119,20 @@ def test_why_is_the_last_line_where_no_message_is_bad():
     assert log.reason(["postgres: error while loading shared libraries: libssl.so.3"]).startswith(
         "postgres: error while loading"
     )
-    assert log.reason([]) == "it said nothing"
+    assert log.reason([]) == log.UNSAID
+
+
+READY = "1.000 [7] LOG:  database system is ready to accept connections"
+FAILED = '1.000 [8] ERROR:  duplicate key value violates unique constraint "t_pkey"'
+
+
+def test_why_a_server_was_ended_by_a_signal_is_not_whatever_it_said_last():
+    assert log.reason([READY]) == log.UNSAID
+    assert log.reason([READY, FAILED], ("PANIC",)) == log.UNSAID
+    panic = "1.000 [7] PANIC:  could not write to file"
+    assert log.reason([READY, panic, FAILED], ("PANIC",)) == "could not write to file"
+    assert "memory runs out" in log.ending("signal 9", log.UNSAID)
+    assert log.ending("status 1", log.UNSAID) == f"ended with status 1: {log.UNSAID}"
 
 
 def test_the_tail_of_a_log_that_is_not_there_is_empty(tmp_path: Path):

@@ -83,7 +83,7 @@ def _smallest(noise: Noise) -> float:
 
 def _from(noise: Noise) -> str:
     """From which change on a step shows it, in words."""
-    return "not at all" if noise.visible is None else f"from {verdicts.measured(noise.visible)}"
+    return "not at all" if noise.visible is None else f"from {verdicts.visible(noise.visible)} %"
 
 
 def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
@@ -152,7 +152,7 @@ def _noise(noise: Noise, aims: Aims) -> Iterable[Cell]:
     ends = (_figure(noise.sd_low, 2), _figure(noise.sd_high, 2))
     yield Cell(text=_figure(noise.sd, 2), detail=number.EN_DASH.join(ends))
     yield Cell(
-        text="none" if noise.visible is None else _figure(noise.visible),
+        text="none" if noise.visible is None else verdicts.visible(noise.visible),
         tone="alike" if _smallest(noise) <= aims.effect else "",
     )
     yield Cell(text=_figure(noise.largest))

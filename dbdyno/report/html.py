@@ -22,7 +22,11 @@ NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measure
 CHART_BYTES = 5_000  # of a chart without its lines; measured
 TITLE_LENGTH_MIN = 50  # characters of what is shown on hover, from which on it is there once
 SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
-_PLACE = "{charts}"  # where the charts' data goes once it is known how much there is room for
+_PLACE = "<charts>"
+"""Where the charts' data goes once it is known how much there is room for.
+
+No text of a plan or a server is the same: in elements and scripts `<` is always escaped.
+"""
 
 
 def render(page: Page) -> str:

@@ -6,7 +6,6 @@ raised more false alarms than were aimed at, a change is said with “perhaps”
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -97,6 +96,19 @@ def percent(share: float) -> str:
 def measured(share: float, digits: int = 1) -> str:
     """A share that was measured, as a percentage: 3.0 %, and 31 % of large ones."""
     return f"{number.number(100 * share, digits if abs(share) < LARGE else 0)} %"
+
+
+VISIBLE_MAX = 10.0
+"""A share, 1,000 %: a larger one says no more than that so few blocks see nothing."""
+BLOCKS_MIN = 2
+"""With fewer there is no spread, and so no smallest change."""
+
+
+def visible(share: float | None) -> str:
+    """The smallest change that is seen, in percent: 3.1, 130; > 1,000 beyond, or of no number."""
+    if share is None or share > VISIBLE_MAX:
+        return "> 1,000"
+    return measured(share).removesuffix(" %")
 
 
 def called(name: str) -> str:
@@ -335,11 +347,6 @@ def _both(result: Result, judgement: Judgement) -> str:
 def _visible(verdict: Verdict) -> str:
     """3.1 / 1.2: the smallest change that is seen, of throughput and of CPU."""
     found = [one for cpu in (False, True) if (one := primary(verdict, cpu)) is not None]
-    sizes = [
-        number.MISSING
-        if one.visible is None or not math.isfinite(one.visible)
-        else measured(one.visible).removesuffix(" %")
-        for one in found
-    ]
+    sizes = [number.MISSING if one.blocks < BLOCKS_MIN else visible(one.visible) for one in found]
     known = any(size != number.MISSING for size in sizes)
     return " / ".join(sizes) if known else ""

@@ -153,8 +153,10 @@ class Home:
         """
         end_s = time.monotonic() + limit_s
         while not answers():
-            if self.ended() is not None:
-                raise ServerError(f"arm {self._arm.name}: the server does not start: {reason()}")
+            if (how := self.ended()) is not None:
+                why = reason()
+                said = log.ending(how, why) if how.startswith("signal") else why
+                raise ServerError(f"arm {self._arm.name}: the server does not start: {said}")
             if time.monotonic() > end_s:
                 raise ServerError(
                     f"arm {self._arm.name}: the server does not answer within {limit_s:.0f} s: "

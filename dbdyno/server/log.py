@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ REMEDIES = (
     ("huge pages", 'too few huge pages are reserved: set `huge_pages = "off"`'),
 )
 """What a failed start says, and what to do about it."""
+UNSAID = "its log does not say why"
+"""The reason where a log ends as that of a server that is well: somebody else ended it."""
 
 
 @dataclass(frozen=True)
@@ -156,17 +158,29 @@ def crash(lines: list[str]) -> str | None:
     return None
 
 
-def reason(lines: list[str]) -> str:
-    """Why a server did not start, in one line, from its log: the last bad message, and a remedy."""
+def reason(lines: list[str], levels: Collection[str] = BAD_LEVELS) -> str:
+    """Why a server ended, in one line, from its log: the last bad message, and a remedy.
+
+    `levels`: those that are bad. Without one the last line, where none is a message of the server
+    (the program could not be run), else UNSAID.
+    """
     said = list(records(iter(lines)))
-    bad = [one for one in said if one.level in ("FATAL", "PANIC", "ERROR")]
+    bad = [one for one in said if one.level in levels]
     whole = "\n".join(lines)
     remedy = next((text for word, text in REMEDIES if word in whole), None)
     if bad:
         first = " ".join(bad[-1].text.split())
+    elif lines and not said:
+        first = lines[-1].strip()
     else:
-        first = lines[-1].strip() if lines else "it said nothing"
+        first = UNSAID
     return first + (f"; {remedy}" if remedy else "")
+
+
+def ending(how: str, why: str) -> str:
+    """How a server ended (`Home.ended`) and why, in words."""
+    by_kernel = "; the kernel ends processes so where memory runs out (see `dmesg`)"
+    return f"ended with {how}: {why}{by_kernel if (how, why) == ('signal 9', UNSAID) else ''}"
 
 
 def tail(path: Path, lines: int) -> list[str]:

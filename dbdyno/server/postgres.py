@@ -196,8 +196,10 @@ class PostgresServer:
             self._watched = max(self._watched, position - log.TAIL_BYTES_MAX)
             how = self._home.ended()
             if how is not None:
-                last = log.reason(self.log_tail(5))
-                self._failure = f"the server of arm {self.name} ended with {how}: {found or last}"
+                # Who is ended by a signal says nothing; what was wrong before is another matter.
+                levels = ("PANIC",) if how.startswith("signal") else log.BAD_LEVELS
+                why = found or log.reason(self.log_tail(5), levels)
+                self._failure = f"the server of arm {self.name} {log.ending(how, why)}"
             elif found is not None:
                 self._failure = f"the server of arm {self.name} crashed and restarted: {found}"
         return self._failure

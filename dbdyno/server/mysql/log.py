@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbdyno.model import Json
+from dbdyno.server.log import UNSAID
 
 LINE = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:T| {1,2})(\d{1,2}):(\d\d):(\d\d)(?:\.(\d{3})\d*)?Z? +(\d+) "
@@ -138,16 +139,19 @@ def is_shut_down(lines: Iterable[str]) -> bool:
 
 
 def reason(lines: list[str]) -> str:
-    """Why a server did not start, in one line, from its log: the first bad message, and a remedy.
+    """Why a server ended, in one line, from its log: the first bad message, and a remedy.
 
-    Later errors follow from the first one.
+    Later errors follow from the first one. Without one as `server.log.reason` says.
     """
-    bad = [one.text for one in records(lines) if one.level == "ERROR"]
+    said = list(records(lines))
+    bad = [one.text for one in said if one.level == "ERROR"]
     telling = [text for text in bad if not text.startswith(GENERIC)] or bad
     whole = "\n".join(lines)
     remedy = next((text for word, text in REMEDIES if word in whole), None)
     if telling:
         first = " ".join(telling[0].split())
+    elif lines and not said:
+        first = lines[-1].strip()
     else:
-        first = lines[-1].strip() if lines else "it said nothing"
+        first = UNSAID
     return first + (f"; {remedy}" if remedy else "")

@@ -191,7 +191,7 @@ class MysqlServer:
         if how is not None:
             lines = files.read(self._home.log_path, self._watched)
             why = log.crash(lines) or log.reason(lines)
-            self._failure = f"the server of arm {self.name} ended with {how}: {why}"
+            self._failure = f"the server of arm {self.name} {files.ending(how, why)}"
         return self._failure
 
     def facts(self) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -26,9 +27,12 @@ def spread(
     """`function` of each thing, computed by `processes` (the cores' number where it is None).
 
     The answer is the same whatever the number. What a process did not bring, as it was ended or the
-    function raised, is computed here, and raises here.
+    function raised, is computed here, and raises here. So is everything where another thread runs
+    (the display of progress): what it has locked in the moment of a fork stays locked in the child.
     """
     count = min(processes or multiprocessing.cpu_count(), PROCESSES_MAX, len(things))
+    if threading.active_count() > 1:
+        count = 1
     answers: dict[int, Answer] = {}
     if count > 1:
         answers = dict(_brought(function, things, count))

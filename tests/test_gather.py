@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -198,6 +199,17 @@ def test_many_processes_derive_what_one_does(result: Path, monkeypatch: pytest.M
 def test_answers_come_in_the_order_of_the_questions(processes: int) -> None:
     assert cores.spread(lambda n: n * n, list(range(40)), processes) == [n * n for n in range(40)]
     assert cores.spread(lambda n: n, [], processes) == []
+
+
+def test_nothing_is_forked_beside_another_thread() -> None:
+    over = threading.Event()
+    beside = threading.Thread(target=over.wait)
+    beside.start()
+    try:
+        assert set(cores.spread(lambda _: os.getpid(), list(range(10)), 3)) == {os.getpid()}
+    finally:
+        over.set()
+        beside.join()
 
 
 def test_the_work_is_done_by_other_processes() -> None:

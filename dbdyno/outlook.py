@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from dbdyno import fit, origin, pilot, preflight, room, schedule, together
+from dbdyno import fit, origin, pilot, preflight, room, schedule, together, workload
 from dbdyno.model import PRODUCTS, Arm, Block, Plan, Step, WorkloadUse
 from dbdyno.preflight import NO_LOG, Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
@@ -156,13 +156,15 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
     steps = prepared.steps[use.name, plan.base]
     at = prepared.points.get((use.name, plan.base))
     turns = schedule.parted(steps)[1] if plan.schedule.together else ()
+    brought = workload.brought(use, steps)
     yield f"workload {use.name}"
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         guess = "unknown" if step.expected_s is None else duration(step.expected_s)
         kept = " (kept)" if at is not None and at.step.ordinal == step.ordinal else ""
         turn = f" {how_interleaved(plan)}" if step in turns else ""
-        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{turn}{kept}"
+        load = " (the load, which `steps` needs)" if step.name in brought else ""
+        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{turn}{kept}{load}"
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
     if at is not None and origin.not_vacuumed(at.before(steps)):

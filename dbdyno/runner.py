@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dbdyno import ceiling, fit, origin, preflight, schedule, together
+from dbdyno import ceiling, fit, origin, preflight, schedule, together, workload
 from dbdyno.doctor import lasting
 from dbdyno.error import ResultError
 from dbdyno.host import facts
@@ -103,6 +103,12 @@ def has_servers(plan: Plan) -> bool:
 
 def begin(lab: Lab, blocks: Sequence[Block]) -> None:
     """What comes before the first block: notices, and what the load generator can do here."""
+    for use in lab.plan.workloads:
+        brought = workload.brought(use, lab.prepared.steps[use.name, lab.plan.base])
+        if brought:
+            lab.watch.say(
+                f"{use.name}: the load comes first, as `steps` needs it: {', '.join(brought)}"
+            )
     for notice in fit.notices(lab.plan, lab.prepared):
         lab.watch.say(notice)
     if has_servers(lab.plan):

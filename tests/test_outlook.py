@@ -34,6 +34,29 @@ def said(made: Plan) -> list[str]:
     return lines
 
 
+LOADED = [
+    ("sysbench", {}, ["hot-points"], ("fill",)),
+    ("sysbench", {"fill": "published"}, ["hot-points", "delete"], ("prepare", "vacuum")),
+    ("sysbench", {"fill": "published"}, ["prepare", "hot-points"], ()),
+    ("insert-benchmark", {}, ["qr100"], ("l.i0", "l.x")),
+    ("insert-benchmark", {}, ["l.x", "qr100"], ("l.i0",)),
+    ("insert-benchmark", {}, ["l.i0", "qr100"], ()),
+]
+
+
+@pytest.mark.parametrize(("name", "more", "named", "load"), LOADED)
+def test_the_load_that_steps_need_comes_by_itself_and_is_said(
+    name: str, more: dict[str, str], named: list[str], load: tuple[str, ...]
+) -> None:
+    use = "".join(f"{key} = {value!r}\n" for key, value in [("name", name), *more.items()])
+    text = "".join(ARM.replace("ARM", arm) for arm in "ab")
+    made = plan.parse(f"{text}\n[[workloads]]\n{use}steps = {named}\n", Path("/plans/p.toml"))
+    lines = list(outlook.of_workload(made, made.workloads[0], preflight.prepare(made)))
+    brought = [line for line in lines if line.endswith("(the load, which `steps` needs)")]
+    assert [line.split()[1] for line in brought] == list(load)
+    assert {line.split()[1] for line in lines[1:]} == {*load, *named}
+
+
 def test_doubles_are_named_as_what_they_are_and_have_their_place_in_the_order() -> None:
     lines = said(parse("abcde", "[schedule]\nghost = true"))
     assert "arm ghost: a double of a, compared with it like any other arm" in lines

@@ -317,11 +317,6 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
             "must be above 0, but `{rows}` is -5",
         ),
         (
-            'steps = ["l.x", "qr100"]',
-            "key `workloads[1]`: insert-benchmark.toml: step `l.x` uses table `pi`, which step "
-            '`l.i0` creates; add "l.i0" before it',
-        ),
-        (
             'steps = ["l.i0", "qr10"]',
             "key `workloads[1]`: insert-benchmark.toml: no step `qr10` with these parameters; "
             "did you mean `qr100`?",

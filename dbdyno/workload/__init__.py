@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dbdyno.workload.draft import FILL
 from dbdyno.workload.estimate import Estimate, estimate
-from dbdyno.workload.expand import expand
+from dbdyno.workload.expand import brought, expand
 from dbdyno.workload.file import KEEP, Workload, load, names, sha256, text
 from dbdyno.workload.parameter import host
 
@@ -17,6 +17,7 @@ __all__ = [
     "KEEP",
     "Estimate",
     "Workload",
+    "brought",
     "estimate",
     "expand",
     "host",

@@ -34,6 +34,12 @@ class Draft:
     there: bool = True  # not: it has `when` 0, or is part of the other load
     ordinal: int = 0
 
+    @property
+    def loads(self) -> bool:
+        """Whether it belongs to the load, which comes by itself where steps need it."""
+        step = self.form
+        return step is None or step.load or step.fill is not None or bool(step.creates)
+
 
 def taken(
     workload: Workload,

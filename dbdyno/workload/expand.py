@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dbdyno.error import WorkloadError
-from dbdyno.model import Headline, Json, Sla, Step
+from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
 from dbdyno.workload import draft, form, job, parameter
 from dbdyno.workload.document import suggestion
 from dbdyno.workload.draft import Draft
@@ -18,6 +18,9 @@ HEADLINES = ("ips", "qps", "scan")
 """The published names of a step's throughput."""
 FILL_ROWS_PER_S = 250_000
 """A guess for the progress bar and `dyno check`; of sysbench's rows, on two cores."""
+
+_Made = tuple[Draft, Step, frozenset[str]]
+"""A step, of which draft it was made, and the kinds of table that it uses."""
 
 
 def expand(  # noqa: PLR0913 (which steps, each choice by its name)
@@ -33,7 +36,8 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
 
     `version` is the server's release ((9, 6), (17,), (8, 4)), for SQL that older ones do not know;
     None takes the newest form. `steps` keeps only the steps of these names; they keep their
-    ordinals. Steps of other sets than the workload's are there only where `steps` names them.
+    ordinals. Where none of them creates a table that they use, the load comes before them.
+    Steps of other sets than the workload's are there only where `steps` names them.
     `groups` keeps only the steps of these groups and those of none.
     The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
     """
@@ -48,15 +52,19 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
         statements=workload.file.statements,
     )
     drafts, taken = draft.taken(workload, scope, parameters, steps, groups)
-    created = set(workload.file.tables) if workload.fill == KEEP else set()
-    made = []
     # What is left out may be what these parameters rule out.
-    for one in taken:
-        step, uses = _step(one, workload)
-        created |= set(_creates(one.form, workload.file))
-        _check_tables(one.name, uses - created, drafts, workload)
-        made.append(_with_engine(step, engine))
-    return tuple(made)
+    made = [(one, *_step(one, workload)) for one in taken]
+    load = _load(drafts, made, workload) if steps is not None else []
+    made = [*((one, *_step(one, workload)) for one in load), *made]
+    _check_tables(drafts, made, workload)
+    return tuple(_with_engine(step, engine) for _, step, _ in made)
+
+
+def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:
+    """The names of those of a plan's steps that it does not name: the load that the others need."""
+    if use.steps is None:
+        return ()
+    return tuple(one.name for one in steps if not {one.name, one.name.split("@")[0]} & {*use.steps})
 
 
 def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
@@ -155,18 +163,31 @@ def _setup(step: form.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -
         yield from (for_table(sql, table, table.removeprefix(kind)) for table in names)
 
 
-def _check_tables(
-    name: str, missing: set[str] | frozenset[str], drafts: Sequence[Draft], workload: Workload
-) -> None:
+def _load(drafts: Sequence[Draft], made: Sequence[_Made], workload: Workload) -> list[Draft]:
+    """The steps of the load before the first taken one; none where the taken bring their tables."""
+    created = {kind for one, _, _ in made for kind in _creates(one.form, workload.file)}
+    missing = {kind for _, _, uses in made for kind in uses} - created
+    if workload.fill == KEEP or not missing:
+        return []
+    taken = {one.ordinal for one, _, _ in made}
+    return [one for one in drafts if one.loads and one.ordinal < min(taken)]
+
+
+def _check_tables(drafts: Sequence[Draft], made: Sequence[_Made], workload: Workload) -> None:
     """A step cannot run where no step before it creates its tables."""
-    for kind in sorted(missing):
-        makers = [one.name for one in drafts if kind in _creates(one.form, workload.file)]
-        remedy = (
-            f'which step `{makers[0]}` creates; add "{makers[0]}" before it'
-            if makers
-            else ("which no step creates; give a step the key `creates`")
-        )
-        raise WorkloadError(f"{workload.source}: step `{name}` uses table `{kind}`, {remedy}")
+    created = set(workload.file.tables) if workload.fill == KEEP else set()
+    for one, _, uses in made:
+        created |= set(_creates(one.form, workload.file))
+        for kind in sorted(uses - created):
+            makers = [each.name for each in drafts if kind in _creates(each.form, workload.file)]
+            remedy = (
+                f'which step `{makers[0]}` creates; add "{makers[0]}" before it'
+                if makers
+                else "which no step creates; give a step the key `creates`"
+            )
+            raise WorkloadError(
+                f"{workload.source}: step `{one.name}` uses table `{kind}`, {remedy}"
+            )
 
 
 def _headline(step: form.Step, made: job.Made, scope: Scope) -> Headline | None:

@@ -340,6 +340,7 @@ class Step(Form):
     name: str
     group: str | None = None
     fill: Load | None = None
+    load: bool = False
     sets: list[str] = Field(default_factory=list)
     when: Number = 1
     each: dict[str, str | list[Number]] = Field(default_factory=dict, alias="for")

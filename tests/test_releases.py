@@ -1,0 +1,98 @@
+"""What earlier releases measured opens ever after, and says the same: results, plans, exports.
+
+A folder of tests/example_results for each release; its README says how one is made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas
+import pytest
+
+from dbdyno import plan
+from dbdyno.analysis import compare
+from dbdyno.export import write
+from dbdyno.report import as_json
+
+RELEASES = sorted(
+    path.parent for path in Path(__file__).parent.glob("example_results/*/result.tar.xz")
+)
+
+
+@pytest.fixture(scope="module", params=RELEASES, ids=lambda path: path.name)
+def release(request: pytest.FixtureRequest) -> Path:
+    """The folder of one release."""
+    folder: Path = request.param
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its result folder, unpacked."""
+    to = tmp_path_factory.mktemp(release.name)
+    with tarfile.open(release / "result.tar.xz") as packed:
+        packed.extractall(to, filter="data")
+    (folder,) = to.iterdir()
+    return folder
+
+
+def departures(old: Any, new: Any, at: str = "") -> list[str]:
+    """Where `new` does not say what `old` says; keys may be added, and warnings."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        lost = [f"{at}.{key}: gone" for key in old.keys() - new.keys()]
+        kept = old.keys() & new.keys() - {"dyno"}
+        return lost + [one for key in kept for one in departures(old[key], new[key], f"{at}.{key}")]
+    if at == ".warnings":
+        return [f"{at}: {one}" for one in old if one not in new]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return [one for place, pair in pairs for one in departures(*pair, f"{at}[{place}]")]
+    if isinstance(old, float) and isinstance(new, float):
+        return [] if math.isclose(old, new, rel_tol=1e-9) else [f"{at}: {old} is {new}"]
+    return [] if old == new else [f"{at}: {old} is {new}"]
+
+
+def test_there_is_a_release_to_look_at() -> None:
+    assert RELEASES
+
+
+def test_a_result_of_every_release_says_what_it_said(release: Path, result: Path) -> None:
+    said = json.loads((release / "compare.json").read_text())
+    now = json.loads(as_json.render(compare.load(result)))
+    assert departures(said, now) == []
+
+
+def test_a_departure_is_found() -> None:
+    old = {"a": [1.0, {"b": "x"}], "warnings": ["w"]}
+    assert departures(old, {"a": [1.0, {"b": "x", "c": 1}], "warnings": ["v", "w"]}) == []
+    assert departures(old, {"a": [1.1, {}], "warnings": []}) == [
+        ".a[0]: 1.0 is 1.1",
+        ".a[1].b: gone",
+        ".warnings: w",
+    ]
+
+
+def test_a_plan_of_every_release_is_read(release: Path) -> None:
+    made = plan.load(release / "plan.toml")
+    assert [arm.name for arm in made.arms] == ["pg17", "pg18"]
+    assert made.schedule.blocks == 3
+
+
+def test_an_export_of_every_release_has_the_rows_that_it_had(
+    release: Path, result: Path, tmp_path: Path
+) -> None:
+    write.export([result], write.wish(f"{tmp_path}/", None, "parquet"))
+    before = sorted((release / "export").glob("*.parquet"))
+    assert before
+    for path in before:
+        old, new = (duckdb.read_parquet(str(one)).df() for one in (path, tmp_path / path.name))
+        if "metric" in old:  # later ones have more
+            new = new[new["metric"].isin(old["metric"])].reset_index(drop=True)
+        columns = [name for name in old if name != "result"]  # the folder's path
+        pandas.testing.assert_frame_equal(new[columns], old[columns], rtol=1e-9, obj=path.stem)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from dbdyno import preset
 from dbdyno.error import PlanError
+from dbdyno.model import Arm
 from dbdyno.preset import Capacity, content
-from dbdyno.server import config
+from dbdyno.server import Build, config
+from dbdyno.server import settings as server_settings
+from dbdyno.server.account import Account
 
 GB = 1 << 30
 LARGE = Capacity(cores=8, memory_bytes=32 * GB, free_disk_bytes=None)
@@ -433,3 +439,48 @@ def test_the_list_names_presets_tags_and_sizes():
 def test_a_file_that_is_shown_names_no_file_of_the_binary_log():
     for name, line in (("z12a", "log_bin"), ("z12a_bl0", "skip_log_bin")):
         assert line in preset.show(name, capacity=LARGE).splitlines()
+
+
+# --- What a build refuses ----------------------------------------------------------------------
+
+LABS = "the lab sets max_connections for the steps' connections"
+REFUSED = """\
+#!/bin/sh
+echo '2026-01-01 00:00:00.000 UTC [1] FATAL:  300010 is outside the valid range for parameter \
+"max_connections" (1 .. 262143)' >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "text", "settings", "begins", "ends"),
+    [
+        (None, None, {}, f"arms.a: {LABS}: 300010", "(1 .. 262143): take fewer `clients`"),
+        ("x10a", None, {}, f"arms.a: {LABS}: 300010", "(1 .. 262143): take fewer `clients`"),
+        ("./my.conf", "max_connections = 300010\n", {},
+         "arms.a.config: `./my.conf` sets max_connections: 300010", "(1 .. 262143)"),
+        (None, None, {"max_connections": "300010"},
+         "arms.a.settings.max_connections: 300010", "(1 .. 262143)"),
+    ],
+)  # fmt: skip
+def test_who_sets_what_a_build_refuses_is_named(
+    tmp_path: Path,
+    *,
+    config: str | None,
+    text: str | None,
+    settings: dict[str, str],
+    begins: str,
+    ends: str,
+):
+    program = tmp_path / "postgres"
+    program.write_text(REFUSED)
+    program.chmod(0o755)
+    build = Build(
+        engine="postgres", base_dir=tmp_path, program=program, version="18.6", version_num=180006
+    )
+    arm = Arm(name="a", engine="postgres", config=config, config_text=text, settings=settings)
+    account = Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
+    with pytest.raises(PlanError) as caught:
+        server_settings.verify(arm, build, {"max_connections": "300010"}, account, tmp_path)
+    assert str(caught.value).startswith(begins)
+    assert str(caught.value).endswith(ends)

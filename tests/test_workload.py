@@ -425,6 +425,17 @@ def test_sql_for_older_versions_is_taken_below_their_limit(tmp_path: Path) -> No
     assert found == ["INSERT", "OLDEST", "OLD", "OLD", "INSERT", "INSERT"]
 
 
+@pytest.mark.parametrize("clients", [0, -1])
+@pytest.mark.parametrize("name", ["insert-benchmark", "sysbench", "sysbench-oltp"])
+def test_no_clients_are_refused_by_their_key_and_divide_nothing(name: str, clients: int) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        workload.expand(workload.load(name), {"clients": clients}, "postgres")
+    assert str(caught.value) == (
+        f"{name}.toml: key `parameters.clients`: must be at least 1, but is {clients}: "
+        "write how many are to work at once"
+    )
+
+
 # --- Files -------------------------------------------------------------------------------------
 
 

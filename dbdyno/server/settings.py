@@ -28,6 +28,8 @@ CHECK_S_MAX = 30.0
 SPARE_CONNECTIONS = 10
 """Connections beside the load's: the probe's, autovacuum's, those kept for the superuser."""
 DEFAULT_CONNECTIONS_MAX = 100
+CONNECTIONS = "max_connections"
+"""What the lab sets where the steps need more than by default."""
 LAB = {
     "listen_addresses": "127.0.0.1",
     "logging_collector": "off",
@@ -43,6 +45,7 @@ RESERVED = frozenset(LAB) | {
     "include_if_exists",
 }  # fmt: skip
 """Settings that a plan cannot name, because the lab lives by them."""
+FOR_STEPS = " for the steps' connections"
 COMPILED_IN = ("io_uring", "lz4", "zstd")
 """Values that a build has only where it was compiled for them."""
 NAMED = re.compile(r'parameter "([^"]+)"')
@@ -77,7 +80,7 @@ def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> 
     departures = preset.departures + by_plan(arm.settings, preset.values)
     needed = connections_of(arm.name, arm.settings, connections, DEFAULT_CONNECTIONS_MAX)
     if needed is not None:
-        values["max_connections"] = str(needed)
+        values[CONNECTIONS] = str(needed)
     if "shared_buffers" in values:
         cache = Cache("shared_buffers", values["shared_buffers"], "shared_buffers" in arm.settings)
         refuse_too_much_memory(arm.name, cache, host, config.buffer_bytes)
@@ -99,10 +102,10 @@ def connections_of(arm: str, own: Mapping[str, str], connections: int, default: 
     `own`: the plan's settings. Raises PlanError where theirs are too few for `connections` of the
     load and the lab's.
     """
-    needed, written = connections + SPARE_CONNECTIONS, own.get("max_connections")
+    needed, written = connections + SPARE_CONNECTIONS, own.get(CONNECTIONS)
     if written is None:
         return needed if needed > default else None
-    where = f"arms.{arm}.settings.max_connections"
+    where = f"arms.{arm}.settings.{CONNECTIONS}"
     if connections and not written.isdigit():
         raise PlanError(f"{where}: `{written}` is no whole number")
     if connections and int(written) < needed:
@@ -204,9 +207,10 @@ def ask(build: Build, account: Account, arguments: list[str | Path]) -> str | No
 
 def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str) -> PlanError:
     """The error for a setting that the build does not know or whose value it does not take."""
-    where = f"arms.{arm.name}.settings.{name}"
-    if name not in arm.settings:
-        where = f"arms.{arm.name}.config: `{arm.config}` sets {name}"
+    own = name in arm.settings
+    where = f"arms.{arm.name}.settings.{name}" if own else setter(arm, name)
+    if where.endswith(FOR_STEPS):
+        return PlanError(f"{where}: {complaint}: take fewer `clients`")
     if not complaint.startswith("unrecognized"):
         missing = [one for one in COMPILED_IN if f': "{one}"' in complaint]
         remedy = "; take a build made with it (`dyno server build`, or a distribution's)"
@@ -214,6 +218,14 @@ def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str
     near = difflib.get_close_matches(name, known_names(build, account), n=1)
     hint = f"; did you mean `{near[0]}`?" if near else ": drop it"
     return PlanError(f"{where}: PostgreSQL {build.version} has no such setting{hint}")
+
+
+def setter(arm: Arm, name: str) -> str:
+    """Who sets what the plan's `settings` do not: the arm's configuration, or the lab."""
+    if arm.config is None or (name == CONNECTIONS and name not in (arm.config_text or "")):
+        why = FOR_STEPS if name == CONNECTIONS else ""
+        return f"arms.{arm.name}: the lab sets {name}{why}"
+    return f"arms.{arm.name}.config: `{arm.config}` sets {name}"
 
 
 def known_names(build: Build, account: Account) -> list[str]:

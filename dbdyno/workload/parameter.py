@@ -23,6 +23,9 @@ from dbdyno.workload.scope import TURN
 
 HOST = ("host_cores", "host_memory_gb")
 """The machine's size, which expressions know where the caller gives it; 1 GB = 2^30 bytes."""
+CLIENTS = "clients"
+"""The parameter that says how many clients work at once; what is shared out among them divides by
+it."""
 ENGINE = "engine"
 """The name by which expressions know the engine: "postgres", "mysql" or "mariadb"."""
 RESERVED = (*("t", "number", TURN, ENGINE), *HOST, *FUNCTIONS, *WORDS)
@@ -116,6 +119,10 @@ def _compute(
         done[name] = resolve(value, done)
     except ExpressionError as reason:
         raise _error(source, f"parameters.{name}", str(reason)) from None
+    found = done[name]
+    if name == CLIENTS and isinstance(found, (int, float)) and found < 1:
+        sentence = f"must be at least 1, but is {found}: write how many are to work at once"
+        raise _error(source, f"parameters.{name}", sentence)
 
 
 def _check_kind(source: str, key: str, default: Value, value: Value) -> None:

@@ -25,6 +25,7 @@ from dbdyno.server.settings import (
     by_plan,
     connections_of,
     refuse_too_much_memory,
+    setter,
     to_read,
 )
 
@@ -189,9 +190,7 @@ def named(complaint: str, values: Mapping[str, str]) -> str | None:
 def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str) -> PlanError:
     """The error for an option that the build does not know or whose value it does not take."""
     own = {options.canonical(written): written for written in arm.settings}
-    where = f"arms.{arm.name}.settings.{own.get(name, name)}"
-    if name not in own:
-        where = f"arms.{arm.name}.config: `{arm.config}` sets {name}"
+    where = f"arms.{arm.name}.settings.{own[name]}" if name in own else setter(arm, name)
     known = known_names(build, account)
     if name in known:
         return PlanError(f"{where}: {PRODUCTS[build.engine]} {build.version} says: {complaint}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dbdyno.error import ServerError
-from dbdyno.server import compile_mysql, compile_postgres, feature, here, recipe
+from dbdyno.model import for_size
+from dbdyno.server import Build, compile_mysql, compile_postgres, feature, here, recipe
 from dbdyno.server.recipe import Flags
 
 COMMON = """
@@ -254,6 +256,47 @@ def test_a_program_tells_its_libraries_and_its_compiler(tmp_path: Path):
     assert feature.compiler(program) is None  # two signed it, and it says not which did what
     program.write_bytes(b"\0GCC: (Debian 12.2.0-14) 12.2.0\0")
     assert feature.compiler(program) == "gcc (Debian 12.2.0-14) 12.2.0"
+
+
+CONFIGURES = {
+    "zonky": (
+        b"'CFLAGS=-Os -DMAP_HUGETLB=0x40000' 'PYTHON=/usr/bin/python3' '--prefix=/usr/local/pg'",
+        "-Os -DMAP_HUGETLB=0x40000",
+    ),
+    "debian": (b"'--build=x86_64-linux-gnu' 'CFLAGS=-g -O2' 'CXXFLAGS=-O3'", "-g -O2"),
+    "silent": (b"'--prefix=/opt/pg'", "the source's own"),
+    "meson": (b"-Dssl=openssl", None),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURES)
+def test_a_postgres_tells_the_flags_that_its_configure_was_given(tmp_path: Path, name: str):
+    line, flags = CONFIGURES[name]
+    program = tmp_path / "postgres"
+    program.write_bytes(b"\x7fELF\0CFLAGS=-O9\0 " + line + b"\0-Wall -O2\0")
+    build = Build(
+        engine="postgres", base_dir=tmp_path, program=program, version="18.6", version_num=180006
+    )
+    assert feature.flags(build) == flags
+    assert feature.flags(replace(build, engine="mysql")) is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "small"),
+    [("-Os -DX", True), ("-O2 -Oz", True), ("-Os -O2", False), ("-g", False), (None, False),
+     ("-DX=-Os", False)],
+)  # fmt: skip
+def test_the_last_level_of_flags_says_whether_a_server_is_small(flags: str | None, *, small: bool):
+    assert for_size(flags) == small
+
+
+def test_a_server_compiled_for_size_is_listed_as_such():
+    row = here.Row(
+        engine="postgres", version="18.6", origin="fetched", name=None, folder="/c",
+        compiler="gcc 7.5.0", flags="-Os -DMAP_HUGETLB=0x40000", features=(),
+    )  # fmt: skip
+    (line,) = [one for one in here.lines([row]) if "flags" in one]
+    assert line == "    flags     -Os -DMAP_HUGETLB=0x40000 (for size, not for speed)"
 
 
 def test_the_table_of_servers_fits_eighty_columns():

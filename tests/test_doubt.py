@@ -144,6 +144,40 @@ def test_two_majors_of_two_toolchains_are_build_and_version(tmp_path: Path) -> N
     assert line.startswith("build and version: pg17 was compiled by gcc 12.2.0, pg18 by gcc 13.2.0")
 
 
+PREBUILT = "-Os -DMAP_HUGETLB=0x40000"
+
+
+@pytest.mark.parametrize(
+    ("other", "by"),
+    [
+        ({"build": a_build("pg18_o2", "-O2 -g"), "flags": "-O2 -g"}, "`-O2 -g`"),
+        ({"build": a_build("pg18_o2", "-Os -O2")}, "`-Os -O2`"),
+        ({"flags": "the source's own"}, "`the source's own`"),
+        ({"flags": None}, "flags that are not told"),
+    ],
+)
+def test_a_server_compiled_for_size_beside_another_is_said(
+    tmp_path: Path, other: Json, by: str
+) -> None:
+    folder = build(tmp_path, blocks=1, servers={"pg17": {"flags": PREBUILT}, "pg18": other})
+    (line,) = compare.load(folder).warnings
+    assert line == (
+        f"compiled for size: pg17 by `{PREBUILT}`, pg18 by {by}; what differs between them is of "
+        "the build, too: build all by one recipe"
+    )
+
+
+def test_servers_that_are_all_compiled_for_size_raise_no_warning(tmp_path: Path) -> None:
+    servers = {"pg17": {"flags": PREBUILT}, "pg18": {"flags": PREBUILT}}
+    assert compare.load(build(tmp_path, blocks=1, servers=servers)).warnings == ()
+
+
+def test_flags_of_servers_that_dyno_did_not_build_are_a_difference_too() -> None:
+    its = same_build({"flags": "-O2"})
+    assert its["flags"].values == {"pg17": "none", "pg18": "-O2"}
+    assert not its["flags"].planned
+
+
 def test_one_toolchain_raises_no_warning(tmp_path: Path) -> None:
     assert compare.load(build(tmp_path, blocks=1)).warnings == ()
 

@@ -280,6 +280,12 @@ def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(sho
     )
 
 
+def test_a_server_compiled_for_size_is_told_as_such(three: Comparison) -> None:
+    servers = {**three.servers, "pg18": {**three.servers["pg18"], "flags": "-Os -DX"}}
+    _, builds, *_ = page.make(replace(three, servers=servers)).introduction
+    assert "12.2.0 with -Os -DX (for size, not for speed), with the configuration" in builds
+
+
 def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) -> None:
     use = {
         "name": "insert-benchmark",

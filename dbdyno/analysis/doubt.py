@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from dbdyno import metric
-from dbdyno.model import Difference, Json, StepRun
+from dbdyno.model import Difference, Json, StepRun, for_size
 
 CANARY_SHARE_MAX = 0.10
 """How far the medians of two arms' canaries may lie apart."""
@@ -85,13 +85,14 @@ def _facts(
     named_build = _differ(arms, named, "build_name")
     build = _differ(arms, named, "base_dir") or named_build
     made = {arm: servers.get(arm, {}).get("build") or {} for arm in arms}
+    flags = {arm: {"flags": flags_of(servers.get(arm, {}))} for arm in arms}
     with_build = named_build and not versions
     facts = (
         ("engine", servers, "engine", True),
         ("version", servers, "version", True),
         ("folder", named, "base_dir", True),
         ("build", named, "build_name", True),
-        ("flags", made, "flags", with_build),
+        ("flags", flags, "flags", with_build),
         ("features", made, "features", named_build),
         ("preset", servers, "config", True),
         ("memory", named, "memory", True),
@@ -111,6 +112,15 @@ def _facts(
     if same_build and _differ(arms, servers, "version_text"):
         values = _values(arms, servers, "version_text")
         yield Difference(what="build", values=values, planned=False)
+
+
+def flags_of(server: Json) -> str | None:
+    """What the compiler of an arm's server was told; None where nobody says.
+
+    `flags` of server.json; older results say it of builds that dyno made alone.
+    """
+    found = server.get("flags") or (server.get("build") or {}).get("flags")
+    return None if found is None else str(found)
 
 
 def _settings(
@@ -198,6 +208,7 @@ def warnings(
     last = {arm: its[-1] for arm, its in servers.items() if its}
     return (
         *_toolchains(arms, last),
+        *_sizes(arms, last),
         *_changed_servers(servers),
         *_boots(boot_ids),
         *_canaries(arms, runs),
@@ -218,6 +229,20 @@ def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[st
             yield (
                 f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "
                 f"{pair[1]['compiler']}; what differs between them is of build and version together"
+            )
+
+
+def _sizes(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
+    """Servers compiled for size beside others: prebuilt ones are, nobody's own build is."""
+    for alike in _by_engine([arm for arm in arms if arm in servers], servers):
+        flags = {arm: flags_of(servers[arm]) for arm in alike}
+        small = [arm for arm in alike if for_size(flags[arm])]
+        others = [arm for arm in alike if arm not in small]
+        if small and others:
+            by = f"`{flags[others[0]]}`" if flags[others[0]] else "flags that are not told"
+            yield (
+                f"compiled for size: {_names(small)} by `{flags[small[0]]}`, {_names(others)} by "
+                f"{by}; what differs between them is of the build, too: build all by one recipe"
             )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dbdyno import doctor
+from dbdyno.analysis.doubt import flags_of
 from dbdyno.doctor import show
 from dbdyno.model import Comparison, Difference, Json
 from dbdyno.report import bound, number
@@ -193,7 +194,7 @@ _SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
     ("version", lambda server: server.get("version_text") or server.get("version")),
     ("compiler", _value("compiler")),
     ("build", _of_build("name")),
-    ("flags", _of_build("flags")),
+    ("flags", lambda server: flags_of(server) or ""),
     ("configuration", _value("config")),
     ("departs from it in", _departures),
     ("settings not at their default", _settings),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun
+from dbdyno.analysis.doubt import flags_of
+from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun, for_size
 from dbdyno.report import layout, number
 from dbdyno.report.facts import rotates
 from dbdyno.report.view import Cell, Column, Row, Table
@@ -97,8 +98,9 @@ def _build(arm: str, server: Json, planned: Json) -> str:
     if server.get("compiler"):
         # MySQL and MariaDB name the machine and system that they were compiled for, no compiler.
         how = "by" if server.get("engine") == "postgres" else "for"
-        flags = (server.get("build") or {}).get("flags")
+        flags = flags_of(server)
         with_flags = f" with {flags}" if flags else ""
+        with_flags += " (for size, not for speed)" if for_size(flags) else ""
         words.append(f"compiled {how} {server['compiler']}{with_flags}")
     if server.get("config"):
         memory = f" sized for {planned['memory']} of memory" if planned.get("memory") else ""

@@ -18,7 +18,7 @@ from dbdyno.server.mysql import facts as mysql_facts
 from dbdyno.server.mysql import sql as mysql_sql
 from dbdyno.server.unseen import Unseen
 
-LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir")
+LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir", "flags")
 """Keys of server.json that a server elsewhere does not have."""
 
 

@@ -7,7 +7,12 @@ any build, whoever made it.
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
+
+from dbdyno.server import built
+from dbdyno.server.build import Build
+from dbdyno.server.recipe import OWN
 
 LIBRARIES = {
     "lz4": "lz4",
@@ -27,6 +32,9 @@ LIBRARIES = {
 """Feature -> the library that has it, as a regular expression."""
 COMPILED = re.compile(rb"PostgreSQL [^\0]{1,200}?, compiled by ([^\0]{1,200}?), \d+-bit")
 SIGNED = re.compile(rb"\0((?:GCC: |[A-Za-z]*\s?clang version )[^\0]{1,120})")
+CONFIGURED = re.compile(rb"\0( '(?:--|[A-Z]+=)[^\0]*')\0")
+"""What PostgreSQL's configure was given, each in quotes; the view pg_config shows it, too."""
+CFLAGS = "CFLAGS="
 JIT = ("lib/llvmjit.so", "lib/postgresql/llvmjit.so")
 
 
@@ -50,3 +58,28 @@ def compiler(program: Path) -> str | None:
         return match[1].decode(errors="replace")
     signed = {match.decode(errors="replace") for match in SIGNED.findall(content)}
     return signed.pop().replace("GCC: ", "gcc ") if len(signed) == 1 else None
+
+
+def flags(build: Build) -> str | None:
+    """What the compiler was told; None where nobody says.
+
+    dyno's own record says it, and a PostgreSQL that configure made, whoever ran it.
+    """
+    record = built.record(build.base_dir)
+    if record is not None:
+        return str(record["flags"])
+    if build.engine != "postgres":
+        return None
+    return configured((build.image or build.program).read_bytes())
+
+
+def configured(content: bytes) -> str | None:
+    """The flags that configure was given for the program of this content; None: it does not say."""
+    found = CONFIGURED.search(content)
+    if found is None:
+        return None
+    try:
+        given = shlex.split(found[1].decode(errors="replace"))
+    except ValueError:
+        return None
+    return next((one.removeprefix(CFLAGS) for one in given if one.startswith(CFLAGS)), OWN)

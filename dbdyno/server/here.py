@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.error import ServerError
-from dbdyno.model import PRODUCTS
+from dbdyno.model import PRODUCTS, for_size
 from dbdyno.server import account as accounts
 from dbdyno.server import built, feature, fetch, locate, place
-from dbdyno.server.account import Account
-from dbdyno.server.build import VERSION_S_MAX, Build
+from dbdyno.server.build import Build
 from dbdyno.server.mysql import build as mysql_build
 
 NOT_TOLD = "not told"
-CONFIGURED = "CFLAGS="
+FOR_SIZE = " (for size, not for speed)"
 WIDTH = 80
 
 
@@ -53,7 +51,7 @@ def _of_engine(engine: str, cache: Path | None, root: Path) -> list[Row]:
             continue  # of the other engine, too old, broken, or closed to the account
         program = build.program.resolve()
         if program not in found:
-            found[program] = (build.version_num, _row(build, origin, account))
+            found[program] = (build.version_num, _row(build, origin))
     return [row for _, row in sorted(found.values(), key=lambda pair: pair[0])]
 
 
@@ -74,16 +72,12 @@ def _folders(engine: str, cache: Path, root: Path) -> Iterator[tuple[str, Path]]
             yield "installed", path
 
 
-def _row(build: Build, origin: str, account: Account) -> Row:
+def _row(build: Build, origin: str) -> Row:
     record = built.record(build.base_dir) if origin == "built" else None
     program = build.image or build.program
-    compiler, flags, name = feature.compiler(program), None, None
-    features = feature.linked(program)
+    compiler, name, features = feature.compiler(program), None, feature.linked(program)
     if record is not None:
-        compiler, flags, name = record["compiler"], record["flags"], record["name"]
-        features = record["features"]
-    elif build.engine == "postgres":
-        flags = _configured(build, account)
+        compiler, name, features = record["compiler"], record["name"], record["features"]
     return Row(
         engine=build.engine,
         version=build.version,
@@ -91,25 +85,9 @@ def _row(build: Build, origin: str, account: Account) -> Row:
         name=name,
         folder=str(build.base_dir),
         compiler=compiler,
-        flags=flags,
+        flags=feature.flags(build),
         features=tuple(features),
     )
-
-
-def _configured(build: Build, account: Account) -> str | None:
-    """The CFLAGS that pg_config says configure was given; None where there is no pg_config."""
-    program = build.base_dir / "bin" / "pg_config"
-    if not program.is_file():
-        return None
-    environment = account.options()["env"] | build.environment
-    try:
-        done = accounts.run(
-            [program, "--configure"], account, limit_s=VERSION_S_MAX, env=environment
-        )
-        given = shlex.split(done.stdout)
-    except (ServerError, ValueError):
-        return None
-    return next((one.removeprefix(CONFIGURED) for one in given if one.startswith(CONFIGURED)), None)
 
 
 def lines(found: list[Row]) -> list[str]:
@@ -119,10 +97,11 @@ def lines(found: list[Row]) -> list[str]:
     told: list[str] = []
     for row in found:
         name = f"  build = {row.name}" if row.name else ""
+        small = FOR_SIZE if for_size(row.flags) else ""
         told += [
             f"{row.engine:<9}{row.version:<9}{row.origin}{name}",
             *_wrapped("compiler", row.compiler or NOT_TOLD),
-            *_wrapped("flags", row.flags or NOT_TOLD),
+            *_wrapped("flags", (row.flags or NOT_TOLD) + small),
             *_wrapped("features", " ".join(row.features) or "none"),
             f"    folder    {row.folder}",  # whole, to be copied
         ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from dbdyno.error import ServerError
 from dbdyno.model import Arm, Json
-from dbdyno.server import built, datadir, golden, launch, leftovers, log, preload, process
+from dbdyno.server import built, datadir, feature, golden, launch, leftovers, log, preload, process
 from dbdyno.server.build import Build
 from dbdyno.server.place import Place
 from dbdyno.server.settings import Settled
@@ -212,6 +212,7 @@ class Home:
         return {
             "base_dir": str(self._build.base_dir),
             "build": built.told(self._build.base_dir),
+            "flags": feature.flags(self._build),
             "data_dir": str(self.data_dir),
             "config": self._arm.config,
             "preset": dict(settled.preset),

@@ -17,6 +17,8 @@ DEFAULT = "def"
 """The recipe where nothing is said: the flags that the source itself takes."""
 OWN_LEVEL = "-O2"
 """What --lto and --march are added to where no --cflags are: the level of a source's own flags."""
+OWN = "the source's own"
+"""What is said of flags that nobody named."""
 NATIVE = "-march=native -mtune=native"
 
 
@@ -38,7 +40,7 @@ class Flags:
     def words(self) -> str:
         """All of them in one line."""
         parts = [self.build_type, self.cflags, self.release]
-        return " ".join(part for part in parts if part) or "the source's own"
+        return " ".join(part for part in parts if part) or OWN
 
 
 # The published builds: PostgreSQL in the Insert Benchmark's and sysbench's studies of 2023 to 2026,

@@ -28,6 +28,7 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
     written = [
         f"plan {plan.name}" + (f" ({plan.label})" if plan.label else ""),
         *of_arms(plan, prepared),
+        *of_wishes(prepared),
         *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
         *of_observing(plan),
         *of_comparing(plan),
@@ -88,7 +89,16 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
 
 def what_runs(build: Build) -> str:
     """A build's engine, version and folder."""
-    return f"{PRODUCTS[build.engine]} {build.version} in {build.base_dir}"
+    later = "" if build.made else ", still to be built"
+    return f"{PRODUCTS[build.engine]} {build.version} in {build.base_dir}{later}"
+
+
+def of_wishes(prepared: Prepared) -> Iterator[str]:
+    """What a run brings and builds before its first block."""
+    for wish in {wish.name: wish for wish in prepared.wishes.values()}.values():
+        yield f"before the first block {wish.name} is built, which takes minutes"
+        yield f"  source {wish.source.origin}"
+        yield f"  recipe {wish.flags.recipe}: {wish.flags.words}"
 
 
 def of_config(arm: Arm, server: Server) -> Iterator[str]:

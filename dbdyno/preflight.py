@@ -1,7 +1,8 @@
 """Checks a whole plan against this host before anything starts.
 
 Builds are located (and fetched where they are missing), settings are read by the builds themselves,
-steps are expanded, disk and memory are known. What exists as `Prepared` can be run.
+steps are expanded, disk and memory are known. What exists as `Prepared` can be run, once the builds
+are made that it still lacks.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dbdyno import __version__, job, kept, origin, room, workload
@@ -24,6 +25,7 @@ from dbdyno.server import (
     Server,
     built,
     capacity,
+    compile,
     config,
     extent,
     golden,
@@ -33,6 +35,7 @@ from dbdyno.server import (
     quiet,
     warm,
 )
+from dbdyno.server.compile import Wish
 from dbdyno.server.external import ExternalServer
 from dbdyno.server.fake import PLANTED_BY_NAME
 
@@ -61,6 +64,7 @@ class Prepared:
     disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
     data_path: Path
     device: device.Device | None
+    wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
 
 
 def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
@@ -81,7 +85,10 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
     capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
     sizing = size(plan, pinned)
-    builds = {arm.name: build(arm, pinned) for arm in made(plan)}
+    arms = [as_before(arm, pinned) for arm in made(plan)]
+    wishes = {arm.name: wish for arm in arms if (wish := compile.missing(arm)) is not None}
+    builds = {name: compile.foreseen(wish) for name, wish in wishes.items()}
+    builds |= {arm.name: locate.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
     steps = {
         (use.name, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
@@ -90,6 +97,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     }
     prepared = Prepared(
         builds=builds,
+        wishes=wishes,
         releases=releases,
         steps=steps,
         sizing=sizing,
@@ -116,12 +124,12 @@ def size(plan: Plan, pinned: Json | None) -> Capacity:
     return capacity.here(plan.wal_dir or origin.data_root(plan), plan.placement.server_cpus)
 
 
-def build(arm: Arm, pinned: Json | None) -> Build:
-    """The arm's build: the very one of the earlier blocks where the plan goes on."""
+def as_before(arm: Arm, pinned: Json | None) -> Arm:
+    """The arm with the very version of the earlier blocks where the plan goes on."""
     known = {one["name"]: one for one in (pinned or {}).get("arms", [])}
     if arm.name in known and arm.version is not None:
-        arm = dataclasses.replace(arm, version=known[arm.name]["build"]["version"])
-    return locate.locate(arm)
+        return dataclasses.replace(arm, version=known[arm.name]["build"]["version"])
+    return arm
 
 
 def made(plan: Plan) -> list[Arm]:
@@ -176,7 +184,8 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
             f"workloads.warm: arm {arm.name} is of {arm.engine}, which has nothing like "
             f'`{warm.EXTENSION}`: write warm = "scan"'
         )
-    if prewarmed and not server.has_extension(warm.EXTENSION):
+    comes = not prepared.builds[arm.name].made  # what dyno builds has its contrib
+    if prewarmed and not comes and not server.has_extension(warm.EXTENSION):
         raise PlanError(
             f"workloads.warm: the build of arm {arm.name} has no extension `{warm.EXTENSION}`: "
             'write warm = "scan", or take a build with contrib'

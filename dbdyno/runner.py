@@ -7,14 +7,14 @@ An arm that fails is a result; the other arms go on. The lab's own failure spoil
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import ceiling, fit, origin, preflight, schedule, together, workload
 from dbdyno.doctor import lasting
-from dbdyno.error import ResultError
+from dbdyno.error import DynoError, ResultError
 from dbdyno.host import facts
 from dbdyno.loadgen import GeneratorDied
 from dbdyno.model import FAMILIES, Block, Json, Plan, Step, WorkloadUse
@@ -22,7 +22,7 @@ from dbdyno.origin import Point
 from dbdyno.preflight import Prepared
 from dbdyno.progress import RUN_OVERHEAD_S, Leg, Watch
 from dbdyno.run import Lab, Run, copy_leg
-from dbdyno.server import golden, leftovers
+from dbdyno.server import compile, golden, leftovers
 from dbdyno.server.lock import HostLock
 from dbdyno.store import Results, Took
 
@@ -57,11 +57,27 @@ def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
     """The lab of a plan, checked whole, with its result folder; whoever calls it has the lock."""
     leftovers.end_leftovers()
     golden.sweep(origin.data_root(plan), plan.wal_dir)
-    prepared = preflight.prepare(plan, earlier(parent / plan.name))
-    results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
-    keep_host(results, prepared, measure=has_servers(plan))
     with Watch([]) as watch:
+        prepared = ready(plan, earlier(parent / plan.name), watch.say)
+        results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
+        keep_host(results, prepared, measure=has_servers(plan))
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+
+
+def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepared:
+    """The plan, checked whole; builds that it still lacks are made when all else is known to go.
+
+    Then it is checked again, as these builds read the settings themselves. Raises DynoError.
+    """
+    prepared = preflight.prepare(plan, pinned)
+    if not prepared.wishes:
+        return prepared
+    for arm, wish in prepared.wishes.items():
+        try:
+            compile.build(wish, say)  # of several arms that ask for one the others find it
+        except DynoError as error:
+            raise type(error)(f"{plan.path or 'the plan'}: arms.{arm}.build: {error}") from error
+    return preflight.prepare(plan, pinned)
 
 
 def grown(lab: Lab, plan: Plan) -> Lab:

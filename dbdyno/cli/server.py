@@ -67,9 +67,20 @@ def server_fetch(
 def server_build(
     engine: Annotated[str, typer.Argument(help="postgres, mysql or mariadb")],
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A tarball, a folder, a git checkout or a URL.")
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A version of PostgreSQL, whose official source is brought (18.6, or 18 for the "
+            "newest 18); a tarball, a folder, a git checkout or a URL.",
+        ),
     ],
-    name: Annotated[str, typer.Option("--name", help="What plans call it: `build = NAME`.")],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="What plans call it: `build = NAME`. A version by a recipe has a name of its own.",
+        ),
+    ] = None,
     recipe: Annotated[
         str | None,
         typer.Option("--recipe", help="The flags of a published build, as o2nofp; `def` if none."),
@@ -99,15 +110,19 @@ def server_build(
     """
     from dbdyno.server import capacity, compile
     from dbdyno.server import recipe as recipes
-    from dbdyno.server import source as sources
 
     flags = recipes.choose(engine, recipe=recipe, cflags=cflags, march=march, lto=lto)
+    options = recipes.options_of(configure or [])
+    found = compile.source_of(engine, source, ref_of(tag, branch, commit))
+    name = name or compile.name_of(found, flags, options)
+    if name is None:
+        raise DynoError("--name: missing: say what plans are to call this build")
     wish = compile.Wish(
         engine=engine,
         name=name,
-        source=sources.identify(source, ref_of(tag, branch, commit)),
+        source=found,
         flags=flags,
-        options=recipes.options_of(configure or []),
+        options=options,
         jobs=jobs or capacity.cores(),
         replace=replace,
     )

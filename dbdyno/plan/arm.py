@@ -18,7 +18,8 @@ from dbdyno.workload.file import NAME
 
 ENGINES = (*PRODUCTS, "fake")
 ORIGINS = ("version", "base_dir", "build", "dsn")
-"""Where a server comes from; each arm has one of these."""
+"""Where a server comes from; each arm has one of these, or a version that a recipe builds."""
+BY_RECIPE = ["version", "build"]
 NOT_OF_FAKE = (*ORIGINS, "password", "config", "memory", "settings", "environment", "memory_max")
 NOT_OF_DSN = ("config", "memory", "settings", "environment", "memory_max")
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
@@ -90,12 +91,15 @@ def _check_build(form: ArmForm, key: str, source: str) -> None:
     if form.fake is not None:
         raise refusal(source, f"{key}.fake", 'only engine "fake" has it; remove it')
     there = [one for one in ORIGINS if getattr(form, one) is not None]
-    if len(there) != 1:
+    if len(there) != 1 and there != BY_RECIPE:
         named = (
             " and ".join(f"`{one}`" for one in there) + " are there" if there else "none is there"
         )
         choice = ", ".join(f"`{one}`" for one in ORIGINS)
         raise refusal(source, key, f"needs one of {choice}, but {named}")
+    if there == BY_RECIPE and form.engine != "postgres":
+        sentence = f"no version of {form.engine} is built from its source by a plan; keep one"
+        raise refusal(source, key, f"`version` and `build` are there: {sentence}")
     if form.version is not None and not VERSION.fullmatch(form.version):
         sentence = f'{form.version!r} is no version; write it as "17" (the newest) or "17.6"'
         raise refusal(source, f"{key}.version", sentence)

@@ -38,6 +38,7 @@ class Build:
     version_num: int
     environment: Mapping[str, str] = field(default_factory=dict)  # that its programs need
     image: Path | None = None  # what runs where `program` is a script around it
+    made: bool = True  # False: it is still to be built, and its programs cannot be asked
 
     @property
     def initdb(self) -> Path:
@@ -56,7 +57,9 @@ class Build:
 
     @cached_property
     def sha256(self) -> str:
-        """The SHA-256 of the server's program, in hexadecimal."""
+        """The SHA-256 of the server's program, in hexadecimal; of one not made yet a text."""
+        if not self.made:
+            return "not made yet"
         return hashlib.sha256((self.image or self.program).read_bytes()).hexdigest()
 
     def has_extension(self, name: str, account: Account) -> bool:

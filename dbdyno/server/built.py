@@ -104,6 +104,23 @@ def find(name: str, engine: str, where: str, cache: Path | None = None) -> Path:
     return folder
 
 
+def of_release(engine: str, version: str, recipe: str, cache: Path | None = None) -> Path | None:
+    """The folder of the newest build of an official release by a recipe, and nothing else.
+
+    `version`: `18` is any 18, `18.6` that one. None where there is none.
+    """
+    found = []
+    for name in names(cache):
+        its = record(root(cache) / name)
+        assert its is not None, "its file is there"
+        released = its["engine"] == engine and its["source"]["kind"] == "release"
+        if not released or its["recipe"] != recipe or its["options"]:
+            continue
+        if its["version"] == version or its["version"].startswith(f"{version}."):
+            found.append(([int(part) for part in its["version"].split(".")], name))
+    return root(cache) / max(found)[1] if found else None
+
+
 def remove(name: str, cache: Path | None = None) -> None:
     """Removes a build and its log. Raises ServerError where dyno built nothing of that name."""
     check_name(name, "NAME")

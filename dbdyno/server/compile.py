@@ -20,14 +20,25 @@ from functools import partial
 from pathlib import Path
 
 from dbdyno.error import HostError, ServerError
-from dbdyno.model import Json
-from dbdyno.server import built, compile_mysql, compile_postgres, feature, fetch, place
+from dbdyno.model import Arm, Json
+from dbdyno.server import (
+    built,
+    capacity,
+    compile_mysql,
+    compile_postgres,
+    feature,
+    fetch,
+    place,
+    recipe,
+    release,
+)
 from dbdyno.server import source as sources
+from dbdyno.server.build import Build
 from dbdyno.server.build_log import BuildLog, environment_of
 from dbdyno.server.compile_step import Site, Step
 from dbdyno.server.lock import HostLock
 from dbdyno.server.recipe import Flags
-from dbdyno.server.source import Source
+from dbdyno.server.source import Ref, Source
 
 Say = Callable[[str], None]
 VERSION_S_MAX = 20.0
@@ -84,6 +95,54 @@ class Wish:
             "flags": flags.words,
             "options": list(self.options),
         }
+
+
+def source_of(engine: str, written: str, ref: Ref | None) -> Source:
+    """The source that is written: an official version, else see `sources.identify`."""
+    if release.VERSION.fullmatch(written) and ref is None:
+        return sources.of_release(engine, written)
+    return sources.identify(written, ref)
+
+
+def name_of(source: Source, flags: Flags, options: Sequence[str]) -> str | None:
+    """What a build is called that nobody names: a release by a recipe; None of any other."""
+    if source.kind != "release" or flags.recipe is None or options:
+        return None
+    return f"postgres-{source.ref}_{flags.recipe}"
+
+
+def missing(arm: Arm, cache: Path | None = None) -> Wish | None:
+    """The build that an arm's `version` and `build` ask for, where that is not there yet.
+
+    Raises ServerError, which names the key, where it cannot be made.
+    """
+    if arm.version is None or arm.build is None:
+        return None
+    flags = recipe.named(arm.engine, arm.build, f"arms.{arm.name}.build")
+    if built.of_release(arm.engine, arm.version, arm.build, cache) is not None:
+        return None
+    try:
+        source = sources.of_release(arm.engine, arm.version)
+    except ServerError as error:
+        raise ServerError(f"arms.{arm.name}.version: {error}") from error
+    name = name_of(source, flags, ())
+    assert name is not None, "a release by a recipe has a name"
+    return Wish(engine=arm.engine, name=name, source=source, flags=flags, jobs=capacity.cores())
+
+
+def foreseen(wish: Wish, cache: Path | None = None) -> Build:
+    """What will be there when an official release is built: its folder and its version."""
+    prefix = built.root(cache) / wish.name
+    version = str(wish.source.ref)
+    major, minor = map(int, version.split("."))
+    return Build(
+        engine=wish.engine,
+        base_dir=prefix,
+        program=prefix / PROGRAMS[0],
+        version=version,
+        version_num=major * 10000 + minor,
+        made=False,
+    )
 
 
 def build(wish: Wish, say: Say, cache: Path | None = None) -> Path:
@@ -150,6 +209,8 @@ def _make(wish: Wish, prefix: Path, scratch: Path, log: BuildLog, say: Say) -> J
     method = method_of(wish.engine)
     began = time.monotonic()
     seconds: dict[str, float] = {}
+    if wish.source.kind == "release":
+        say(f"bringing {wish.source.origin}")
     tree = sources.unpack(wish.source, scratch / "source", log)
     seconds["unpack"] = time.monotonic() - began
     version = method.version(tree, wish.source.origin)

@@ -59,7 +59,8 @@ class Home:
         for folder in filter(None, (self.folder, self.wal_folder)):
             datadir.check(folder, self._place.account, self._arm.name)
         launch.check(self._arm, self._place.placement)
-        preload.check(self._arm, self._build, self._place.account)
+        if self._build.made:
+            preload.check(self._arm, self._build, self._place.account)
         self._place.run_root.mkdir(parents=True, exist_ok=True)
 
     def make(self) -> tuple[Path, Path | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dbdyno.error import ServerError
 from dbdyno.model import Arm
 from dbdyno.server import account as accounts
 from dbdyno.server import built, fetch
@@ -18,6 +19,13 @@ def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) 
     Raises ServerError where there is none, or where the account cannot run it.
     """
     account = account or accounts.choose(arm.engine)
+    if arm.build is not None and arm.version is not None:
+        where = f"arms.{arm.name}.build"
+        folder = built.of_release(arm.engine, arm.version, arm.build, cache)
+        if folder is None:
+            command = f"dyno server build {arm.engine} {arm.version} --recipe {arm.build}"
+            raise ServerError(f"{where}: not built yet: {command}")
+        return inspect(folder, arm.engine, where, account)
     if arm.build is not None:
         where = f"arms.{arm.name}.build"
         return inspect(built.find(arm.build, arm.engine, where, cache), arm.engine, where, account)

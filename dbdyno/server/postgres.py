@@ -104,7 +104,9 @@ class PostgresServer:
         """
         self._home.check()
         values = {**self._settled.values, "unix_socket_directories": str(self._home.socket_dir)}
-        settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
+        if self.build.made:
+            place = self._place
+            settings.verify(self._arm, self.build, values, place.account, place.run_root)
         wanted = int(self._settled.values.get("port", "0"), 0)
         self._port = port.choose(self.name, wanted)
 

@@ -98,13 +98,16 @@ def choose(
     return Flags(recipe=None, cflags=text, build_type="Release", release="-DNDEBUG")
 
 
-def named(engine: str, recipe: str) -> Flags:
-    """The flags of a recipe. Raises ServerError where the engine has none of that name."""
+def named(engine: str, recipe: str, where: str = "--recipe") -> Flags:
+    """The flags of a recipe; `where` names the option or the plan's key in errors.
+
+    Raises ServerError where the engine has none of that name.
+    """
     known = RECIPES[engine]
     if recipe not in known:
         near = get_close_matches(recipe, known, n=1)
         hint = f"did you mean `{near[0]}`?" if near else f"there are {_listed(known)}"
-        raise ServerError(f"--recipe: {engine} has no recipe `{recipe}`; {hint}")
+        raise ServerError(f"{where}: {engine} has no recipe `{recipe}`; {hint}")
     return known[recipe]
 
 

@@ -1,4 +1,4 @@
-"""What a build is made of: a tarball, a folder, a git checkout or a repository's address.
+"""What a build is made of: a release, a tarball, a folder, a git checkout or its address.
 
 A source is identified before anything is unpacked, so that a build that is there is found at once.
 Nobody's checkout is touched: what is built is a copy.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.error import ServerError
+from dbdyno.server import release
 from dbdyno.server.build_log import BuildLog, environment_of
 
 TARBALL = re.compile(r"\.(tar(\.(gz|bz2|xz|zst|lzma))?|tgz|tbz2?|txz)$")
@@ -45,10 +46,10 @@ class Ref:
 class Source:
     """A source whose content is known."""
 
-    kind: str  # "tarball", "folder", "git", "git with changes", "address"
-    origin: str  # where it lies, absolute
+    kind: str  # "release", "tarball", "folder", "git", "git with changes", "address"
+    origin: str  # where it lies, absolute; of a release the tarball's address
     identity: str  # "sha256:…" of the tarball or of the files; "commit:…"
-    ref: str | None = None  # "tag REL_18_1", as asked for
+    ref: str | None = None  # "tag REL_18_1", as asked for; of a release its version
 
 
 def identify(written: str, ref: Ref | None = None) -> Source:
@@ -77,6 +78,18 @@ def identify(written: str, ref: Ref | None = None) -> Source:
     return Source(kind="tarball", origin=str(path), identity=f"sha256:{_hash_file(path)}")
 
 
+def of_release(engine: str, version: str) -> Source:
+    """The official source of a version; of a major alone the newest.
+
+    Raises ServerError where there is none, or the site cannot be reached.
+    """
+    if engine != "postgres":
+        raise ServerError(f"only PostgreSQL's source is brought: name a tarball of {engine}")
+    version = release.newest(version)
+    identity = f"sha256:{release.checksum(version)}"
+    return Source(kind="release", origin=release.url_of(version), identity=identity, ref=version)
+
+
 def refuse_built_in(folder: Path) -> None:
     """Raises ServerError where the folder holds what a compiler made.
 
@@ -97,8 +110,12 @@ def unpack(source: Source, into: Path, log: BuildLog) -> Path:
     """
     tree = into / "tree"
     tree.mkdir(parents=True)
-    if source.kind == "tarball":
-        _untar(Path(source.origin), tree, log)
+    if source.kind in ("release", "tarball"):
+        tarball = Path(source.origin)
+        if source.kind == "release":
+            tarball = into / "source.tar.bz2"
+            release.bring(source.origin, source.identity.removeprefix("sha256:"), tarball)
+        _untar(tarball, tree, log)
         inside = list(tree.iterdir())
         return inside[0] if len(inside) == 1 and inside[0].is_dir() else tree
     if source.kind == "git":

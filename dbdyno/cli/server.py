@@ -57,7 +57,10 @@ def server_fetch(
     engine: Annotated[str, typer.Argument(help="postgres")],
     version: Annotated[str, typer.Argument(help="17.6, or 17 for the newest 17")],
 ) -> None:
-    """Bring a prebuilt server into the cache, verified by its checksum."""
+    """Bring a prebuilt server into the cache, verified by its checksum.
+
+    Today's are compiled for size: for figures to publish build one, `dyno server build`.
+    """
     from dbdyno.server import fetch
 
     print(fetch.fetch(engine, version, newest=True))  # noqa: T201

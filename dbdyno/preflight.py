@@ -85,7 +85,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
     capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
     sizing = size(plan, pinned)
-    arms = [as_before(arm, pinned) for arm in made(plan)]
+    arms = compile.settled([as_before(arm, pinned) for arm in made(plan)])
     wishes = {arm.name: wish for arm in arms if (wish := compile.missing(arm)) is not None}
     builds = {name: compile.foreseen(wish) for name, wish in wishes.items()}
     builds |= {arm.name: locate.locate(arm) for arm in arms if arm.name not in wishes}

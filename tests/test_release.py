@@ -39,6 +39,7 @@ save = "post-l.x"
 [server]
 data_dir = "DATA"
 """
+SIMPLE = WORKLOAD.replace('warm = "prewarm"\nsave = "post-l.x"\n', "")
 
 
 class Site:
@@ -293,8 +294,7 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
 ):
     site.release("18.6")
     said: list[str] = []
-    simple = WORKLOAD.replace('warm = "prewarm"\nsave = "post-l.x"\n', "")
-    made = a_plan(cache, an_arm("a"), an_arm("b", "18.6"), workload=simple)
+    made = a_plan(cache, an_arm("a"), an_arm("b", "18.6"), workload=SIMPLE)
     prepared = runner.ready(made, None, said.append)
     assert prepared.wishes == {}
     assert {build.version for build in prepared.builds.values()} == {"18.6"}
@@ -307,6 +307,17 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
     again = runner.ready(made, written, said.append)
     assert [build.version for build in again.builds.values()] == ["18.6", "18.6"]
     assert site.asked == []
+
+
+def test_all_recipes_of_a_plan_are_of_one_release(site: Site, cache: Path):
+    site.release("18.6")
+    compile.build(a_wish("18"), quiet, cache)
+    made = a_plan(cache, an_arm("a"), an_arm("b", build="o3"), workload=SIMPLE)
+    assert {one.version for one in preflight.prepare(made).builds.values()} == {"18.6"}
+    site.release("18.7")  # the o2nofp that is here is older than what an o3 would be made of
+    prepared = preflight.prepare(made)
+    assert {one.version for one in prepared.builds.values()} == {"18.7"}
+    assert set(prepared.wishes) == {"a", "b"}
 
 
 def test_nothing_is_built_where_anything_else_is_wrong(site: Site, cache: Path):

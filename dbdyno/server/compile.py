@@ -13,9 +13,9 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -109,6 +109,38 @@ def name_of(source: Source, flags: Flags, options: Sequence[str]) -> str | None:
     if source.kind != "release" or flags.recipe is None or options:
         return None
     return f"postgres-{source.ref}_{flags.recipe}"
+
+
+def settled(arms: Sequence[Arm], cache: Path | None = None) -> list[Arm]:
+    """The arms, those by `version = "18"` and a recipe with the release that it means.
+
+    It is one for all of them, as recipes are compared and not releases: the newest of each recipe
+    that is here, where that is the same, else the newest there is. Raises ServerError.
+    """
+    by_version: dict[str, list[Arm]] = {}
+    for arm in arms:
+        if arm.version is not None and arm.build is not None:
+            recipe.named(arm.engine, arm.build, f"arms.{arm.name}.build")  # refused offline, too
+            by_version.setdefault(arm.version, []).append(arm)
+    meant = {version: _release_of(version, its, cache) for version, its in by_version.items()}
+    return [arm if arm.build is None else _of(arm, meant) for arm in arms]
+
+
+def _of(arm: Arm, meant: Mapping[str, str]) -> Arm:
+    return arm if arm.version is None else replace(arm, version=meant[arm.version])
+
+
+def _release_of(version: str, arms: Sequence[Arm], cache: Path | None) -> str:
+    """The release that `version` means for these arms."""
+    found = {built.of_release(arm.engine, version, str(arm.build), cache) for arm in arms}
+    records = [built.record(folder) for folder in found if folder is not None]
+    here = {record["version"] for record in records if record is not None}
+    if None not in found and len(here) == 1:
+        return str(here.pop())
+    try:
+        return release.newest(version)
+    except ServerError as error:
+        raise ServerError(f"arms.{arms[0].name}.version: {error}") from error
 
 
 def missing(arm: Arm, cache: Path | None = None) -> Wish | None:

@@ -144,6 +144,18 @@ def sign_flip_p(logs: Sequence[float]) -> float | None:
     return min(1.0, 2 * far / (len(first) * len(second)))
 
 
+def sign_p(less: int, more: int) -> float:
+    """p of the two-sided sign test that a block is as likely to fall to either side (Dixon 1946).
+
+    Twice the binomial tail of the rarer side, at most 1; ties are in neither number. 1 of none.
+    """
+    from scipy.special import bdtr
+
+    if less + more == 0:
+        return 1.0
+    return min(1.0, 2 * float(bdtr(min(less, more), less + more, 0.5)))
+
+
 @cache
 def _signs(count: int) -> npt.NDArray[np.float64]:
     """All sign vectors of so many numbers, a row each."""
@@ -295,6 +307,25 @@ def blocks_for_equivalence(
     return _first_that(
         lambda blocks: equivalence_power(margin, sd, blocks, level) >= power, blocks_max
     )
+
+
+def blocks_for_signs(
+    share: float, level: float, power: float, blocks_max: int = BLOCKS_MAX
+) -> int | None:
+    """The fewest blocks in which a two-sided sign test finds that this share falls to one side.
+
+    With this power, by exact binomial sums; None: not with `blocks_max`, as of a half or less.
+    """
+    from scipy.special import bdtr, bdtrik
+
+    if share <= 0.5:
+        return None
+    blocks = np.arange(1, blocks_max + 1)
+    rarer = np.floor(bdtrik(level / 2, blocks, 0.5) + ROUNDING_MAX)  # at most, to be found
+    possible = 2 * bdtr(rarer, blocks, 0.5) <= level
+    found = np.where(possible, bdtr(rarer, blocks, 1 - share), 0.0)
+    enough = np.flatnonzero(found >= power)
+    return int(blocks[enough[0]]) if len(enough) else None
 
 
 def _first_that(enough: Callable[[int], bool], blocks_max: int) -> int | None:

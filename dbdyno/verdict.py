@@ -50,11 +50,15 @@ class Aims:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """One metric of an arm by that of the nearest base, over the blocks that have both."""
+    """One metric of an arm by that of the nearest base, over the blocks that have both.
+
+    Where one of the two stood still in some blocks, ratio, interval, p and p_sign are of those in
+    which both ran; q is of that p and p_still together (docs/method.md).
+    """
 
     metric: str
     blocks: int
-    ratio: float  # geometric mean, arm by base
+    ratio: float  # geometric mean, arm by base; 0 or infinite where no block is left
     low: float | None  # 95 % t interval on log ratios; None with one block
     high: float | None
     p: float | None  # two-sided, by t on the log ratios
@@ -66,6 +70,14 @@ class Judgement:
     visible: float | None  # the smallest change that so many blocks find with the wanted power
     blocks_needed: int | None = None  # further ones, where it cannot be told; None: too many
     minutes_needed: float | None = None
+    stood_still: int = 0  # blocks beside these in which the arm alone had a throughput of 0
+    base_stood_still: int = 0  # and in which the base alone had
+    p_still: float | None = None  # sign test over all of these; None: neither stood still
+
+    @property
+    def blocks_all(self) -> int:
+        """The blocks that count, those in which one of the two stood still with them."""
+        return self.blocks + self.stood_still + self.base_stood_still
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +88,7 @@ class Verdict:
     by: tuple[str, ...]  # the metrics that say so
     judgements: tuple[Judgement, ...]  # of the primary metrics: throughput first, then CPU
     outcome: str = ""  # what the arm did, in words: "held 1,000 rows/s in 2 of 6 blocks"
+    stood_still: str = ""  # of the outcome: "stood still in 2 of 6 blocks; …"
 
 
 @dataclass(frozen=True, kw_only=True)

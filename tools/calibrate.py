@@ -23,11 +23,13 @@ from simulation import (
     Model,
     Planner,
     Share,
+    Standing,
     by_pilot,
     coverage,
     knowing,
     planned,
     reported,
+    stood_alarms,
 )
 
 BEGIN = "<!-- made by tools/calibrate.py: begin -->"
@@ -69,6 +71,7 @@ def tables(draws: float) -> Iterator[str]:
 
     yield from covered(comparisons(40_000))
     yield from alarming(comparisons(4_000))
+    yield from standing(comparisons(2_000))
     yield from reporting(comparisons(1_500))
     yield from promising(comparisons)
     yield from peers(comparisons(1_500))
@@ -94,6 +97,22 @@ def alarming(trials: int) -> Iterator[str]:
     for steps in (1, 4, 12, 42):
         found = [reported(Model(steps=steps), count, trials, seeded(2), AIMS) for count in blocks]
         yield row([str(steps), *(ranged(one.alarms) for one in found)])
+
+
+def standing(trials: int) -> Iterator[str]:
+    """Of comparisons in which nothing differs and either arm at times does nothing."""
+    yield (
+        "\nThe same where each arm stands still in a share of the runs of a step, without an "
+        f"operation ({trials:,} comparisons each):\n"
+    )
+    blocks = (3, 6, 12)
+    yield from header(["steps", "stands still in", *(f"{count} blocks" for count in blocks)])
+    for steps in (1, 4):
+        for often in (0.02, 0.1, 0.3):
+            model = Standing(steps=steps, often=often)
+            shares = [stood_alarms(model, count, trials, seeded(6), AIMS) for count in blocks]
+            named = f"{often:.0%}".replace("%", " %")
+            yield row([str(steps), named, *(ranged(share) for share in shares)])
 
 
 def reporting(trials: int) -> Iterator[str]:

@@ -16,8 +16,12 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from dbdyno import pilot, stats
+from dbdyno.analysis.contest import Contest, Where, contest
+from dbdyno.analysis.judge import judge
+from dbdyno.analysis.nearest import facing
 from dbdyno.decision import Sample, decide
-from dbdyno.verdict import BETTER, WORSE, Aims, Judgement
+from dbdyno.model import StepRun
+from dbdyno.verdict import BETTER, CHANGED, WORSE, Aims, Judgement
 
 Numbers = npt.NDArray[np.float64]
 Random = np.random.Generator
@@ -198,6 +202,73 @@ def reported(model: Model, blocks: int, trials: int, random: Random, aims: Aims)
         found=Share(count=found, total=trials * model.slower),
         false=Share(count=wrong, total=wrong + right),
         false_mean=float(np.mean(shares)),
+    )
+
+
+# --- Arms that stand still -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Two arms that are the same, and do nothing at all in some of their runs."""
+
+    steps: int
+    often: float  # the share of the runs of a step, of either arm, in which nothing is done
+
+
+def stood_alarms(standing: Standing, blocks: int, trials: int, random: Random, aims: Aims) -> Share:
+    """In how many comparisons the lab calls a step, or the whole of several, changed.
+
+    By runs, as a result folder has them: what does nothing has a throughput of 0 and no CPU.
+    """
+    model = Model(steps=standing.steps)
+    alarms = 0
+    for _ in range(trials):
+        logs = draw(model, spreads(model, random), blocks, random)
+        still = random.random((2, standing.steps, blocks)) < standing.often
+        contests = [
+            _contest(number, logs[number], still[:, number]) for number in range(standing.steps)
+        ]
+        judged = judge("other", contests, aims)
+        words = [one.word for one in judged.verdicts.values()]
+        words += [one.judgement.word for one in judged.overall]
+        alarms += not CHANGED.isdisjoint(words)
+    return Share(count=alarms, total=trials)
+
+
+def _contest(step: int, logs: Numbers, still: npt.NDArray[np.bool_]) -> Contest:
+    """A step; `logs`: metrics by blocks, `still`: whether the base and the other did nothing."""
+    ones = np.ones_like(logs[0])
+    base, other = (
+        [
+            _run(arm, step, block, rate, None if none else cpu)
+            for block, (none, rate, cpu) in enumerate(
+                zip(nothing.tolist(), np.where(nothing, 0.0, rates).tolist(), cpus, strict=True)
+            )
+        ]
+        for arm, nothing, rates, cpus in (
+            ("base", still[0], ones, ones.tolist()),
+            ("other", still[1], np.exp(logs[0]), np.exp(logs[1]).tolist()),
+        )
+    )
+    found = contest(Where("w", step, f"s{step}"), facing(other, base))
+    assert found is not None
+    return found
+
+
+def _run(arm: str, step: int, block: int, rate: float, cpu: float | None) -> StepRun:
+    return StepRun(
+        workload="w",
+        arm=arm,
+        block=block,
+        ordinal=step,
+        step=f"s{step}",
+        measured=True,
+        status="ok",
+        reason=None,
+        headline="qps",
+        sla_target=None,
+        metrics={"qps": rate, "server_cpu_per_op": cpu},
     )
 
 

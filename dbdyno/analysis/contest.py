@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dbdyno import metric
 from dbdyno.analysis import limit, outcome
-from dbdyno.analysis.nearest import Facing
+from dbdyno.analysis.nearest import Facing, Still
 from dbdyno.analysis.outcome import Outcome
 from dbdyno.decision import Sample
 from dbdyno.model import Bound, StepRun
@@ -56,16 +56,29 @@ class Contest:
     @cached_property
     def outcome(self) -> Outcome:
         """What the arm, or the base, did instead of being compared."""
-        compared = (len(sample.logs) for sample in self.samples(self.primary))
-        return outcome.of(self.faced, compared=max(compared, default=0))
+        compared = (sample.blocks for sample in self.samples(self.primary))
+        still = self.faced.still(self.headline)
+        ran = len(self.logs(self.headline))
+        return outcome.of(self.faced, still, compared=max(compared, default=0), ran=ran)
 
     def samples(self, names: Iterable[str]) -> Iterator[Sample]:
-        """The log ratios of these metrics, of those that both arms have in a block at least."""
+        """The log ratios of these metrics, of those that both arms have in a block at least.
+
+        Of the headline a 0 is a result: it counts the blocks in which one of the two stood still.
+        """
         for name in names:
-            logs = tuple(self.logs(name).values())
-            if logs:
-                bound = self.bound if name == self.headline else "exact"
-                yield Sample(metric=name, better=BETTER_BY[name], logs=logs, bound=bound)
+            throughput = name == self.headline
+            still = self.faced.still(name) if throughput else Still()
+            sample = Sample(
+                metric=name,
+                better=BETTER_BY[name],
+                logs=tuple(self.logs(name).values()),
+                bound=self.bound if throughput else "exact",
+                stood_still=len(still.own),
+                base_stood_still=len(still.base),
+            )
+            if sample.compares:
+                yield sample
 
     def logs(self, name: str) -> dict[int, float]:
         """The log ratios of a metric by block."""

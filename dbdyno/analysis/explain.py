@@ -52,6 +52,19 @@ class _Change:
         return self.throughput is not None and self.throughput.word in CHANGED
 
     @property
+    def seen_in_ratio(self) -> bool:
+        """Whether throughput changed in the blocks in which both ran, so that costs explain it.
+
+        Else it is who stood still that says so.
+        """
+        led = self.throughput
+        if led is None or led.p_still is None:
+            return True
+        if led.low is None or led.high is None:
+            return False
+        return led.high < 1 if self.slower else led.low > 1
+
+    @property
     def slower(self) -> bool:
         """Whether more costs explain it, or fewer."""
         led = self.throughput if self.by_throughput else self.cpu
@@ -117,6 +130,9 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
         aims=aims,
         unit=UNITS.get(step.headline or "", "operation"),
     )
+    if change.by_throughput and not change.seen_in_ratio:
+        text = f"{verdict.stood_still}; of blocks without an operation no cost can be compared"
+        return Explanation(text=text, causes=(), unchanged=(), explained=False)
     found = _ordered(_found(change))
     unchanged = _unchanged(change)
     causes = tuple(one.cause for one in found)
@@ -306,6 +322,8 @@ def _led(change: _Change) -> str:
     if not change.by_throughput or throughput is None:
         return _led_by_cpu(change)
     words = phrase.speed(throughput.ratio, throughput.low, throughput.high)
+    if change.verdict.stood_still:
+        words = f"{change.verdict.stood_still}: {words}"
     if throughput.word in ("faster, within the margin", "slower, within the margin"):
         words += f", within the margin of {throughput.margin * 100:g} %"
     added = change.time_us
@@ -332,7 +350,7 @@ def _led_by_cpu(change: _Change) -> str:
     one = change.throughput
     if one is None:
         return words
-    seen = phrase.speed(one.ratio, one.low, one.high)
+    seen = change.verdict.stood_still or phrase.speed(one.ratio, one.low, one.high)
     beside = {
         "same": f"throughput is the same within {one.margin * 100:g} %",
         "limited": "throughput was at the load generator's limit",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dbdyno import decision
 from dbdyno.analysis import overall, price
 from dbdyno.analysis.contest import NAMES, Contest, Where
-from dbdyno.verdict import BETTER, WORSE, Aims, Judgement, Overall, Verdict, Word
+from dbdyno.verdict import BETTER, CHANGED, WORSE, Aims, Judgement, Overall, Verdict, Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,17 +75,32 @@ def _verdict(one: Contest, judgements: Sequence[Judgement]) -> Verdict:
         word, by = "not compared", ()
     else:
         word, by = together(judgements)
-    return Verdict(word=word, by=by, judgements=tuple(judgements), outcome=said.text)
+    return Verdict(
+        word=word,
+        by=by,
+        judgements=tuple(judgements),
+        outcome=said.text,
+        stood_still=said.stood_still,
+    )
 
 
 def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:
     """One word for the primary metrics of a step, and the metrics whose word it is.
 
-    A change seen by one of them is one, whatever the other cannot tell.
+    A change seen by one of them is one, whatever the other cannot tell. But who stood still is not
+    faster by the CPU of the blocks in which it ran, and beside a base that did none is slower.
     """
     told = [one for one in judgements if one.word != "one block"]
     if not told:
         return "one block", tuple(one.metric for one in judgements)
+    stood = any(one.stood_still for one in told)
+    base_stood = any(one.base_stood_still for one in told)
+    if any(one.p_still is not None and one.word not in CHANGED for one in told):
+        told = [
+            one
+            for one in told
+            if not (stood and one.word in BETTER) and not (base_stood and one.word in WORSE)
+        ]
     worse = [one for one in told if one.word in WORSE]
     better = [one for one in told if one.word in BETTER]
     if worse and better:

@@ -15,15 +15,23 @@ from dbdyno.model import StepRun
 
 
 class Pair(NamedTuple):
-    """Values of one metric in one block, none of them 0."""
+    """Values of one metric in one block."""
 
     base: float
     other: float
 
     @property
     def log(self) -> float:
-        """ln(other / base)."""
+        """ln(other / base), of values above 0."""
         return math.log(self.other / self.base)
+
+
+class Still(NamedTuple):
+    """The blocks in which a metric that both have is 0: measured, and without a ratio."""
+
+    own: tuple[int, ...] = ()  # of the arm alone
+    base: tuple[int, ...] = ()  # of the base alone
+    both: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,17 +56,27 @@ class Facing:
 
         The base's value is that of the nearest run that has one.
         """
+        both = self._both(name).items()
+        return {block: pair for block, pair in both if pair.base > 0 and pair.other > 0}
+
+    def still(self, name: str) -> Still:
+        """The blocks in which the arm, the nearest base or both have a 0 of a metric."""
+        both = self._both(name).items()
+        return Still(
+            own=tuple(block for block, pair in both if pair.other == 0 < pair.base),
+            base=tuple(block for block, pair in both if pair.base == 0 < pair.other),
+            both=tuple(block for block, pair in both if pair.base == pair.other == 0),
+        )
+
+    def _both(self, name: str) -> dict[int, Pair]:
+        """A metric by block, where both have it, whatever it is."""
         found = {}
         for run, bases in zip(self.runs, self.bases, strict=True):
             other = run.metrics.get(name)
-            if other is None or other <= 0:
-                continue
-            for base in bases:
-                value = base.metrics.get(name)
-                if value is not None:
-                    if value > 0:
-                        found[run.block] = Pair(value, other)
-                    break
+            values = (base.metrics.get(name) for base in bases)
+            value = next((value for value in values if value is not None), None)
+            if other is not None and value is not None:
+                found[run.block] = Pair(value, other)
         return found
 
     def within(self, blocks: Sequence[int]) -> Facing:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbdyno.analysis import damage
-from dbdyno.analysis.nearest import Facing
+from dbdyno.analysis.nearest import Facing, Still
 from dbdyno.model import StepRun
 from dbdyno.verdict import Word
 
@@ -20,13 +20,37 @@ class Outcome:
 
     word: Word | None  # None: the tests decide
     text: str  # in words; empty where all went well
+    stood_still: str  # of these, who had no throughput in which blocks
 
 
-def of(faced: Facing, *, compared: int) -> Outcome:
-    """The outcome of an arm in a step, beside its base; `compared`: blocks that have both."""
+def of(faced: Facing, still: Still, *, compared: int, ran: int) -> Outcome:
+    """The outcome of an arm in a step, beside its base.
+
+    `still`: where a throughput of 0 was measured; `compared`: blocks that have both; `ran`: those
+    in which neither stood still.
+    """
     own, bases = faced.runs, faced.base_runs
-    text = "; ".join((*_said(own, ""), *_said(bases, f"{faced.base} ")))
-    return Outcome(word=_word((*own, *bases), compared), text=text)
+    stood = "; ".join(_stood(still, faced, ran))
+    said = (*_said(own, ""), *_said(bases, f"{faced.base} "), stood)
+    text = "; ".join(filter(None, said))
+    return Outcome(word=_word((*own, *bases), compared), text=text, stood_still=stood)
+
+
+def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
+    """In how many blocks who stood still, and what is left for the interval."""
+    count = number_of_blocks(len(faced.runs))
+    for who, blocks in (("", still.own), (f"{faced.base} ", still.base)):
+        if blocks:
+            yield f"{who}stood still in {len(blocks)} of {count}"
+    if still.both:
+        yield f"both stood still in {len(still.both)} of {count}, of which nothing is compared"
+    if any(still) and ran > 1:
+        yield f"the interval is of the {ran} in which both ran"
+
+
+def number_of_blocks(count: int) -> str:
+    """1 block, 6 blocks."""
+    return f"{count} block{'s' * (count != 1)}"
 
 
 def _word(runs: Sequence[StepRun], compared: int) -> Word | None:
@@ -42,7 +66,7 @@ def _is_damaged(run: StepRun) -> bool:
 
 def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
     """What these runs did, a part of a sentence for each kind."""
-    count = f"of {len(runs)} block{'s' * (len(runs) != 1)}"
+    count = f"of {number_of_blocks(len(runs))}"
     if any(run.sla_met is False for run in runs):
         target = next(run.sla_target for run in runs if run.sla_target is not None)
         met = sum(run.sla_met is True for run in runs)

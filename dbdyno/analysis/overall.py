@@ -2,6 +2,8 @@
 
 Steps of one block share what the host did in it, so their ratios are no independent data: the mean
 of a block's log ratios is one number, and the interval counts blocks (comparing.md, D6 and D11).
+A geometric mean is 0 where one of its numbers is: who stood still in a step of a block did so in
+the whole of it.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.analysis.contest import BETTER_BY, CPU, Contest, Where
+from dbdyno.analysis.nearest import Still
 from dbdyno.decision import Sample
 from dbdyno.verdict import Judgement
 
@@ -52,22 +55,56 @@ def wholes(contests: Sequence[Contest]) -> list[Whole]:
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A primary metric of one step."""
+
+    name: str
+    logs: Mapping[int, float]  # by block in which both ran
+    still: Still  # of throughput
+
+    @property
+    def blocks(self) -> set[int]:
+        """The blocks that say something of the two."""
+        return {*self.logs, *self.still.own, *self.still.base}
+
+
 def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Whole]:
     """A metric of each step, over the steps that have it; none where no block has all of these.
 
     A step of one block, as one before a golden copy, would leave only that block of all the others.
     """
-    steps = {one.where: (name, one.logs(name)) for one, name in metrics}
-    most = max((len(logs) for _, logs in steps.values()), default=0)
-    there = {
-        where: its for where, its in steps.items() if len(its[1]) > 1 or len(its[1]) == most > 0
-    }
-    blocks = sorted(set.intersection(*(set(logs) for _, logs in there.values()))) if there else []
-    if blocks:
-        names = {name for name, _ in there.values()}
-        name = names.pop() if len(names) == 1 else THROUGHPUT
-        means = (
-            math.fsum(logs[block] for _, logs in there.values()) / len(there) for block in blocks
+    parts = {
+        one.where: _Part(
+            name=name,
+            logs=one.logs(name),
+            still=one.faced.still(name) if name == one.headline else Still(),
         )
-        sample = Sample(metric=name, better=BETTER_BY.get(name, 1), logs=tuple(means))
+        for one, name in metrics
+    }
+    most = max((len(part.blocks) for part in parts.values()), default=0)
+    there = {
+        where: part
+        for where, part in parts.items()
+        if len(part.blocks) > 1 or len(part.blocks) == most > 0
+    }
+    if not there:
+        return
+    blocks = set.intersection(*(part.blocks for part in there.values()))
+    own = blocks & {block for part in there.values() for block in part.still.own}
+    base = blocks & {block for part in there.values() for block in part.still.base}
+    names = {part.name for part in there.values()}
+    name = names.pop() if len(names) == 1 else THROUGHPUT
+    means = (
+        math.fsum(part.logs[block] for part in there.values()) / len(there)
+        for block in sorted(blocks - own - base)
+    )
+    sample = Sample(
+        metric=name,
+        better=BETTER_BY.get(name, 1),
+        logs=tuple(means),
+        stood_still=len(own - base),
+        base_stood_still=len(base - own),
+    )
+    if sample.compares:
         yield Whole(workload=workload, sample=sample, places=tuple(there))

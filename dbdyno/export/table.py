@@ -213,6 +213,9 @@ TABLES: tuple[Table, ...] = (
         visible      | number  | | the smallest change, a share, that so many blocks find
         blocks_needed  | integer |     | further blocks that would settle what cannot be told
         minutes_needed | number  | min | what these would take
+        stood_still      | integer | | further blocks in which the arm alone had a throughput of 0
+        base_stood_still | integer | | further blocks in which the base alone had
+        p_still          | number  | | sign test over all of these blocks; null: neither stood still
         """,
         (),
     ),

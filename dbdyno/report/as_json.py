@@ -164,13 +164,17 @@ def _judged(one: Judgement) -> Json:
         "visible": one.visible,
         "blocks_needed": one.blocks_needed,
         "minutes_needed": one.minutes_needed,
+        "stood_still": one.stood_still,
+        "base_stood_still": one.base_stood_still,
+        "p_still": one.p_still,
     }
 
 
 def _not_judged(ratio: Ratio | None) -> Json:
     """The same keys of a metric of which nothing is said, as in a pilot."""
     unsaid = ("p", "p_sign", "q", "sd", "margin", "verdict", "visible", "blocks_needed")
-    return {**_ratio(ratio), **dict.fromkeys((*unsaid, "minutes_needed"))}
+    still = {"stood_still": 0, "base_stood_still": 0, "p_still": None}
+    return {**_ratio(ratio), **dict.fromkeys((*unsaid, "minutes_needed")), **still}
 
 
 def _ratio(ratio: Ratio | None) -> Json:

@@ -10,7 +10,7 @@ from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.report import calibration, group, number, verdicts
 from dbdyno.report.summary import MISSED, failure, judged, missed_target, target
 from dbdyno.report.view import Finding
-from dbdyno.verdict import CHANGED, Judgement, Verdict, Word
+from dbdyno.verdict import CHANGED, Judgement, Overall, Verdict, Word
 
 EXPLAINED_MAX = 3
 """So many steps of an arm have their explanation in the headline; all have it in their sections."""
@@ -99,7 +99,13 @@ class _Told:
         if not changes and self.cell.verdict is None and self.cell.ratio is not None:
             of = self.cell.ratio
             changes = [f"throughput {number.changes(of.value, of.low, of.high)}"]
-        return f"{self.name} {' and '.join(changes)}".rstrip()
+        return f"{self.name} {' and '.join(changes)}".rstrip() + self.stood_still
+
+    @property
+    def stood_still(self) -> str:
+        """Who stood still in how many blocks, in brackets; nothing where neither did."""
+        words = self.cell.verdict.stood_still if self.cell.verdict is not None else ""
+        return f" ({words})" if words else ""
 
 
 def _deciding(verdict: Verdict | None) -> Sequence[Judgement]:
@@ -160,7 +166,7 @@ def _by_word(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Finding]
         yield Finding(
             label=_label(comparison, word),
             tone="" if word is None else verdicts.tone(word, sure),
-            text="; ".join(one.name if names else one.words for one in its),
+            text="; ".join(one.name + one.stood_still if names else one.words for one in its),
         )
 
 
@@ -212,7 +218,7 @@ def _cannot_tell(told: Sequence[_Told]) -> Iterable[Finding]:
     its = [one for one in told if one.word == "cannot tell"]
     if not its:
         return
-    names = [one.name for one in its]
+    names = [one.name + one.stood_still for one in its]
     text = number.few(names, NAMES_MAX)
     prices = {one.name: verdicts.price(one.cell.verdict) for one in its if one.cell.verdict}
     settled = [price for price in prices.values() if price.blocks is not None]
@@ -236,17 +242,23 @@ def _overall(comparison: Comparison, arm: str, workload: str) -> str:
     sure = verdicts.trusted(comparison.calibration, comparison.aims)
     several = len({step.workload for step in comparison.steps}) > 1
     words = "; ".join(
-        _mean(one.judgement, one.steps, comparison.aims.margin, sure)
+        _mean(one, comparison, sure)
         for one in sorted(its, key=lambda one: one.judgement.metric == CPU)
     )
     return f"{workload} {words}" if several else words
 
 
-def _mean(judgement: Judgement, steps: int, margin: float, sure: bool) -> str:
+def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
     """2.1 % faster by throughput over 10 steps [1.2, 3.0]; CPU per operation 3.0 % less [2, 4]."""
+    judgement, margin = one.judgement, comparison.aims.margin
     cpu = judgement.metric == CPU
-    over = f" over {steps} steps" if steps != 1 else " in 1 step"
+    over = f" over {one.steps} steps" if one.steps != 1 else " in 1 step"
     what = "CPU per operation" if cpu else f"throughput{over}"
+    still = verdicts.still(judgement, comparison.base)
+    if still:
+        word = verdicts.said(judgement.word, sure)
+        ran = f", {verdicts.change(judgement)} where both ran" if judgement.blocks else ""
+        return f"{what}: {word}, {still}{ran}"
     if judgement.word not in CHANGED:
         same = f" (same within ±{verdicts.percent(margin)})" if judgement.word == "same" else ""
         unknown = " (cannot tell)" if judgement.word == "cannot tell" else ""

@@ -17,7 +17,15 @@ from dbdyno.report.view import ARROWS, Cell, Column, RatioChart, RatioPoint, Row
 
 MISSED = "†"
 INCOMPLETE = "‡"
-INCOMPLETE_MARK = {INCOMPLETE: "without the blocks in which the step failed"}
+STOOD_STILL = "‖"
+STOOD_STILL_MARK = {
+    STOOD_STILL: "stood still in a block: the mean throughput is then 0, and a ratio is of the "
+    "blocks in which both ran"
+}
+INCOMPLETE_MARK = {
+    INCOMPLETE: "without the blocks in which the step failed",
+    **STOOD_STILL_MARK,
+}
 
 
 # --- Rules -----------------------------------------------------------------------------------
@@ -65,6 +73,20 @@ def judged(result: Result) -> int:
 def missed_target(result: Result) -> bool:
     """Whether the step has a target rate which a run of it did not hold."""
     return any(run.sla_met is False for run in result.runs)
+
+
+def stood_still(result: Result) -> bool:
+    """Whether a throughput of 0 was measured in a block."""
+    return any(
+        run.headline is not None and run.metrics.get(run.headline) == 0 for run in result.runs
+    )
+
+
+def _mark(result: Result) -> str:
+    """† where a target was missed, ‡ where a block failed, ‖ where it stood still."""
+    if missed_target(result):
+        return MISSED
+    return INCOMPLETE if failure(result) else STOOD_STILL if stood_still(result) else ""
 
 
 def failure(result: Result) -> str:
@@ -183,7 +205,7 @@ def absolute_cell(result: Result, tone: Tone) -> Cell:
     titles = [_held(result), trouble, bound.reasons(result)]
     return Cell(
         text=bound.signed(number.number(result.value), result.value_bound),
-        mark=MISSED if missed_target(result) else INCOMPLETE if trouble else "",
+        mark=_mark(result),
         tone=bound.justified(tone, result.value_bound),
         title=". ".join(text for text in titles if text),
     )
@@ -213,7 +235,8 @@ def _relative(
         )
         for place, arm in enumerate((base, *others))
     )
-    marks = legend(rows, {MISSED: "the background insert rate was missed by one of the two"})
+    missed = {MISSED: "the background insert rate was missed by one of the two"}
+    marks = legend(rows, missed | STOOD_STILL_MARK)
     return Table(
         name=f"{prefix}-relative",
         title=f"Throughput relative to {base}",
@@ -249,12 +272,20 @@ def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], 
     base = step.cells[0]
     if result.arm == base.arm and result.value is not None:
         return Cell(text="1.00", mark=MISSED if missed_target(result) else "")
+    either = (
+        MISSED
+        if missed_target(result) or missed_target(base)
+        else STOOD_STILL
+        if stood_still(result) or stood_still(base)
+        else ""
+    )
     if result.value is None or result.ratio is None:
         text = words_for_nothing(result) if result.value is None else number.MISSING
-        return Cell(text=text, tone="failed", title=failure(result))
+        still = either if either == STOOD_STILL else ""
+        return Cell(text=text, mark=still, tone="failed", title=failure(result))
     return Cell(
         text=bound.signed(number.ratio(result.ratio.value), result.ratio_bound),
-        mark=MISSED if missed_target(result) or missed_target(base) else "",
+        mark=either,
         detail=ratio_detail(result),
         tone=bound.justified(tone(result.ratio.value), result.ratio_bound),
         title=ratio_words(result.ratio),

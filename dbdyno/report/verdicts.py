@@ -18,10 +18,12 @@ from dbdyno.report.summary import (
     INCOMPLETE,
     INCOMPLETE_MARK,
     MISSED,
+    STOOD_STILL,
     failure,
     legend,
     missed_target,
     sentences,
+    stood_still,
 )
 from dbdyno.report.view import ARROWS, Cell, Column, Row, Table, Tone
 from dbdyno.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
@@ -118,10 +120,19 @@ def called(name: str) -> str:
 
 def change(judgement: Judgement, of: Bound = "exact") -> str:
     """A change with its interval: −7.5 % [−7.9, −7.1]; `of`: what the ratio is to the true one."""
+    if not judgement.blocks:
+        return "without a ratio"
     words = number.changes(judgement.ratio, judgement.low, judgement.high)
     if judgement.metric == CPU:
         return words
     return f"{bound.signed(words, of)}{f' ({bound.BOTH})' if of == 'unknown' else ''}"
+
+
+def still(judgement: Judgement, base: str) -> str:
+    """In how many blocks who stood still: stood still in 2 of 6 blocks; nothing where none did."""
+    count = number.blocks(judgement.blocks_all)
+    both = ((judgement.stood_still, ""), (judgement.base_stood_still, f"{base} "))
+    return "; ".join(f"{who}stood still in {blocks} of {count}" for blocks, who in both if blocks)
 
 
 def details(judgement: Judgement) -> str:
@@ -130,13 +141,15 @@ def details(judgement: Judgement) -> str:
         "p": judgement.p,
         "q": judgement.q,
         "sign-flip p": judgement.p_sign,
+        "sign test p over all blocks": judgement.p_still,
     }
     tests = ", ".join(
         f"{name} {_probability(value)}" for name, value in found.items() if value is not None
     )
-    spread = f", ratio {number.ratio(judgement.ratio, 3)}"
+    spread = f", ratio {number.ratio(judgement.ratio, 3)}" if judgement.blocks else ""
     ends = number.interval(judgement.low, judgement.high, 3)
-    blocks = number.blocks(judgement.blocks)
+    ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
+    blocks = f"{number.blocks(judgement.blocks)}{ran}"
     sd = f"sd between blocks {measured(judgement.sd, 2)}" if judgement.sd is not None else ""
     figures = ", ".join(text for text in (blocks, tests, sd) if text)
     return (
@@ -212,12 +225,17 @@ def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
 
 
 def mark(step: StepComparison, result: Result) -> str:
-    """† where a target was missed, ‡ where a block failed, § where statements found nothing."""
+    """† where a target was missed, ‡ where a block failed, ‖ where one of the two stood still.
+
+    § where statements found nothing.
+    """
     both = (step.cells[0], result)
     if any(missed_target(cell) for cell in step.cells):
         return MISSED
     if any(map(failure, both)):
         return INCOMPLETE
+    if any(map(stood_still, both)):
+        return STOOD_STILL
     return group.UNFOUND if any(map(group.unfound, both)) else ""
 
 
@@ -316,6 +334,7 @@ def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> C
     texts = (verdict.outcome, f"by {by}" if by else "", figures, failure(result))
     return Cell(
         text=word,
+        detail=verdict.stood_still,
         tone=tone(verdict.word, sure),
         title=". ".join(text for text in texts if text),
     )
@@ -325,6 +344,8 @@ def _change_cell(result: Result, judgement: Judgement | None, verdict: Verdict) 
     """A change; by which the verdict is said stands out."""
     if judgement is None:
         return Cell(text=number.MISSING)
+    if not judgement.blocks:
+        return Cell(text=number.MISSING, title=details(judgement))
     of: Bound = "exact" if judgement.metric == CPU else result.ratio_bound
     return Cell(
         text=bound.signed(number.change(judgement.ratio).removesuffix(" %"), of),

@@ -229,7 +229,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseTimes:
-    """Response times of one kind of operation, all clients and seconds merged, in microseconds."""
+    """Response or service times of one kind of operation, all clients and seconds merged, in µs."""
 
     count: int
     buckets: tuple[int, ...]  # ten published buckets: 256us 1ms 4ms 16ms 64ms 256ms 1s 4s 16s more
@@ -378,8 +378,13 @@ class StepRun:
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # names of dbdyno.metric
     sla_achieved: float | None = None
     sla_met: bool | None = None
-    response: Mapping[str, ResponseTimes] = field(default_factory=dict)  # insert, delete, query
-    operations: Mapping[str, ResponseTimes] = field(default_factory=dict)  # by operation name
+    # From due to completion: by kind (insert, delete, query), and by operation name.
+    response: Mapping[str, ResponseTimes] = field(default_factory=dict)
+    operations: Mapping[str, ResponseTimes] = field(default_factory=dict)
+    # From sent to completion, as published; empty where the generator did not say it.
+    service: Mapping[str, ResponseTimes] = field(default_factory=dict)
+    operations_service: Mapping[str, ResponseTimes] = field(default_factory=dict)
+    paced: tuple[str, ...] = ()  # kinds and operations that are due by a schedule, not in a loop
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …: analysis/series
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()

@@ -85,8 +85,8 @@ def published(raw: Raw) -> dict[str, float | None]:
         "dbgb2": raw.after and raw.after["sizes"]["data_dir_bytes"] / GIBI,
         **of_seconds(raw),
     }
-    longest = [max(c[3] for c in tick["per_client"]) for tick in raw.of(*headline_roles(raw))]
-    figures["maxop"] = max(longest) / 1e6 if longest else None
+    served = response(raw, headline_roles(raw), "service")
+    figures["maxop"] = None if served is None else served["max_us"] / 1e6
     return figures
 
 
@@ -248,16 +248,23 @@ def scanners(raw: Raw) -> int:
 # --- Response times --------------------------------------------------------------------------
 
 
-def response(raw: Raw, roles: Iterable[str]) -> dict[str, Any] | None:
-    """The published buckets and percentiles of what these roles did, from all histograms."""
+def response(raw: Raw, roles: Iterable[str], which: str = "response") -> dict[str, Any] | None:
+    """The published buckets and percentiles of what these roles did, from all histograms.
+
+    `which`: `service` times are from when an operation was sent, and none is longer than the
+    longest response.
+    """
+    roles = list(roles)
     values: list[tuple[int, int, int]] = []  # smallest, largest time of a cell, how many
     for tick in raw.of(*roles):
         for name, operation in tick["operations"].items():
             if operation["count"] and name not in parts_of_transactions(raw):
-                values += cells(operation["response"])
+                values += cells(operation[which])
     if not values:
         return None
     longest = max(c[3] for tick in raw.of(*roles) for c in tick["per_client"])
+    if which == "service":
+        longest = min(longest, max(largest for _, largest, _ in values))
     return times(values, longest)
 
 

@@ -119,6 +119,7 @@ def compare_response(run: StepRun, raw: Raw) -> None:
         assert (kind in run.response) is (expected is not None)
         if expected is not None:
             assert asdict(run.response[kind]) == expected
+            assert asdict(run.service[kind]) == by_hand.response(raw, raw.roles(kind), "service")
 
 
 def compare_fairness(run: StepRun, raw: Raw) -> None:

@@ -83,12 +83,15 @@ def throughput(evidence: Evidence) -> Metrics:
         found[headline["metric"]] = per(evidence.operations, seconds)
     rates = per_second(evidence)
     response = evidence.response(evidence.headline_roles)
+    service = evidence.service(evidence.headline_roles)
     return {
         **found,
         "p50": stats.published_percentile(rates, 0.5),
         "p99": stats.published_percentile(rates, 0.99),
-        "maxop": response.max_us / 1e6 if response.count else None,
+        "maxop": service.max_us / 1e6 if service.count else None,
+        "service_p99_us": service.percentile_us(0.99) if service.count else None,
         "response_p99_us": response.percentile_us(0.99) if response.count else None,
+        "response_us_max": float(response.max_us) if response.count else None,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from dbdyno.analysis import compute, damage, evidence, limit, warning
@@ -20,7 +21,7 @@ from dbdyno.analysis.target import targets
 from dbdyno.analysis.waits import waits
 from dbdyno.error import ResultError
 from dbdyno.model import ResponseTimes, StepRun
-from dbdyno.response import merged
+from dbdyno.response import Histogram, merged
 from dbdyno.store import StepFolder
 
 
@@ -88,26 +89,42 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         metrics=metrics,
         sla_achieved=inserts.achieved if inserts is not None else None,
         sla_met=None if run.sla_target is None else inserts is not None and inserts.met,
-        response=_by_kind(found),
-        operations=_by_operation(found),
+        response=_by_kind(found, found.response),
+        operations=_by_operation(found.histograms),
+        service=_by_kind(found, found.service),
+        operations_service=_by_operation(found.services),
+        paced=_paced(found),
         owners=found.owners,
         limited=limited,
         warnings=(*found.unusable, *warning.warnings(found, metrics, run, limited)),
     )
 
 
-def _by_kind(found: Evidence) -> dict[str, ResponseTimes]:
-    merged_by_kind = {kind: found.response(found.roles(kind)) for kind in KINDS}
+def _by_kind(found: Evidence, times: Callable[[list[str]], Histogram]) -> dict[str, ResponseTimes]:
+    merged_by_kind = {kind: times(found.roles(kind)) for kind in KINDS}
     return {kind: part.times() for kind, part in merged_by_kind.items() if part.count}
 
 
-def _by_operation(found: Evidence) -> dict[str, ResponseTimes]:
-    names = dict.fromkeys(name for _, name in found.histograms)
+def _by_operation(
+    histograms: Mapping[tuple[str, str], Histogram],
+) -> dict[str, ResponseTimes]:
+    names = dict.fromkeys(name for _, name in histograms)
     parts = {
-        name: merged(part for (_, its), part in found.histograms.items() if its == name)
-        for name in names
+        name: merged(part for (_, its), part in histograms.items() if its == name) for name in names
     }
     return {name: part.times() for name, part in parts.items() if part.count}
+
+
+def _paced(found: Evidence) -> tuple[str, ...]:
+    """The kinds and the operations of roles that are due by a schedule."""
+    roles = {
+        role["name"]
+        for role in found.job.get("roles", ())
+        if role.get("pace", {}).get("kind", "closed") != "closed"
+    }
+    kinds = (found.kind(role) for role in sorted(roles))
+    operations = (name for role, name in found.histograms if role in roles)
+    return tuple(dict.fromkeys([*(kind for kind in kinds if kind in KINDS), *operations]))
 
 
 def end_spread(found: Evidence) -> float | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from dbdyno import metric
 from dbdyno.analysis import raw, scan
@@ -39,7 +39,8 @@ class Evidence:
     after: Json | None
     end: Json  # done.json or failed.json
     owners: Mapping[str, OwnerCost]
-    histograms: Mapping[tuple[str, str], Histogram]  # by role and operation
+    histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
+    services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
     waits: tuple[Json, ...] = ()  # waits.jsonl of a step that ended well
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
 
@@ -127,10 +128,19 @@ class Evidence:
 
     def response(self, roles: list[str]) -> Histogram:
         """Response times of what these roles do, each operation once, however it is made up."""
+        return self._of_roles(self.histograms, roles)
+
+    def service(self, roles: list[str]) -> Histogram:
+        """The same of service times."""
+        return self._of_roles(self.services, roles)
+
+    def _of_roles(
+        self, histograms: Mapping[tuple[str, str], Histogram], roles: list[str]
+    ) -> Histogram:
         timed = timed_operations(self.job)
         return merged(
             histogram
-            for (role, operation), histogram in self.histograms.items()
+            for (role, operation), histogram in histograms.items()
             if role in roles and (not timed or operation in timed)
         )
 
@@ -153,6 +163,7 @@ def read(folder: StepFolder) -> Evidence:
     host = lost.usable(lambda: raw.host(folder.host())) or raw.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
+    times = _of_form(folder, lambda: _histograms(load)) if done is not None else _Times({}, {})
     if done is not None and job.get("engine", "fake") != "fake":
         for name, snapshot in (("before.json", before), ("after.json", after)):
             if snapshot is None and not any(line.startswith(name) for line in lost.lines):
@@ -166,7 +177,8 @@ def read(folder: StepFolder) -> Evidence:
         after=after,
         end=done or failed or {},
         owners=owners(host),
-        histograms=_of_form(folder, lambda: _histograms(load)) if done is not None else {},
+        histograms=times.response,
+        services=times.service,
         waits=waits or (),
         unusable=tuple(
             [f"left out: {line}; figures that need it are missing" for line in lost.lines]
@@ -217,18 +229,35 @@ def _of_form(folder: StepFolder, read: Callable[[], Read]) -> Read:
         ) from error
 
 
-def _histograms(load: raw.Load) -> dict[tuple[str, str], Histogram]:
-    encoded: dict[tuple[str, str], list[str]] = {}
+class _Times(NamedTuple):
+    """The histograms of a window, by role and operation."""
+
+    response: dict[tuple[str, str], Histogram]
+    service: dict[tuple[str, str], Histogram]
+
+
+def _histograms(load: raw.Load) -> _Times:
+    """The ticks' histograms, merged.
+
+    The longest response is told exactly, the longest service by three digits: no more than that.
+    """
+    response: dict[tuple[str, str], list[str]] = {}
+    service: dict[tuple[str, str], list[str]] = {}
     longest_us: dict[tuple[str, str], int] = {}
     for tick in load.ticks:
         for name, part in tick.operations.items():
             if part["count"]:  # a fill's rows have an empty histogram
                 key = tick.role, name
-                encoded.setdefault(key, []).append(part["response"])
+                response.setdefault(key, []).append(part["response"])
+                if "service" in part:
+                    service.setdefault(key, []).append(part["service"])
                 longest_us[key] = max(longest_us.get(key, 0), part["max_us"])
-    found = dict(zip(encoded, Histogram.of_each(list(encoded.values())), strict=True))
-    for key, histogram in found.items():
+    wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
+    found = _Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
+    for key, histogram in found.response.items():
         histogram.max_us = longest_us[key]
+    for key, histogram in found.service.items():
+        histogram.max_us = min(histogram.max_us, longest_us[key])
     return found
 
 

@@ -213,9 +213,14 @@ def _figures(run: StepRun) -> Rows:
             yield "metrics", row | {"value": value}
     for statement in run.statements:
         yield "statements", asdict(statement)
-    for of, times in (("kind", run.response), ("operation", run.operations)):
+    for table, of, times in (
+        ("response", "kind", run.response),
+        ("response", "operation", run.operations),
+        ("service", "kind", run.service),
+        ("service", "operation", run.operations_service),
+    ):
         for name, found in times.items():
-            yield "response", {"of": of, "name": name} | _response(found)
+            yield table, {"of": of, "name": name} | _response(found)
     for owner, cost in run.owners.items():
         yield "costs", {"owner": owner} | asdict(cost)
     yield from _waits(run)

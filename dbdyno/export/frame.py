@@ -24,7 +24,9 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         derived.facts,
     ),
     (
-        frozenset({"steps", "metrics", "statements", "response", "costs", "waits", "spans"})
+        frozenset(
+            {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
+        )
         | {"targets", "fairness", "stalls", "states"},
         derived.steps,
     ),

@@ -85,6 +85,31 @@ def _table(name: str, row: str, columns: str, key: tuple[Column, ...] = RUN) -> 
     return Table(name=name, row=" ".join(row.split()), columns=(*RESULT, *key, *_columns(columns)))
 
 
+_TIMES = """
+    of     | text    |    | kind (insert, delete, query) or operation
+    name   | text    |    | which kind, or which operation
+    count  | integer |    | how many responses
+    p50_us | number  | µs | half of them took no longer
+    p90_us | number  | µs | nine in ten
+    p99_us | number  | µs | 99 in 100
+    p999_us | number | µs | 999 in 1,000
+    max_us | integer | µs | the longest
+    """ + "\n".join(
+    f"{name} | integer | | responses {what}"
+    for name, what in (
+        ("to_256us", "up to 256 µs"),
+        ("to_1ms", "above that up to 1 ms"),
+        ("to_4ms", "above that up to 4 ms"),
+        ("to_16ms", "above that up to 16 ms"),
+        ("to_64ms", "above that up to 64 ms"),
+        ("to_256ms", "above that up to 256 ms"),
+        ("to_1s", "above that up to 1 s"),
+        ("to_4s", "above that up to 4 s"),
+        ("to_16s", "above that up to 16 s"),
+        ("above_16s", "above 16 s"),
+    )
+)
+
 TABLES: tuple[Table, ...] = (
     _table(
         "plans", "a result folder: what was asked for, and on which machine",
@@ -258,31 +283,14 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     _table(
-        "response", "response times of a kind of operation, or of one operation, in a window",
-        """
-        of     | text    |    | kind (insert, delete, query) or operation
-        name   | text    |    | which kind, or which operation
-        count  | integer |    | how many responses
-        p50_us | number  | µs | half of them took no longer
-        p90_us | number  | µs | nine in ten
-        p99_us | number  | µs | 99 in 100
-        p999_us | number | µs | 999 in 1,000
-        max_us | integer | µs | the longest
-        """
-        + "\n".join(
-            f"{name} | integer | | responses {what}" for name, what in (
-                ("to_256us", "up to 256 µs"),
-                ("to_1ms", "above that up to 1 ms"),
-                ("to_4ms", "above that up to 4 ms"),
-                ("to_16ms", "above that up to 16 ms"),
-                ("to_64ms", "above that up to 64 ms"),
-                ("to_256ms", "above that up to 256 ms"),
-                ("to_1s", "above that up to 1 s"),
-                ("to_4s", "above that up to 4 s"),
-                ("to_16s", "above that up to 16 s"),
-                ("above_16s", "above 16 s"),
-            )
-        ),
+        "response", """response times of a kind of operation, or of one operation, in a window: from
+        when it was due to its completion""",
+        _TIMES,
+    ),
+    _table(
+        "service", """service times of the same: from when it was sent to its completion, as the
+        published tables of response times have it; no rows where the generator did not say it""",
+        _TIMES,
     ),
     _table(
         "ticks", "a role and second of a step's window, all clients together",

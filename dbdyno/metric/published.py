@@ -95,9 +95,10 @@ PUBLISHED: tuple[Metric, ...] = (
     ),
     row.published(
         "maxop", "s", "lower", 3,
-        """slowest statement | longest response time in the window of the kind that the headline
-        counts (insert or query), all clients, from when it was due; of a transaction of several
-        statements (l.x) the whole. Published: from when it was sent""",
+        """slowest statement | longest service time in the window of the kind that the headline
+        counts (insert or query), all clients, from when it was sent to its completion as published,
+        to three digits; of a transaction of several statements (l.x) the whole. From when it was
+        due: response_us_max""",
     ),
     row.published(
         "p50", "1/s", "higher", 0,

@@ -56,6 +56,16 @@ SERVICE: tuple[Metric, ...] = (
         """response time p99 | of the kind that the headline counts, all clients and seconds of the
         window merged, from when a statement was due to its completion""",
     ),
+    row.own(
+        "response_us_max", "µs", "lower", 0,
+        """longest response time | of the same, from when a statement was due: with what it waited
+        for those before it. From when it was sent: maxop""",
+    ),
+    row.own(
+        "service_p99_us", "µs", "lower", 0,
+        """service time p99 | of the same, from when a statement was sent to its completion: what
+        the published histograms of response times count. NA in results that do not have it""",
+    ),
     # --- How evenly clients and seconds were served, and targets ---
     row.own(
         "jain", "of 1", "higher", 4,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from dbdyno import metric
 from dbdyno.model import Cell as Result
@@ -30,7 +30,7 @@ from dbdyno.report.view import Bar, Cell, Column, Row, Section, Table, Tone
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")
 
-_RESPONSE = ("dps", "response", "late", "lag", "queue", "backlog", "retries", "errors")
+_RESPONSE = ("dps", "response", "service", "late", "lag", "queue", "backlog", "retries", "errors")
 _COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
 _LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -296,31 +296,78 @@ def _detailed_ratio(step: StepComparison, result: Result, name: str) -> Cell:
 # --- Response times --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Timed:
+    """From which moment on times are taken, and how their tables are headed."""
+
+    title: str
+    name: str
+    since: str
+    by_kind: Callable[[StepRun], Mapping[str, ResponseTimes]]
+    by_operation: Callable[[StepRun], Mapping[str, ResponseTimes]]
+
+
+_SERVICE = _Timed(
+    title="Service time",
+    name="service",
+    since="From when an operation was sent to when it was answered, as published.",
+    by_kind=lambda run: run.service,
+    by_operation=lambda run: run.operations_service,
+)
+_RESPONSES = _Timed(
+    title="Response time",
+    name="response",
+    since="From when an operation was due to when it was answered: with what it waited for those "
+    "before it.",
+    by_kind=lambda run: run.response,
+    by_operation=lambda run: run.operations,
+)
+
+
 def _response_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """Service times, as published; then response times of what is due by a schedule.
+
+    In a closed loop the two are alike. Results that have no service times have the latter of all.
+    """
+    runs = _runs(step)
+    if not any(run.service or run.operations_service for run in runs):
+        yield from _times_tables(step, prefix, _RESPONSES, lambda _: True)
+        return
+    paced = {name for run in runs for name in run.paced}
+    yield from _times_tables(step, prefix, _SERVICE, lambda _: True)
+    yield from _times_tables(step, prefix, _RESPONSES, paced.__contains__)
+
+
+def _times_tables(
+    step: StepComparison, prefix: str, timed: _Timed, wanted: Callable[[str], bool]
+) -> Iterable[Table]:
     """Rows for each kind; where a kind has several operations another table with each of them."""
     runs = _runs(step)
     kinds: list[Row] = []
     for kind in KINDS:
-        if any(kind in run.response for run in runs):
-            kinds += _response_rows(step, kind, functools.partial(_of_kind, kind))
-    names = dict.fromkeys(name for run in runs for name in run.operations if name not in KINDS)
+        if wanted(kind) and any(kind in timed.by_kind(run) for run in runs):
+            kinds += _response_rows(step, kind, timed.by_kind)
+    names = dict.fromkeys(
+        name for run in runs for name in timed.by_operation(run) if name not in KINDS
+    )
     operations: list[Row] = []
     if len(names) > 1 or not kinds:
-        for name in names:
-            operations += _response_rows(step, name, functools.partial(_of_operation, name))
+        for name in filter(wanted, names):
+            operations += _response_rows(step, name, timed.by_operation)
     if kinds:
-        yield _response_table(f"{prefix}-response-times", "Response time", kinds)
+        yield _response_table(f"{prefix}-{timed.name}-times", timed.title, kinds, timed)
     if operations:
-        name = f"{prefix}-operation-times"
-        yield _response_table(name, "Response time of each operation", operations)
+        name = f"{prefix}-{timed.name}-operation-times"
+        yield _response_table(name, f"{timed.title} of each operation", operations, timed)
 
 
-def _response_table(name: str, title: str, rows: Sequence[Row]) -> Table:
+def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -> Table:
+    group = timed.title.lower()
     columns = (
         Column(text="arm", left=True),
         *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
-        *(Column(text=text, group="response time") for text, _ in _PERCENTILES),
-        Column(text="max", group="response time"),
+        *(Column(text=text, group=group) for text, _ in _PERCENTILES),
+        Column(text="max", group=group),
     )
     return Table(
         name=name,
@@ -328,16 +375,8 @@ def _response_table(name: str, title: str, rows: Sequence[Row]) -> Table:
         columns=columns,
         rows=tuple(rows),
         note="All clients and blocks together; a percentile is the geometric mean of the blocks'. "
-        "From when an operation was due to when it was answered.",
+        + timed.since,
     )
-
-
-def _of_kind(kind: str, run: StepRun) -> ResponseTimes | None:
-    return run.response.get(kind)
-
-
-def _of_operation(operation: str, run: StepRun) -> ResponseTimes | None:
-    return run.operations.get(operation)
 
 
 def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
@@ -374,11 +413,11 @@ _PERCENTILES: tuple[tuple[str, Callable[[ResponseTimes], float]], ...] = (
 
 
 def _response_rows(
-    step: StepComparison, group: str, of: Callable[[StepRun], ResponseTimes | None]
+    step: StepComparison, group: str, of: Callable[[StepRun], Mapping[str, ResponseTimes]]
 ) -> list[Row]:
     """Percent of responses in the ten published buckets, percentiles, and the longest, by arm."""
     by_arm = {
-        result.arm: [times for run in result.runs if (times := of(run)) is not None]
+        result.arm: [times for run in result.runs if (times := of(run).get(group)) is not None]
         for result in step.cells
     }
     whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}

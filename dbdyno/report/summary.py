@@ -287,7 +287,9 @@ def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], 
         text=bound.signed(number.ratio(result.ratio.value), result.ratio_bound),
         mark=either,
         detail=ratio_detail(result),
-        tone=bound.justified(tone(result.ratio.value), result.ratio_bound),
+        tone=""
+        if either == STOOD_STILL
+        else bound.justified(tone(result.ratio.value), result.ratio_bound),
         title=ratio_words(result.ratio),
     )
 

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import own_lab
 from comparison_builder import comparison
 from dbdyno.model import Comparison
 from dbdyno.report import page
 from dbdyno.report.view import Page
 from dbdyno.server import Place
-from dbdyno.server import place as places
 from mysql_place import mysql_engine, mysql_server
-from server_place import a_place, builds
+from server_place import NONE, a_place, builds, ends
 
 __all__ = ["mysql_engine", "mysql_server"]  # fixtures, here for all
-
-
-def is_server_here() -> bool:
-    """Whether there is any build of PostgreSQL, fetched or of the distribution."""
-    fetched = places.cache_root().glob("postgres/*/bin/postgres")
-    return any(fetched) or any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips a live test where there is nothing to start; those of MySQL look for themselves."""
     if "mysql_engine" in getattr(item, "fixturenames", ()):
         return
-    if item.get_closest_marker("live") and not is_server_here():
+    if item.get_closest_marker("live") and builds() == [NONE]:
         pytest.skip(
             "no PostgreSQL here: `dyno server fetch postgres 17` or `apt-get install postgresql`"
         )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_lab() -> Iterator[None]:
+    """Labs of this process wait for no other's."""
+    folder = Path(tempfile.mkdtemp(prefix="dyno-lab-", dir="/tmp"))
+    folder.chmod(0o755)  # a server's account enters it
+    own_lab.take(folder)
+    yield
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(name="place")
@@ -42,9 +48,9 @@ def _place() -> Iterator[Place]:
         yield made
 
 
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
 def base_dir(request: pytest.FixtureRequest) -> Path:
-    """Each build that is here, the newest of each major version."""
+    """The oldest and the newest build to test with."""
     path: Path = request.param
     return path
 

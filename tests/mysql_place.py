@@ -1,7 +1,8 @@
 """Servers of MySQL and MariaDB for tests: which are here, and one of each that runs for a while.
 
-MySQL is looked for in the folder that `DYNO_MYSQL` names, else where `version` in a plan would find
-one; MariaDB in `DYNO_MARIADB`, else likewise. Where there is none, tests are skipped and say so.
+MySQL is looked for in the folder that `DYNO_MYSQL` names, MariaDB in that of `DYNO_MARIADB`; else in
+the folder of the cache that `.ci/run` fills, and where the distribution and its like put servers.
+Where there is none, tests are skipped and say so.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import pytest
 
 from dbdyno.error import ServerError
 from dbdyno.model import PRODUCTS, Arm
-from dbdyno.server import Build, Server, account
+from dbdyno.server import Build, Server, account, place
 from dbdyno.server.mysql import build
 from server_place import a_place, started
 
 ENGINES = ("mysql", "mariadb")
 VARIABLES = {"mysql": "DYNO_MYSQL", "mariadb": "DYNO_MARIADB"}
+FETCHED = {"mysql": [place.cache_root() / "mysql" / "unstable"], "mariadb": list[Path]()}
+"""What `.ci/run` brings; what else a user's lab left in the cache is none of ours."""
 SETTINGS = {"innodb_buffer_pool_size": "64M"}
 """Small, so that a server is there in seconds and two fit beside others."""
 
@@ -30,7 +33,9 @@ def found(engine: str) -> Build | str:
     """The build of an engine to test with; else why there is none."""
     variable = VARIABLES[engine]
     there = os.environ.get(variable)
-    folders = [Path(there)] if there else build.folders(engine)
+    folders = (
+        [Path(there)] if there else [*FETCHED[engine], *build.folders(engine, cache=Path("/none"))]
+    )
     for folder in folders:
         try:
             return build.inspect(folder, engine, variable, account.choose(engine))

@@ -15,6 +15,11 @@ from dbdyno.server import place as places
 from dbdyno.server.account import choose
 
 
+FETCHED = ("17", "18")
+"""The versions that `make servers` brings into the cache (its TEST_SERVERS; a test compares)."""
+NONE = Path("/none")
+
+
 @contextmanager
 def a_place(engine: str = "postgres") -> Iterator[Place]:
     """A place under /tmp that is removed afterwards (pytest's own folders are closed to others)."""
@@ -67,12 +72,23 @@ def within(limit_s: float, true: Callable[[], object]) -> bool:
 def builds() -> list[Path]:
     """Folders of PostgreSQL to test with, the newest of each major version, oldest major first.
 
-    Without any a name that is none: the tests are then skipped (conftest.py).
+    Those that `make servers` brings, and the distribution's; what else a user's lab left in the
+    cache is none of ours. Without any a name that is none: the tests are then skipped (conftest.py).
     """
-    folders = [*places.cache_root().glob("postgres/*"), *Path("/usr/lib/postgresql").glob("*")]
+    fetched = [place for version in FETCHED for place in _cached(version)]
     here = sorted(
         (fetch.parts_of(path.name), path)
-        for path in folders
+        for path in [*fetched, *Path("/usr/lib/postgresql").glob("*")]
         if fetch.VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
     )
-    return list({version[0]: path for version, path in here}.values()) or [Path("/none")]
+    return list({version[0]: path for version, path in here}.values()) or [NONE]
+
+
+def _cached(version: str) -> list[Path]:
+    folder = places.cache_root() / "postgres"
+    return [*folder.glob(version), *folder.glob(f"{version}.*")]
+
+
+def ends() -> list[Path]:
+    """The oldest and the newest of them: enough for what versions do not do each in its own way."""
+    return list(dict.fromkeys([builds()[0], builds()[-1]]))

@@ -74,7 +74,9 @@ def test_a_server_of_postgresql_takes_every_value_of_every_preset_and_tag(base_d
 @pytest.mark.parametrize("base_dir", builds(), ids=lambda path: path.name)
 def test_what_a_build_was_not_made_with_is_refused_with_what_to_do(base_dir: Path):
     build = fetch.inspect(base_dir, "here", account.choose("postgres"))
-    names = {"io_uring": "x10d", "lz4": "x10a_compLZ4"}
+    names = {"io_uring": "x10d"}
+    if build.version_num >= 150000:  # before, it was compressed in one way that all builds know
+        names["lz4"] = "x10a_compLZ4"
     lacking = []
     with a_place() as place:
         for word, name in names.items():

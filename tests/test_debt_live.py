@@ -13,7 +13,7 @@ from dbdyno.analysis.state import state
 from dbdyno.model import Arm, Json
 from dbdyno.probe import Subject, pages, postgres
 from dbdyno.server import Server
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -25,7 +25,7 @@ OPTIONS = "WITH (autovacuum_vacuum_threshold = 100, autovacuum_vacuum_scale_fact
 """Autovacuum comes to such a table of ROWS rows beyond 600 dead ones."""
 
 
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
 def one_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server without autovacuum."""
     settings = {"autovacuum": "off", "shared_buffers": "64MB", "autovacuum_naptime": "1s"}

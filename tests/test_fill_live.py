@@ -14,7 +14,7 @@ from dbdyno import measure, workload
 from dbdyno.loadgen import Generator
 from dbdyno.model import Arm, Json, Step
 from dbdyno.server import Server
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -67,7 +67,7 @@ LEFT_OVER = """
 SELECT relname FROM pg_stat_user_tables WHERE n_dead_tup > 0 OR n_mod_since_analyze > 0"""
 
 
-@pytest.fixture(params=[builds()[0], builds()[-1]], ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server of the oldest and of the newest version that is here, without autovacuum."""
     arm = Arm(

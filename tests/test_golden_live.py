@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import own_lab
 from dbdyno import change, outlook, plan, preflight, runner
 from dbdyno.analysis import compare
 from dbdyno.error import HostError, PlanError, ServerError
@@ -377,8 +378,8 @@ def sizing(free: int) -> Json:
 
 
 def dyno(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dbdyno", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    command = own_lab.command(*arguments)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_the_commands_say_what_is_there_and_refuse_what_is_unclear(data: Path) -> None:
@@ -454,9 +455,9 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole(
     """Killed right after the first copy was made; the same command goes on and ends well."""
     file = tmp_path / "kept.toml"
     file.write_text(text(data, new=builds()[0], blocks=1))
-    command = [sys.executable, "-m", "dbdyno", "run", file, "--out", tmp_path / "out", "--wait"]
+    command = own_lab.command("run", file, "--out", tmp_path / "out", "--wait")
     lab = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    end_s = time.monotonic() + 300  # another lab may measure before us
+    end_s = time.monotonic() + 300
     while not golden.marked(data) and time.monotonic() < end_s:
         time.sleep(0.002)
     lab.kill()

@@ -7,19 +7,19 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import own_lab
 from dbdyno import binary, plan, runner
 from dbdyno.analysis import compare
 from dbdyno.report import page
-from dbdyno.server import fetch, place, process
-from dbdyno.server.build import Build
+from dbdyno.server import place, process
 from dbdyno.store import BlockFolder, Results, StepFolder
+from server_place import builds
 
 pytestmark = pytest.mark.live
 
@@ -45,18 +45,12 @@ settings = {{ {settings} }}
 """
 
 
-def builds() -> list[Build]:
-    """The oldest and the newest build that are here, of different major versions where possible."""
-    found = sorted(fetch.installed(), key=lambda build: build.version_num)
-    return [found[0], found[-1]]
-
-
 def text(
     data: Path, *, arms: int = 2, settings: str = "", seconds: int = 3, steps: str = ""
 ) -> str:
-    chosen = zip(("old", "new"), builds()[:arms], strict=False)
+    chosen = zip(("old", "new"), (builds()[0], builds()[-1])[:arms], strict=False)
     written = "".join(
-        ARM.format(name=name, base_dir=build.base_dir, settings=settings) for name, build in chosen
+        ARM.format(name=name, base_dir=base_dir, settings=settings) for name, base_dir in chosen
     )
     return PLAN.format(arms=written, data=data, seconds=seconds, steps=steps)
 
@@ -244,7 +238,7 @@ class Lab:
         self.out = folder / "out"
 
     def start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "dbdyno", "run", self.file, "--out", self.out, "--wait"]
+        command = own_lab.command("run", self.file, "--out", self.out, "--wait")
         return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def step(self, name: str) -> Path | None:
@@ -375,7 +369,7 @@ def test_an_unreachable_server_and_a_full_disk_are_told_before_anything_starts(
     ):
         file = tmp_path / "live.toml"
         file.write_text(text(data, arms=1).replace(*change))
-        command = [sys.executable, "-m", "dbdyno", "run", file, "--out", tmp_path / "out", "--wait"]
+        command = own_lab.command("run", file, "--out", tmp_path / "out", "--wait")
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert ended.returncode == 2, words
         assert len(ended.stderr.splitlines()) == 1

@@ -14,7 +14,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Arm, Json, Step
 from dbdyno.server import Server
-from server_place import a_place, builds, started
+from server_place import a_place, ends, started
 from step_load import load
 
 pytestmark = pytest.mark.live
@@ -64,7 +64,7 @@ class Seen:
         return [tuple(int(one) for one in values if one.isdigit()) for values in found]
 
 
-@pytest.fixture(params=[builds()[0], builds()[-1]], ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
 def seen(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Seen]]:
     """Every step, run on a server of the oldest and of the newest version that is here."""
     settings = {"log_statement": "all", "autovacuum": "off", "fsync": "off"}

@@ -23,7 +23,7 @@ from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.probe.waits import END_S_MAX, WaitSampler
 from dbdyno.server import Server
 from dbdyno.store import Results, StepFolder
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -49,7 +49,7 @@ steps = ["fill", "point-query"]
 """
 
 
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server with one row in the database `ib`."""
     arm = Arm(name="asked", engine="postgres", base_dir=request.param)
@@ -218,7 +218,7 @@ def test_a_server_that_lets_nobody_in_is_said_in_one_line(server: Server) -> Non
 # --- A step ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=[builds()[0], builds()[-1]], ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
 def point(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StepFolder]:

@@ -1,0 +1,51 @@
+"""The servers that tests use are those that they name, whatever else lies in a lab's cache."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import mysql_place
+import server_place
+from dbdyno.error import ServerError
+from dbdyno.server import place
+from dbdyno.server.mysql import build
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_versions_are_those_that_make_servers_brings() -> None:
+    (named,) = re.findall(r"(?m)^TEST_SERVERS := (.*)$", (ROOT / "Makefile").read_text())
+    assert tuple(named.split()) == server_place.FETCHED
+
+
+def test_what_else_a_lab_left_in_the_cache_is_not_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("9.6.24", "12.22", "17.2", "17.11", "18.6", "175.1"):
+        (tmp_path / "postgres" / version / "bin").mkdir(parents=True)
+        (tmp_path / "postgres" / version / "bin" / "initdb").touch()
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path)
+    cached = [path.name for path in server_place.builds() if path.is_relative_to(tmp_path)]
+    assert cached == ["17.11", "18.6"]
+
+
+def test_a_mysql_that_a_lab_left_in_the_cache_is_not_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mysql" / "8.0.36").mkdir(parents=True)
+    looked_at = list[Path]()
+
+    def none(folder: Path, *_: object) -> None:
+        looked_at.append(folder)
+        raise ServerError("there is none")
+
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path)
+    monkeypatch.setattr(build, "inspect", none)
+    monkeypatch.delenv("DYNO_MYSQL", raising=False)
+    for engine in mysql_place.ENGINES:
+        mysql_place.found.__wrapped__(engine)
+    assert Path("/usr") in looked_at
+    assert not [path for path in looked_at if path.is_relative_to(tmp_path)]

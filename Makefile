@@ -6,13 +6,17 @@ ENTER := set -euo pipefail; source .tools/env;
 # The servers that live tests ask for; brought once, kept in the cache, no database is made of them.
 TEST_SERVERS := 17 18
 
-.PHONY: help setup demo test test-slow check bench calibrate servers clean
+# More would only disturb each other, and what tests wait for.
+LIVE_PROCESSES := 3
+
+.PHONY: help setup demo test soak test-slow check bench calibrate servers clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   prepare this checkout"
 	@echo "make demo    compare two PostgreSQL versions, in under five minutes, and write a report"
-	@echo "make test    run all tests"
+	@echo "make test    run the tests, a quarter of an hour"
+	@echo "make soak    run the tests that take long: suites on every version, further options and comparisons of speed"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
 	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about half an hour"
@@ -26,16 +30,20 @@ demo: setup
 	@$(ENTER) dyno demo
 
 # All parts run whatever the others say; pytest's closing lines stand last when all is well. Tests that need a server
-# come one after the other, as servers and loads would disturb each other; the others share the cores. A part in which
-# PYTEST leaves no test (status 5) is well.
+# have a lab of their own in each process (tests/own_lab.py); they mostly wait, so that there is one process more than
+# cores. What shares a server comes to one process (tests/conftest.py). Tests marked `soak` are left to `make soak`. A part
+# in which PYTEST leaves no test (status 5) is well.
 test: setup servers
 	@$(ENTER) status=0; \
 	cargo test --locked --quiet || status=$$?; \
 	part() { python -m pytest "$$@" $(PYTEST) || [ $$? -eq 5 ] || status=1; }; \
-	part -n auto --maxprocesses 8 -m "not live"; \
-	part -m live; \
+	part -n auto --maxprocesses 8 -m "not live and not soak"; \
+	part -n $(LIVE_PROCESSES) --dist loadgroup -m "live and not soak"; \
 	[ $$status -eq 0 ] || echo "make test: failed, see above" >&2; \
 	exit $$status
+
+soak: setup servers
+	@$(ENTER) python -m pytest -n $(LIVE_PROCESSES) --dist loadgroup -m soak $(PYTEST)
 
 test-slow: setup
 	@$(ENTER) DYNO_SOURCE="$(SOURCE)" python -m pytest -m slow $(PYTEST)

@@ -31,6 +31,30 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sends what shares a server to one process, which starts it once (xdist's `loadgroup`)."""
+    for item in items:
+        if isinstance(item, pytest.Function) and (group := server_group(item)) is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def server_group(item: pytest.Function) -> str | None:
+    """The server that a live test shares with others, in words; None: it shares none."""
+    if not item.get_closest_marker("live"):
+        return None
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if "mysql_engine" in parameters:
+        return str(parameters["mysql_engine"])
+    module = item.module.__name__
+    shared = sorted(
+        name
+        for name, found in item._fixtureinfo.name2fixturedefs.items()
+        if found[-1].scope == "module" and found[-1].func.__module__ == module
+    )
+    builds_of = [str(parameters[name]) for name in ("base_dir", *shared) if name in parameters]
+    return " ".join([module, *shared, *builds_of]) if shared else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_lab() -> Iterator[None]:
     """Labs of this process wait for no other's."""

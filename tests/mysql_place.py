@@ -1,8 +1,8 @@
 """Servers of MySQL and MariaDB for tests: which are here, and one of each that runs for a while.
 
-MySQL is looked for in the folder that `DYNO_MYSQL` names, MariaDB in that of `DYNO_MARIADB`; else in
-the folder of the cache that `.ci/run` fills, and where the distribution and its like put servers.
-Where there is none, tests are skipped and say so.
+MySQL is looked for in the folder that `DYNO_MYSQL` names, MariaDB in that of `DYNO_MARIADB`; else
+in the folder of the cache that `.ci/run` fills, and where the distribution and its like put
+servers. Where there is none, tests are skipped and say so.
 """
 
 from __future__ import annotations

@@ -9,13 +9,9 @@ from typing import NamedTuple
 
 from dbdyno.model import Json, Step
 from dbdyno.server import Server
-from mysql_place import an_arm
-from server_place import a_place, started
 from step_load import load
 
 DATABASE = "ib"
-LOGGED = {"general_log": "1", "log_output": "TABLE"}
-"""Settings by which the server keeps what it is sent in a table."""
 LITERAL = r"(?:'[^']*'|-?\d+(?:\.\d+)?)"
 """What stands in the place of a parameter where the log has a prepared statement's execution."""
 
@@ -46,11 +42,13 @@ class Seen:
             yield [one for one in self.sent if one.session == session]
 
 
-def served(engine: str) -> Iterator[Server]:
-    """A running server of an engine that logs what it is sent, with an empty database."""
-    with a_place(engine) as place, started(an_arm(engine, settings=LOGGED), place) as server:
-        server.create_database(DATABASE)
-        yield server
+def logging(server: Server) -> Iterator[Server]:
+    """The server with an empty database; meanwhile it logs what it is sent; for a fixture."""
+    ((output,),) = server.execute("SELECT @@GLOBAL.log_output")
+    server.execute("SET GLOBAL log_output = 'TABLE'", "SET GLOBAL general_log = 1")
+    server.create_database(DATABASE)
+    yield server
+    server.execute("SET GLOBAL general_log = 0", f"SET GLOBAL log_output = '{output}'")
 
 
 def run(server: Server, step: Step) -> Seen:

@@ -14,7 +14,6 @@ from dbdyno.server import Place, Server, fetch, provide
 from dbdyno.server import place as places
 from dbdyno.server.account import choose
 
-
 FETCHED = ("17", "18")
 """The versions that `make servers` brings into the cache (its TEST_SERVERS; a test compares)."""
 NONE = Path("/none")
@@ -73,7 +72,7 @@ def builds() -> list[Path]:
     """Folders of PostgreSQL to test with, the newest of each major version, oldest major first.
 
     Those that `make servers` brings, and the distribution's; what else a user's lab left in the
-    cache is none of ours. Without any a name that is none: the tests are then skipped (conftest.py).
+    cache is none of ours. Without any a name that is none: tests are then skipped (conftest.py).
     """
     fetched = [place for version in FETCHED for place in _cached(version)]
     here = sorted(

@@ -33,13 +33,13 @@ settings = {{ work_mem = "8MB" }}
 data_dir = "{data}"
 [[workloads]]
 name = "sysbench"
-parameters = {{ tables = 1, rows = 5_000, seconds = 1, warmup_s = 0, scan_warm_s = 1 }}
-steps = ["fill", "point-query", "points-covered-si.warm", "points-covered-si"]
+parameters = {{ tables = 1, rows = 5_000, seconds = 1, warmup_s = 0 }}
+steps = ["fill", "point-query", "points-covered-si"]
 save = "post-fill"
 [schedule]
 blocks = "auto"
 """
-AFTER = ["point-query", "points-covered-si.warm", "points-covered-si"]
+AFTER = ["point-query", "points-covered-si"]
 FRESH = {"point-query": 1, "points-covered-si": 2}
 
 

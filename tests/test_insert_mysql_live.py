@@ -10,8 +10,8 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.server import Server
-from mysql_place import ENGINES, build_of
-from mysql_steps import DATABASE, Seen, is_execution, run, served, totals
+from mysql_place import build_of
+from mysql_steps import DATABASE, Seen, is_execution, logging, run, totals
 
 pytestmark = pytest.mark.live
 
@@ -34,10 +34,10 @@ HEAD = (
 ROW = r"\('\d{4}-\d\d-\d\d \d\d:\d\d:\d\d',\d+,\d+,\d+,\d+\.00,'a*[A-Za-z0-9+/]+'\)"
 
 
-@pytest.fixture(params=ENGINES, scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A server of each engine."""
-    yield from served(request.param)
+@pytest.fixture(scope="module")
+def server(mysql_server: Server) -> Iterator[Server]:
+    """A server of each engine, which logs what it is sent."""
+    yield from logging(mysql_server)
 
 
 @pytest.fixture(scope="module")

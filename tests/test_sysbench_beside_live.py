@@ -55,9 +55,19 @@ OPTIONS: dict[str, Options] = {
     },
     "no ranges": {"range_selects": 0},
 }  # fmt: skip
-CHANGING = ("oltp_read_only", "oltp_read_write", "oltp_write_only")
-"""Scripts that all of these options are tried with."""
+CHANGING = ("oltp_read_write", "oltp_read_only", "oltp_write_only")
+"""Scripts that all of these options are tried with: the first, which has every statement of the
+others, in each `make test`, the others in `make soak`."""
 SWITCHES = ("skip_trx", "range_selects")
+
+
+def further() -> Iterator[tuple[str, str]]:
+    """The other scripts, each with the options that change what it sends."""
+    for script in SCRIPTS:
+        if script != CHANGING[0]:
+            yield from ((script, name) for name in OPTIONS if name == "literals")
+        if script in CHANGING[1:]:
+            yield from ((script, name) for name in list(OPTIONS)[2:])
 
 
 class Sent(NamedTuple):
@@ -163,10 +173,9 @@ def transactions(sent: list[Sent]) -> Iterator[list[Sent]]:
 @pytest.mark.parametrize(
     ("script", "options"),
     [
-        (script, name)
-        for script in SCRIPTS
-        for name in OPTIONS
-        if script in CHANGING or name in ("as they are", "literals")
+        *((script, "as they are") for script in SCRIPTS),
+        *((CHANGING[0], name) for name in list(OPTIONS)[1:]),
+        *(pytest.param(script, name, marks=pytest.mark.soak) for script, name in further()),
     ],
 )
 def test_the_server_is_sent_the_same(tables: Server, script: str, options: str) -> None:
@@ -222,7 +231,14 @@ def test_connections_draw_from_parts_of_their_own(tables: Server, client: Client
     assert 0 <= min(low) <= max(low) <= ROWS / 2 <= min(high) <= max(high) <= ROWS
 
 
-@pytest.mark.parametrize("script", ["oltp_point_select", "oltp_read_only", "oltp_update_index"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "oltp_read_only",
+        pytest.param("oltp_point_select", marks=pytest.mark.soak),
+        pytest.param("oltp_update_index", marks=pytest.mark.soak),
+    ],
+)
 def test_throughput_and_the_servers_cpu_are_near_sysbenchs(tables: Server, script: str) -> None:
     address = server.address_of(tables)
 

@@ -64,9 +64,13 @@ class Seen:
         return [tuple(int(one) for one in values if one.isdigit()) for values in found]
 
 
-@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(
+    params=[*(pytest.param(one, marks=pytest.mark.soak) for one in ends()[:-1]), ends()[-1]],
+    ids=lambda path: path.name,
+    scope="module",
+)
 def seen(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Seen]]:
-    """Every step, run on a server of the oldest and of the newest version that is here."""
+    """Every step, run on a server of the newest version that is here; in `make soak` the oldest."""
     settings = {"log_statement": "all", "autovacuum": "off", "fsync": "off"}
     arm = Arm(name="suite", engine="postgres", base_dir=request.param, settings=settings)
     with a_place() as place, started(arm, place) as server:

@@ -12,8 +12,8 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.server import Server
-from mysql_place import ENGINES, build_of
-from mysql_steps import DATABASE, LITERAL, Seen, Sent, form, is_execution, logged, run, served
+from mysql_place import build_of
+from mysql_steps import DATABASE, LITERAL, Seen, Sent, form, is_execution, logged, logging, run
 from test_sysbench_live import PAD, SINGLE, TRANSACTIONS, C
 
 pytestmark = pytest.mark.live
@@ -51,10 +51,10 @@ SYSBENCH = shutil.which("sysbench")
 EVENTS, SYSBENCH_S_MAX = 20, 60
 
 
-@pytest.fixture(params=ENGINES, scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A server of each engine."""
-    yield from served(request.param)
+@pytest.fixture(scope="module")
+def server(mysql_server: Server) -> Iterator[Server]:
+    """A server of each engine, which logs what it is sent."""
+    yield from logging(mysql_server)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ fixture of conftest.py takes a folder for each process; what a test starts by `c
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -26,7 +27,10 @@ sys.exit(main())
 
 
 def take(folder: Path) -> None:
-    """From now on this process's labs lock `folder` in place of the host, and keep things there."""
+    """From now on this process's labs lock `folder` in place of the host, and keep things there.
+
+    And they and what else is started can be interrupted.
+    """
     folders = {name: folder / name for name in ("run", "data")}
     for path in folders.values():
         path.mkdir(exist_ok=True)
@@ -34,6 +38,8 @@ def take(folder: Path) -> None:
     place.run_root = lambda: folders["run"]
     place.data_root = lambda: folders["data"]
     quiet.quiet.__defaults__ = (REST_S_MAX,)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in a shell's background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def command(*arguments: str | Path) -> list[str]:

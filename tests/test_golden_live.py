@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -405,6 +406,13 @@ def eventually(look: Callable[[], object]) -> object:
     raise AssertionError("it did not come in time")
 
 
+def resume_to_its_end(pid: int) -> None:
+    """Lets a stopped process go on once a signal waits for it: it does nothing more than end."""
+    none = "ShdPnd:\t0000000000000000"
+    within(WAIT_S, lambda: none not in Path(f"/proc/{pid}/status").read_text())
+    os.kill(pid, signal.SIGCONT)
+
+
 def test_a_copy_that_outlives_a_killed_lab_is_ended_and_begun_anew(place: Place) -> None:
     copied = place.data_root / "kept"
     copied.mkdir()
@@ -422,8 +430,10 @@ def test_a_copy_that_outlives_a_killed_lab_is_ended_and_begun_anew(place: Place)
     lab.kill()
     lab.wait()
     assert process.start_ticks(copier) is not None, "it outlives a kill -9"
-    os.kill(copier, signal.SIGCONT)
+    resumer = threading.Thread(target=resume_to_its_end, args=(copier,))
+    resumer.start()
     assert leftovers.end_leftovers(place.run_root) == [f"copy a (process {copier})"]
+    resumer.join()
     assert process.start_ticks(copier) is None
     assert (target / "data" / "big").stat().st_size < BIG_BYTES
     data = datadir.make(target, "data", place.account)

@@ -18,9 +18,11 @@ from dbdyno.model import Json
 # rules of their own.
 KEYS_FREE = frozenset({"text", "dyno", "created_unix_ns", "label", "base", "verdict"})
 KEYS_GROWING = frozenset({"arms", "blocks"})
-# Of the schedule: `blocks` stands in the plan itself, too; the others say how long to go on, and
-# which blocks are judged together.
-PLACES_FREE = frozenset({"schedule.blocks", "schedule.minutes_max", "schedule.comparison"})
+# Of the schedule: `blocks` stands in the plan itself, too; the others say how long to go on, which
+# blocks are judged together, and which of those to come are void: that looks at no arm's figures.
+PLACES_FREE = frozenset(
+    f"schedule.{key}" for key in ("blocks", "minutes_max", "comparison", "void", "repeats_max")
+)
 
 
 def grown(old: Json, new: Json) -> bool:

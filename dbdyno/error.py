@@ -7,7 +7,8 @@
     ├── HostError          the machine: another lab at work, no room, too little memory
     ├── ResultError        a result folder that is missing, foreign or does not fit the plan
     ├── ExportError        an export's place, form or table
-    └── GeneratorError     dyno-loadgen is missing, of another protocol, or ended unexpectedly
+    ├── GeneratorError     dyno-loadgen is missing, of another protocol, or ended unexpectedly
+    └── LabDied            something of the lab's own died: the block is void and done again
 
 Everything else that is raised is a bug and shows a traceback.
 """
@@ -43,3 +44,10 @@ class ExportError(DynoError):
 
 class GeneratorError(DynoError):
     """The load generator is missing, of another protocol, or ended unexpectedly."""
+
+
+class LabDied(DynoError):
+    """Something of the lab's own died while it measured, by no doing of the arm.
+
+    The generator, the canary, the sampler: the block is void, and may be done again.
+    """

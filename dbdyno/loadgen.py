@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from dbdyno import binary
-from dbdyno.error import GeneratorError
+from dbdyno.error import GeneratorError, LabDied
 from dbdyno.model import Address, Json, Password
 
 PROTOCOL = 1
@@ -99,7 +99,7 @@ def parse_event(line: str) -> Json:
     return event
 
 
-class GeneratorDied(GeneratorError):
+class GeneratorDied(GeneratorError, LabDied):
     """The generator ended in the middle of a step, by no doing of the arm."""
 
 
@@ -161,6 +161,8 @@ class Generator:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._keep(line)
+            if not line.endswith("\n"):
+                break  # it died while it wrote
             event = parse_event(line)
             if event["event"] == "hello":
                 refuse_foreign(event)

@@ -82,7 +82,7 @@ def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None
     """Runs `step` and leaves its files in `folder`; returns what stands in done.json.
 
     `show` gets the step's figures each second. Raises StepFailed where the arm failed (failed.json
-    is written), GeneratorError where the lab did (then nothing of the block is to be judged).
+    is written), LabDied where the lab did (then nothing of the block is to be judged).
     """
     with Measurement(step, bench, folder) as measurement:
         try:

@@ -83,6 +83,15 @@ class WorkloadUse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Void:
+    """Above what a block is void that something outside the arms disturbed."""
+
+    foreign: float = 0.05  # others' CPU in any measured window, as a share of all cores' time
+    stolen: float | None = None  # the same of time that other machines took; None: only a warning
+    swap: bool = False  # whether any page that is swapped in or out does; else only a warning
+
+
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
     """How often and in which order the arms run."""
 
@@ -94,6 +103,8 @@ class Schedule:
     interleave: str = "run"  # "step", "slice": all arms are up, and take turns
     slice_s: float = 1.0  # how long a turn lasts where slices are interleaved
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
+    void: Void = Void()
+    repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
 
     @property
     def together(self) -> bool:

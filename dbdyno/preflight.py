@@ -16,7 +16,7 @@ from pathlib import Path
 from dbdyno import __version__, job, kept, origin, room, workload
 from dbdyno.error import DynoError, PlanError
 from dbdyno.host import device
-from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, WorkloadUse
+from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, Void, WorkloadUse
 from dbdyno.origin import Point
 from dbdyno.preset import Capacity
 from dbdyno.room import Need
@@ -357,7 +357,11 @@ def schedule_json(schedule: Schedule) -> Json:
     """
     sliced = schedule.interleave == "slice"
     written = asdict(schedule) | {"slice_s": schedule.slice_s if sliced else None}
-    return said(written, Schedule, ("auto", "minutes_max", "ghost", "comparison"))
+    return said(
+        written,
+        Schedule,
+        ("auto", "minutes_max", "ghost", "comparison", "void", "repeats_max"),
+    )
 
 
 def arm_json(arm: Arm, of: Build | None) -> Json:
@@ -379,8 +383,13 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
 
 def said(written: Json, default: object, keys: Iterable[str]) -> Json:
     """What is written, without those of `keys` that have the value that `default` has."""
-    silent = {key for key in keys if written[key] == getattr(default, key)}
+    silent = {key for key in keys if written[key] == plain(getattr(default, key))}
     return {key: value for key, value in written.items() if key not in silent}
+
+
+def plain(value: object) -> object:
+    """A default as it stands where a whole dataclass was written."""
+    return asdict(value) if isinstance(value, Void) else value
 
 
 def workload_json(plan: Plan, use: WorkloadUse) -> Json:

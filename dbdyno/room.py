@@ -72,6 +72,20 @@ def refuse_full(needs: Iterable[Need], arms: Sequence[str]) -> None:
             )
 
 
+def refuse_exhausted(needs: Iterable[Need], reason: str) -> None:
+    """Raises HostError where a file system has not even the spare left, so that `reason` follows.
+
+    Before the plan began there was room for all of its needs beside that.
+    """
+    for root in {need.root for need in needs}:
+        free = quiet.room(root)
+        if free < SPARE_BYTES:
+            raise HostError(
+                f"`{root}` has {gb(free)} free ({reason}): make room there, then the same command "
+                "goes on"
+            )
+
+
 def remedy(needs: Iterable[Need]) -> str:
     """What helps where golden copies are a part of the needs."""
     copies = any(need.what == COPIES and need.bytes for need in needs)

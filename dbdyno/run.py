@@ -6,12 +6,13 @@ Who runs it decides when which step comes: one arm after the other (`runner`), o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from dbdyno import hook, measure, origin, preflight, schedule, store
+from dbdyno import hook, measure, origin, preflight, room, schedule, store
 from dbdyno.error import ServerError
 from dbdyno.hook import Hooks
 from dbdyno.host.fake import FakeSampler
@@ -93,18 +94,36 @@ class Run:
         steps, copy = self.lab.steps(self.block, self.use, self.arm.name), self.copy()
         if copy is not None and self.point is not None:
             steps = self.point.after(steps)
-            self.begin_from(copy, began=True)
+            self.attempt(partial(self.begin_from, copy, began=True))
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.name, "", RUN_OVERHEAD_S))
         if copy is None:
-            self.server.prepare()
+            self.attempt(self.server.prepare)
         self.rest(warm=self.use.warm if copy is not None else None)
-        self.start(fresh=copy is None)
+        self.attempt(partial(self.start, fresh=copy is None))
+        self.attempt(self.tell)
         if self.broken is None:
-            folder = self.lab.results.run_folder(self.block.number, self.arm.name)
-            store.write_json(folder / "server.json", self.server.facts())
             self.broken = self.hook("before-run")
         self.lab.watch.end(self.broken or "ready", alarm=self.broken is not None)
         return steps
+
+    def attempt(self, what: Callable[[], None]) -> None:
+        """Does a part of the way to a running server, unless an earlier one failed.
+
+        `broken` says why it failed: that is the arm's. Raises HostError where there is no room on
+        the disk any more, which is nobody's arm.
+        """
+        if self.broken is not None:
+            return
+        try:
+            what()
+        except ServerError as error:
+            room.refuse_exhausted(self.lab.prepared.disk, str(error))
+            self.broken = str(error)
+
+    def tell(self) -> None:
+        """Keeps the facts of the server, which runs. Raises ServerError."""
+        folder = self.lab.results.run_folder(self.block.number, self.arm.name)
+        store.write_json(folder / "server.json", self.server.facts())
 
     def end(self) -> None:
         """What the plan wants after the last step, while the server still runs."""
@@ -181,15 +200,12 @@ class Run:
         return quiet.quiet([self.lab.prepared.data_path])
 
     def start(self, *, fresh: bool) -> None:
-        """Starts the server, with an empty database if `fresh`; `broken` says why it did not go."""
-        try:
-            self.server.start()
-            if fresh:
-                self.server.create_database(DATABASE)
-            else:
-                self.server.use_database(DATABASE)
-        except ServerError as error:
-            self.broken = str(error)
+        """Starts the server, with an empty database if `fresh`. Raises ServerError."""
+        self.server.start()
+        if fresh:
+            self.server.create_database(DATABASE)
+        else:
+            self.server.use_database(DATABASE)
 
     # --- The steps ---
 
@@ -249,13 +265,10 @@ class Run:
         `broken` says why the server does not run then.
         """
         about = origin.about(at.step, self.lab.results, self.block.number)
-        try:
-            self.begin_from(self.server.keep(at.parts, about), began=False)
-        except ServerError as error:
-            self.broken = str(error)
-            return
-        self.rest(warm=self.use.warm)
-        self.start(fresh=False)
+        self.attempt(lambda: self.begin_from(self.server.keep(at.parts, about), began=False))
+        if self.broken is None:
+            self.rest(warm=self.use.warm)
+        self.attempt(partial(self.start, fresh=False))
 
 
 def copy_leg(at: Point, prepared: Prepared) -> Leg:
@@ -268,4 +281,13 @@ def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> Sampler | 
     if arm.engine == "fake":
         return FakeSampler(path, arm.fake)
     device = None if server.remote else lab.prepared.device
-    return Sampler(path, device=device, server=server)
+    return Sampler(path, device=device, server=server, foreign=knows_foreign(arm, lab.plan))
+
+
+def knows_foreign(arm: Arm, plan: Plan) -> bool:
+    """Whether what is foreign in this arm's windows can be told from servers that are compared.
+
+    One of a DSN may run on this host: in its own windows, and in slices in all, it is no other's.
+    """
+    sliced = plan.schedule.interleave == "slice"
+    return not any(one.dsn is not None for one in (plan.arms if sliced else (arm,)))

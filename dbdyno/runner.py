@@ -1,22 +1,24 @@
 """Runs the blocks of a plan: servers, steps, what was found; goes on after a break.
 
 A block is the unit: every arm once. One that was broken off is kept as void and done again whole.
-An arm that fails is a result; the other arms go on. The lab's own failure spoils the block.
+An arm that fails is a result; the other arms go on. The lab's own failure spoils the block, and so
+does what disturbs it from outside the arms: such a block is done again by itself.
 """
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import SubprocessError
 
-from dbdyno import ceiling, fit, origin, preflight, schedule, together, workload
+from dbdyno import ceiling, fit, origin, preflight, schedule, together, void, workload
 from dbdyno.doctor import lasting
-from dbdyno.error import DynoError, ResultError
+from dbdyno.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.host import facts
-from dbdyno.loadgen import GeneratorDied
 from dbdyno.model import FAMILIES, Block, Json, Plan, Step, WorkloadUse
 from dbdyno.origin import Point
 from dbdyno.preflight import Prepared
@@ -26,8 +28,8 @@ from dbdyno.server import compile, golden, leftovers
 from dbdyno.server.lock import HostLock
 from dbdyno.store import Results, Took
 
-VOIDS_MAX = 2
-"""How often one command does a block again that the lab spoiled, before it gives up."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a disk without room: no arm is at fault, and the next attempt would meet it, too."""
 SESSION_KEYS = ("kernel", "cpu", "memory_bytes")
 """Facts of the host that have to be the same in all blocks of a result folder."""
 
@@ -211,28 +213,79 @@ def legs_of_run(
 def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
     """Runs the blocks one after the other; one that the lab spoils is void and done again.
 
-    Before the first block of this command the load generator itself is measured.
+    Before the first block of this command the load generator itself is measured. Raises HostError
+    where a disk is full.
     """
-    if blocks and not lab.watch.forecast.took:
-        begin(lab, blocks)
-    failed = voids = 0
-    for index, block in enumerate(blocks):
-        while True:
+    try:
+        if blocks and not lab.watch.forecast.took:
+            begin(lab, blocks)
+        failed = voids = 0
+        for index, block in enumerate(blocks):
             lab.watch.again(legs_of(lab, blocks[index:]))
-            try:
-                failed += run_block(lab, block)
-                break
-            except GeneratorDied as error:
-                lab.results.void_block(block.number, str(error))
+            while (its_failed := attempt(lab, block)) is None:
                 voids += 1
-                if voids > VOIDS_MAX:
-                    raise
-                lab.watch.say(f"block {block.number} is void and done again: {error}")
+                lab.watch.again(legs_of(lab, blocks[index:]))
+            failed += its_failed
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        where = error.filename or lab.results.folder
+        raise HostError(
+            f"`{where}`: {error.strerror}: make room there, then the same command goes on"
+        ) from error
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
-def run_block(lab: Lab, block: Block) -> int:
-    """Runs every arm once through its steps; returns how many of them failed or were skipped."""
+def attempt(lab: Lab, block: Block) -> int | None:
+    """Runs a block; how many steps failed or were skipped, None where it is void and to be done
+    again.
+
+    It is done again at most `repeats_max` times, those of earlier commands counted. Then a block
+    that was disturbed counts, with what disturbed it, and LabDied is raised where the lab failed.
+    """
+    number = block.number
+    last = repeats(lab.results, number) >= lab.plan.schedule.repeats_max
+    try:
+        failed, took = run_block(lab, block)
+    except LabDied as error:
+        set_aside(lab, number, "lab", str(error), again=not last)
+        if last:
+            raise last_word(error) from None
+        return None
+    (block_folder,) = [one for one in lab.results.blocks() if one.number == number and not one.void]
+    found = void.lines(void.disturbances(block_folder, lab.plan.schedule.void))
+    if found and not last:
+        cause = next(iter(found))
+        set_aside(lab, number, cause, "; ".join(found.values()), again=True)
+        return None
+    lab.results.end_block(number, took, *found.values())
+    for text in found.values():
+        lab.watch.say(f"block {number} counts, though it was disturbed again: {text}")
+    return failed
+
+
+def repeats(results: Results, number: int) -> int:
+    """How often a block was void for a cause for which it is done again by itself."""
+    return sum(block.number == number and block.cause is not None for block in results.blocks())
+
+
+def set_aside(lab: Lab, number: int, cause: void.Cause, reason: str, *, again: bool) -> None:
+    """Makes a block void, and says why."""
+    lab.results.void_block(number, reason, cause)
+    lab.watch.say(f"block {number} is void{' and done again' if again else ''}: {reason}")
+
+
+def last_word(error: LabDied) -> Exception:
+    """What ends the plan: where the lab died of a mistake of ours, that one, with its traceback."""
+    cause = error.__cause__
+    ours = isinstance(cause, Exception) and not isinstance(cause, (OSError, SubprocessError))
+    return cause if ours and isinstance(cause, Exception) else error
+
+
+def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
+    """Runs every arm once through its steps; how many of them failed or were skipped, and what
+    the block took.
+    """
     lab.results.begin_block(block, lab.plan.schedule.interleave)
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
     failed = 0
@@ -241,8 +294,7 @@ def run_block(lab: Lab, block: Block) -> int:
         runs = [Run(lab=lab, block=block, arm=arms[name], use=use) for name in block.order]
         failed += together.go(runs) if lab.plan.schedule.together else sum(map(go, runs))
     took_s, legs = time.monotonic() - begun_s, lab.watch.forecast.took[before:]
-    lab.results.end_block(block.number, Took(took_s=took_s, steps_s=steps_s(lab, legs)))
-    return failed
+    return failed, Took(took_s=took_s, steps_s=steps_s(lab, legs))
 
 
 def uses_of(lab: Lab, block: Block) -> tuple[WorkloadUse, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, runner
+from dbdyno import hook, plan, runner
 from dbdyno.error import PlanError
 from dbdyno.model import Plan
+from dbdyno.server import process
 from dbdyno.store import BlockFolder, Results, read_lines
 
 PLAN = """
@@ -72,8 +75,37 @@ def test_a_step_whose_hook_fails_has_failed_with_the_commands_last_line(tmp_path
     assert reasons == ["hook before-step: `sh` ended with status 3: no room left"]
 
 
+def test_what_a_hook_leaves_running_is_ended_and_said_and_holds_nobody_up(tmp_path: Path):
+    left = tmp_path / "left"
+    leaves = f'command = ["sh", "-c", "sleep 3600 & echo $! > {left}; echo begun"]'
+    begun_s = time.monotonic()
+    of = hooked(tmp_path, f'when = "before-run"\narms = ["new"]\n{leaves}')
+    outcome = runner.run(of, tmp_path / "results", wait=True)
+    assert time.monotonic() - begun_s < 60
+    assert outcome.failed == 0
+    pid = int(left.read_text())
+    assert process.start_ticks(pid) is None
+    ((first, *rest),) = said(
+        next(r.path for r in block_of(outcome.folder).runs() if r.arm == "new")
+    )
+    assert first == "begun"
+    assert rest[-1] == f"it left running, and dyno ended: `sleep 3600` (process {pid})"
+
+
+def test_a_hook_that_takes_too_long_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(hook, "HOOK_S_MAX", 0.5)
+    left = tmp_path / "left"
+    failure, _ = hook.command(
+        ("sh", "-c", f"sleep 3600 & echo $! > {left}; wait"), tmp_path, dict(os.environ)
+    )
+    assert failure == "`sh` did not end within 0 s"
+    assert process.start_ticks(int(left.read_text())) is None
+
+
 @pytest.mark.parametrize(
-    ("hook", "sentence"),
+    ("written", "sentence"),
     [
         ('when = "befor-run"\nsql = "x"', "hooks[1].when`: no moment `befor-run`; did you mean"),
         ('when = "before-run"', "hooks[1]`: needs either `command` or `sql`"),
@@ -83,8 +115,8 @@ def test_a_step_whose_hook_fails_has_failed_with_the_commands_last_line(tmp_path
         ('when = "after-step"\nsql = "x"\nsteps = ["l.i9"]', "hooks[1].steps`: no step `l.i9`"),
     ],
 )
-def test_a_wrong_hook_gets_one_line(tmp_path: Path, hook: str, sentence: str):
+def test_a_wrong_hook_gets_one_line(tmp_path: Path, written: str, sentence: str):
     with pytest.raises(PlanError) as caught:
-        hooked(tmp_path, hook)
+        hooked(tmp_path, written)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)

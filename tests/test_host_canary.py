@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.error import GeneratorError
+from dbdyno.error import GeneratorError, LabDied
 from dbdyno.host import canary
 
 READING = {"cpu_us": 20000.5, "memory_ns": 80, "fsync_us_p50": 900, "fsync_us_max": 4000}
@@ -42,9 +42,14 @@ def test_what_goes_wrong_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str
 ) -> None:
     monkeypatch.setattr(canary, "LIMIT_S", 0.5)
-    with pytest.raises(GeneratorError, match=said) as raised:
+    with pytest.raises((GeneratorError, LabDied), match=said) as raised:
         canary.run(tmp_path, program(tmp_path, body))
     assert "\n" not in str(raised.value)
+
+
+def test_a_canary_that_is_killed_is_a_death_of_the_labs_own(tmp_path: Path) -> None:
+    with pytest.raises(LabDied, match="exit status -9"):
+        canary.run(tmp_path, program(tmp_path, "kill -9 $$"))
 
 
 def test_a_missing_program_is_said(tmp_path: Path) -> None:

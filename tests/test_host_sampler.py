@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.error import LabDied
 from dbdyno.host import device, processes
 from dbdyno.host.process import ProcessReader, counts_nanoseconds
 from dbdyno.host.sampler import Sampler
@@ -258,7 +259,9 @@ def test_its_own_cpu_is_counted(server: Forking, tmp_path: Path) -> None:
     assert 0.8 * spent_us < watch.cpu_us <= spent_us
 
 
-def test_what_a_reading_raises_is_raised_at_the_end(server: Forking, tmp_path: Path) -> None:
+def test_a_reading_that_cannot_be_made_is_the_labs_death_said_at_the_end(
+    server: Forking, tmp_path: Path
+) -> None:
     def broken() -> dict[int, str]:
         raise RuntimeError("no kinds today")
 
@@ -266,7 +269,7 @@ def test_what_a_reading_raises_is_raised_at_the_end(server: Forking, tmp_path: P
     watch = Sampler(tmp_path / "host.jsonl", device=None, server=server, interval_s=0.01)
     watch.start()
     time.sleep(0.1)
-    with pytest.raises(RuntimeError, match="no kinds today"):
+    with pytest.raises(LabDied, match="no kinds today"):
         watch.stop()
 
 

@@ -81,6 +81,21 @@ def test_a_killed_generator_is_told_from_a_failed_step(
     assert kept == [hello() + "\n"], "what it said before is kept"
 
 
+def test_a_generator_that_is_killed_while_it_writes_has_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = program(
+        tmp_path, f"echo '{hello()}'\nread job\nprintf '{{\"event\": \"sta'\nkill -9 $$\n"
+    )
+    monkeypatch.setenv("DYNO_LOADGEN", str(path))
+    with (
+        pytest.raises(GeneratorDied, match="killed by signal 9"),
+        Generator({"protocol": 1}, lambda line: None) as generator,
+    ):
+        for _ in generator.events():
+            pass
+
+
 def test_the_job_is_the_first_line_and_commands_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

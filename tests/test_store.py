@@ -289,14 +289,19 @@ def test_a_broken_block_is_kept_as_void_and_done_again(tmp_path: Path) -> None:
     ]
 
 
-def test_a_block_whose_voiding_was_broken_off_is_not_done(tmp_path: Path) -> None:
+def test_a_block_whose_voiding_was_broken_off_is_not_done_and_keeps_its_reason(
+    tmp_path: Path,
+) -> None:
     results = begun(tmp_path)
     results.begin_block(a_block(1))
     results.end_block(1)
-    store.write_json(results.folder / "blocks" / "001" / "void.json", {"reason": "swap"})
+    store.write_json(
+        results.folder / "blocks" / "001" / "void.json", {"reason": "swap", "cause": "swap"}
+    )
     assert results.block_state(1) == "broken"
-    results.void_block(1, "swap")
+    results.void_block(1, "broken off")
     assert results.block_state(1) == "missing"
+    assert [(block.reason, block.cause) for block in results.blocks()] == [("swap", "swap")]
 
 
 def test_a_block_is_not_begun_twice(tmp_path: Path) -> None:

@@ -51,12 +51,13 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "hook": MEASURING,
     "kept": MEASURING,
     "measure": MEASURING | {"hook", "job", "progress", "meter"},
-    "run": MEASURING | {"hook", "progress", "origin", "preflight", "measure"},
+    "void": BASE | {"store"},
+    "run": MEASURING | {"hook", "progress", "origin", "preflight", "measure", "room"},
     "turns": MEASURING | {"job", "progress", "measure"},
     "together": MEASURING | {"job", "progress", "measure", "run", "turns"},
     "outlook": MEASURING | {"pilot", "progress", "origin", "room", "preflight", "fit", "together"},
     "runner": MEASURING
-    | {"doctor", "progress", "origin", "preflight", "fit", "ceiling", "run", "together"},
+    | {"doctor", "progress", "origin", "preflight", "fit", "ceiling", "run", "together", "void"},
     "auto": MEASURING | {"pilot", "progress", "run", "runner", "analysis"},
     "calibrate": BASE | {"plan"},
     "analysis": BASE

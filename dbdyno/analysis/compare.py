@@ -19,6 +19,7 @@ from dbdyno.analysis import (
     kept,
     nearest,
     price,
+    setaside,
     shown,
 )
 from dbdyno.analysis.across import across
@@ -45,6 +46,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     runs = nearest.placed(_complete(its.blocks, derived, copies), shown.orders(its.blocks))
     servers = _servers(its.blocks, arms.planned, derived, lost)
     _blocks_damage(its.blocks, lost)
+    disturbed = setaside.disturbed(its.blocks, lost)
     host, generator = lost.usable(results.host), lost.usable(results.generator)
     if host is None and its.blocks and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
@@ -63,9 +65,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         base=arms.base,
         arms=arms.shown,
         blocks=len(its.blocks),
-        void_blocks=tuple(
-            f"{block.name}: {block.reason}" for block in results.blocks() if block.state == "void"
-        ),
+        void_blocks=setaside.void_blocks(results, arms, found.steps),
         host=host or {},
         generator=generator,
         servers=last,
@@ -80,6 +80,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         warnings=(
             *damage.of_steps(derived),
             *(f"{damage.PREFIX}{line}" for line in lost.lines),
+            *disturbed,
             *doubt.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
             *kept.notes(copies),
             *hosts.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from dbdyno.error import GeneratorError
+from dbdyno.error import GeneratorError, LabDied
 from dbdyno.model import Json
 
 LIMIT_S = 30.0
@@ -17,7 +17,8 @@ KEYS = ("cpu_us", "memory_ns", "fsync_us_p50", "fsync_us_max")
 def run(directory: Path, loadgen: Path) -> Json:
     """Runs `loadgen canary --dir directory` and returns what it measured (contract/README.md).
 
-    Raises GeneratorError where it cannot be run, fails, or takes longer than LIMIT_S.
+    Raises LabDied where it fails, is killed, or takes longer than LIMIT_S, GeneratorError where it
+    cannot be run or is of another version.
     """
     command = [str(loadgen), "canary", "--dir", str(directory)]
     shown = " ".join(command)
@@ -33,12 +34,12 @@ def run(directory: Path, loadgen: Path) -> Json:
     except OSError as error:
         raise GeneratorError(f"`{shown}` cannot be run: {error.strerror}; reinstall") from error
     except subprocess.TimeoutExpired as error:
-        raise GeneratorError(
+        raise LabDied(
             f"`{shown}` did not end within {LIMIT_S:.0f} s: look at the disk under it (dmesg)"
         ) from error
     if ended.returncode != 0:
         said = " ".join(ended.stderr.split()) or f"exit status {ended.returncode}"
-        raise GeneratorError(f"`{shown}` failed: {said}")
+        raise LabDied(f"`{shown}` failed: {said}")
     return reading(ended.stdout, shown)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from dbdyno.host.owners import EXITED, Sum
 from dbdyno.host.processes import GENERATOR, LAB
+from dbdyno.host.sampler import OUTSIDE_WINDOW, WINDOW_ENDS
 from dbdyno.model import Json
 
 PLANTED = {
@@ -27,7 +28,7 @@ PLANTED = {
 operation by the operation's name, such as `server_cpu_us = { market = 40.0 }`; the column of an
 owner that it fills, and the factor to that column's unit."""
 
-KEYS = frozenset({*PLANTED, "cores"})
+KEYS = frozenset({*PLANTED, "cores", "foreign_share"})
 """All keys of an arm's `fake` that the generator must not see in its job."""
 
 CORES = 2
@@ -42,6 +43,8 @@ class FakeSampler:
         self.cpu_us = 0.0  # this sampler observes nothing real, so it costs nothing
         self._planted = {key: fake.get(key, {}) for key in PLANTED}
         self._cores = int(fake.get("cores", CORES))
+        self._foreign_share = float(fake.get("foreign_share", 0.0))
+        self._foreign_since_ns: int | None = None  # as the real one counts from its first look
         self._owners: dict[str, Sum] = {LAB: Sum(), GENERATOR: Sum()}
         self._start_ns = self._mono_ns = time.monotonic_ns()
         self._tick_ns: int | None = None  # of the ticks that have no line yet
@@ -115,14 +118,30 @@ class FakeSampler:
             "rss_bytes": 0,
             "cpu_source": "planted",
         }
-        if kind in ("start", "end"):
+        if kind in OUTSIDE_WINDOW:
             line["pss_bytes"] = 0
+        if kind in WINDOW_ENDS:
+            line["foreign"] = self._foreign(mono_ns)
         os.write(self._file, (json.dumps(line, separators=(",", ":")) + "\n").encode())
 
+    def _foreign(self, mono_ns: int) -> Json:
+        """What the plan plants of foreign load, by one process that is not there."""
+        if self._foreign_since_ns is None:
+            self._foreign_since_ns = mono_ns
+        since_us = self._all_us(mono_ns) - self._all_us(self._foreign_since_ns)
+        cpu_us = round(self._foreign_share * since_us)
+        processes = [{"pid": 1, "name": "planted", "cpu_us": cpu_us}] if cpu_us else []
+        return {"cpu_us": cpu_us, "kernel_us": 0, "processes": processes}
+
+    def _all_us(self, mono_ns: int) -> int:
+        """The time of all cores since the beginning."""
+        return self._cores * (mono_ns - self._start_ns) // 1000
+
     def _host(self, mono_ns: int) -> Json:
-        """The host as if nothing else ran on it: its busy time is the owners' sum."""
+        """The host as if nothing else ran on it: its busy time is the owners' and the planted."""
         busy_us = sum(total.cpu_ns for total in self._owners.values()) // 1000
-        all_us = self._cores * (mono_ns - self._start_ns) // 1000
+        all_us = self._all_us(mono_ns)
+        busy_us += round(self._foreign_share * all_us)
         states = dict.fromkeys(("nice", "system", "iowait", "irq", "softirq", "steal"), 0)
         sizes = {"total": MEMORY_BYTES, "free": MEMORY_BYTES, "available": MEMORY_BYTES}
         return {

@@ -57,6 +57,7 @@ class ProcessStat(NamedTuple):
     children_ticks: int  # user and system time of children that ended and were waited for
     threads: int
     start_ticks: int  # since boot: with the pid it names a process once and for all
+    flags: int = 0  # PF_…, of the kernel's include/linux/sched.h
 
 
 class TaskStatus(NamedTuple):
@@ -137,6 +138,7 @@ def process_stat(text: str) -> ProcessStat:
         children_ticks=int(fields[13]) + int(fields[14]),
         threads=int(fields[17]),
         start_ticks=int(fields[19]),
+        flags=int(fields[6]),
     )
 
 

@@ -13,20 +13,25 @@ import time
 from collections.abc import MutableMapping
 from pathlib import Path
 
+from dbdyno.error import LabDied
 from dbdyno.host import files, procfs
 from dbdyno.host.device import Device
+from dbdyno.host.foreign import Foreign
 from dbdyno.host.process import TICKS_PER_S
 from dbdyno.host.processes import Processes, ServerProcesses
 from dbdyno.model import Json
 
 OUTSIDE_WINDOW = ("start", "end")
+WINDOW_ENDS = ("open", "close")
 
 
 class Sampler:
     """Appends readings to `path`: `start` and `stop` for each second, `read` for one at once.
 
     `roles` says which role a server's process, or thread, works for; it may be filled while
-    readings go on. Readings are made under a lock, so `read` may be called from any thread.
+    readings go on. Readings are made under a lock, so `read` may be called from any thread. One
+    that cannot be made raises LabDied: at once, or of those of each second in `stop`.
+    `foreign`: whether to look what processes spend that are neither the lab's nor an arm's.
     """
 
     def __init__(  # noqa: PLR0913 (what is observed, each by its name)
@@ -39,25 +44,28 @@ class Sampler:
         generator_pid: int | None = None,
         lab_pid: int | None = None,
         interval_s: float = 1.0,
+        foreign: bool = True,
     ) -> None:
         self.roles: MutableMapping[int, str] = {} if roles is None else roles
         self.cpu_us = 0.0  # CPU time of all readings so far, with their writing
         self._device = device.name if device else None
-        self._processes = Processes(server, self.roles, os.getpid() if lab_pid is None else lab_pid)
+        lab_pid = os.getpid() if lab_pid is None else lab_pid
+        self._processes = Processes(server, self.roles, lab_pid)
+        self._foreign = Foreign(lab_pid) if foreign else None
         self._processes.generator_pid = generator_pid
         self._interval_s = interval_s
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._lock = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._each_second, name="sampler", daemon=True)
-        self._failure: Exception | None = None
+        self._failure: LabDied | None = None
 
     def start(self) -> None:
         """Begins the readings of each second; the first is made one interval from now."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the readings, syncs the file and closes it; raises what a reading raised."""
+        """Ends the readings, syncs the file and closes it; raises LabDied where one failed."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -103,15 +111,19 @@ class Sampler:
                 self._read("second", None)
                 while due_s <= time.monotonic():
                     due_s += self._interval_s
-        except Exception as error:
+        except LabDied as error:
             self._failure = error
 
     def _read(self, kind: str, event_mono_ns: int | None) -> None:
         with self._lock:
             cpu_start_ns = time.thread_time_ns()
-            line = self._line(kind, event_mono_ns)
-            text = json.dumps(line, separators=(",", ":")) + "\n"
-            os.write(self._file, text.encode())
+            try:
+                line = self._line(kind, event_mono_ns)
+                text = json.dumps(line, separators=(",", ":")) + "\n"
+                os.write(self._file, text.encode())
+            except Exception as error:
+                # Whatever it is: a slip in some file of /proc is not to cost a plan of days.
+                raise LabDied(f"the sampler of the host failed: {error!r}") from error
             self.cpu_us += (time.thread_time_ns() - cpu_start_ns) / 1000
 
     def _line(self, kind: str, event_mono_ns: int | None) -> Json:
@@ -127,6 +139,8 @@ class Sampler:
             **processes,
         }
         line["read_ns"] = time.monotonic_ns() - mono_ns
+        if kind in WINDOW_ENDS:  # last, as it takes longest and need not be of this very moment
+            line["foreign"] = None if self._foreign is None else self._foreign.read()
         if kind in OUTSIDE_WINDOW:
             line["pss_bytes"] = self._processes.pss_bytes()
         return line

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dbdyno.error import PlanError
+from dbdyno.model import Schedule, Void
 from dbdyno.verdict import Aims
 from dbdyno.workload.document import Form
 from dbdyno.workload.form import Load
@@ -43,6 +44,7 @@ class FakeForm(Form):
     lost_at_s: float | int | None = None
     cursor: dict[str, int] = Field(default_factory=dict)
     server_cpu_us: dict[str, float | int] = Field(default_factory=dict)
+    foreign_share: float | int = Field(default=0, ge=0, le=1)
 
 
 class PasswordForm(Form):
@@ -84,6 +86,14 @@ class WorkloadForm(Form):
     warm: str = "none"
 
 
+class VoidForm(Form):
+    """What makes a block void, as it is written."""
+
+    foreign: float | int = Void.foreign
+    stolen: float | int | None = None
+    swap: bool = False
+
+
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
@@ -93,6 +103,8 @@ class ScheduleForm(Form):
     interleave: str = "run"
     slice_s: float | int | None = None
     checkpoint: str | None = None
+    void: VoidForm = Field(default_factory=VoidForm)
+    repeats_max: int = Schedule.repeats_max
 
 
 class ServerForm(Form):

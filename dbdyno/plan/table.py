@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 
-from dbdyno.model import Observe, Placement, Schedule
+from dbdyno.model import Observe, Placement, Schedule, Void
 from dbdyno.plan.form import (
     GeneratorForm,
     ObserveForm,
     ScheduleForm,
     ServerForm,
     VerdictForm,
+    VoidForm,
     refusal,
 )
 from dbdyno.verdict import PILOT_BLOCKS, Aims
@@ -34,6 +35,7 @@ WAITS_S_MIN, WAITS_S_MAX = 0.02, 10.0
 SHARE_MIN, SHARE_MAX = 0.001, 0.5
 """Of margin and effect."""
 POWER_MIN, POWER_MAX = 0.5, 0.99
+REPEATS_MAX = 100
 CPUS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s)")
 
@@ -56,6 +58,8 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         interleave=form.interleave,
         slice_s=_slice_s(form, source),
         checkpoint=form.checkpoint,
+        void=_void(form.void, source),
+        repeats_max=_repeats_max(form, source),
     )
 
 
@@ -132,6 +136,23 @@ def _minutes_max(form: ScheduleForm, source: str) -> float | None:
         sentence = f"must be from 1 to {MINUTES_MAX:,}, not {form.minutes_max:g}"
         raise refusal(source, "schedule.minutes_max", sentence)
     return float(form.minutes_max)
+
+
+def _void(form: VoidForm, source: str) -> Void:
+    for key in ("foreign", "stolen"):
+        share = getattr(form, key)
+        if share is not None and not 0 <= share <= 1:
+            sentence = f"must be a share of all cores' time from 0 to 1, not {share:g}"
+            raise refusal(source, f"schedule.void.{key}", f"{sentence}; 0.05 is five percent")
+    stolen = None if form.stolen is None else float(form.stolen)
+    return Void(foreign=float(form.foreign), stolen=stolen, swap=form.swap)
+
+
+def _repeats_max(form: ScheduleForm, source: str) -> int:
+    if not 0 <= form.repeats_max <= REPEATS_MAX:
+        sentence = f"must be from 0 to {REPEATS_MAX}, not {form.repeats_max}"
+        raise refusal(source, "schedule.repeats_max", sentence)
+    return form.repeats_max
 
 
 def _slice_s(form: ScheduleForm, source: str) -> float:

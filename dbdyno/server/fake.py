@@ -27,6 +27,7 @@ PLANTED_BY_NAME = ("service_us", "rows", "cursor")
 """Of these, the keys under which a value stands for a statement's or cursor's name."""
 SAMPLER_KEYS = frozenset(
     {"server_cpu_us", "server_switches", "server_read_bytes", "server_write_bytes", "cores"}
+    | {"foreign_share"}
 )
 """What the plan plants for the fake sampler (dbdyno.host.fake), not for the job."""
 NOTHING_OF = (

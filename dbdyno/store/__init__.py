@@ -17,7 +17,7 @@ from typing import Literal
 from dbdyno import change
 from dbdyno.error import ResultError
 from dbdyno.model import Block, Json, Plan, Step
-from dbdyno.store import form, sized
+from dbdyno.store import form, setaside, sized
 from dbdyno.store.derived import Files, Shelf, code_version, files
 from dbdyno.store.file import (
     REMEDY,
@@ -195,17 +195,23 @@ class BlockFolder:
         """`done`: complete and to be judged; `broken`: begun and not ended; `void`: set aside."""
         if self.void is not None:
             return "void"
-        ended = (self.path / "done.json").exists() and not (self.path / "void.json").exists()
+        ended = (self.path / "done.json").exists() and not setaside.is_there(self.path)
         return "done" if ended else "broken"
 
     @property
     def reason(self) -> str | None:
         """Why a void block is void."""
-        try:
-            content = read_json_if_there(self.path / "void.json")
-        except ResultError as error:
-            return str(error)
-        return None if content is None else str(content.get("reason"))
+        return setaside.reason(self.path)
+
+    @property
+    def cause(self) -> str | None:
+        """Why a void block was done again by itself (`dbdyno.void.CAUSES`); None: it was not."""
+        return setaside.cause(self.path)
+
+    def disturbed(self) -> tuple[str, ...]:
+        """What disturbed a complete block that counts; ResultError where done.json is damaged."""
+        found = read_json_if_there(self.path / "done.json", form.BLOCK_DONE) or {}
+        return tuple(found.get("disturbed", ()))
 
     def order(self) -> Json:
         """order.json; empty where it is not there, or damaged."""
@@ -402,10 +408,13 @@ class Results:
         state = BlockFolder(path=folder, number=number, void=None).state
         return "done" if state == "done" else "broken"
 
-    def void_block(self, number: int, reason: str) -> Path:
-        """Set block `number` aside as NNN.voidK with the reason: kept and shown, not judged."""
+    def void_block(self, number: int, reason: str, cause: str | None = None) -> Path:
+        """Set block `number` aside as NNN.voidK with the reason: kept and shown, not judged.
+
+        `cause`: why it is done again by itself, by a word.
+        """
         folder = self._block_path(number)
-        write_json(folder / "void.json", {"reason": reason})
+        setaside.say(folder, reason, cause)
         tries = [block.void for block in self.blocks() if block.number == number and block.void]
         target = folder.with_name(f"{folder.name}.void{max(tries, default=0) + 1}")
         folder.rename(target)
@@ -429,9 +438,10 @@ class Results:
         sync_folder(folder.parent)
         return folder
 
-    def end_block(self, number: int, took: Took | None = None) -> None:
-        """Say that the block is complete: from now on it is judged."""
+    def end_block(self, number: int, took: Took | None = None, *disturbed: str) -> None:
+        """Say that the block is complete: from now on it is judged, though it was `disturbed`."""
         ended = {"ended_unix_ns": time.time_ns(), **(asdict(took) if took is not None else {})}
+        ended |= {"disturbed": list(disturbed)} if disturbed else {}
         write_json(self._block_path(number) / "done.json", ended)
 
     def run_folder(self, number: int, arm: str) -> Path:

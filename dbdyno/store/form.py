@@ -17,7 +17,7 @@ NAME = {"name": str}
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
 SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
 ORDER = {"order": [str], "steps?": (None, {"*": [str]})}
-BLOCK_DONE = {"took_s?": NUMBER, "steps_s?": {"*": {"*": NUMBER}}}
+BLOCK_DONE = {"took_s?": NUMBER, "steps_s?": {"*": {"*": NUMBER}}, "disturbed?": [str]}
 SIZING = {
     "pilot": int,
     "fresh": int,

@@ -1,0 +1,326 @@
+"""Blocks that something outside the arms disturbed: void, done again, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbdyno import auto, calibrate, measure, plan, room, run, runner, void
+from dbdyno.analysis import compare
+from dbdyno.error import DynoError, HostError, LabDied, PlanError, ServerError
+from dbdyno.host.fake import FakeSampler
+from dbdyno.model import Json, Plan, Void
+from dbdyno.report import page
+from dbdyno.server import quiet
+from dbdyno.server.fake import FakeServer
+from dbdyno.store import Results
+
+PLAN = """
+name = "voids"
+base = "old"
+[arms.old]
+engine = "fake"
+fake = { default_us = 100, foreign_share = {share} }
+[arms.new]
+engine = "fake"
+fake = { default_us = 110, foreign_share = {share} }
+[[workloads]]
+name = "{workload}"
+{parameters}
+[schedule]
+{schedule}
+"""
+INSERTS = """parameters = { rows = 1_000_000, rows_i1 = 200_000 }
+steps = ["l.i0", "l.i1"]"""
+READS = """parameters = { rows = 1_000, tables = 1, seconds = 2 }
+steps = ["fill", "point-query"]"""
+
+
+def planned(schedule: str = "", *, share: float = 0, reads: bool = False) -> Plan:
+    text = PLAN.replace("{schedule}", schedule).replace("{share}", str(share))
+    text = text.replace("{workload}", "sysbench" if reads else "insert-benchmark")
+    return plan.parse(text.replace("{parameters}", READS if reads else INSERTS), None)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "blocks").iterdir())
+
+
+# --- One window ------------------------------------------------------------------------------
+
+
+def reading(
+    *, seconds: float, foreign_s: float | None, stolen_s: float = 0, pages: int = 0
+) -> Json:
+    idle_us = round(1e6 * (2 * seconds - (foreign_s or 0) - stolen_s))
+    cpu_us = {
+        "user": round(1e6 * (foreign_s or 0)),
+        "idle": idle_us,
+        "steal": round(1e6 * stolen_s),
+    }
+    processes = [{"pid": 7, "name": "cc1", "cpu_us": round(1e6 * (foreign_s or 0))}]
+    known = {"cpu_us": cpu_us["user"], "kernel_us": 0, "processes": processes}
+    return {
+        "host": {"cpu_us": cpu_us, "swap_pages": {"in": pages, "out": 0}},
+        "foreign": None if foreign_s is None else known,
+    }
+
+
+ZERO = reading(seconds=0, foreign_s=0)
+
+
+def found(limits: Void, **its: float | None) -> list[str]:
+    closed = reading(**its)  # type: ignore[arg-type]
+    return [one.cause for one in void.of_window(ZERO, closed, limits, "l.i0 of new")]
+
+
+def test_foreign_load_is_a_share_of_all_cores_time_in_the_window() -> None:
+    assert found(Void(), seconds=10, foreign_s=0.9) == []
+    assert found(Void(), seconds=10, foreign_s=1.1) == ["foreign"]
+    assert found(Void(foreign=0.6), seconds=10, foreign_s=11) == []
+    assert found(Void(foreign=1), seconds=10, foreign_s=20) == []
+
+
+def test_some_clock_ticks_in_a_short_window_are_no_load() -> None:
+    assert found(Void(), seconds=0.1, foreign_s=0.05) == []
+
+
+def test_what_is_not_known_voids_nothing() -> None:
+    assert found(Void(foreign=0), seconds=10, foreign_s=None) == []
+
+
+def test_stolen_time_and_swapping_void_only_where_the_plan_says_so() -> None:
+    its = {"seconds": 10, "foreign_s": 0, "stolen_s": 4, "pages": 9}
+    assert found(Void(), **its) == []
+    assert found(Void(stolen=0.1, swap=True), **its) == ["stolen", "swap"]
+    assert found(Void(stolen=0.3), **its) == []
+
+
+def test_it_is_said_which_window_and_who() -> None:
+    closed = reading(seconds=10, foreign_s=8)
+    its = list(void.of_window(ZERO, closed, Void(), "l.i0 of new"))
+    assert void.lines(its * 3) == {
+        "foreign": "foreign load: 40.0 % of all cores' time in l.i0 of new (limit 5 %): "
+        "cc1 (process 7) 40.0 %; and in 2 more windows"
+    }
+
+
+# --- Whole plans -----------------------------------------------------------------------------
+
+
+def once(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[FakeSampler], None]) -> None:
+    """Spoils the first step that is measured, and no other."""
+    begun: list[FakeSampler] = []
+    make = run.new_sampler
+
+    def new_sampler(*arguments: Path, **more: object) -> FakeSampler:
+        sampler = make(*arguments, **more)  # type: ignore[arg-type]
+        assert isinstance(sampler, FakeSampler)
+        if not begun:
+            spoil(sampler)
+        begun.append(sampler)
+        return sampler
+
+    monkeypatch.setattr(run, "new_sampler", new_sampler)
+
+
+def load(sampler: FakeSampler) -> None:
+    sampler._foreign_share = 0.4
+
+
+def die(sampler: FakeSampler) -> None:
+    def read(*_: object) -> None:
+        raise LabDied("the sampler of the host failed: planted")
+
+    sampler.read = read  # type: ignore[method-assign]
+
+
+def test_a_block_with_foreign_load_is_void_and_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once(monkeypatch, load)
+    outcome = runner.run(planned("blocks = 2"), tmp_path, wait=True)
+    assert (outcome.voids, outcome.failed) == (1, 0)
+    assert names(outcome.folder) == ["001", "001.void1", "002"]
+    comparison = compare.load(outcome.folder)
+    assert comparison.blocks == 2
+    (said,) = comparison.void_blocks
+    assert said.startswith("block 1 (void 1): foreign load: 40.0 % of all cores' time in l.i0 of ")
+    assert "planted (process 1) 40.0 %" in said
+    assert said.endswith("by itself it shows, by the headline: new −9.1 % (result: −9.1 %)")
+    assert any(said in line for line in page.make(comparison).warnings)
+    assert not any("foreign load" in line for line in comparison.warnings)
+
+
+def test_with_steps_in_turn_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[FakeSampler] = []
+    make = run.new_sampler
+
+    def new_sampler(path: Path, **more: object) -> FakeSampler:
+        sampler = make(path, **more)  # type: ignore[arg-type]
+        assert isinstance(sampler, FakeSampler)
+        begun.append(sampler)
+        sampler._foreign_share = 0.4 if "point-query" in path.parent.name and len(begun) < 5 else 0
+        return sampler
+
+    monkeypatch.setattr(run, "new_sampler", new_sampler)
+    outcome = runner.run(planned('interleave = "step"', reads=True), tmp_path, wait=True)
+    assert names(outcome.folder) == ["001", "001.void1"]
+    assert outcome.voids == 1
+
+
+def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_anew(
+    tmp_path: Path,
+) -> None:
+    of = planned("repeats_max = 1", share=0.25)
+    outcome = runner.run(of, tmp_path, wait=True)
+    assert outcome.voids == 1
+    assert names(outcome.folder) == ["001", "001.void1"]
+    comparison = compare.load(outcome.folder)
+    assert comparison.blocks == 1
+    (warning,) = [line for line in comparison.warnings if line.startswith("foreign load")]
+    assert "block 1: 25.0 % of all cores' time" in warning
+    assert "so it counts" in warning
+    (outcome.folder / "blocks/001/done.json").unlink()  # as if dyno had been killed just before
+    assert runner.run(of, tmp_path, wait=True).voids == 0
+    assert names(outcome.folder) == ["001", "001.void1", "001.void2"]
+    assert [block.cause for block in Results.open(outcome.folder).blocks()] == [
+        *("foreign", None, None)
+    ]
+
+
+def test_the_plan_says_how_much_is_too_much(tmp_path: Path) -> None:
+    of = planned("void = { foreign = 0.3 }", share=0.25)
+    assert runner.run(of, tmp_path, wait=True).voids == 0
+    assert not [line for line in compare.load(tmp_path / "voids").warnings if "foreign" in line]
+
+
+def test_a_calibration_and_a_pilot_repeat_their_blocks_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once(monkeypatch, load)
+    calibrated = runner.run(calibrate.of(planned(), 1, 2), tmp_path, wait=True)
+    assert (calibrated.voids, names(calibrated.folder)) == (1, ["001", "001.void1", "002"])
+    once(monkeypatch, load)
+    piloted = auto.run(planned('blocks = "auto"\nminutes_max = 1'), tmp_path, wait=True)
+    assert piloted.voids == 1
+    assert names(piloted.folder)[:4] == ["001", "001.void1", "002", "003"]
+    assert compare.load(piloted.folder).incomplete is None
+
+
+def test_whatever_of_the_labs_own_dies_voids_the_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once(monkeypatch, die)
+    outcome = runner.run(planned(), tmp_path, wait=True)
+    assert (outcome.voids, outcome.failed) == (1, 0)
+    (said,) = compare.load(outcome.folder).void_blocks
+    assert said == "block 1 (void 1): the sampler of the host failed: planted"
+
+
+@pytest.mark.parametrize(
+    ("cause", "raised"),
+    [(None, LabDied), (OSError(24, "too many"), LabDied), (KeyError("MemFree"), KeyError)],
+)
+def test_a_lab_that_dies_again_and_again_ends_the_plan_and_a_mistake_shows_itself(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cause: Exception | None,
+    raised: type[Exception],
+) -> None:
+    def idle_reading(*_: object) -> None:
+        raise LabDied("the canary died") from cause
+
+    monkeypatch.setattr(measure, "idle_reading", idle_reading)
+    with pytest.raises(raised):
+        runner.run(planned("repeats_max = 1"), tmp_path, wait=True)
+    assert names(tmp_path / "voids") == ["001.void1", "001.void2"]
+
+
+# --- Servers that do not come up ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["prepare", "start", "facts"])
+@pytest.mark.parametrize("interleave", ["run", "step"])
+def test_an_arm_whose_server_cannot_be_made_fails_and_the_other_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, interleave: str
+) -> None:
+    whole = getattr(FakeServer, part)
+
+    def broken(self: FakeServer) -> object:
+        if self.name == "new":
+            raise ServerError("arm new: initdb failed: planted")
+        return whole(self)
+
+    monkeypatch.setattr(FakeServer, part, broken)
+    of = planned(f'interleave = "{interleave}"', reads=interleave == "step")
+    outcome = runner.run(of, tmp_path, wait=True)
+    (block,) = Results.open(outcome.folder).blocks()
+    assert block.state == "done"
+    ends = {
+        one.arm: [(step.failed() or {}).get("reason", "ok") for step in one.steps()]
+        for one in block.runs()
+    }
+    assert ends["new"][0] == "arm new: initdb failed: planted"
+    assert outcome.failed == len(ends["new"]) == len(ends["old"])
+    assert set(ends["new"][1:]) == {f"state unknown after {block.runs()[0].steps()[0].name}"}
+    assert set(ends["old"]) == {"ok"}
+
+
+def test_a_disk_that_is_full_is_no_arms_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need = room.Need(what=room.DATA, root=tmp_path, bytes=1)
+    monkeypatch.setattr(quiet, "room", lambda path: 1 << 29)
+    with pytest.raises(HostError, match=r"has 0\.5 GB free \(initdb failed\): make room there"):
+        room.refuse_exhausted([need], "initdb failed")
+    monkeypatch.setattr(quiet, "room", lambda path: 2 << 30)
+    room.refuse_exhausted([need], "initdb failed")
+
+
+def test_a_full_disk_of_the_results_ends_the_plan_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin_block(*_: object) -> None:
+        raise OSError(28, "No space left on device", "/out/order.json")
+
+    monkeypatch.setattr(Results, "begin_block", begin_block)
+    with pytest.raises(HostError, match=r"`/out/order\.json`: No space left on device: make room"):
+        runner.run(planned(), tmp_path, wait=True)
+
+
+# --- The plan's keys -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sentence"),
+    [
+        ("void = { foreign = 5 }", "schedule.void.foreign`: must be a share of all cores' time"),
+        ("void = { stolen = -1 }", "schedule.void.stolen`: must be a share"),
+        ("void = { forein = 0.1 }", "schedule.void.forein`: unknown key; did you mean `foreign`"),
+        ("repeats_max = -1", "schedule.repeats_max`: must be from 0 to 100, not -1"),
+    ],
+)
+def test_a_wrong_key_gets_one_line(schedule: str, sentence: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        planned(schedule)
+    assert sentence in str(caught.value)
+
+
+def test_a_plan_that_goes_on_may_say_anew_what_is_void(tmp_path: Path) -> None:
+    folder = runner.run(planned(), tmp_path, wait=True).folder
+    assert (
+        json.loads((folder / "plan.json").read_text())["schedule"]
+        .keys()
+        .isdisjoint({"void", "repeats_max"})
+    ), "older folders go on: the defaults are not written"
+    runner.run(planned("blocks = 2\nvoid = { swap = true }\nrepeats_max = 0"), tmp_path, wait=True)
+    written = json.loads((folder / "plan.json").read_text())["schedule"]
+    assert written["void"] == {"foreign": 0.05, "stolen": None, "swap": True}
+
+
+def test_the_labs_death_is_an_error_that_a_command_shows_in_one_line() -> None:
+    assert issubclass(LabDied, DynoError)

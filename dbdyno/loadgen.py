@@ -67,7 +67,8 @@ def password_json(password: Password | None) -> Json | None:
     """Where a password is to be found, as a job's `server` says it."""
     if password is None:
         return None
-    return {"env": password.env} if password.env else {"passfile": str(password.passfile)}
+    place = {"env": password.env} if password.env else {"passfile": str(password.passfile)}
+    return place | ({"insecure": True} if password.insecure else {})
 
 
 def tls_json(address: Address) -> Json | None:

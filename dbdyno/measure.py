@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from dbdyno import binary, probe, store
+from dbdyno import binary, drop, probe, store
 from dbdyno.error import ServerError
 from dbdyno.hook import Hooks
 from dbdyno.host import canary
@@ -132,7 +132,7 @@ class Measurement:
         if each_second:
             self.sampler.start()
         self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
-        server.execute(*step.setup)
+        drop.set_up(server, step.setup)
         write_probe("before", server, step, self.folder / "before.json")
 
     def after(self) -> Json:

@@ -42,6 +42,7 @@ class Password:
 
     env: str | None = None  # an environment variable's name
     passfile: Path | None = None  # a file in libpq's format; its rules hold for MySQL, too
+    insecure: bool = False  # whether it may be sent so that others on the way can learn it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,7 @@ class Arm:
     build: str | None = None  # the name of a build made by `dyno server build`
     dsn: str | None = None  # of a server that runs elsewhere, without a password
     password: Password | None = None  # of `dsn`
+    allow_drop: bool = False  # of `dsn`: whether tables go that dyno did not make
     config: str | None = None  # a preset's name with its tags, such as "x10a", or a file's path
     config_text: str | None = None  # what stands in that file; None: `config` is a preset
     memory: str | None = None  # what a preset is sized for, such as "4GB"; None: the host's
@@ -231,7 +233,8 @@ class Address:
     user: str
     database: str
     password: Password | None = None
-    tls: str | None = None  # libpq's sslmode: "require", "verify-ca", "verify-full"; None: no TLS
+    # libpq's sslmode: "prefer", "require", "verify-ca", "verify-full"; None: no TLS.
+    tls: str | None = None
     tls_root: Path | None = None  # the certificates that are trusted; None: the system's
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from dbdyno import __version__, job, kept, origin, room, workload
+from dbdyno import __version__, drop, job, kept, origin, room, workload
 from dbdyno.error import DynoError, PlanError
 from dbdyno.host import device
 from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, Void, WorkloadUse
@@ -175,6 +175,9 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
         return
     server = provide_server(plan, arm, prepared, NO_LOG)
     server.check()
+    if not server.drops_any:
+        steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
+        drop.refuse_others(server, drop.dropped(sql for step in steps for sql in step.setup))
     for use in plan.workloads:
         if use.fill == workload.KEEP:
             kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
@@ -373,8 +376,12 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
             identity["key"] = record["key"]
     written = asdict(arm)
     written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
-    if arm.password is not None and arm.password.passfile is not None:
-        written["password"]["passfile"] = str(arm.password.passfile)
+    # What may be dropped and how a password may go there is no part of what is measured.
+    del written["allow_drop"]
+    if arm.password is not None:
+        del written["password"]["insecure"]
+        if arm.password.passfile is not None:
+            written["password"]["passfile"] = str(arm.password.passfile)
     written["build_name"] = written.pop("build")
     if arm.config_text is not None:
         written["config_sha256"] = hashlib.sha256(arm.config_text.encode()).hexdigest()

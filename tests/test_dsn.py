@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno import plan
+from dbdyno import loadgen, plan
 from dbdyno.connection import dsn
 from dbdyno.error import PlanError
 from dbdyno.model import Address, Arm
@@ -33,7 +33,7 @@ def test_a_uri_says_where_and_who():
 @pytest.mark.parametrize(
     ("text", "engine", "host", "port"),
     [
-        ("postgres://u@[::1]/d", "postgres", "::1", 5432),
+        ("postgres://u@[::1]/d?sslmode=disable", "postgres", "::1", 5432),
         ("postgresql://u@/d?host=/run/pg", "postgres", "/run/pg", 5432),
         ("mysql://u@h/d?ssl-mode=DISABLED", "mysql", "h", 3306),
         ("mariadb://u@/d?socket=/run/my.sock", "mariadb", "/run/my.sock", 3306),
@@ -42,6 +42,28 @@ def test_a_uri_says_where_and_who():
 def test_ports_and_sockets_are_each_engines_own(text: str, engine: str, host: str, port: int):
     found = of(text, engine)
     assert (found.host, found.port, found.tls) == (host, port, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "engine"),
+    [
+        ("postgresql://u@h/d", "postgres"),
+        ("postgresql://u@127.0.0.1/d?sslmode=prefer", "postgres"),
+        ("mysql://u@h/d", "mysql"),
+        ("mariadb://u@h/d?ssl-mode=PREFERRED", "mariadb"),
+    ],
+)
+def test_what_is_no_unix_socket_is_encrypted_where_the_server_can(text: str, engine: str):
+    assert of(text, engine).tls == "prefer"
+
+
+def test_a_password_may_be_exposed_only_where_the_plan_says_so():
+    for more, insecure in (("", False), (", insecure = true", True)):
+        arm = f'dsn = "postgresql://u@h/d"\npassword = {{ env = "X"{more} }}'
+        place = plan.parse(PLAN.format(arm=arm, use=""), None).arms[0].password
+        assert place is not None and place.insecure is insecure
+        written = {"env": "X", "insecure": True} if insecure else {"env": "X"}
+        assert loadgen.password_json(place) == written
 
 
 def test_mysqls_names_of_tls_mean_what_libpqs_do():
@@ -58,11 +80,13 @@ def test_mysqls_names_of_tls_mean_what_libpqs_do():
         ('dsn = "h/d"', 'write it as "postgresql://user@host:5432/database"'),
         ('dsn = "postgresql://h/d"', "names no user, host or database"),
         ('dsn = "postgresql://u@h:x/d"', "is no URI"),
-        ('dsn = "postgresql://u@h/d?sslmode=prefer"', "asks for TLS as `prefer`; there are"),
+        ('dsn = "postgresql://u@h/d?sslmode=allow"', "asks for TLS as `allow`; there are"),
+        ('dsn = "postgresql://u@h/d?sslrootcert=/x"', "at which nobody looks: ask by `sslmode`"),
         ('dsn = "postgresql://u@h/d?sslmode=verify-ca"', "add `sslrootcert`"),
         ('dsn = "postgresql://u@h/d?target=x"', "has a parameter `target` that is not known"),
         ('dsn = "postgresql://u@h/d"\nconfig = "x10a"', "is not set up by dyno; remove it"),
         ('version = "17"\npassword = { env = "X" }', "is for a `dsn`, but there is none"),
+        ('version = "17"\nallow_drop = true', "is for a `dsn`, but there is none"),
     ],
 )
 def test_a_wrong_dsn_gets_one_line_without_its_password(arm: str, sentence: str):

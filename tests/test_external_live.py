@@ -15,7 +15,8 @@ from dbdyno.analysis import compare
 from dbdyno.error import ServerError
 from dbdyno.model import Arm, Plan, StepRun
 from dbdyno.server import Server
-from server_place import a_place, builds, started
+from dbdyno.server.external import ExternalServer
+from server_place import a_place, builds, started, within
 
 pytestmark = pytest.mark.live
 
@@ -23,7 +24,8 @@ SECRET = "pa55:wörd/@%"
 PLAN = """
 [arms.theirs]
 dsn = "postgresql://visitor@127.0.0.1:{port}/{database}{query}"
-password = {{ env = "VISITORS_PASSWORD" }}
+password = {{ env = "VISITORS_PASSWORD"{password} }}
+{arm}
 [[workloads]]
 name = "sysbench"
 steps = [{steps}"point-query"]
@@ -42,6 +44,7 @@ class Foreign:
 
     def plan(self, **changes: object) -> Plan:
         values = {"port": self.port, "database": "shop", "query": "", "fill": "", "rows": 5000}
+        values |= {"password": "", "arm": ""}
         values["steps"] = "" if "fill" in changes else '"fill", '
         return plan.parse(PLAN.format(**(values | changes)), None)
 
@@ -71,7 +74,11 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
         assert server.data_dir is not None
         certificate = made_certificate(server.data_dir, place.account.uid)
         hba = server.data_dir / "pg_hba.conf"
-        hba.write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
+        hba.write_text(
+            "local all all trust\n"
+            "host clear all 127.0.0.1/32 password\n"
+            "host all all 127.0.0.1/32 scram-sha-256\n"
+        )
         server.execute(
             "ALTER SYSTEM SET password_encryption = 'scram-sha-256'",
             "ALTER SYSTEM SET ssl = on",
@@ -82,6 +89,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
         server.execute(
             f"CREATE ROLE visitor LOGIN PASSWORD '{quoted}'", "CREATE DATABASE shop OWNER visitor"
         )
+        server.execute("CREATE DATABASE clear OWNER visitor")
         address = server.address(tcp=True)
         assert address is not None
         yield Foreign(server, address.port, certificate)
@@ -116,15 +124,64 @@ def test_a_foreign_server_is_loaded_and_measured_and_what_cannot_be_seen_has_no_
 def test_tables_that_are_there_are_kept_after_a_check(foreign: Foreign, tmp_path: Path):
     keep = 'fill = "keep"'
     runner.run(foreign.plan(), tmp_path / "loaded", wait=True)
-    foreign.server.execute("COMMENT ON TABLE sbtest1 IS 'the same one'", database="shop")
+    foreign.server.execute(
+        "COMMENT ON TABLE sbtest1 IS 'the same one, made by dbdyno'", database="shop"
+    )
     outcome = runner.run(foreign.plan(fill=keep), tmp_path / "kept", wait=True)
     assert outcome.failed == 0
     comment = "SELECT obj_description('sbtest1'::regclass)"
-    assert foreign.server.execute(comment, database="shop") == [("the same one",)]
+    assert foreign.server.execute(comment, database="shop") == [("the same one, made by dbdyno",)]
     with pytest.raises(ServerError, match=r"`sbtest1` has about 5,000 rows, .* make it 50,000"):
         preflight.prepare(foreign.plan(fill=keep, rows=50_000))
     with pytest.raises(ServerError, match="`sbtest1` is not as the workload fills it"):
         preflight.prepare(foreign.plan(fill=keep, database="postgres"))
+
+
+def test_how_connections_are_encrypted_is_a_fact_of_the_server(foreign: Foreign):
+    for query, words in (
+        ("", "TLSv1.3 "),
+        ("?sslmode=require", "TLSv1.3 "),
+        ("?sslmode=disable", "not encrypted, as the DSN says"),
+    ):
+        (arm,) = foreign.plan(query=query).arms
+        assert ExternalServer(arm).facts()["encryption"].startswith(words), query
+    foreign.server.execute("ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()")
+    try:
+        (arm,) = foreign.plan().arms
+        server = ExternalServer(arm)
+        assert within(10, lambda: server.encryption() == "not encrypted: the server has no TLS")
+    finally:
+        foreign.server.execute("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
+        assert within(10, lambda: server.encryption().startswith("TLS"))
+
+
+def test_a_password_in_clear_text_needs_tls_or_a_word_in_the_plan(foreign: Foreign, tmp_path: Path):
+    there = {"database": "clear", "query": "?sslmode=disable", "rows": 1000}
+    with pytest.raises(ServerError, match=r"in clear text, which exposes it without TLS: ask for"):
+        preflight.prepare(foreign.plan(**there))
+    outcome = runner.run(
+        foreign.plan(password=", insecure = true", **there), tmp_path / "insecure", wait=True
+    )
+    assert outcome.failed == 0
+    outcome = runner.run(foreign.plan(database="clear", rows=1000), tmp_path / "tls", wait=True)
+    assert outcome.failed == 0
+
+
+def test_a_table_that_dyno_did_not_make_is_dropped_only_by_an_arm_that_may(
+    foreign: Foreign, tmp_path: Path
+):
+    foreign.server.execute("CREATE DATABASE orders OWNER visitor")
+    owned = ("SET ROLE visitor", "CREATE TABLE sbtest1 AS SELECT 7 AS id")
+    foreign.server.execute(*owned, database="orders")
+    with pytest.raises(ServerError) as caught:
+        preflight.prepare(foreign.plan(database="orders"))
+    assert f"database `orders` of `127.0.0.1:{foreign.port}`" in str(caught.value)
+    assert "`sbtest1`; name another database" in str(caught.value)
+    assert foreign.server.execute("TABLE sbtest1", database="orders") == [(7,)]
+    allowed = foreign.plan(database="orders", arm="allow_drop = true")
+    assert runner.run(allowed, tmp_path / "allowed", wait=True).failed == 0
+    # Now they are dyno's own: whoever may not drop others' goes on with them.
+    assert runner.run(foreign.plan(database="orders"), tmp_path / "own", wait=True).failed == 0
 
 
 def test_a_certificate_is_verified_or_the_line_says_that_it_is_not(foreign: Foreign):
@@ -150,8 +207,8 @@ def test_a_wrong_password_or_none_is_one_line_without_it(
 MYSQL_PLAN = """
 [arms.theirs]
 engine = "{engine}"
-dsn = "{engine}://visitor@127.0.0.1:{port}/shop"
-password = {{ passfile = "{passfile}" }}
+dsn = "{engine}://visitor@127.0.0.1:{port}/shop{query}"
+password = {{ passfile = "{passfile}"{password} }}
 [[workloads]]
 name = "sysbench"
 steps = ["fill", "point-query"]
@@ -174,10 +231,32 @@ def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
     passfile = tmp_path / "pass"
     passfile.write_text(f"127.0.0.1:*:shop:visitor:{SECRET.replace(':', chr(92) + ':')}\n")
     passfile.chmod(0o600)
-    text = MYSQL_PLAN.format(engine=mysql_server.engine, port=address.port, passfile=passfile)
+    values = {"engine": mysql_server.engine, "port": address.port, "passfile": passfile}
+    values |= {"query": "", "password": ""}
+    # MySQL has cached no password yet, and wants the password itself.
+    if mysql_server.engine == "mysql":
+        open_text = MYSQL_PLAN.format(**values | {"query": "?ssl-mode=DISABLED"})
+        with pytest.raises(ServerError, match=r"public key .* `insecure = true`"):
+            preflight.prepare(plan.parse(open_text, None))
+    mysql_server.execute("CREATE TABLE shop.sbtest1 (id int)")
+    text = MYSQL_PLAN.format(**values)
+    with pytest.raises(ServerError, match=r"database `shop` .*: `sbtest1`; name another"):
+        preflight.prepare(plan.parse(text, None))
+    mysql_server.execute("DROP TABLE shop.sbtest1")
     outcome = runner.run(plan.parse(text, None), tmp_path / "results", wait=True)
     assert outcome.failed == 0
     run = only_run(outcome.folder, "point-query")
     assert run.metrics["qps"] and run.metrics["qps"] > 0
     assert run.metrics["server_cpu_per_op"] is None
     assert mysql_server.execute("SELECT count(*) FROM shop.sbtest1") == [(5000,)]
+    (arm,) = plan.parse(text, None).arms
+    can_encrypt = mysql_server.engine == "mysql"
+    words = "TLSv1." if can_encrypt else "not encrypted: the server has no TLS"
+    assert ExternalServer(arm).encryption().startswith(words)
+    if mysql_server.engine == "mysql":
+        mysql_server.execute("FLUSH PRIVILEGES")
+        text = MYSQL_PLAN.format(
+            **values | {"query": "?ssl-mode=DISABLED", "password": ", insecure = true"}
+        )
+        outcome = runner.run(plan.parse(text, None), tmp_path / "insecure", wait=True)
+        assert outcome.failed == 0

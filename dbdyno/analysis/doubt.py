@@ -101,6 +101,7 @@ def _facts(
         ("data checksums", servers, "data_checksums", False),
         ("block size", servers, "block_size", False),
         ("account", servers, "user", False),
+        ("encryption of connections", servers, "encryption", False),
     )
     alike = list(_by_engine(arms, servers))
     for what, source, key, planned in facts:

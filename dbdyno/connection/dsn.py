@@ -12,8 +12,9 @@ SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "mysql": "mysql", "
 """What a URI begins with, and the engine that it is for."""
 PORTS = {"postgres": 5432, "mysql": 3306, "mariadb": 3306}
 MODES = {
-    "postgres": {mode: mode for mode in ("require", "verify-ca", "verify-full")},
+    "postgres": {mode: mode for mode in ("prefer", "require", "verify-ca", "verify-full")},
     "mysql": {
+        "preferred": "prefer",
         "required": "require",
         "verify_ca": "verify-ca",
         "verify_identity": "verify-full",
@@ -21,6 +22,8 @@ MODES = {
 }
 """How each engine's clients name what is checked of a certificate, and libpq's name for it."""
 NO_TLS = ("disable", "disabled")
+PREFERRED = "prefer"
+"""TLS where the server has it: what the clients of all engines do where nobody says anything."""
 HOST, MODE, ROOT = "host", "mode", "root"
 KEYS = {
     "postgres": {"host": HOST, "sslmode": MODE, "sslrootcert": ROOT},
@@ -52,17 +55,26 @@ def address(arm: Arm) -> Address:
     database = unquote(uri.path.removeprefix("/"))
     if not uri.username or not database or not (uri.hostname or HOST in said):
         raise PlanError(f"names no user, host or database; {form(arm.engine)}")
-    mode = said.get(MODE, NO_TLS[0]).lower()
-    if MODES[family].get(mode) == "verify-ca" and ROOT not in said:
-        key = next(key for key, what in KEYS[family].items() if what == ROOT)
-        raise PlanError(f"asks for `{mode}` but names no certificates: add `{key}`")
+    mode = said.get(MODE, "").lower()
+    tls = tls_mode(mode, family)
+    keys = {what: key for key, what in KEYS[family].items()}
+    if tls == "verify-ca" and ROOT not in said:
+        raise PlanError(f"asks for `{mode}` but names no certificates: add `{keys[ROOT]}`")
+    if tls in (None, PREFERRED, "require") and ROOT in said:
+        modes = ", ".join(f"`{one}`" for one in MODES[family] if one.startswith("verify"))
+        raise PlanError(
+            f"has `{keys[ROOT]}`, at which nobody looks: ask by `{keys[MODE]}` for one of {modes}"
+        )
+    host = said.get(HOST) or unquote(uri.hostname or "")
+    if host.startswith("/") and tls == PREFERRED:
+        tls = None  # a unix socket has none, and needs none
     return Address(
-        host=said.get(HOST) or unquote(uri.hostname or ""),
+        host=host,
         port=port or PORTS[arm.engine],
         user=unquote(uri.username),
         database=database,
         password=arm.password,
-        tls=None if mode in NO_TLS else tls_mode(mode, family),
+        tls=tls,
         tls_root=Path(said[ROOT]) if ROOT in said else None,
     )
 
@@ -80,8 +92,12 @@ def parameters(query: str, family: str) -> dict[str, str]:
     return found
 
 
-def tls_mode(mode: str, family: str) -> str:
-    """What of a certificate is checked, as libpq names it. Raises PlanError."""
+def tls_mode(mode: str, family: str) -> str | None:
+    """What of a certificate is checked, as libpq names it; None: no TLS. Raises PlanError."""
+    if not mode:
+        return PREFERRED
+    if mode in NO_TLS:
+        return None
     if mode not in MODES[family]:
         known = ", ".join(f"`{one}`" for one in (NO_TLS[family == "mysql"], *MODES[family]))
         raise PlanError(f"asks for TLS as `{mode}`; there are {known}, which say what is checked")

@@ -1,4 +1,7 @@
-"""Finds a password where the plan says that it is; it goes to the server and nowhere else."""
+"""Finds a password where the plan says that it is; it goes to the server and nowhere else.
+
+Nor does it go there so that others on the way can learn it, unless the plan says that it may.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,23 @@ def of(address: Address) -> str | None:
         return os.environ[place.env]
     assert place.passfile is not None, "a password's place is one of the two"
     return in_passfile(place.passfile, address)
+
+
+def may_be_exposed(address: Address) -> bool:
+    """Whether the password may be sent without TLS in a way that others can learn it by."""
+    return address.password is not None and address.password.insecure
+
+
+def exposed(address: Address, asked: str, tls: str) -> str:
+    """The line on a server that asks for the password so; `tls`: how TLS is asked for.
+
+    As the load generator says it.
+    """
+    return (
+        f"the server asks for the password of user `{address.user}` {asked}, which exposes it "
+        f"without TLS: ask for TLS (`{tls}`), or allow it by `insecure = true` beside the "
+        "password's place"
+    )
 
 
 def in_passfile(path: Path, address: Address) -> str:

@@ -20,7 +20,9 @@ ENGINES = (*PRODUCTS, "fake")
 ORIGINS = ("version", "base_dir", "build", "dsn")
 """Where a server comes from; each arm has one of these, or a version that a recipe builds."""
 BY_RECIPE = ["version", "build"]
-NOT_OF_FAKE = (*ORIGINS, "password", "config", "memory", "settings", "environment", "memory_max")
+OF_DSN = ("password", "allow_drop")
+"""What only a server that runs elsewhere has."""
+NOT_OF_FAKE = (*ORIGINS, *OF_DSN, "config", "memory", "settings", "environment", "memory_max")
 NOT_OF_DSN = ("config", "memory", "settings", "environment", "memory_max")
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
@@ -56,6 +58,7 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         build=form.build,
         dsn=form.dsn,
         password=_password(form.password, path, key, source),
+        allow_drop=form.allow_drop,
         config=form.config,
         config_text=_config_text(form, path, key, source),
         memory=form.memory,
@@ -114,10 +117,12 @@ def _check_build(form: ArmForm, key: str, source: str) -> None:
 
 
 def _check_dsn(form: ArmForm, key: str, source: str) -> None:
-    """A server that runs elsewhere is as it is; only it has a password."""
+    """A server that runs elsewhere is as it is; only it has a password and others' tables."""
     if form.dsn is None:
-        if form.password is not None:
-            raise refusal(source, f"{key}.password", "is for a `dsn`, but there is none; remove it")
+        for only in OF_DSN:
+            if getattr(form, only):
+                sentence = "is for a `dsn`, but there is none; remove it"
+                raise refusal(source, f"{key}.{only}", sentence)
         return
     for other in NOT_OF_DSN:
         if getattr(form, other):
@@ -159,7 +164,7 @@ def _password(
     if (form.env is None) == (form.passfile is None):
         raise refusal(source, f"{key}.password", "name either `env` or `passfile`")
     passfile = path_of(form.passfile, plan, f"{key}.password.passfile", source)
-    return Password(env=form.env, passfile=passfile)
+    return Password(env=form.env, passfile=passfile, insecure=form.insecure)
 
 
 def _setting(value: str | bool | int | float) -> str:

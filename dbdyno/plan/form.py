@@ -52,6 +52,7 @@ class PasswordForm(Form):
 
     env: str | None = None
     passfile: str | None = None
+    insecure: bool = False
 
 
 class ArmForm(Form):
@@ -63,6 +64,7 @@ class ArmForm(Form):
     build: str | None = None
     dsn: str | None = None
     password: PasswordForm | None = None
+    allow_drop: bool = False
     config: str | None = None
     memory: str | None = None
     settings: dict[str, Scalar] = Field(default_factory=dict)

@@ -189,6 +189,16 @@ def _of_build(key: str) -> Callable[[Json], Any]:
     return lambda server: (server.get("build") or {}).get(key, "")
 
 
+def _connections(server: Json) -> str | None:
+    """How connections to a server elsewhere are encrypted; those to one of the lab's are local."""
+    if server.get("external") is None:
+        return ""
+    found: str | None = server.get("encryption")
+    if found is None or found.startswith("not "):
+        return found
+    return f"encrypted: {found}"
+
+
 _SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
     ("engine", _value("engine")),
     ("version", lambda server: server.get("version_text") or server.get("version")),
@@ -199,6 +209,7 @@ _SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
     ("departs from it in", _departures),
     ("settings not at their default", _settings),
     ("data checksums", _value("data_checksums")),
+    ("connections", _connections),
 )
 
 

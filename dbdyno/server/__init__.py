@@ -21,6 +21,7 @@ class Server(Protocol):
     name: str  # the arm's
     engine: str
     remote: bool  # whether it runs elsewhere: its processes, files and logs cannot be seen
+    drops_any: bool  # whether tables may go there that the lab did not make
     log_path: Path | None  # of the server's own log
     threads: bool  # whether one process serves all connections, with a thread for each
 

@@ -27,13 +27,14 @@ class ExternalServer(Unseen):
 
     job_fake: Json | None = None
     remote = True
+    drops_any: bool
 
     def __init__(self, arm: Arm) -> None:
         """Describes the server; nothing is asked yet. Raises PlanError for a bad DSN."""
         self.name = arm.name
         self.engine = arm.engine
         self.threads = FAMILIES[arm.engine] == "mysql"
-        self._arm = arm
+        self.drops_any = arm.allow_drop
         try:
             self._address = dsn.address(arm)
         except PlanError as error:
@@ -88,8 +89,25 @@ class ExternalServer(Unseen):
                 "preset": {},
                 "departures": [],
                 "external": f"{self._address.host}:{self._address.port}",
+                "encryption": self.encryption(),
             }
         )
+
+    def encryption(self) -> str:
+        """How connections are encrypted, and where they are not, why. Raises ServerError."""
+        try:
+            if self.threads:
+                found = mysql_sql.encryption(self._address)
+            else:
+                found = sql.encryption(sql.Target(self._address, self._address.database))
+        except ServerError as error:
+            raise ServerError(f"arms.{self.name}.dsn: {error}") from error
+        if found is not None:
+            return found
+        if self._address.host.startswith("/"):
+            return facts.BY_SOCKET
+        by_dsn = self._address.tls is None
+        return facts.OPEN + (", as the DSN says" if by_dsn else ": the server has no TLS")
 
     def address(self, *, tcp: bool = False) -> Address | None:
         """Where it answers, as the DSN says."""

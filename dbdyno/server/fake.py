@@ -42,6 +42,7 @@ class FakeServer(Unseen):
 
     engine = "fake"
     remote = False
+    drops_any = True
     threads = False
 
     def __init__(self, arm: Arm) -> None:

@@ -10,7 +10,18 @@ from typing import Any
 
 from dbdyno.error import ServerError
 from dbdyno.model import Arm, Json
-from dbdyno.server import built, datadir, feature, golden, launch, leftovers, log, preload, process
+from dbdyno.server import (
+    built,
+    datadir,
+    facts,
+    feature,
+    golden,
+    launch,
+    leftovers,
+    log,
+    preload,
+    process,
+)
 from dbdyno.server.build import Build
 from dbdyno.server.place import Place
 from dbdyno.server.settings import Settled
@@ -218,5 +229,6 @@ class Home:
             "config": self._arm.config,
             "preset": dict(settled.preset),
             "user": self._place.account.name,
+            "encryption": facts.BY_SOCKET,
             **self.times,
         }

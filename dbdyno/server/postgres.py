@@ -50,6 +50,7 @@ class PostgresServer:
 
     engine = "postgres"
     remote = False
+    drops_any = True
     threads = False
     job_fake: Json | None = None
 

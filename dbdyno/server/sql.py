@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.connection.postgres import CONNECT_S_MAX, connect
+from dbdyno.connection.postgres import CONNECT_S_MAX, connect, encrypted
 from dbdyno.cutoff import cut_off
 from dbdyno.error import ServerError
 from dbdyno.model import Address
@@ -63,6 +63,17 @@ def execute(target: Target, statements: Sequence[str], limit_s: float) -> list[t
         said = " ".join(str(error).split())
         raise ServerError(f"`{statement[:100]}`: {said}") from error
     return rows
+
+
+def encryption(target: Target) -> str | None:
+    """How a connection is encrypted (`connection.postgres.encrypted`). Raises ServerError."""
+    import psycopg
+
+    try:
+        with connected(target, CONNECT_S_MAX) as connection:
+            return encrypted(connection)
+    except psycopg.Error as error:
+        raise ServerError(f"`connect`: {' '.join(str(error).split())}") from error
 
 
 @contextmanager

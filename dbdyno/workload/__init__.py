@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dbdyno.workload.draft import FILL
 from dbdyno.workload.estimate import Estimate, estimate
-from dbdyno.workload.expand import brought, expand
+from dbdyno.workload.expand import DROP, brought, expand
 from dbdyno.workload.file import KEEP, Workload, load, names, sha256, text
 from dbdyno.workload.parameter import host
 
 __all__ = [
+    "DROP",
     "FILL",
     "KEEP",
     "Estimate",

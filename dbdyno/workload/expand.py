@@ -16,6 +16,8 @@ from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
 HEADLINES = ("ips", "qps", "scan")
 """The published names of a step's throughput."""
+DROP = "DROP TABLE IF EXISTS "
+"""How the statement begins that makes room for a table."""
 FILL_ROWS_PER_S = 250_000
 """A guess for the progress bar and `dyno check`; of sysbench's rows, on two cores."""
 
@@ -135,7 +137,7 @@ def _creation(
             raise scope.at("creates").error(f"no table `{kind}`; {suggestion(kind, file.tables)}")
         create = scope.root("tables", kind, "create").sql(file.tables[kind].create)
         for table in tables[kind]:
-            yield f"DROP TABLE IF EXISTS {table}"
+            yield f"{DROP}{table}"
             yield from (for_table(sql, table, table.removeprefix(kind)) for sql in create)
 
 

@@ -18,7 +18,7 @@ pub use place::{Place, Tls, TlsMode};
 pub use role::{
     Arrivals, Choice, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy, TableUse,
 };
-pub use server::{Password, Server};
+pub use server::{Password, PasswordPlace, Server};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;

@@ -38,6 +38,7 @@ class MysqlServer:
 
     job_fake: Json | None = None
     remote = False
+    drops_any = True
     threads = True
 
     def __init__(self, arm: Arm, build: Build, place: Place, settled: Settled) -> None:

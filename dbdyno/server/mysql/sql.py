@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.connection.mysql import CONNECT_S_MAX, Wire, connect
+from dbdyno.connection.mysql import CONNECT_S_MAX, Wire, connect, encrypted
 from dbdyno.cutoff import cut_off
 from dbdyno.error import ServerError
 from dbdyno.model import Address
@@ -59,6 +59,17 @@ def execute(address: Address, statements: Sequence[str], limit_s: float) -> list
             said = f"it took longer than {limit_s:g} s"
         raise ServerError(f"`{statement[:100]}`: {' '.join(said.split())}") from error
     return rows
+
+
+def encryption(address: Address) -> str | None:
+    """How a connection is encrypted (`connection.mysql.encrypted`). Raises ServerError."""
+    import pymysql
+
+    try:
+        with connected(address, CONNECT_S_MAX) as connection:
+            return encrypted(connection)
+    except pymysql.MySQLError as error:
+        raise ServerError(f"`connect`: {' '.join(str(error).split())}") from error
 
 
 def kill(address: Address, session: int) -> None:

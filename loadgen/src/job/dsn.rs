@@ -261,6 +261,14 @@ mod tests {
         assert_eq!(tls.mode, TlsMode::VerifyFull);
         assert_eq!(tls.root_certificate, Some(PathBuf::from("/x")));
         assert_eq!(place.connect_timeout, Some(Duration::from_secs(7)));
+        for text in ["mysql://me@db/ib", "mysql://me@db/ib?ssl-mode=preferred"] {
+            let (place, _) = parse(text).expect("understood");
+            assert_eq!(
+                place.tls.map(|tls| tls.mode),
+                Some(TlsMode::Prefer),
+                "{text}"
+            );
+        }
         for (text, words) in [
             (
                 "mysql://me@db",
@@ -269,10 +277,6 @@ mod tests {
             (
                 "mysql://me@db/ib?sslmode=require",
                 "`sslmode` is not understood",
-            ),
-            (
-                "mysql://me@db/ib?ssl-mode=PREFERRED",
-                "say DISABLED or REQUIRED",
             ),
             ("mysql://me@db/ib?ssl-mode=on", "VERIFY_IDENTITY"),
             ("mysql://me@db/ib?socket=/run/x", "leave one of them out"),
@@ -299,7 +303,8 @@ mod tests {
         assert_eq!(tls.mode, TlsMode::VerifyFull);
         assert_eq!(tls.root_certificate, Some(PathBuf::from("/etc/root.crt")));
         for (parameters, mode) in [
-            ("", None),
+            ("", Some(TlsMode::Prefer)),
+            ("sslmode=prefer", Some(TlsMode::Prefer)),
             ("sslmode=disable", None),
             ("sslmode=require", Some(TlsMode::Require)),
             (
@@ -346,14 +351,17 @@ mod tests {
                 r"a\nb is not percent-encoded",
             ),
             (
-                "postgresql://me@db/ib?sslmode=prefer",
-                "say disable or require",
+                "postgresql://me@db/ib?sslmode=allow",
+                "say disable, prefer, require, verify-ca or verify-full",
             ),
             (
-                "postgresql://me@db/ib?sslmode=allow",
-                "say disable or require",
+                "postgresql://me@db/ib?sslmode=disable&sslrootcert=/x",
+                "of no use without `sslmode`",
             ),
-            ("postgresql://me@db/ib?sslmode=on", "verify-full"),
+            (
+                "postgresql://me@db/ib?sslmode=prefer&sslrootcert=/x",
+                "looks at no certificate",
+            ),
             (
                 "postgresql://me@db/ib?sslrootcert=/x",
                 "of no use without `sslmode`",

@@ -19,6 +19,8 @@ pub struct Tls {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
+    /// Nothing: it encrypts, unless the server says that it has no TLS.
+    Prefer,
     /// Nothing: it encrypts.
     Require,
     /// That somebody trusted has signed it.
@@ -53,10 +55,17 @@ impl Place {
 }
 
 impl Tls {
+    /// Whether a connection has to be encrypted.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        self.mode != TlsMode::Prefer
+    }
+
     /// What is wrong with it, if something is.
     pub(super) fn problem(&self) -> Option<&'static str> {
-        (self.mode == TlsMode::Require && self.root_certificate.is_some()).then_some(
-            "`require` looks at no certificate; leave the root certificate out, or say verify-ca \
+        let looks = matches!(self.mode, TlsMode::VerifyCa | TlsMode::VerifyFull);
+        (!looks && self.root_certificate.is_some()).then_some(
+            "its mode looks at no certificate; leave the root certificate out, or say verify-ca \
              or verify-full",
         )
     }

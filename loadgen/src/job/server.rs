@@ -33,30 +33,51 @@ pub struct Server {
     pub tls: Option<Tls>,
 }
 
-/// Where a password is to be found; a job never holds one.
+/// Where a password is to be found, and how far it may go; a job never holds one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", try_from = "Json")]
-pub enum Password {
+#[serde(try_from = "Json")]
+pub struct Password {
+    /// Its place.
+    #[serde(flatten)]
+    pub place: PasswordPlace,
+    /// Whether it may be sent so that others on the way can learn it, where the server wants that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+}
+
+/// A place that holds a password.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PasswordPlace {
     /// The name of an environment variable.
     Env(String),
     /// A file in libpq's format.
     Passfile(PathBuf),
 }
 
+const NAME_ITS_PLACE: &str = r#"a job holds no password; name its place by {"env": NAME} or {"passfile": PATH}, with "insecure": true beside it where it may be exposed"#;
+
 /// By hand, because serde would quote what stands there instead: that may be a password.
 impl TryFrom<Json> for Password {
     type Error = &'static str;
 
     fn try_from(json: Json) -> Result<Self, Self::Error> {
-        let mut keys = json.as_object().into_iter().flatten();
-        match (keys.next(), keys.next()) {
-            (Some((key, Json::String(name))), None) if key == "env" => Ok(Self::Env(name.clone())),
+        let Json::Object(mut keys) = json else {
+            return Err(NAME_ITS_PLACE);
+        };
+        let insecure = match keys.remove("insecure") {
+            None => false,
+            Some(Json::Bool(insecure)) => insecure,
+            Some(_) => return Err("`insecure` is true or false"),
+        };
+        let mut keys = keys.into_iter();
+        let place = match (keys.next(), keys.next()) {
+            (Some((key, Json::String(name))), None) if key == "env" => PasswordPlace::Env(name),
             (Some((key, Json::String(path))), None) if key == "passfile" => {
-                Ok(Self::Passfile(path.into()))
+                PasswordPlace::Passfile(path.into())
             }
-            _ => Err(
-                r#"a job holds no password; name its place by {"env": NAME} or {"passfile": PATH}"#,
-            ),
-        }
+            _ => return Err(NAME_ITS_PLACE),
+        };
+        Ok(Self { place, insecure })
     }
 }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use captured::Captured;
 pub use error::{ServerError, SessionError, number_code};
 pub use exchange::{Incoming, ReadBuffer, Session};
-pub use password::resolve;
+pub use password::{Privacy, resolve};
 pub use reply::Reply;
 pub use target::Target;
 pub use tls::Tls;

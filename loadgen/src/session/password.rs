@@ -1,4 +1,5 @@
-//! Finds the password that a job only names: in the environment, or in a file of libpq's format.
+//! The password that a job only names: found in the environment or in a file of libpq's format, and sent only where that
+//! exposes it to nobody.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -6,12 +7,47 @@ use std::{fs, io};
 
 use super::error::SessionError;
 use super::target::Target;
+use super::transport::Transport;
 use super::wire::Wire;
-use crate::job::Password;
+use crate::job::{Password, PasswordPlace};
 
 /// Where servers put their socket by default: PostgreSQL's own builds, and those of distributions.
 /// (libpq knows only the one that it was built with.)
 const SOCKET_FOLDERS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresql"];
+
+/// Who else can read what is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privacy {
+    /// Whoever is on the way.
+    Open,
+    /// The same, and the job says that the password may be sent all the same.
+    Insecure,
+    /// Nobody: it stays on this machine, over a unix socket.
+    Socket,
+    /// Nobody, by TLS.
+    Tls,
+}
+
+impl Privacy {
+    /// Who can read what is sent to the target over its stream as it is now. A connection over TCP is open also on this
+    /// machine: the one rule is easier to know than its exceptions, and what listens there may be a tunnel's end.
+    pub(super) fn of(stream: &Transport, target: &Target) -> Self {
+        match stream {
+            Transport::Tls(_) => Self::Tls,
+            Transport::Plain(_) if target.host.starts_with('/') => Self::Socket,
+            Transport::Plain(_) if target.insecure => Self::Insecure,
+            Transport::Plain(_) => Self::Open,
+        }
+    }
+}
+
+/// The error of a server that asks for the password in a way that would expose it; `tls`: how TLS is asked for.
+pub(super) fn exposed(user: &str, asked: &str, tls: &str) -> SessionError {
+    SessionError::Auth(format!(
+        "the server asks for the password of user `{user}` {asked}, which exposes it without TLS: ask for TLS (`{tls}`), \
+         or allow it by `insecure = true` beside the password's place"
+    ))
+}
 
 /// The password for the target, whose own `password` is not looked at; `None` where the job names
 /// none.
@@ -22,10 +58,10 @@ pub fn resolve(
     password: Option<&Password>,
     target: &Target,
 ) -> Result<Option<String>, SessionError> {
-    match password {
+    match password.map(|password| &password.place) {
         None => Ok(None),
-        Some(Password::Env(name)) => of_environment(name).map(Some),
-        Some(Password::Passfile(path)) => of_file(path, target).map(Some),
+        Some(PasswordPlace::Env(name)) => of_environment(name).map(Some),
+        Some(PasswordPlace::Passfile(path)) => of_file(path, target).map(Some),
     }
 }
 
@@ -128,10 +164,16 @@ mod tests {
             user: "dyno".to_owned(),
             database: "ib".to_owned(),
             password: None,
+            insecure: false,
             application_name: "test".to_owned(),
             tls: None,
             timeout: None,
         }
+    }
+
+    fn at(place: PasswordPlace) -> Password {
+        let insecure = false;
+        Password { place, insecure }
     }
 
     #[test]
@@ -181,7 +223,7 @@ mod tests {
     #[test]
     fn a_file_that_is_missing_open_to_others_or_without_a_line_is_an_error_that_names_it() {
         let path = std::env::temp_dir().join(format!("dyno-passfile-{}", std::process::id()));
-        let password = Password::Passfile(path.clone());
+        let password = at(PasswordPlace::Passfile(path.clone()));
         let resolve = || resolve(Some(&password), &target("db"));
         let _ = fs::remove_file(&path);
         let missing = resolve().expect_err("missing").to_string();
@@ -211,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_not_set_is_an_error_that_names_it() {
-        let password = Password::Env("DYNO_NO_SUCH_VARIABLE".to_owned());
+        let password = at(PasswordPlace::Env("DYNO_NO_SUCH_VARIABLE".to_owned()));
         let refused = resolve(Some(&password), &target("db")).expect_err("not set");
         assert!(refused.to_string().contains("`DYNO_NO_SUCH_VARIABLE`"));
         assert_eq!(resolve(None, &target("db")).expect("none"), None);

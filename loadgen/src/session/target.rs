@@ -28,6 +28,8 @@ pub struct Target {
     pub database: String,
     /// The password, where the server asks for one.
     pub password: Option<String>,
+    /// Whether the password may be sent so that others on the way can learn it.
+    pub insecure: bool,
     /// What `pg_stat_activity` or `session_connect_attrs` shows.
     pub application_name: String,
     /// How the connection is encrypted; none: it is not.
@@ -62,6 +64,8 @@ impl Target {
             .application_name
             .unwrap_or_else(|| APPLICATION_NAME.to_owned());
         let targets = place.hosts.into_iter().map(|(host, port)| {
+            // Where TLS is only preferred, one of the hosts may be a unix socket.
+            let tls = tls.clone().filter(|_| !host.starts_with('/'));
             let mut target = Self {
                 wire,
                 host,
@@ -69,8 +73,12 @@ impl Target {
                 user: place.user.clone(),
                 database: place.database.clone(),
                 password: None,
+                insecure: server
+                    .password
+                    .as_ref()
+                    .is_some_and(|password| password.insecure),
                 application_name: application_name.clone(),
-                tls: tls.clone(),
+                tls,
                 timeout: place.connect_timeout,
             };
             target.password = password::resolve(server.password.as_ref(), &target)?;

@@ -30,7 +30,11 @@ use crate::job::{self, TlsMode};
 
 /// How connections are encrypted, with the certificates that are trusted; cheap to clone.
 #[derive(Clone)]
-pub struct Tls(Arc<ClientConfig>);
+pub struct Tls {
+    config: Arc<ClientConfig>,
+    /// Whether a server that has no TLS is refused.
+    pub(super) is_needed: bool,
+}
 
 impl Tls {
     /// Reads the certificates that the job trusts.
@@ -40,7 +44,7 @@ impl Tls {
     pub fn load(tls: &job::Tls) -> Result<Self, SessionError> {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match tls.mode {
-            TlsMode::Require => Arc::new(AnyCertificate(Arc::clone(&provider))),
+            TlsMode::Prefer | TlsMode::Require => Arc::new(AnyCertificate(Arc::clone(&provider))),
             TlsMode::VerifyCa => Arc::new(AnyName {
                 roots: roots(tls.root_certificate.as_deref())?,
                 provider: Arc::clone(&provider),
@@ -59,7 +63,10 @@ impl Tls {
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         config.resumption = Resumption::disabled();
-        Ok(Self(Arc::new(config)))
+        Ok(Self {
+            config: Arc::new(config),
+            is_needed: tls.is_needed(),
+        })
     }
 }
 
@@ -99,7 +106,7 @@ fn roots(path: Option<&Path>) -> Result<RootCertStore, SessionError> {
     Ok(roots)
 }
 
-/// `require`: an encrypted stream with whoever answers.
+/// `prefer` and `require`: an encrypted stream with whoever answers.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 
@@ -207,7 +214,7 @@ pub(super) fn encrypt(
         let host = &target.host;
         SessionError::Tls(format!("`{host}` is no host name that TLS can ask for"))
     })?;
-    let connection = ClientConnection::new(Arc::clone(&tls.0), name)
+    let connection = ClientConnection::new(Arc::clone(&tls.config), name)
         .map_err(|error| SessionError::Tls(format!("TLS: {error}")))?;
     let mut stream = TlsStream::new(stream, connection);
     shake_hands(&mut stream, target, deadline)?;
@@ -267,7 +274,9 @@ fn not_accepted(error: &rustls::Error, target: &Target) -> SessionError {
             "the certificate of the server at `{place}` is not accepted: {}",
             problem(error, &target.host)
         ),
-        other => format!("TLS with the server at `{place}` does not come about: {other}"),
+        other => format!(
+            "TLS with the server at `{place}` does not come about ({other}): mend it there, or ask for none"
+        ),
     };
     // It quotes the certificate, whatever that says.
     SessionError::Tls(one_line(text.as_bytes()))

@@ -4,8 +4,8 @@ use crate::EXPLORED;
 use crate::bound::bounded;
 use crate::stream::{Part, message};
 use bolero::{TypeGenerator, check};
-use dyno_loadgen::session::SessionError;
 use dyno_loadgen::session::postgres::{Framing, Handshake};
+use dyno_loadgen::session::{Privacy, SessionError};
 
 /// A password that appears in nothing else.
 const PASSWORD: &str = "pä55word-of-the-test";
@@ -87,8 +87,9 @@ impl Turn {
 }
 
 /// Plays the exchange; whether the session is ready, or the error, and what was sent.
-fn exchange(turns: &[Turn]) -> (Result<bool, SessionError>, Vec<u8>) {
+fn exchange(turns: &[Turn], privacy: Privacy) -> (Result<bool, SessionError>, Vec<u8>) {
     let mut handshake = Handshake::new("dyno", Some(PASSWORD));
+    handshake.privacy = privacy;
     let (mut framing, mut sent) = (Framing::new(), Vec::new());
     for turn in turns {
         let bytes = turn.bytes(&sent);
@@ -111,11 +112,16 @@ fn exchange(turns: &[Turn]) -> (Result<bool, SessionError>, Vec<u8>) {
 #[test]
 fn any_exchange_ends_without_the_password_in_its_words() {
     check!()
-        .with_type::<Vec<Turn>>()
+        .with_type::<(Vec<Turn>, bool)>()
         .with_test_time(EXPLORED)
-        .for_each(|turns| {
+        .for_each(|(turns, private)| {
             let length = 1024 * turns.len() + format!("{turns:?}").len();
-            let (outcome, sent) = bounded(length, || exchange(turns));
+            let privacy = if *private {
+                Privacy::Tls
+            } else {
+                Privacy::Open
+            };
+            let (outcome, sent) = bounded(length, || exchange(turns, privacy));
             if let Err(error) = &outcome {
                 let line = error.to_string();
                 assert!(!line.contains(PASSWORD), "{line}");
@@ -124,7 +130,8 @@ fn any_exchange_ends_without_the_password_in_its_words() {
             let told = sent
                 .windows(PASSWORD.len())
                 .any(|bytes| bytes == PASSWORD.as_bytes());
-            assert!(!told || turns.iter().any(Turn::asks_for_clear_text));
+            let asked = turns.iter().any(Turn::asks_for_clear_text);
+            assert!(!told || (asked && *private), "the password to others");
         });
 }
 
@@ -134,7 +141,7 @@ fn a_challenge_that_fits_is_answered_by_a_proof() {
         nonce: vec![1, 2, 3],
         salt: 7,
     };
-    let (outcome, sent) = exchange(&[Turn::Offer, challenge]);
+    let (outcome, sent) = exchange(&[Turn::Offer, challenge], Privacy::Open);
     assert!(!outcome.expect("goes on"));
     assert!(String::from_utf8_lossy(&sent).contains(",p="));
 }

@@ -5,8 +5,8 @@ use crate::bound::bounded;
 use crate::stream::reads;
 use crate::wire::{mysql_greeting, mysql_packet};
 use bolero::{TypeGenerator, check};
-use dyno_loadgen::session::mysql::{Framing, Greeting, Handshake, Privacy, Reader, Step};
-use dyno_loadgen::session::{Captured, Incoming, Reply, SessionError};
+use dyno_loadgen::session::mysql::{Framing, Greeting, Handshake, Reader, Step};
+use dyno_loadgen::session::{Captured, Incoming, Privacy, Reply, SessionError};
 
 /// A password that appears in nothing else.
 const PASSWORD: &str = "pä55word-of-the-test";

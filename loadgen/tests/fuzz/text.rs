@@ -3,7 +3,7 @@
 use crate::EXPLORED;
 use crate::bound::bounded;
 use bolero::{TypeGenerator, check};
-use dyno_loadgen::job::{Password, Server};
+use dyno_loadgen::job::{Password, PasswordPlace, Server};
 use dyno_loadgen::session::{ServerError, SessionError, Target, Wire, resolve};
 use serde_json::json;
 use std::fs::{self, Permissions};
@@ -53,7 +53,9 @@ impl Passfile {
     /// The password that a file of this content has for the target.
     fn find(&self, content: &[u8], target: &Target) -> Result<Option<String>, SessionError> {
         fs::write(&self.0, content).unwrap();
-        resolve(Some(&Password::Passfile(self.0.clone())), target)
+        let place = PasswordPlace::Passfile(self.0.clone());
+        let insecure = false;
+        resolve(Some(&Password { place, insecure }), target)
     }
 }
 
@@ -89,6 +91,7 @@ fn any_passfile_has_its_passwords_found_or_is_refused_in_one_line() {
                 user: of_one_line(user),
                 database: of_one_line(database),
                 password: None,
+                insecure: false,
                 application_name: String::new(),
                 tls: None,
                 timeout: None,

@@ -19,6 +19,7 @@ pub(crate) fn local(port: u16) -> Target {
         user: "dyno".to_owned(),
         database: "ib".to_owned(),
         password: None,
+        insecure: false,
         application_name: "dyno-test".to_owned(),
         tls: None,
         timeout: None,

@@ -1,6 +1,8 @@
 //! Servers that go wrong where TLS is asked for.
 
-use crate::script::{Act, SOON, assert_line, error, message, serve, target, welcome};
+use crate::script::{
+    Act, SOON, assert_line, authentication, error, message, serve, target, welcome,
+};
 use dyno_loadgen::job;
 use dyno_loadgen::session::postgres::PostgresSession;
 use dyno_loadgen::session::{SessionError, Target, Tls};
@@ -9,12 +11,21 @@ use std::time::{Duration, Instant};
 /// How long a server is waited for that says nothing of use.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The error of a session that asks for TLS, whatever the certificate.
-fn refused(acts: &[Act]) -> SessionError {
-    let tls = serde_json::json!({"mode": "require"});
+/// TLS whatever the certificate, or only where the server has it.
+pub(crate) fn tls(mode: &str) -> Tls {
+    let tls = serde_json::json!({"mode": mode});
     let tls: job::Tls = serde_json::from_value(tls).unwrap();
+    Tls::load(&tls).expect("no certificates to load")
+}
+
+/// The error of a session that asks for TLS.
+fn refused(acts: &[Act]) -> SessionError {
+    refused_as("require", acts)
+}
+
+fn refused_as(mode: &str, acts: &[Act]) -> SessionError {
     let target = Target {
-        tls: Some(Tls::load(&tls).expect("no certificates to load")),
+        tls: Some(tls(mode)),
         ..target(serve([&[Act::Startup], acts].concat()))
     };
     let start = Instant::now();
@@ -40,6 +51,41 @@ fn an_answer_to_the_question_for_tls_that_is_none_is_refused() {
     }
     let error = refused(&[Act::Send(b"N".to_vec()), Act::Listen]);
     assert!(matches!(error, SessionError::Tls(_)), "{error:?}");
+}
+
+#[test]
+fn where_tls_is_preferred_a_no_leads_on_without_it_and_a_password_stays_here() {
+    let no = Act::Send(b"N".to_vec());
+    let script = [Act::Startup, no.clone(), Act::Startup, Act::Send(welcome())];
+    let target = Target {
+        tls: Some(tls("prefer")),
+        ..target(serve([&script[..], &[Act::AnswerAll]].concat()))
+    };
+    let mut session = PostgresSession::connect(&target, SOON).expect("let in");
+    session.query("SELECT 1").expect("an answer");
+    let asks = Act::Send(authentication(3, b""));
+    let error = refused_as("prefer", &[no, Act::Startup, asks, Act::Listen]);
+    assert!(
+        matches!(&error, SessionError::Auth(text) if text.contains("in clear text")),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn where_tls_is_preferred_one_that_breaks_does_not_lead_on_without_it() {
+    for acts in [
+        vec![Act::Send(b"S".to_vec()), Act::Send(welcome()), Act::Listen],
+        vec![Act::Send(b"S".to_vec())],
+        vec![Act::Send(welcome()), Act::Listen],
+        vec![],
+    ] {
+        let error = refused_as("prefer", &acts);
+        let told = matches!(error, SessionError::Tls(_) | SessionError::Lost(_));
+        assert!(
+            told || matches!(error, SessionError::Protocol(_)),
+            "{acts:?}: {error:?}"
+        );
+    }
 }
 
 #[test]

@@ -50,8 +50,8 @@ fn a_server_that_never_comes_to_an_end_is_given_up_in_time() {
         ],
         vec![
             Act::Startup,
-            Act::Send(authentication(3, b"")),
-            Act::AnswerAllWith(authentication(3, b"")),
+            Act::Send(authentication(5, b"salt")),
+            Act::AnswerAllWith(authentication(5, b"salt")),
         ],
     ] {
         let error = refused_within(script, PATIENCE);
@@ -92,6 +92,22 @@ fn what_does_not_belong_to_a_welcome_is_no_postgresql_server() {
             "{bytes:?}: {error:?}"
         );
     }
+}
+
+#[test]
+fn a_server_that_asks_for_the_password_in_clear_text_does_not_get_it() {
+    let error = refused(vec![
+        Act::Startup,
+        Act::Send(authentication(3, b"")),
+        // Who answered would be let in.
+        Act::Answer(1),
+        Act::Send(welcome()),
+        Act::Listen,
+    ]);
+    assert!(
+        matches!(&error, SessionError::Auth(text) if text.contains("`insecure = true`")),
+        "{error:?}"
+    );
 }
 
 #[test]

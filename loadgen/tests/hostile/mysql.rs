@@ -1,5 +1,6 @@
 //! Servers of MySQL's protocol that go wrong: before the session is ready, in their answers, in a fill.
 
+use crate::encryption::tls;
 use crate::program::{failed, fill_job, job};
 use crate::script::{Act, SOON, assert_line, serve, target};
 use crate::wire::{mysql_greeting, mysql_packet};
@@ -145,6 +146,43 @@ fn a_refusal_is_told_in_the_servers_words() {
     let denied = mysql_packet(2, b"\xff\x15\x04#28000Access denied for user 'dyno'");
     let error = refused(vec![greet(), Act::Packet, Act::Send(denied)], CONNECT_MAX);
     assert!(matches!(error, SessionError::Auth(_)), "{error:?}");
+}
+
+#[test]
+fn a_server_that_asks_for_the_password_itself_does_not_get_it() {
+    let switch = |method: &str| {
+        let packet = [b"\xfe", method.as_bytes(), b"\0aaaaaaaaaaaaaaaaaaaa\0"].concat();
+        Act::Send(mysql_packet(2, &packet))
+    };
+    for acts in [
+        vec![switch("sha256_password"), Act::Listen],
+        vec![
+            switch("caching_sha2_password"),
+            Act::Packet,
+            Act::Send(mysql_packet(4, b"\x01\x04")),
+            Act::Listen,
+        ],
+    ] {
+        let error = refused([&[greet(), Act::Packet], &acts[..]].concat(), CONNECT_MAX);
+        assert!(
+            matches!(&error, SessionError::Auth(text) if text.contains("`insecure = true`")),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_taken_where_tls_is_only_preferred() {
+    for (mode, taken) in [("prefer", true), ("require", false)] {
+        let target = Target {
+            wire: Wire::MySql(MySqlChoice::default()),
+            tls: Some(tls(mode)),
+            ..target(serve(let_in(&[Act::Listen])))
+        };
+        let outcome = MySqlSession::connect(&target, CONNECT_MAX);
+        let refused = matches!(&outcome, Err(SessionError::Tls(text)) if text.contains("no TLS"));
+        assert_eq!((outcome.is_ok(), refused), (taken, !taken), "{outcome:?}");
+    }
 }
 
 fn worker_session(acts: &[Act]) -> AnySession {

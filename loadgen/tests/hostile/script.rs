@@ -197,6 +197,7 @@ pub(crate) fn target(address: SocketAddr) -> Target {
         user: "dyno".to_owned(),
         database: "ib".to_owned(),
         password: Some("secret".to_owned()),
+        insecure: false,
         application_name: "dyno-test".to_owned(),
         tls: None,
         timeout: None,

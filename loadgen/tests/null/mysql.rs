@@ -20,6 +20,7 @@ fn target(server: &NullServer, password: Option<&str>) -> Target {
         user: "anyone".to_owned(),
         database: "any".to_owned(),
         password: password.map(str::to_owned),
+        insecure: false,
         application_name: "dyno-test".to_owned(),
         tls: None,
         timeout: None,

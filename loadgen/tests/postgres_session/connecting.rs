@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use dyno_loadgen::job::TlsMode;
 use dyno_loadgen::session::postgres::PostgresSession;
 use dyno_loadgen::session::{SessionError, Target, Wire};
 
@@ -75,22 +76,47 @@ fn passwords_are_proved_by_scram_by_md5_and_in_clear_text() {
              CREATE ROLE {user} LOGIN PASSWORD 'pä:ss'"
         );
         session.query(&sql).expect("a role");
-        let right = server.tcp(user, Some("pä:ss"));
+        let as_user = |password| Target {
+            insecure: user == "by_text",
+            ..server.tcp(user, password)
+        };
+        let right = as_user(Some("pä:ss"));
         let mut session = PostgresSession::connect(&right, TIMEOUT).expect("let in");
         let who = session.query("SELECT current_user").expect("an answer");
         assert_eq!(who.rows[0][0].as_deref(), Some(user));
 
-        let SessionError::Auth(text) = refused(&server.tcp(user, Some("wrong"))) else {
+        let SessionError::Auth(text) = refused(&as_user(Some("wrong"))) else {
             panic!("another error")
         };
         assert!(
             text.contains(user) && text.contains("28P01") && !text.contains("wrong"),
             "{text}"
         );
-        let SessionError::Auth(text) = refused(&server.tcp(user, None)) else {
+        let SessionError::Auth(text) = refused(&as_user(None)) else {
             panic!("another error")
         };
         assert!(text.contains("`server.password`"), "{text}");
+    }
+}
+
+#[test]
+fn a_password_in_clear_text_without_tls_is_refused_unless_the_job_says_so() {
+    let Some(server) = server::shared() else {
+        return;
+    };
+    let preferred = server.tls("127.0.0.1", TlsMode::Prefer, None);
+    for tls in [None, preferred.tls] {
+        let target = Target {
+            tls,
+            ..server.tcp("by_text", Some("pä:ss"))
+        };
+        let SessionError::Auth(text) = refused(&target) else {
+            panic!("another error")
+        };
+        assert!(
+            text.contains("in clear text") && text.contains("`insecure = true`"),
+            "{text}"
+        );
     }
 }
 

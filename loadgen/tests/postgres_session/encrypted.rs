@@ -132,12 +132,29 @@ fn a_server_without_tls_is_told_as_such() {
 }
 
 #[test]
+fn where_tls_is_preferred_the_server_decides() {
+    for (server, encrypted) in [(server::encrypted(), "t"), (server::shared(), "f")] {
+        let Some(server) = server else {
+            return;
+        };
+        let mut session = connect(&server.tls("127.0.0.1", TlsMode::Prefer, None));
+        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let seen = session.query(sql).expect("an answer");
+        assert_eq!(seen.rows[0][0].as_deref(), Some(encrypted));
+    }
+}
+
+#[test]
 fn passwords_are_proved_within_tls() {
     let Some(server) = server::encrypted() else {
         return;
     };
     let mut session = server.session();
-    for (user, stored) in [("by_scram", "scram-sha-256"), ("by_md5", "md5")] {
+    for (user, stored) in [
+        ("by_scram", "scram-sha-256"),
+        ("by_text", "scram-sha-256"),
+        ("by_md5", "md5"),
+    ] {
         let sql = format!(
             "SET password_encryption = '{stored}'; DROP ROLE IF EXISTS {user}; \
              CREATE ROLE {user} LOGIN PASSWORD 'pä:ss'"

@@ -182,6 +182,7 @@ impl Server {
             user: "dyno".to_owned(),
             database: "postgres".to_owned(),
             password: None,
+            insecure: false,
             application_name: "dyno-test".to_owned(),
             tls: None,
             timeout: None,

@@ -34,7 +34,7 @@ impl Server {
             return Err(refuse("server.tls", problem));
         }
         ensure(
-            self.tls.is_none() || !place.has_socket(),
+            !self.tls.as_ref().is_some_and(Tls::is_needed) || !place.has_socket(),
             "server.tls",
             "a unix socket has no TLS; leave it out, or give a host name",
         )?;
@@ -98,9 +98,9 @@ mod tests {
             ),
             (
                 "/server/tls",
-                r#"{"mode": "prefer"}"#,
+                r#"{"mode": "allow"}"#,
                 "server.tls.mode",
-                "unknown variant `prefer`, expected one of `require`, `verify-ca`, `verify-full`",
+                "unknown variant `allow`, expected one of `prefer`, `require`, `verify-ca`, `verify-full`",
             ),
             (
                 "/server",
@@ -114,6 +114,12 @@ mod tests {
                 r#"{"env": "A", "passfile": "/x"}"#,
                 "server.password",
                 "name its place",
+            ),
+            (
+                "/server/password",
+                r#"{"env": "A", "insecure": "yes"}"#,
+                "server.password",
+                "true or false",
             ),
             (
                 "/server/port",
@@ -154,10 +160,26 @@ mod tests {
             json!("hush"),
             json!({"hush": 1}),
             json!({"env": {"hush": 1}}),
+            json!({"env": "A", "insecure": "hush"}),
+            json!({"env": "A", "hush": true}),
         ] {
             let error = Job::parse(&changed("/server", "password", password)).expect_err("hush");
             assert_eq!(error.key, "server.password");
             assert!(!error.problem.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_that_may_be_exposed_says_so_in_a_job_and_is_written_as_it_was_read() {
+        for (written, insecure) in [
+            (json!({"env": "A"}), false),
+            (json!({"passfile": "/x", "insecure": true}), true),
+        ] {
+            let job = Job::parse(&changed("/server", "password", written.clone())).expect("valid");
+            let again = serde_json::to_value(&job).expect("written");
+            assert_eq!(again["server"]["password"], written);
+            let password = job.server.and_then(|server| server.password);
+            assert_eq!(password.expect("there").insecure, insecure);
         }
     }
 

@@ -86,7 +86,7 @@ impl Given {
             application_name: self.get(Key::Name).map(str::to_owned),
             connect_timeout: self.connect_timeout()?,
         };
-        if place.tls.is_some() && place.has_socket() {
+        if place.tls.as_ref().is_some_and(Tls::is_needed) && place.has_socket() {
             let mode = self.words.name(Key::Mode);
             return Err(format!(
                 "a unix socket has no TLS; leave `{mode}` out or give a host name"
@@ -135,16 +135,16 @@ impl Given {
 
     fn tls(&self) -> Result<Option<Tls>, String> {
         let (key, root_key) = (self.words.name(Key::Mode), self.words.name(Key::Root));
-        let mode = self.mode()?;
         let root_certificate = self.get(Key::Root);
+        let mode = self.mode()?;
+        if root_certificate.is_some() && (mode.is_none() || self.get(Key::Mode).is_none()) {
+            return Err(format!(
+                "`{root_key}` is of no use without `{key}`; say {} or {}",
+                self.words.modes[3], self.words.modes[4]
+            ));
+        }
         let Some(mode) = mode else {
-            return match root_certificate {
-                None => Ok(None),
-                Some(_) => Err(format!(
-                    "`{root_key}` is of no use without `{key}`; say {} or {}",
-                    self.words.modes[2], self.words.modes[3]
-                )),
-            };
+            return Ok(None);
         };
         let tls = Tls {
             mode,
@@ -157,28 +157,24 @@ impl Given {
             .map_or(Ok(Some(tls)), |problem| Err(problem.to_owned()))
     }
 
+    /// The mode that is given, else the one that the clients of both protocols have then: TLS where the server has it.
     fn mode(&self) -> Result<Option<TlsMode>, String> {
         let key = self.words.name(Key::Mode);
         let Some(given) = self.get(Key::Mode) else {
-            return Ok(None);
+            return Ok(Some(TlsMode::Prefer));
         };
         let same = |word: &&str| self.words.reads(word, given);
-        if let Some(open) = self.words.open_modes.iter().find(|word| same(word)) {
-            return Err(format!(
-                "`{key}={open}` may encrypt or not, which are two benchmarks; say {} or {}",
-                self.words.modes[0], self.words.modes[1]
-            ));
-        }
         let modes = [
             None,
+            Some(TlsMode::Prefer),
             Some(TlsMode::Require),
             Some(TlsMode::VerifyCa),
             Some(TlsMode::VerifyFull),
         ];
         let known = self.words.modes.iter().position(same);
         known.map(|place| modes[place]).ok_or_else(|| {
-            let [none, require, ca, full] = self.words.modes;
-            format!("`{key}` is unknown; say {none}, {require}, {ca} or {full}")
+            let [none, prefer, require, ca, full] = self.words.modes;
+            format!("`{key}` is unknown; say {none}, {prefer}, {require}, {ca} or {full}")
         })
     }
 

@@ -38,10 +38,8 @@ pub(super) struct Words {
     pub(super) port: u16,
     /// The keys' names, by their place; empty for one that there is not.
     names: [&'static str; Key::ALL.len()],
-    /// No TLS, any certificate, a trusted one, a trusted one for this host.
-    pub(super) modes: [&'static str; 4],
-    /// What may encrypt or not.
-    pub(super) open_modes: &'static [&'static str],
+    /// No TLS, TLS where the server has it, any certificate, a trusted one, a trusted one for this host.
+    pub(super) modes: [&'static str; 5],
     /// Whether modes are read in any case.
     any_case: bool,
 }
@@ -61,8 +59,7 @@ pub(super) static POSTGRES: Words = Words {
         "connect_timeout",
         "",
     ],
-    modes: ["disable", "require", "verify-ca", "verify-full"],
-    open_modes: &["prefer", "allow"],
+    modes: ["disable", "prefer", "require", "verify-ca", "verify-full"],
     any_case: false,
 };
 
@@ -82,8 +79,13 @@ pub(super) static MYSQL: Words = Words {
         "connect-timeout",
         "socket",
     ],
-    modes: ["DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"],
-    open_modes: &["PREFERRED"],
+    modes: [
+        "DISABLED",
+        "PREFERRED",
+        "REQUIRED",
+        "VERIFY_CA",
+        "VERIFY_IDENTITY",
+    ],
     any_case: true,
 };
 

@@ -7,6 +7,7 @@ use super::greeting::{Greeting, SCRAMBLE_BYTES};
 use super::reader::Done;
 use super::rsa;
 use crate::session::error::{ServerError, SessionError, one_line};
+use crate::session::password::{Privacy, exposed};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
@@ -41,17 +42,6 @@ pub enum Step {
         /// The server's flags.
         status: u16,
     },
-}
-
-/// Who else can read what is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Privacy {
-    /// Whoever is on the way.
-    Open,
-    /// Nobody: it stays on this machine, over a unix socket.
-    Socket,
-    /// Nobody, by TLS.
-    Tls,
 }
 
 /// The methods that are known.
@@ -105,15 +95,18 @@ impl<'a> Handshake<'a> {
         password: Option<&'a str>,
         privacy: Privacy,
     ) -> Result<(Self, Vec<u8>), SessionError> {
+        let method = Method::of(&greeting.method);
+        // What the server thinks of before it knows the account shall not be refused for that.
+        let method = method.filter(|&method| method != Method::Sha256 || privacy != Privacy::Open);
         let mut handshake = Self {
             user,
             password,
             privacy,
-            method: Method::of(&greeting.method).unwrap_or(Method::Native),
+            method: method.unwrap_or(Method::Native),
             scramble: greeting.scramble,
             awaits_key: false,
         };
-        let proof = handshake.proof();
+        let proof = handshake.proof()?;
         Ok((handshake, proof))
     }
 
@@ -152,7 +145,7 @@ impl<'a> Handshake<'a> {
             self.scramble = *scramble;
         }
         self.awaits_key = false;
-        Ok(Step::Send(self.proof()))
+        self.proof().map(Step::Send)
     }
 
     /// The server goes on with the method.
@@ -164,25 +157,39 @@ impl<'a> Handshake<'a> {
         }
         match (self.method, rest) {
             (Method::Caching, [KNOWN]) => Ok(Step::Wait),
-            (Method::Caching, [WANTS_PASSWORD]) if self.privacy != Privacy::Open => {
-                let password = self.password()?;
-                Ok(Step::Send([password.as_bytes(), &[0]].concat()))
-            }
-            (Method::Caching, [WANTS_PASSWORD]) => {
-                self.awaits_key = true;
-                Ok(Step::Send(vec![KEY_PLEASE]))
-            }
+            (Method::Caching, [WANTS_PASSWORD]) => self.whole_password(),
             _ => Err(out_of_order()),
         }
     }
 
+    /// The password itself, where nobody else can read it; else the request for the key to encrypt it with.
+    fn whole_password(&mut self) -> Result<Step, SessionError> {
+        let password = self.password()?;
+        match self.privacy {
+            Privacy::Tls | Privacy::Socket => {
+                return Ok(Step::Send([password.as_bytes(), &[0]].concat()));
+            }
+            Privacy::Insecure => {}
+            Privacy::Open => return Err(self.exposed()),
+        }
+        self.awaits_key = true;
+        Ok(Step::Send(vec![KEY_PLEASE]))
+    }
+
+    /// Whoever stands between can send a key of their own, as nobody vouches for it.
+    fn exposed(&self) -> SessionError {
+        let asked = "under a public key that nobody vouches for";
+        exposed(self.user, asked, "ssl-mode=REQUIRED")
+    }
+
     /// The first proof by the method; empty without a password.
-    fn proof(&mut self) -> Vec<u8> {
+    fn proof(&mut self) -> Result<Vec<u8>, SessionError> {
         let password = self.password.unwrap_or_default();
-        match self.method {
+        Ok(match self.method {
             Method::Sha256 if password.is_empty() => vec![0],
             // To the server a socket is not private enough for this one.
             Method::Sha256 if self.privacy == Privacy::Tls => [password.as_bytes(), &[0]].concat(),
+            Method::Sha256 if self.privacy == Privacy::Open => return Err(self.exposed()),
             Method::Sha256 => {
                 self.awaits_key = true;
                 vec![KEY_PLEASE_SHA256]
@@ -190,7 +197,7 @@ impl<'a> Handshake<'a> {
             Method::Native | Method::Caching if password.is_empty() => Vec::new(),
             Method::Native => native(password, &self.scramble),
             Method::Caching => caching(password, &self.scramble),
-        }
+        })
     }
 
     /// The password and its end, under the random text, as they are encrypted.
@@ -312,10 +319,14 @@ mod tests {
 
     #[test]
     fn a_password_goes_in_clear_only_where_nobody_else_can_read_it() {
-        let (mut open, _) = begin(CACHING, Some("secret"), Privacy::Open);
+        let (mut insecure, _) = begin(CACHING, Some("secret"), Privacy::Insecure);
         assert_eq!(
-            open.take(b"\x01\x04").expect("asked"),
+            insecure.take(b"\x01\x04").expect("asked"),
             Step::Send(vec![KEY_PLEASE])
+        );
+        assert_eq!(
+            begin(SHA256, Some("secret"), Privacy::Insecure).1,
+            [KEY_PLEASE_SHA256]
         );
         let (mut private, _) = begin(CACHING, Some("secret"), Privacy::Socket);
         let clear = Step::Send(b"secret\0".to_vec());
@@ -325,6 +336,26 @@ mod tests {
             [KEY_PLEASE_SHA256]
         );
         assert_eq!(begin(SHA256, Some("secret"), Privacy::Tls).1, b"secret\0");
+    }
+
+    #[test]
+    fn a_key_that_nobody_vouches_for_is_not_asked_for_unless_the_job_says_so() {
+        let switch = [b"\xfe", SHA256.as_bytes(), b"\0", SCRAMBLE, b"\0"].concat();
+        for (method, asked) in [
+            (CACHING, &b"\x01\x04"[..]),
+            (CACHING, &switch),
+            (NATIVE, &switch),
+            (SHA256, &switch),
+        ] {
+            let (mut handshake, proof) = begin(method, Some("secret"), Privacy::Open);
+            assert!(proof.len() >= 20, "{method}: a proof of the password");
+            let Err(SessionError::Auth(text)) = handshake.take(asked) else {
+                panic!("{method}: asked for a key")
+            };
+            for words in ["public key", "`ssl-mode=REQUIRED`", "`insecure = true`"] {
+                assert!(text.contains(words), "{text}");
+            }
+        }
     }
 
     #[test]

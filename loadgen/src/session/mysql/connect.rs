@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-use super::auth::{Handshake, Privacy, Step};
+use super::auth::{Handshake, Step};
 use super::framing::Framing;
 use super::greeting::{Greeting, HandshakeAnswer};
 use super::reader::Reader;
 use super::{MySqlSession, encode};
 use crate::session::error::{ServerError, SessionError};
 use crate::session::exchange::{Incoming, ReadBuffer, SMALL_BUFFER_BYTES, refuse_nul};
+use crate::session::password::Privacy;
 use crate::session::reply::Reply;
 use crate::session::socket;
 use crate::session::target::Target;
-use crate::session::transport::Transport;
 use crate::session::wire::{MySqlChoice, Wire};
 
 /// The exchange from the greeting on; the stream is not blocking yet. Returns the server's number of the connection.
@@ -32,24 +32,21 @@ pub(super) fn shake_hands(
     let (number, body) = packets.next(session)?;
     let greeting = greeting(&body)?;
     let mut number = number.wrapping_add(1);
-    if let Some(tls) = &target.tls {
-        if !greeting.has_tls() {
-            return Err(SessionError::Tls(format!(
-                "the server at `{}` has no TLS: give it `ssl_cert` and `ssl_key`, or ask for none",
-                socket::place(target)
-            )));
-        }
+    let tls = target.tls.as_ref();
+    if tls.is_some_and(|tls| tls.is_needed) && !greeting.has_tls() {
+        return Err(SessionError::Tls(format!(
+            "the server at `{}` has no TLS: give it `ssl_cert` and `ssl_key`, or ask for none",
+            socket::place(target)
+        )));
+    }
+    if let Some(tls) = tls.filter(|_| greeting.has_tls()) {
         packets.refuse_rest()?;
         greeting.ask_for_tls(&mut session.output, choice);
         session.send_before(target, deadline)?;
         session.encrypt(tls, target, deadline)?;
         number = number.wrapping_add(1);
     }
-    let privacy = match session.stream {
-        Transport::Tls(_) => Privacy::Tls,
-        Transport::Plain(_) if target.host.starts_with('/') => Privacy::Socket,
-        Transport::Plain(_) => Privacy::Open,
-    };
+    let privacy = Privacy::of(&session.stream, target);
     let password = target.password.as_deref();
     let (mut handshake, proof) = Handshake::begin(&greeting, &target.user, password, privacy)?;
     greeting.answer(

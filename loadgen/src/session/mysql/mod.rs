@@ -15,7 +15,7 @@ mod local;
 mod reader;
 mod rsa;
 
-pub use auth::{Handshake, Privacy, Step};
+pub use auth::{Handshake, Step};
 pub use framing::{Framing, Packet};
 pub use greeting::Greeting;
 pub use local::Loaded;

@@ -8,11 +8,14 @@ use postgres_protocol::authentication::sasl::{
 use super::capture::Fields;
 use super::encode;
 use crate::session::error::{ServerError, SessionError, one_line};
+use crate::session::password::{Privacy, exposed};
 
 /// The exchange from the startup message to the first `ReadyForQuery`.
 pub struct Handshake<'a> {
     user: &'a str,
     password: Option<&'a str>,
+    /// Who else can read what is sent.
+    pub privacy: Privacy,
     /// What a proof by SCRAM can be bound to; none without TLS.
     pub(super) binding: Option<Vec<u8>>,
     scram: Option<ScramSha256>,
@@ -24,12 +27,13 @@ pub struct Handshake<'a> {
 }
 
 impl<'a> Handshake<'a> {
-    /// The exchange of a user whose startup message has been sent.
+    /// The exchange of a user whose startup message has been sent, where others can read it.
     #[must_use]
     pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
         Self {
             user,
             password,
+            privacy: Privacy::Open,
             binding: None,
             scram: None,
             server_proved: true,
@@ -71,6 +75,9 @@ impl<'a> Handshake<'a> {
             }
             3 => {
                 let password = [self.password()?.as_bytes(), &[0]].concat();
+                if self.privacy == Privacy::Open {
+                    return Err(exposed(self.user, "in clear text", "sslmode=require"));
+                }
                 encode::password(out, &password);
                 Ok(())
             }
@@ -221,6 +228,29 @@ mod tests {
         // md5(md5("secretdyno") as hexadecimal digits, then the salt), by md5sum.
         let hash = b"p\0\0\0\x28md58e4f591de37d57f87ab393f723b2247c\0";
         assert_eq!(out, hash);
+    }
+
+    #[test]
+    fn a_password_goes_in_clear_text_only_where_nobody_reads_it_or_the_job_says_so() {
+        for (privacy, sent) in [
+            (Privacy::Open, &b""[..]),
+            (Privacy::Insecure, b"p\0\0\0\x0bsecret\0"),
+            (Privacy::Socket, b"p\0\0\0\x0bsecret\0"),
+            (Privacy::Tls, b"p\0\0\0\x0bsecret\0"),
+        ] {
+            let (mut handshake, mut out) = (Handshake::new("dyno", Some("secret")), Vec::new());
+            handshake.privacy = privacy;
+            let outcome = handshake.take(b'R', &request(3, b""), &mut out);
+            assert_eq!(out, sent, "{privacy:?}");
+            let told = outcome.map_err(|error| error.to_string());
+            assert_eq!(told.is_err(), sent.is_empty(), "{told:?}");
+            for words in ["in clear text", "`sslmode=require`", "`insecure = true`"] {
+                assert!(
+                    told.as_ref()
+                        .map_or_else(|text| text.contains(words), |_| true)
+                );
+            }
+        }
     }
 
     /// What is sent where the server offers these mechanisms.

@@ -12,6 +12,7 @@ use super::reader::Reader;
 use super::{PostgresSession, certificate, encode};
 use crate::session::error::SessionError;
 use crate::session::exchange::{Incoming, ReadBuffer, SMALL_BUFFER_BYTES, refuse_nul};
+use crate::session::password::Privacy;
 use crate::session::reply::Reply;
 use crate::session::socket;
 use crate::session::target::Target;
@@ -24,8 +25,14 @@ pub(super) fn shake_hands(
     deadline: Instant,
 ) -> Result<u32, SessionError> {
     if let Some(tls) = &target.tls {
-        ask_for_tls(session, target, deadline)?;
-        session.encrypt(tls, target, deadline)?;
+        if has_tls(session, target, deadline)? {
+            session.encrypt(tls, target, deadline)?;
+        } else if tls.is_needed {
+            return Err(SessionError::Tls(format!(
+                "the server at `{}` has no TLS: set `ssl = on` in its postgresql.conf, or ask for none",
+                socket::place(target)
+            )));
+        }
     }
     let parameters = [
         ("user", target.user.as_str()),
@@ -39,6 +46,7 @@ pub(super) fn shake_hands(
     encode::startup(&mut session.output, &parameters);
     let mut handshake = Handshake::new(&target.user, target.password.as_deref());
     handshake.binding = binding(&session.stream);
+    handshake.privacy = Privacy::of(&session.stream, target);
     let (mut framing, mut buffer) = (Framing::new(), ReadBuffer::of(SMALL_BUFFER_BYTES));
     loop {
         session.send_before(target, deadline)?;
@@ -65,11 +73,11 @@ fn binding(stream: &Transport) -> Option<Vec<u8>> {
 
 /// Sends an `SSLRequest` and takes the one byte that answers it. No byte more: what follows a yes
 /// is TLS's, and nobody may have put something in front of it.
-fn ask_for_tls(
+fn has_tls(
     session: &mut PostgresSession,
     target: &Target,
     deadline: Instant,
-) -> Result<(), SessionError> {
+) -> Result<bool, SessionError> {
     encode::ssl_request(&mut session.output);
     session.send_before(target, deadline)?;
     let mut answer = [0];
@@ -85,11 +93,8 @@ fn ask_for_tls(
         }
     }
     match answer {
-        [b'S'] => Ok(()),
-        [b'N'] => Err(SessionError::Tls(format!(
-            "the server at `{}` has no TLS: set `ssl = on` in its postgresql.conf, or ask for none",
-            socket::place(target)
-        ))),
+        [b'S'] => Ok(true),
+        [b'N'] => Ok(false),
         _ => Err(SessionError::Protocol(
             "it does not answer an SSLRequest".to_owned(),
         )),

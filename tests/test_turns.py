@@ -155,7 +155,7 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
 def of(load: raw.Load, end: Json) -> Evidence:
     return Evidence(
         step={}, job={}, load=load, host=raw.host(LINES), before=None, after=None, end=end,
-        owners={}, histograms={},
+        owners={}, histograms={}, services={},
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import workload
+from dbdyno.error import WorkloadError
 from dbdyno.workload import form
 from dbdyno.workload.expression import ExpressionError, evaluate, fill_in, resolve
 from workload_reader import SMALL, complaint, role, sql, steps

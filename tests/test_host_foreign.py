@@ -8,7 +8,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dbdyno.host.foreign import HOOK_MARK, PF_KTHREAD, Foreign, Look, look, spent
+from dbdyno.host.foreign import (
+    HOOK_MARK,
+    PF_KTHREAD,
+    Foreign,
+    Look,
+    grown,
+    is_of_hook,
+    look,
+    spent,
+    stats,
+)
 from dbdyno.host.process import TICK_US
 from dbdyno.host.procfs import ProcessStat, process_stat
 from dbdyno.model import Json
@@ -89,14 +99,15 @@ def test_a_busy_loop_on_this_host_is_seen_unless_it_is_a_hooks() -> None:
     with subprocess.Popen(["sleep", "60"]) as lab:  # the tests' own processes are not its
         try:
             with burning() as foreign, burning(**{HOOK_MARK: "/results"}) as of_hook:
-                watch = Foreign(lab.pid)
+                watch, before = Foreign(lab.pid), look(dict(stats()), lab.pid)
                 assert watch.read()["cpu_us"] == 0
                 time.sleep(1)
-                found = watch.read()
-            own = {one["pid"]: one["cpu_us"] for one in found["processes"]}
-            assert own[foreign.pid] > 50_000
-            assert found["cpu_us"] >= own[foreign.pid]
-            assert of_hook.pid not in own
+                found, now = watch.read(), look(dict(stats()), lab.pid)
+                assert (is_of_hook(foreign.pid), is_of_hook(of_hook.pid)) == (False, True)
+            ticks = {birth[0]: its for birth, its in grown(before, now).items()}
+            assert ticks[foreign.pid] > 1
+            assert found["cpu_us"] >= (ticks[foreign.pid] - 1) * TICK_US
+            assert of_hook.pid not in [one["pid"] for one in found["processes"]]
         finally:
             lab.kill()
 

@@ -16,7 +16,7 @@ help:
 	@echo "make setup   prepare this checkout"
 	@echo "make demo    compare two PostgreSQL versions, in under five minutes, and write a report"
 	@echo "make test    run the tests, a quarter of an hour"
-	@echo "make soak    run the tests that take long: suites on every version, further options and comparisons of speed"
+	@echo "make soak    run the tests that take long for what they add: suites on every version, further options"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
 	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about half an hour"

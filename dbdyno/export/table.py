@@ -306,7 +306,7 @@ TABLES: tuple[Table, ...] = (
         p50_us      | number  | µs | half of the second's responses took no longer
         p99_us      | number  | µs | 99 in 100
         max_us      | integer | µs | the longest
-        late_us_max | integer | µs | how late the latest operation was sent, after it was due
+        late_us_max | integer | µs | how late the latest operation was sent, or still unsent
         backlog     | integer |    | operations due and not yet sent
         """,
     ),

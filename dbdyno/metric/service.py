@@ -111,8 +111,8 @@ SERVICE: tuple[Metric, ...] = (
     # --- Lateness and trouble ---
     row.own(
         "late_ms_max", "ms", "lower", 1,
-        """latest statement | the longest time in the window from when any role's statement was due
-        to when it was sent""",
+        """latest statement | the longest time in the window from when any role's operation was due
+        to when it was sent, or to where it had still not been sent""",
     ),
     row.own(
         "lag_us_p99", "µs", "lower", 0,

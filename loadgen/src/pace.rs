@@ -10,10 +10,29 @@ pub use poisson::{Poisson, seed};
 pub use schedule::{Burst, Even, Schedule};
 pub use share::Share;
 
+use schedule::Started;
+
 /// The operations of one role of one client, or of a tied pair of roles, in the order of their numbers.
 #[derive(Debug)]
-pub struct Line {
+pub enum Line {
+    /// Its role waits for others to end: when it will begin is not known, so there is nothing to ask it.
+    Waiting(Waiting),
+    /// Its schedule has begun.
+    Begun(Begun),
+}
+
+/// What a line will go by.
+#[derive(Debug)]
+pub struct Waiting {
     schedule: Schedule,
+    quota: u64,
+    tie: Option<Tie>,
+}
+
+/// A line whose schedule has begun.
+#[derive(Debug)]
+pub struct Begun {
+    schedule: Started,
     /// Operations of each member.
     quota: u64,
     /// How many each member has started; a line without a pair has the first only.
@@ -34,19 +53,13 @@ struct Tie {
 }
 
 impl Line {
-    /// A line of one role; `quota` none: without end. It stands still until [`Line::begin`].
+    /// A line of one role, which waits; `quota` none: without end.
     #[must_use]
     pub fn single(schedule: Schedule, quota: Option<u64>) -> Self {
-        Self {
-            schedule,
-            quota: quota.unwrap_or(u64::MAX),
-            started: [0; 2],
-            admitted: 0,
-            tie: None,
-        }
+        Self::waiting(schedule, quota, None)
     }
 
-    /// A line of a pair: member 0 has the schedule, member 1 is tied to it.
+    /// A line of a pair, which waits: member 0 has the schedule, member 1 is tied to it.
     ///
     /// # Panics
     /// With a `lead` of 0.
@@ -59,21 +72,58 @@ impl Line {
             opened_ns: vec![0; places].into(),
             admitted_ns: vec![(0, 0); places].into(),
         };
-        Self {
-            tie: Some(tie),
-            ..Self::single(schedule, quota)
-        }
+        Self::waiting(schedule, quota, Some(tie))
     }
 
-    /// Starts the schedule at `start_ns`.
+    fn waiting(schedule: Schedule, quota: Option<u64>, tie: Option<Tie>) -> Self {
+        Self::Waiting(Waiting {
+            schedule,
+            quota: quota.unwrap_or(u64::MAX),
+            tie,
+        })
+    }
+
+    /// Begins the schedule at `start_ns`; a line that has begun goes on as it is.
     pub fn begin(&mut self, start_ns: u64) {
-        self.schedule.shift(start_ns);
-        if let Some(tie) = &mut self.tie {
-            tie.opened_ns.fill(start_ns);
+        if let Self::Waiting(waiting) = self {
+            let schedule = std::mem::replace(&mut waiting.schedule, Schedule::Closed);
+            let mut begun = Begun {
+                schedule: schedule.begin(start_ns),
+                quota: waiting.quota,
+                started: [0; 2],
+                admitted: 0,
+                tie: waiting.tie.take(),
+            };
+            if let Some(tie) = &mut begun.tie {
+                tie.opened_ns.fill(start_ns);
+            }
+            begun.admit(start_ns);
+            *self = Self::Begun(begun);
         }
-        self.admit(start_ns);
     }
 
+    /// The line, where its schedule has begun.
+    #[inline]
+    #[must_use]
+    pub fn begun(&self) -> Option<&Begun> {
+        match self {
+            Self::Waiting(_) => None,
+            Self::Begun(begun) => Some(begun),
+        }
+    }
+
+    /// The same, to go on with it.
+    #[inline]
+    #[must_use]
+    pub fn begun_mut(&mut self) -> Option<&mut Begun> {
+        match self {
+            Self::Waiting(_) => None,
+            Self::Begun(begun) => Some(begun),
+        }
+    }
+}
+
+impl Begun {
     /// Whether the member's next operation may start now.
     #[inline]
     #[must_use]
@@ -103,7 +153,7 @@ impl Line {
             let place = tie.place(number + tie.lead);
             tie.opened_ns[place] = now_ns;
         }
-        let scheduled = member == 0 && !matches!(self.schedule, Schedule::Closed);
+        let scheduled = member == 0 && !self.schedule.is_closed();
         self.admit(now_ns);
         if scheduled { scheduled_ns } else { allowed_ns }
     }
@@ -129,7 +179,7 @@ impl Line {
     #[inline]
     #[must_use]
     pub fn wake_ns(&self) -> Option<u64> {
-        if matches!(self.schedule, Schedule::Closed) || self.admitted >= self.quota {
+        if self.schedule.is_closed() || self.admitted >= self.quota {
             return None;
         }
         if let Some(tie) = &self.tie {
@@ -144,7 +194,7 @@ impl Line {
     /// How many operations of the member are due and not started.
     #[must_use]
     pub fn backlog(&mut self, member: usize, now_ns: u64) -> u64 {
-        if matches!(self.schedule, Schedule::Closed) {
+        if self.schedule.is_closed() {
             return 0;
         }
         let open = self.admitted - self.started[member];
@@ -154,6 +204,27 @@ impl Line {
             0
         };
         open + scheduled
+    }
+
+    /// When the member's next operation is due, or was; none in a closed pace, and where only the other member can let it
+    /// start.
+    #[must_use]
+    pub fn next_due_ns(&self, member: usize) -> Option<u64> {
+        let number = self.started[member];
+        if self.schedule.is_closed() || number >= self.quota {
+            return None;
+        }
+        match &self.tie {
+            Some(tie) if number < self.admitted => {
+                let (scheduled_ns, allowed_ns) = tie.admitted_ns[tie.place(number)];
+                Some(if member == 0 {
+                    scheduled_ns
+                } else {
+                    allowed_ns
+                })
+            }
+            _ => (member == 0).then(|| self.schedule.available_ns(number)),
+        }
     }
 
     /// Moves everything that is still to come by a pause's length.
@@ -190,13 +261,20 @@ mod tests {
 
     const START_NS: u64 = 5 * SECOND_NS;
 
-    fn begun(mut line: Line) -> Line {
+    fn begun(mut line: Line) -> Begun {
         line.begin(START_NS);
-        line
+        match line {
+            Line::Waiting(_) => panic!("it was begun"),
+            Line::Begun(begun) => begun,
+        }
     }
 
     /// Starts of a line whose single connection takes `service_ns`, in milliseconds since the start, with their due times.
-    fn starts(line: &mut Line, count: usize, service_ns: impl Fn(usize) -> u64) -> Vec<(u64, u64)> {
+    fn starts(
+        line: &mut Begun,
+        count: usize,
+        service_ns: impl Fn(usize) -> u64,
+    ) -> Vec<(u64, u64)> {
         let mut now_ns = START_NS;
         let mut starts = Vec::new();
         for number in 0..count {
@@ -360,12 +438,11 @@ mod tests {
 
         #[test]
         fn even_arrivals_wait_as_many_as_are_due(per_s in 0.1_f64..5000.0, after_ns in 0_u64..100 * SECOND_NS, cycle in 1_u64..5) {
-            let mut even = Even::new(per_s, Share::new(cycle, vec![cycle - 1]));
-            even.start_ns = START_NS;
-            let arrived = even.arrived(START_NS + after_ns);
+            let even = Even::new(per_s, Share::new(cycle, vec![cycle - 1]));
+            let arrived = even.arrived(after_ns);
             // A nanosecond's rounding lies between the two formulas.
-            prop_assert!(arrived == 0 || even.due_ns(arrived - 1) <= START_NS + after_ns + 1);
-            prop_assert!(even.due_ns(arrived) + 1 >= START_NS + after_ns);
+            prop_assert!(arrived == 0 || even.due_ns(arrived - 1) <= after_ns + 1);
+            prop_assert!(even.due_ns(arrived) + 1 >= after_ns);
         }
     }
 }

@@ -67,7 +67,7 @@ pub struct RoleRecord {
     pub per_client: Box<[ClientRecord]>,
     /// By the operation's index in its role.
     pub operations: Box<[OperationRecord]>,
-    /// The longest that an operation was sent after it was due, in microseconds.
+    /// The longest from when an operation was due to its first sending, or to where it was still unsent, in microseconds.
     pub late_us_max: u64,
     /// Operations due and not sent, at the end of the tick.
     pub backlog: u64,
@@ -228,6 +228,13 @@ impl RoleRecord {
         record.count += 1;
         record.rows += rows;
         record.max_us = record.max_us.max(times.response_us);
+    }
+
+    /// Counts how late what was due at `due_ns` was at `at_ns`, by its first sending or still unsent.
+    #[inline]
+    pub fn late(&mut self, due_ns: u64, at_ns: u64) {
+        let late_us = microseconds(at_ns.saturating_sub(due_ns));
+        self.late_us_max = self.late_us_max.max(late_us);
     }
 
     /// Counts an error.

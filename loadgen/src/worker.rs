@@ -6,6 +6,8 @@
 
 mod cursor;
 mod failure;
+#[cfg(test)]
+mod lateness;
 mod operation;
 #[cfg(test)]
 mod properties;
@@ -16,6 +18,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod time;
+#[cfg(test)]
+mod waiting;
 
 use crate::event::{Event, Totals};
 use crate::job::Job;
@@ -215,7 +219,7 @@ impl<S: Sessions> Worker<S> {
         if group.course.ended() || (group.idle.is_empty() && group.partner.is_none()) {
             return None;
         }
-        self.lines[group.line].wake_ns()
+        self.lines[group.line].begun()?.wake_ns()
     }
 
     /// Takes what a session has, and does not let what becomes due meanwhile wait for all others.
@@ -246,7 +250,7 @@ impl<S: Sessions> Worker<S> {
             self.close_window();
         }
         if self.mode == Mode::Running {
-            self.start_waiting();
+            self.start_waiting(self.start_ns);
             self.wake_sleepers();
             self.admit();
             self.start_due();
@@ -266,8 +270,11 @@ impl<S: Sessions> Worker<S> {
             if group.course.ended() {
                 continue;
             }
-            self.lines[group.line].admit(self.now_ns);
-            if !group.idle.is_empty() && self.lines[group.line].ready(group.member, self.now_ns) {
+            let Some(line) = self.lines[group.line].begun_mut() else {
+                continue;
+            };
+            line.admit(self.now_ns);
+            if !group.idle.is_empty() && line.ready(group.member, self.now_ns) {
                 self.due_groups.push(index);
             }
         }

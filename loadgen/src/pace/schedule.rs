@@ -1,4 +1,5 @@
-//! Schedules: when operations become due, by the rate alone.
+//! Schedules: when operations become due, by the rate alone. One that waits counts from a start that nobody knows yet;
+//! only one that has begun can be asked for times.
 
 use super::poisson::Poisson;
 use super::share::Share;
@@ -9,8 +10,8 @@ pub(super) const SECOND_NS: u64 = 1_000_000_000;
 /// A burst that took at least this long is followed at once (the published client's 0.95 s).
 const BURST_OVERDUE_NS: u64 = 950_000_000;
 
-/// When operations of a line become due.
-#[derive(Debug, Clone)]
+/// When operations of a line become due, since its start.
+#[derive(Debug)]
 pub enum Schedule {
     /// At any time.
     Closed,
@@ -22,10 +23,78 @@ pub enum Schedule {
     Poisson(Poisson),
 }
 
+/// A schedule that has begun.
+#[derive(Debug)]
+pub(super) struct Started {
+    /// When it began; later by the pauses since.
+    start_ns: u64,
+    schedule: Schedule,
+}
+
+impl Schedule {
+    /// Begins the schedule at `start_ns`.
+    pub(super) fn begin(self, start_ns: u64) -> Started {
+        Started {
+            start_ns,
+            schedule: self,
+        }
+    }
+}
+
+impl Started {
+    /// Whether it lets operations come at any time.
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.schedule, Schedule::Closed)
+    }
+
+    /// When arrival `k` (the next one) may come.
+    #[inline]
+    pub(super) fn available_ns(&self, k: u64) -> u64 {
+        let since_ns = match &self.schedule {
+            Schedule::Closed => return 0,
+            Schedule::Even(even) => even.due_ns(k),
+            Schedule::Burst(burst) => burst.due_ns,
+            Schedule::Poisson(poisson) => poisson.next_ns(),
+        };
+        self.start_ns + since_ns
+    }
+
+    /// Takes arrival `k`; returns when it was due.
+    #[inline]
+    pub(super) fn admit(&mut self, k: u64, now_ns: u64) -> u64 {
+        let due_ns = self.available_ns(k);
+        match &mut self.schedule {
+            Schedule::Closed | Schedule::Even(_) => {}
+            Schedule::Burst(burst) => burst.admit(now_ns.saturating_sub(self.start_ns)),
+            Schedule::Poisson(poisson) => poisson.admit(),
+        }
+        due_ns
+    }
+
+    /// How many were due by `now_ns`, where `admitted` have been taken; at most `quota`.
+    pub(super) fn waiting(&mut self, admitted: u64, quota: u64, now_ns: u64) -> u64 {
+        let Some(since_ns) = now_ns.checked_sub(self.start_ns) else {
+            return 0;
+        };
+        let left = quota - admitted;
+        match &mut self.schedule {
+            Schedule::Even(even) => even.arrived(since_ns).saturating_sub(admitted).min(left),
+            Schedule::Burst(burst) if burst.due_ns <= since_ns => burst.left.min(left),
+            Schedule::Poisson(poisson) => poisson.waiting(left, since_ns),
+            Schedule::Closed | Schedule::Burst(_) => 0,
+        }
+    }
+
+    /// Moves what is still to come by a pause's length.
+    pub(super) fn shift(&mut self, shift_ns: u64) {
+        self.start_ns += shift_ns;
+    }
+}
+
 /// Arrivals at equal distances.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Even {
-    pub(super) start_ns: u64,
     per_s: f64,
     share: Share,
 }
@@ -34,14 +103,10 @@ impl Even {
     /// A schedule of `per_s` operations a second of which this process has a share.
     #[must_use]
     pub fn new(per_s: f64, share: Share) -> Self {
-        Self {
-            start_ns: 0,
-            per_s,
-            share,
-        }
+        Self { per_s, share }
     }
 
-    /// When this process's arrival `k` is due: start + number / rate.
+    /// When this process's arrival `k` is due, since the start: number / rate.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -49,28 +114,26 @@ impl Even {
     )]
     pub(super) fn due_ns(&self, k: u64) -> u64 {
         let number = self.share.number(k);
-        self.start_ns + (number as f64 * 1e9 / self.per_s).round() as u64
+        (number as f64 * 1e9 / self.per_s).round() as u64
     }
 
-    /// How many arrivals of this process were due by `now_ns`.
+    /// How many arrivals of this process were due when `since_ns` had passed since the start.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a count of operations fits"
     )]
-    pub(super) fn arrived(&self, now_ns: u64) -> u64 {
-        if now_ns < self.start_ns {
-            return 0;
-        }
-        let last = ((now_ns - self.start_ns) as f64 * self.per_s / 1e9) as u64;
+    pub(super) fn arrived(&self, since_ns: u64) -> u64 {
+        let last = (since_ns as f64 * self.per_s / 1e9) as u64;
         self.share.up_to(last)
     }
 }
 
 /// The Insert Benchmark's arrivals: one operation in the first second, then bursts; lost time is not caught up.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Burst {
-    start_ns: u64,
+    /// When the burst that is being taken began, since the start.
+    due_ns: u64,
     left: u64,
     size: u64,
 }
@@ -85,67 +148,21 @@ impl Burst {
     )]
     pub fn new(per_s: f64) -> Self {
         Self {
-            start_ns: 0,
+            due_ns: 0,
             left: 1,
             size: (per_s.ceil() as u64).max(1),
         }
     }
 
-    fn admit(&mut self, now_ns: u64) -> u64 {
-        let due_ns = self.start_ns;
+    fn admit(&mut self, since_ns: u64) {
         self.left -= 1;
         if self.left == 0 {
             self.left = self.size;
-            let next_ns = due_ns + SECOND_NS;
-            self.start_ns = if now_ns < due_ns + BURST_OVERDUE_NS {
-                next_ns
+            self.due_ns = if since_ns < self.due_ns + BURST_OVERDUE_NS {
+                self.due_ns + SECOND_NS
             } else {
-                now_ns
+                since_ns
             };
-        }
-        due_ns
-    }
-}
-
-impl Schedule {
-    /// When arrival `k` (the next one) may come.
-    pub(super) fn available_ns(&self, k: u64) -> u64 {
-        match self {
-            Self::Closed => 0,
-            Self::Even(even) => even.due_ns(k),
-            Self::Burst(burst) => burst.start_ns,
-            Self::Poisson(poisson) => poisson.next_ns(),
-        }
-    }
-
-    /// Takes arrival `k`; returns when it was due.
-    pub(super) fn admit(&mut self, k: u64, now_ns: u64) -> u64 {
-        match self {
-            Self::Closed => 0,
-            Self::Even(even) => even.due_ns(k),
-            Self::Burst(burst) => burst.admit(now_ns),
-            Self::Poisson(poisson) => poisson.admit(),
-        }
-    }
-
-    /// How many were due by `now_ns`, where `admitted` have been taken; at most `quota`.
-    pub(super) fn waiting(&mut self, admitted: u64, quota: u64, now_ns: u64) -> u64 {
-        let left = quota - admitted;
-        match self {
-            Self::Even(even) => even.arrived(now_ns).saturating_sub(admitted).min(left),
-            Self::Burst(burst) if burst.start_ns <= now_ns => burst.left.min(left),
-            Self::Poisson(poisson) => poisson.waiting(left, now_ns),
-            Self::Closed | Self::Burst(_) => 0,
-        }
-    }
-
-    pub(super) fn shift(&mut self, shift_ns: u64) {
-        match self {
-            Self::Closed => {}
-            Self::Even(Even { start_ns, .. }) | Self::Burst(Burst { start_ns, .. }) => {
-                *start_ns += shift_ns;
-            }
-            Self::Poisson(poisson) => poisson.shift(shift_ns),
         }
     }
 }

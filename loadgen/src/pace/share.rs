@@ -1,7 +1,7 @@
 //! A process's share of a role's arrivals, where several processes make the load of one step.
 
 /// Which of a role's arrivals are this process's: of each `cycle` those at `places`.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Share {
     cycle: u64,
     places: Box<[u64]>,

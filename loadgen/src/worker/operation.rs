@@ -16,25 +16,26 @@ impl<S: Sessions> Worker<S> {
         while let Some(group) = self.due_groups.pop() {
             while self.mode == Mode::Running && self.shared.end_ns() == u64::MAX {
                 let place = &mut self.groups[group];
-                if place.course != Course::Going
-                    || !self.lines[place.line].ready(place.member, self.now_ns)
-                {
+                let Some(line) = self.lines[place.line].begun_mut() else {
+                    break;
+                };
+                if place.course != Course::Going || !line.ready(place.member, self.now_ns) {
                     break;
                 }
                 let Some(index) = place.idle.pop_front() else {
                     break;
                 };
-                self.begin(index);
+                let allowed_ns = line.start(place.member, self.now_ns);
+                self.begin(index, allowed_ns);
             }
         }
     }
 
-    /// Begins the next operation of an idle connection, which its line allows.
+    /// Begins the next operation of an idle connection, which its line has allowed.
     #[inline]
-    fn begin(&mut self, index: usize) {
+    fn begin(&mut self, index: usize, allowed_ns: u64) {
         let connection = &mut self.connections[index];
-        let group = &mut self.groups[connection.group];
-        let allowed_ns = self.lines[group.line].start(group.member, self.now_ns);
+        let group = &self.groups[connection.group];
         let due_ns = if group.closed {
             allowed_ns.max(connection.completed_ns)
         } else {
@@ -147,13 +148,14 @@ impl<S: Sessions> Worker<S> {
     /// Counts how late an operation's first statement is: behind its schedule, and by the generator's own doing.
     #[inline]
     fn sent_first(&mut self, index: usize) {
-        let counts = self.counts();
+        if !self.counts() {
+            return;
+        }
         let connection = &self.connections[index];
         let operation = &connection.operation;
         let role = &mut self.record.roles[connection.role];
-        let late_us = microseconds(self.now_ns.saturating_sub(operation.due_ns));
-        role.late_us_max = role.late_us_max.max(late_us);
-        if counts && !operation.awaited_cursor {
+        role.late(operation.due_ns, self.now_ns);
+        if !operation.awaited_cursor {
             let possible_ns = operation.due_ns.max(connection.free_ns);
             let lag_us = microseconds(self.now_ns.saturating_sub(possible_ns));
             role.lag.saturating_record(lag_us);

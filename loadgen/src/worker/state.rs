@@ -23,7 +23,7 @@ pub(super) enum State {
     Asleep,
     /// A ROLLBACK is in flight, after an error.
     RollingBack,
-    /// It has done its quota, or its role has stopped.
+    /// It has done its quota (which may be nothing), or its role has stopped.
     Done,
     /// It is being made anew.
     Lost,
@@ -119,6 +119,7 @@ pub(super) struct Group {
     /// Whether its pace has no schedule: it is due at the previous completion where that is later.
     pub(super) closed: bool,
     pub(super) connections: Vec<usize>,
+    /// Those whose state is idle, whether the line has begun or not.
     pub(super) idle: VecDeque<usize>,
     /// Connections that are not done.
     pub(super) left: usize,
@@ -159,6 +160,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
         let uses_cursors = layout::uses_cursors(job, group.role);
         for connection in &group.connections {
             let number = u64::from(connection.number);
+            let quota = connection.quota.unwrap_or(u64::MAX);
             let parameters = shared(opened.next(), parts.connections.last());
             parts.connections.push(Connection {
                 role: group.role,
@@ -168,8 +170,8 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 walk: connection.walk,
                 group: index,
                 probe: probe.filter(|_| uses_cursors),
-                state: State::Idle,
-                quota: connection.quota.unwrap_or(u64::MAX),
+                state: if quota > 0 { State::Idle } else { State::Done },
+                quota,
                 begun: 0,
                 completed_ns: 0,
                 free_ns: 0,
@@ -181,11 +183,9 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 operation: Operation::default(),
             });
         }
-        parts.groups.push(new_group(
-            job,
-            group,
-            (first..parts.connections.len()).collect(),
-        ));
+        parts
+            .groups
+            .push(new_group(job, group, first, &parts.connections));
     }
     add_lines(job, layout, &mut parts);
     parts
@@ -202,6 +202,12 @@ impl Connection {
         self.executed = none_executed(&parameters);
         self.parameters = parameters;
     }
+
+    /// When its operation was due, where that waits for a cursor before anything of it was sent.
+    pub(super) fn unsent_due_ns(&self) -> Option<u64> {
+        let unsent = self.state == State::AwaitsCursor && self.operation.sent_ns == 0;
+        unsent.then_some(self.operation.due_ns)
+    }
 }
 
 /// A connection's parameters: the previous connection's own where they are the same, so that all are
@@ -214,7 +220,11 @@ fn shared(opened: Option<Opened>, previous: Option<&Connection>) -> Arc<[Paramet
     }
 }
 
-fn new_group(job: &Job, layout: &GroupLayout, connections: Vec<usize>) -> Group {
+/// The group of the connections from `first` on.
+fn new_group(job: &Job, layout: &GroupLayout, first: usize, all: &[Connection]) -> Group {
+    let connections: Vec<_> = (first..all.len()).collect();
+    let mut idle = VecDeque::with_capacity(connections.len());
+    idle.extend((first..all.len()).filter(|index| all[*index].state == State::Idle));
     let leader = job.tied_to(layout.role).unwrap_or(layout.role);
     let closed = matches!(job.roles[leader].pace, Pace::Closed {});
     Group {
@@ -225,7 +235,7 @@ fn new_group(job: &Job, layout: &GroupLayout, connections: Vec<usize>) -> Group 
         partner: None,
         closed,
         left: connections.len(),
-        idle: VecDeque::with_capacity(connections.len()),
+        idle,
         connections,
         course: Course::Going,
         last_ns: None,

@@ -3,7 +3,7 @@
 use super::{Channels, Output, Worker};
 use crate::job::{Arrivals, Job, Pace, Per, Piece, RoleStop, Segment, Stop};
 use crate::layout::{WorkerLayout, layout};
-use crate::message::Message;
+use crate::message::{Message, Note};
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::fake::{FakeSessions, RequestLog};
@@ -11,10 +11,15 @@ use crate::shared::{Phase, Shared};
 use crate::wake::Waker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// The time at which the steps of these tests start.
-const START_NS: u64 = 1_000_000_000_000;
+pub(super) const START_NS: u64 = 1_000_000_000_000;
+
+/// No step of these tests takes its workers as long.
+const LONG: Duration = Duration::from_mins(1);
 
 pub(super) fn example(name: &str, fake: &str) -> Job {
     let path = format!("{}/contract/job-{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -30,63 +35,81 @@ pub(super) type Requests = BTreeMap<(String, u32), Vec<String>>;
 
 /// Runs a job on that many workers, each with a fake of its own, and gives what each connection sent.
 pub(super) fn requests(job: &Job, threads: usize) -> Requests {
-    run(job, threads, 0).0
+    run(step(job, threads, 0), false).0
 }
 
-/// The same with the workers' ticks, where each reply takes a worker so long.
-fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<TickRecord>) {
+/// The workers of a step that has been let go and has not begun, each with a fake of its own.
+pub(super) struct Step {
+    pub(super) shared: Arc<Shared>,
+    pub(super) workers: Vec<Worker<FakeSessions>>,
+    /// By worker: its connections' names, and what they sent.
+    logs: Vec<(Vec<(String, u32)>, RequestLog)>,
+    outputs: Receiver<Output>,
+    messages: Receiver<Message>,
+}
+
+/// A job's step on so many workers, where each reply takes a worker so long.
+pub(super) fn step(job: &Job, threads: usize, handling_ns: u64) -> Step {
     let code = Arc::new(Compiled::new(job));
     let layouts = layout(job, threads);
     let wakers: Vec<_> = layouts.iter().map(|_| Waker::new().unwrap()).collect();
     let shared = Arc::new(Shared::new(job, &layouts, &wakers, 0));
     shared.command(Phase::Running, START_NS);
     let (output, outputs) = channel();
-    let (messages, _kept) = channel::<Message>();
-    let mut logs = Vec::new();
-    let mut threads = Vec::new();
+    let (to_caller, messages) = channel();
+    let (mut logs, mut workers) = (Vec::new(), Vec::new());
     for (index, layout) in layouts.iter().enumerate() {
         let (mut sessions, opened) =
             FakeSessions::open(job, &code, layout, 0, wakers[index].clone());
         let log = RequestLog::default();
         (sessions.log, sessions.handling_ns) = (Some(Arc::clone(&log)), handling_ns);
-        logs.push(log);
+        logs.push((names(job, layout), log));
         let (_, spare) = channel();
         let channels = Channels {
             output: output.clone(),
-            messages: messages.clone(),
+            messages: to_caller.clone(),
             spare,
         };
         let record = Box::new(TickRecord::new(&code.shape(job)).unwrap());
-        let worker = Worker::new(
-            index,
-            job,
-            Arc::clone(&code),
-            layout,
-            Arc::clone(&shared),
-            sessions,
-            opened,
-            record,
-            channels,
-        );
-        threads.push(std::thread::spawn(move || worker.run()));
+        let (code, shared) = (Arc::clone(&code), Arc::clone(&shared));
+        workers.push(Worker::new(
+            index, job, code, layout, shared, sessions, opened, record, channels,
+        ));
     }
-    // Each worker ends when it is drained: the step as a whole has ended by itself before.
-    while shared.ended().is_none() {
+    Step {
+        shared,
+        workers,
+        logs,
+        outputs,
+        messages,
+    }
+}
+
+/// Runs a step to its end, with a pause that takes effect at the first tick if so asked for.
+fn run(step: Step, paused: bool) -> (Requests, Vec<TickRecord>) {
+    let shared = step.shared;
+    if paused {
+        shared.command(Phase::Pausing, START_NS);
+    }
+    let workers = step.workers.into_iter();
+    let threads: Vec<_> = workers
+        .map(|worker| std::thread::spawn(move || worker.run()))
+        .collect();
+    if paused {
+        let message = || step.messages.recv_timeout(LONG).unwrap();
+        while !matches!(message(), Message::Note(_, Note::Paused)) {}
+        shared.command(Phase::Running, START_NS);
+    }
+    // Each worker ends when it is drained: the step as a whole has ended by itself before, unless a worker panics.
+    while shared.ended().is_none() && !threads.iter().any(JoinHandle::is_finished) {
         std::thread::yield_now();
     }
     shared.command(Phase::Closing, START_NS);
     for thread in threads {
         thread.join().unwrap();
     }
-    drop(output);
-    let ticks = outputs.iter().filter_map(|output| match output {
-        Output::Tick(_, record) => Some(*record),
-        Output::Event(_) | Output::End => None,
-    });
-    let ticks: Vec<_> = ticks.collect();
     let mut requests = Requests::new();
-    for (layout, log) in layouts.iter().zip(logs) {
-        let names = names(job, layout);
+    for (names, log) in step.logs {
         for (session, bytes) in log.lock().unwrap().drain(..) {
             let text = String::from_utf8_lossy(&bytes[5..bytes.len() - 1]).into_owned();
             requests
@@ -95,14 +118,28 @@ fn run(job: &Job, threads: usize, handling_ns: u64) -> (Requests, Vec<TickRecord
                 .push(text);
         }
     }
-    (requests, ticks)
+    (requests, ticks(&step.outputs))
+}
+
+/// The ticks that a step's workers have written.
+fn ticks(outputs: &Receiver<Output>) -> Vec<TickRecord> {
+    let ticks = outputs.try_iter().filter_map(|output| match output {
+        Output::Tick(_, record) => Some(*record),
+        Output::Event(_) | Output::End => None,
+    });
+    ticks.collect()
 }
 
 /// The ticks of a job on one worker; some, as it has operations (a segment without any ends at once).
-fn ticks_of(job: &Job, handling_ns: u64) -> Vec<TickRecord> {
-    let (_, ticks) = run(job, 1, handling_ns);
+pub(super) fn ticks_of(job: &Job, handling_ns: u64) -> Vec<TickRecord> {
+    let (_, ticks) = run(step(job, 1, handling_ns), false);
     assert!(!ticks.is_empty());
     ticks
+}
+
+/// The same with a pause that takes effect at the first tick and lasts a second.
+pub(super) fn paused_ticks_of(job: &Job) -> Vec<TickRecord> {
+    run(step(job, 1, 0), true).1
 }
 
 fn names(job: &Job, layout: &WorkerLayout) -> Vec<(String, u32)> {

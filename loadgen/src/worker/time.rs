@@ -4,6 +4,7 @@ use super::state::{Course, State, Waiting};
 use super::{Mode, Worker};
 use crate::event::{Event, ThreadUse};
 use crate::message::{Closed, Note, Output};
+use crate::pace::Line;
 use crate::record::TickRecord;
 use crate::session::{Command, Sessions};
 use crate::shared::{End, Phase};
@@ -53,6 +54,7 @@ impl<S: Sessions> Worker<S> {
                 self.pause_ns = at_ns.max(self.now_ns);
                 self.mode = Mode::Pausing;
                 for group in 0..self.groups.len() {
+                    self.count_unsent(group, self.pause_ns);
                     self.wake_group(group);
                 }
             }
@@ -88,13 +90,13 @@ impl<S: Sessions> Worker<S> {
                 });
             }
         }
-        self.start_waiting();
+        self.start_waiting(self.start_ns);
         self.start_due();
     }
 
-    /// Starts the roles whose predecessors have ended on all clients.
+    /// Starts the roles whose predecessors have ended on all clients: when the last of them did, but not before `from_ns`.
     #[inline]
-    pub(super) fn start_waiting(&mut self) {
+    pub(super) fn start_waiting(&mut self, from_ns: u64) {
         let mut place = 0;
         while place < self.waiting.len() {
             let waiting = &self.waiting[place];
@@ -104,7 +106,7 @@ impl<S: Sessions> Worker<S> {
                 .map(|role| self.shared.role_ended_ns(*role));
             let start_ns = ended
                 .into_iter()
-                .try_fold(self.start_ns, |latest, ended| Some(latest.max(ended?)));
+                .try_fold(from_ns, |latest, ended| Some(latest.max(ended?)));
             match start_ns {
                 Some(start_ns) => {
                     let waiting = self.waiting.swap_remove(place);
@@ -118,22 +120,14 @@ impl<S: Sessions> Worker<S> {
     fn start_line(&mut self, waiting: &Waiting, start_ns: u64) {
         self.lines[waiting.line].begin(start_ns);
         for index in waiting.groups.iter().copied() {
-            let group = &mut self.groups[index];
-            // A connection with a quota of nothing has nothing to begin, but has to be counted as done.
-            let connections = std::mem::take(&mut group.connections);
-            for connection in &connections {
-                self.connections[*connection].completed_ns = start_ns;
-                self.connections[*connection].free_ns = start_ns;
-                if self.connections[*connection].state == State::Lost {
-                    // It comes back by itself.
-                } else if self.connections[*connection].quota > 0 {
-                    self.groups[index].idle.push_back(*connection);
-                } else {
-                    self.connections[*connection].state = State::Done;
+            for place in 0..self.groups[index].connections.len() {
+                let connection = &mut self.connections[self.groups[index].connections[place]];
+                (connection.completed_ns, connection.free_ns) = (start_ns, start_ns);
+                // With a quota of nothing it has nothing to begin, but has to be counted as done.
+                if connection.quota == 0 {
                     self.one_done(index);
                 }
             }
-            self.groups[index].connections = connections;
             self.due_groups.push(index);
         }
     }
@@ -175,6 +169,7 @@ impl<S: Sessions> Worker<S> {
 
     fn stop_group(&mut self, index: usize) {
         if self.groups[index].course == Course::Going {
+            self.count_unsent(index, self.now_ns);
             self.groups[index].course = Course::Stopping;
         }
         while let Some(connection) = self.groups[index].idle.pop_front() {
@@ -240,11 +235,13 @@ impl<S: Sessions> Worker<S> {
     /// Gives the record to the writer and takes an empty one.
     fn hand_over(&mut self, cut: Cut) {
         // What is due at the very end belongs to the next tick.
-        let before_ns = cut.end_ns.saturating_sub(1);
-        for group in &self.groups {
-            let role = &mut self.record.roles[group.role];
-            if group.course == Course::Going {
-                role.backlog += self.lines[group.line].backlog(group.member, before_ns);
+        let before_ns = self.schedule_ns(cut.end_ns).saturating_sub(1);
+        for index in 0..self.groups.len() {
+            self.count_unsent(index, cut.end_ns);
+            let group = &self.groups[index];
+            let line = self.lines[group.line].begun_mut();
+            if let (Course::Going, Some(line)) = (group.course, line) {
+                self.record.roles[group.role].backlog += line.backlog(group.member, before_ns);
             }
         }
         self.record.cut = cut;
@@ -257,6 +254,34 @@ impl<S: Sessions> Worker<S> {
         };
         let full = std::mem::replace(&mut self.record, empty);
         let _ = self.channels.output.send(Output::Tick(self.index, full));
+    }
+
+    /// Counts how late already is what a group has due and has not sent, where `at_ns` counts.
+    pub(super) fn count_unsent(&mut self, index: usize, at_ns: u64) {
+        if !self.timeline.counts(at_ns) {
+            return;
+        }
+        let stands_ns = self.schedule_ns(at_ns);
+        let group = &self.groups[index];
+        let role = &mut self.record.roles[group.role];
+        for connection in &group.connections {
+            if let Some(due_ns) = self.connections[*connection].unsent_due_ns() {
+                role.late(due_ns, at_ns);
+            }
+        }
+        let line = self.lines[group.line].begun();
+        let due_ns = line.and_then(|line| line.next_due_ns(group.member));
+        if let (Course::Going, Some(due_ns)) = (group.course, due_ns) {
+            role.late(due_ns, stands_ns);
+        }
+    }
+
+    /// How far schedules have come at `at_ns`: in a pause not beyond its beginning.
+    fn schedule_ns(&self, at_ns: u64) -> u64 {
+        match self.mode {
+            Mode::Pausing | Mode::Paused => at_ns.min(self.pause_ns),
+            Mode::Waiting | Mode::Running | Mode::Draining | Mode::Holding => at_ns,
+        }
     }
 
     /// A record that has come back, or a new one where the writer is far behind.
@@ -354,7 +379,7 @@ impl<S: Sessions> Worker<S> {
         self.paused_total_ns += self.timeline.resume(paused_ns, resumed_ns);
         self.cpu.settles_ns = Some(self.timeline.settled_ns());
         let shift_ns = resumed_ns.saturating_sub(self.pause_ns);
-        for line in &mut self.lines {
+        for line in self.lines.iter_mut().filter_map(Line::begun_mut) {
             line.shift(shift_ns);
         }
         for connection in &mut self.connections {
@@ -370,6 +395,8 @@ impl<S: Sessions> Worker<S> {
                 mono_ns: resumed_ns,
             });
         }
+        // To a role that waits, what ended in the pause ended with it.
+        self.start_waiting(resumed_ns);
         for index in 0..self.groups.len() {
             self.due_groups.push(index);
         }

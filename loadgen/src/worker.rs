@@ -8,6 +8,8 @@ mod cursor;
 mod failure;
 #[cfg(test)]
 mod lateness;
+#[cfg(test)]
+mod losses;
 mod operation;
 #[cfg(test)]
 mod properties;

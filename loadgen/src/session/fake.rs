@@ -161,6 +161,12 @@ impl FakeSessions {
         (fake, opened)
     }
 
+    /// Loses a session after so long.
+    #[cfg(test)]
+    pub(crate) fn lose(&mut self, session: usize, after_ns: u64) {
+        self.at(self.now_ns + after_ns, session, What::Lost);
+    }
+
     fn opened(&mut self) -> Opened {
         self.next_pid += 1;
         Opened {

@@ -221,6 +221,18 @@ impl<S: Sessions> Worker<S> {
         self.give_up_waiting(place);
     }
 
+    /// An operation that waits for a reading will not go on.
+    pub(super) fn leave_probe(&mut self, index: usize) {
+        let connection = &self.connections[index];
+        let (group, place) = (connection.group, connection.probe);
+        self.count_unsent(group, self.now_ns);
+        if let Some(place) = place {
+            self.probes[place]
+                .waiting
+                .retain(|waiting| *waiting != index);
+        }
+    }
+
     /// Ends the operations that wait for a reading that will not come.
     fn give_up_waiting(&mut self, place: usize) {
         for index in std::mem::take(&mut self.probes[place].waiting) {

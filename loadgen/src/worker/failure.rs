@@ -108,22 +108,22 @@ impl<S: Sessions> Worker<S> {
     /// A connection is gone, with its operation if it had one.
     #[cold]
     pub(super) fn lost(&mut self, index: usize, error: &SessionError) {
-        let state = self.connections[index].state;
-        let over = self.mode == Mode::Holding || state == State::Lost;
-        if over || (state == State::Done && self.mode != Mode::Waiting) {
-            self.connections[index].state = State::Done;
-            return;
-        }
+        let busy = match (self.mode, self.connections[index].state) {
+            // It has nothing more to do, or is being made anew already.
+            (Mode::Holding, _) | (_, State::Done | State::Lost) => return,
+            (_, State::Idle) => false,
+            (_, State::InFlight | State::RollingBack | State::Asleep) => true,
+            (_, State::AwaitsCursor) => {
+                self.leave_probe(index);
+                true
+            }
+        };
         let role = &self.code.roles[self.connections[index].role];
         let (name, fatal) = (role.name.clone(), role.on_lost == OnLost::FailStep);
         let server = self.connections[index].reply.error.take();
         let (sqlstate, error_number) =
             server.map_or((LOST_CODE, 0), |error| (error.code, error.number));
         let number = self.connections[index].number;
-        let busy = matches!(
-            state,
-            State::InFlight | State::RollingBack | State::AwaitsCursor | State::Asleep
-        );
         let error = ServerError {
             code: sqlstate,
             number: error_number,

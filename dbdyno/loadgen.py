@@ -47,8 +47,11 @@ EVENT_KEYS: dict[str, frozenset[str]] = {
     "done": frozenset({"status", "reason", "totals", "peak_rss_bytes", "cpu_us", "threads"}),
 }
 """The keys of each event beside `event` and `mono_ns`."""
-OPTIONAL_KEYS: dict[str, frozenset[str]] = {"connected": frozenset({"server_tid"})}
-"""Those that an event may have besides."""
+OPTIONAL_KEYS: dict[str, frozenset[str]] = {
+    "connected": frozenset({"server_tid"}),
+    "ready": frozenset({"histogram_bytes_max"}),
+}
+"""Those that an event may have besides; older results lack some."""
 
 
 def server_json(address: Address) -> Json:

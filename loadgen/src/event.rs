@@ -39,6 +39,8 @@ pub enum Event {
         connections: usize,
         threads: usize,
         setup_us: u64,
+        #[serde(default)]
+        histogram_bytes_max: u64,
     },
     /// The step has started.
     Started { mono_ns: u64, unix_ns: u64 },

@@ -4,6 +4,8 @@
 
 use crate::job::{Arrivals, Job, Pace, Per, Role, TableBy};
 use crate::pace::{self, Burst, Even, Line, Poisson, Schedule, Share};
+use crate::record::{RECORDS_PER_WORKER, Shape};
+use std::collections::BTreeSet;
 
 /// One connection of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +81,20 @@ impl WorkerLayout {
             .sum();
         of_groups + self.probes.len()
     }
+}
+
+/// What the histograms of all workers and of the writer take when everything has been done once: each worker's by its
+/// roles, in as many records as it has, and the writer's one record with all.
+#[must_use]
+pub fn histogram_bytes_max(workers: &[WorkerLayout], shape: &Shape) -> u64 {
+    let roles = |worker: &WorkerLayout| -> BTreeSet<usize> {
+        worker.groups.iter().map(|group| group.role).collect()
+    };
+    let of_workers = workers
+        .iter()
+        .map(|worker| shape.histogram_bytes(&roles(worker)));
+    let all = workers.iter().flat_map(roles).collect();
+    RECORDS_PER_WORKER * of_workers.sum::<u64>() + shape.histogram_bytes(&all)
 }
 
 /// Shares a job's roles out among at most `threads` workers; none is without a connection.

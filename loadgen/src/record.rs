@@ -1,13 +1,20 @@
 //! What a worker counts in a tick. Each worker owns its record; another thread serialises it and gives it back empty.
 
 use crate::timeline::Cut;
-use hdrhistogram::{CreationError, Histogram};
+use hdrhistogram::Histogram as Counts;
+use std::collections::BTreeSet;
 
 /// The longest time that a histogram tells apart: one hour in microseconds. Longer ones count as this.
 pub const HISTOGRAM_US_MAX: u64 = 3_600_000_000;
 
 /// Significant decimal digits of a histogram.
 const HISTOGRAM_DIGITS: u8 = 3;
+
+/// What a histogram takes that has counted: four bytes for each time that it tells apart.
+pub const HISTOGRAM_BYTES: u64 = 23 * 1024 * 4;
+
+/// The records of a worker where the writer keeps up: one that it fills, and one on its way to the writer and back.
+pub const RECORDS_PER_WORKER: u64 = 2;
 
 /// Five characters of a SQLSTATE; or the number of an error of MySQL, with spaces behind it.
 pub type Code = [u8; 5];
@@ -18,12 +25,65 @@ pub fn code_text(code: Code) -> String {
     String::from_utf8_lossy(&code).trim_end().to_owned()
 }
 
-/// A histogram of times in microseconds, from 1 µs to [`HISTOGRAM_US_MAX`].
+/// A histogram of times in microseconds, from 1 µs to [`HISTOGRAM_US_MAX`]. It takes its memory when it first counts, and
+/// keeps it: most of a job's histograms are of what another worker does.
+#[derive(Debug, Clone, Default)]
+pub struct Histogram(Option<Counts<u32>>);
+
+impl Histogram {
+    /// Counts a time.
+    #[inline]
+    pub fn record(&mut self, time_us: u64) {
+        self.room().saturating_record(time_us);
+    }
+
+    /// What it has counted; none where that is nothing.
+    #[must_use]
+    pub fn counts(&self) -> Option<&Counts<u32>> {
+        self.0.as_ref().filter(|counts| !counts.is_empty())
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut Counts<u32> {
+        self.0.get_or_insert_with(no_counts)
+    }
+
+    /// Takes its memory if the other has.
+    fn make_room_as(&mut self, other: &Self) {
+        if other.0.is_some() {
+            self.room();
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some(counts) = self.0.as_mut().filter(|counts| !counts.is_empty()) {
+            counts.reset();
+        }
+    }
+
+    fn merge(&mut self, part: &Self) {
+        if let Some(counts) = part.counts() {
+            // Both have the same bounds, so that no value lies outside.
+            let _ = self.room().add(counts);
+        }
+    }
+}
+
+/// The same where both have counted the same, whoever has memory already.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.counts() == other.counts()
+    }
+}
+
+/// Counts of nothing.
 ///
-/// # Errors
-/// None with these bounds; the type is the crate's.
-pub fn histogram() -> Result<Histogram<u32>, CreationError> {
-    Histogram::new_with_bounds(1, HISTOGRAM_US_MAX, HISTOGRAM_DIGITS)
+/// # Panics
+/// Never with these bounds.
+#[cold]
+#[must_use]
+pub fn no_counts() -> Counts<u32> {
+    Counts::new_with_bounds(1, HISTOGRAM_US_MAX, HISTOGRAM_DIGITS).expect("bounds that are valid")
 }
 
 /// One client's part of a role's tick.
@@ -40,7 +100,7 @@ pub struct ClientRecord {
 }
 
 /// One operation's part of a role's tick.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OperationRecord {
     /// Completed operations without error.
     pub count: u64,
@@ -55,9 +115,9 @@ pub struct OperationRecord {
     /// How often an operation was tried again.
     pub retries: u64,
     /// Completion − due.
-    pub response: Histogram<u32>,
+    pub response: Histogram,
     /// Completion − sent.
-    pub service: Histogram<u32>,
+    pub service: Histogram,
 }
 
 /// One role's part of a tick.
@@ -72,9 +132,9 @@ pub struct RoleRecord {
     /// Operations due and not sent, at the end of the tick.
     pub backlog: u64,
     /// First sending − the moment when the operation was due and its connection free: the generator's own delay.
-    pub lag: Histogram<u32>,
+    pub lag: Histogram,
     /// Handling of a reply − the earliest moment at which it may have been readable: the generator's own queue.
-    pub queue: Histogram<u32>,
+    pub queue: Histogram,
 }
 
 /// One operation, for jobs with `trace`.
@@ -144,19 +204,6 @@ pub fn microseconds(time_ns: u64) -> u64 {
 }
 
 impl OperationRecord {
-    fn new() -> Result<Self, CreationError> {
-        Ok(Self {
-            count: 0,
-            rows: 0,
-            empty: 0,
-            max_us: 0,
-            errors: Vec::new(),
-            retries: 0,
-            response: histogram()?,
-            service: histogram()?,
-        })
-    }
-
     /// Counts one that completed without error.
     #[inline]
     pub fn complete(&mut self, times: Times, rows: u64) {
@@ -164,8 +211,8 @@ impl OperationRecord {
         self.rows += rows;
         self.empty += u64::from(rows == 0);
         self.max_us = self.max_us.max(times.response_us);
-        self.response.saturating_record(times.response_us);
-        self.service.saturating_record(times.service_us);
+        self.response.record(times.response_us);
+        self.service.record(times.service_us);
     }
 
     /// Counts errors of a code.
@@ -180,8 +227,8 @@ impl OperationRecord {
         (self.count, self.rows, self.empty) = (0, 0, 0);
         (self.max_us, self.retries) = (0, 0);
         self.errors.clear();
-        self.response.reset();
-        self.service.reset();
+        self.response.clear();
+        self.service.clear();
     }
 
     fn merge(&mut self, other: &Self) {
@@ -193,31 +240,21 @@ impl OperationRecord {
         for (code, count) in &other.errors {
             self.error(*code, *count);
         }
-        add(&mut self.response, &other.response);
-        add(&mut self.service, &other.service);
-    }
-}
-
-/// Adds a part of [`histogram`]'s form to the whole.
-fn add(whole: &mut Histogram<u32>, part: &Histogram<u32>) {
-    if !part.is_empty() {
-        // Both have the same bounds, so that no value lies outside.
-        let _ = whole.add(part);
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
     }
 }
 
 impl RoleRecord {
-    fn new(clients: usize, operations: usize) -> Result<Self, CreationError> {
-        let operations: Result<Vec<_>, _> =
-            (0..operations).map(|_| OperationRecord::new()).collect();
-        Ok(Self {
+    fn new(clients: usize, operations: usize) -> Self {
+        Self {
             per_client: vec![ClientRecord::default(); clients].into(),
-            operations: operations?.into(),
+            operations: vec![OperationRecord::default(); operations].into(),
             late_us_max: 0,
             backlog: 0,
-            lag: histogram()?,
-            queue: histogram()?,
-        })
+            lag: Histogram::default(),
+            queue: Histogram::default(),
+        }
     }
 
     /// Counts an operation that completed without error.
@@ -243,13 +280,22 @@ impl RoleRecord {
         self.per_client[client as usize].errors += 1;
     }
 
+    fn make_room_as(&mut self, other: &Self) {
+        for (own, other) in self.operations.iter_mut().zip(&other.operations) {
+            own.response.make_room_as(&other.response);
+            own.service.make_room_as(&other.service);
+        }
+        self.lag.make_room_as(&other.lag);
+        self.queue.make_room_as(&other.queue);
+    }
+
     fn clear(&mut self) {
         self.per_client.fill(ClientRecord::default());
         self.operations.iter_mut().for_each(OperationRecord::clear);
         self.late_us_max = 0;
         self.backlog = 0;
-        self.lag.reset();
-        self.queue.reset();
+        self.lag.clear();
+        self.queue.clear();
     }
 
     fn merge(&mut self, other: &Self) {
@@ -264,8 +310,8 @@ impl RoleRecord {
         }
         self.late_us_max = self.late_us_max.max(other.late_us_max);
         self.backlog += other.backlog;
-        add(&mut self.lag, &other.lag);
-        add(&mut self.queue, &other.queue);
+        self.lag.merge(&other.lag);
+        self.queue.merge(&other.queue);
     }
 }
 
@@ -273,18 +319,21 @@ impl RoleRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape(pub Vec<(usize, usize)>);
 
+impl Shape {
+    /// What the histograms of these roles take in one record at most.
+    #[must_use]
+    pub fn histogram_bytes(&self, roles: &BTreeSet<usize>) -> u64 {
+        let of_role = |role: &usize| 2 * self.0[*role].1 as u64 + 2;
+        roles.iter().map(of_role).sum::<u64>() * HISTOGRAM_BYTES
+    }
+}
+
 impl TickRecord {
-    /// An empty record.
-    ///
-    /// # Errors
-    /// As [`histogram`].
-    pub fn new(shape: &Shape) -> Result<Self, CreationError> {
-        let roles: Result<Vec<_>, _> = shape
-            .0
-            .iter()
-            .map(|(clients, operations)| RoleRecord::new(*clients, *operations))
-            .collect();
-        Ok(Self {
+    /// An empty record; its histograms have no memory yet.
+    #[must_use]
+    pub fn new(shape: &Shape) -> Self {
+        let roles = shape.0.iter();
+        Self {
             cut: Cut {
                 number: 0,
                 end_ns: 0,
@@ -292,14 +341,24 @@ impl TickRecord {
                 measured: false,
             },
             process_cpu_ns: 0,
-            roles: roles?.into(),
+            roles: roles
+                .map(|(clients, operations)| RoleRecord::new(*clients, *operations))
+                .collect(),
             trace: Vec::new(),
-        })
+        }
+    }
+
+    /// Takes memory for what `other` has counted, so that this is done at a tick and no operation waits for it.
+    pub fn make_room_as(&mut self, other: &Self) {
+        for (own, other) in self.roles.iter_mut().zip(&other.roles) {
+            own.make_room_as(other);
+        }
     }
 
     /// Forgets everything, so that it can be used again without allocation.
     pub fn clear(&mut self) {
         self.roles.iter_mut().for_each(RoleRecord::clear);
+        self.process_cpu_ns = 0;
         self.trace.clear();
     }
 
@@ -321,7 +380,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn record() -> TickRecord {
-        TickRecord::new(&Shape(vec![(2, 1), (1, 2)])).unwrap()
+        TickRecord::new(&Shape(vec![(2, 1), (1, 2)]))
     }
 
     #[test]
@@ -332,8 +391,8 @@ mod tests {
         assert_eq!(used.roles[1].operations[1].empty, 1, "one had no row");
         used.roles[0].error(1, 0, *b"40001");
         used.roles[0].late_us_max = 3;
-        used.roles[0].lag.saturating_record(4);
-        used.roles[1].queue.saturating_record(5);
+        used.roles[0].lag.record(4);
+        used.roles[1].queue.record(5);
         assert_eq!(
             used.roles[1].operations[1].max_us, 3,
             "rounded to the nearest"
@@ -348,11 +407,44 @@ mod tests {
         let day_ns = 86_400_000_000_000;
         used.roles[0].complete(0, 0, Times::new(0, 0, day_ns), 1);
         let operation = &used.roles[0].operations[0];
-        assert_eq!(
-            (operation.max_us, operation.response.len()),
-            (day_ns / 1000, 1)
-        );
-        assert!(operation.response.max() >= HISTOGRAM_US_MAX);
+        let response = operation.response.counts().unwrap();
+        assert_eq!((operation.max_us, response.len()), (day_ns / 1000, 1));
+        assert!(response.max() >= HISTOGRAM_US_MAX);
+    }
+
+    /// How many of a record's histograms have taken their memory.
+    fn with_memory(record: &TickRecord) -> usize {
+        let of_operation =
+            |one: &OperationRecord| [one.response.0.is_some(), one.service.0.is_some()];
+        let all = record.roles.iter().flat_map(|role| {
+            let operations = role.operations.iter().flat_map(of_operation);
+            operations.chain([role.lag.0.is_some(), role.queue.0.is_some()])
+        });
+        all.filter(|taken| *taken).count()
+    }
+
+    #[test]
+    fn a_histogram_takes_its_memory_when_it_first_counts_and_keeps_it() {
+        let (mut used, mut next, mut whole) = (record(), record(), record());
+        assert_eq!(with_memory(&used), 0);
+        used.roles[1].complete(0, 1, Times::new(0, 500, 2_600), 7);
+        used.roles[1].lag.record(4);
+        assert_eq!(with_memory(&used), 3, "response, service and lag");
+        next.make_room_as(&used);
+        whole.merge(&mut used);
+        used.clear();
+        for record in [&used, &next, &whole] {
+            assert_eq!(with_memory(record), 3);
+        }
+        assert_eq!(next.roles, record().roles, "room alone counts nothing");
+    }
+
+    #[test]
+    fn what_the_histograms_of_some_roles_take_is_known_beforehand() {
+        assert_eq!(HISTOGRAM_BYTES, 4 * no_counts().distinct_values() as u64);
+        let shape = Shape(vec![(2, 1), (1, 2), (9, 9)]);
+        let bytes = shape.histogram_bytes(&BTreeSet::from([0, 1]));
+        assert_eq!(bytes, (4 + 6) * HISTOGRAM_BYTES);
     }
 
     proptest! {
@@ -369,8 +461,8 @@ mod tests {
                         part.roles[role].complete(0, 0, Times::new(0, time_ns / 2, time_ns), rows);
                         part.roles[role].operations[0].retries += rows % 2;
                     }
-                    part.roles[role].lag.saturating_record(time_ns / 3000);
-                    part.roles[role].queue.saturating_record(time_ns / 5000);
+                    part.roles[role].lag.record(time_ns / 3000);
+                    part.roles[role].queue.record(time_ns / 5000);
                     let late_us_max = &mut part.roles[role].late_us_max;
                     *late_us_max = (*late_us_max).max(time_ns / 1000);
                 }

@@ -78,7 +78,7 @@ pub fn run(
     let workers = layout::layout(job, threads);
     let (spares, spare_ends): (Vec<_>, Vec<_>) = workers.iter().map(|_| channel()).unzip();
     let (output_sender, output_end) = channel();
-    let writer = Writer::new(Arc::clone(&code), output, spares.clone());
+    let writer = Writer::new(Arc::clone(&code), code.shape(job), output, spares);
     let lost = sender.clone();
     let writer = std::thread::spawn(move || {
         if let Err(error) = writer.run(&output_end) {
@@ -93,7 +93,7 @@ pub fn run(
         caller: Caller::default(),
     };
     let ending = if job.fills.is_empty() {
-        step.load(&code, &workers, &spares, spare_ends)
+        step.load(&code, &workers, spare_ends)
     } else {
         step.fill()
     };
@@ -266,7 +266,6 @@ impl Step<'_> {
         &mut self,
         code: &Arc<Compiled>,
         layouts: &[WorkerLayout],
-        spares: &[Sender<Box<TickRecord>>],
         spare_ends: Vec<Receiver<Box<TickRecord>>>,
     ) -> Ending {
         let began = Instant::now();
@@ -274,9 +273,7 @@ impl Step<'_> {
             return Ending::before_start(End::Failed(reason));
         }
         let (output, messages) = (&self.output, &self.sender);
-        let workers = Workers::spawn(
-            self.job, code, layouts, spares, spare_ends, output, messages,
-        );
+        let workers = Workers::spawn(self.job, code, layouts, spare_ends, output, messages);
         let mut workers = match workers {
             Ok(workers) => workers,
             Err(reason) => return Ending::before_start(End::Failed(reason)),
@@ -290,6 +287,7 @@ impl Step<'_> {
             connections: layouts.iter().map(WorkerLayout::connections).sum(),
             threads: layouts.len(),
             setup_us: if self.is_fake() { 0 } else { setup_us },
+            histogram_bytes_max: layout::histogram_bytes_max(layouts, &code.shape(self.job)),
         });
         if self.wait_for_go() {
             workers.shared.command(Phase::Running, monotonic_ns());

@@ -53,9 +53,6 @@ pub struct Channels {
     pub spare: Receiver<Box<TickRecord>>,
 }
 
-/// Records that a worker begins with: one that it fills, and those on their way to the writer and back.
-pub const RECORDS_PER_WORKER: usize = 3;
-
 /// How long an operation that is due may wait while replies are taken.
 const PATIENCE_NS: u64 = 50_000;
 
@@ -130,7 +127,6 @@ impl<S: Sessions> Worker<S> {
         shared: Arc<Shared>,
         sessions: S,
         opened: Vec<Opened>,
-        record: Box<TickRecord>,
         channels: Channels,
     ) -> Self {
         let shape = code.shape(job);
@@ -153,7 +149,7 @@ impl<S: Sessions> Worker<S> {
             probes,
             mode: Mode::Waiting,
             timeline: Timeline::new(&job.stop, 0),
-            record,
+            record: Box::new(TickRecord::new(&shape)),
             totals: vec![Totals::default(); job.roles.len()],
             written: BTreeMap::new(),
             now_ns: 0,

@@ -3,11 +3,10 @@
 use crate::event::{Event, OperationTick, Tick};
 use crate::message::Output;
 use crate::program::Compiled;
-use crate::record::{OperationRecord, RoleRecord, TickRecord, code_text};
+use crate::record::{self, Histogram, OperationRecord, RoleRecord, Shape, TickRecord, code_text};
 use crate::worker::ERRORS_WRITTEN_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,22 +16,23 @@ use std::sync::mpsc::{Receiver, Sender};
 /// Writes the events of a step.
 pub struct Writer {
     code: Arc<Compiled>,
+    shape: Shape,
     output: Box<dyn Write + Send>,
     /// By worker: where its records go back to.
     spares: Vec<Sender<Box<TickRecord>>>,
     /// Ticks that some worker has not reached yet.
     pending: BTreeMap<i64, Pending>,
-    serializer: V2DeflateSerializer,
-    buffer: Vec<u8>,
+    /// A record of the writer's own that no tick needs at the moment.
+    idle: Option<TickRecord>,
+    /// A histogram of nothing, as most are.
+    nothing: String,
     process_cpu_ns: u64,
     errors: BTreeMap<(String, String), u32>,
 }
 
 /// The part of a tick that is there.
 struct Pending {
-    record: Box<TickRecord>,
-    /// The worker that the record belongs to.
-    owner: usize,
+    record: TickRecord,
     /// How many workers' parts are in it.
     parts: usize,
 }
@@ -42,16 +42,18 @@ impl Writer {
     #[must_use]
     pub fn new(
         code: Arc<Compiled>,
+        shape: Shape,
         output: Box<dyn Write + Send>,
         spares: Vec<Sender<Box<TickRecord>>>,
     ) -> Self {
         Self {
             code,
+            shape,
             output,
             spares,
             pending: BTreeMap::new(),
-            serializer: V2DeflateSerializer::new(),
-            buffer: Vec::new(),
+            idle: None,
+            nothing: serialized(&record::no_counts()),
             process_cpu_ns: 0,
             errors: BTreeMap::new(),
         }
@@ -86,41 +88,29 @@ impl Writer {
         event.write(&mut self.output)
     }
 
-    fn tick(&mut self, worker: usize, mut record: Box<TickRecord>) -> io::Result<()> {
-        let number = record.cut.number;
-        if let Some(pending) = self.pending.get_mut(&number) {
-            pending.record.merge(&mut record);
-            pending.parts += 1;
-            self.give_back(worker, record);
-        } else {
-            self.pending.insert(
-                number,
-                Pending {
-                    record,
-                    owner: worker,
-                    parts: 1,
-                },
-            );
-        }
-        if self
-            .pending
-            .get(&number)
-            .is_none_or(|pending| pending.parts < self.spares.len())
-        {
-            return Ok(());
-        }
-        let Some(Pending { record, owner, .. }) = self.pending.remove(&number) else {
+    /// Merges a worker's part into the tick, gives its record back, and writes the tick if that was the last part.
+    fn tick(&mut self, worker: usize, mut part: Box<TickRecord>) -> io::Result<()> {
+        let number = part.cut.number;
+        let pending = self.pending.entry(number).or_insert_with(|| {
+            let idle = self.idle.take();
+            let mut record = idle.unwrap_or_else(|| TickRecord::new(&self.shape));
+            record.cut = part.cut;
+            Pending { record, parts: 0 }
+        });
+        pending.record.merge(&mut part);
+        pending.parts += 1;
+        let whole = pending.parts == self.spares.len();
+        part.clear();
+        // A worker that has ended needs it no more.
+        let _ = self.spares[worker].send(part);
+        let complete = whole.then(|| self.pending.remove(&number)).flatten();
+        let Some(Pending { mut record, .. }) = complete else {
             return Ok(());
         };
         let outcome = self.write_tick(&record);
-        self.give_back(owner, record);
-        outcome
-    }
-
-    fn give_back(&mut self, worker: usize, mut record: Box<TickRecord>) {
         record.clear();
-        // A worker that has ended needs it no more.
-        let _ = self.spares[worker].send(record);
+        self.idle = Some(record);
+        outcome
     }
 
     fn write_tick(&mut self, record: &TickRecord) -> io::Result<()> {
@@ -148,24 +138,24 @@ impl Writer {
             let names = role.operations.iter();
             let operations = names
                 .zip(&counted.operations)
-                .map(|(name, operation)| Ok((name.clone(), self.operation(operation)?)))
-                .collect::<io::Result<_>>()?;
-            let tick = self.role(&role.name, record, counted, operations, cpu_us)?;
+                .map(|(name, operation)| (name.clone(), self.operation(operation)))
+                .collect();
+            let tick = self.role(&role.name, record, counted, operations, cpu_us);
             self.event(&Event::Tick(tick))?;
         }
         Ok(())
     }
 
     fn role(
-        &mut self,
+        &self,
         name: &str,
         record: &TickRecord,
         counted: &RoleRecord,
         operations: BTreeMap<String, OperationTick>,
         cpu_us: u64,
-    ) -> io::Result<Tick> {
+    ) -> Tick {
         let clients = counted.per_client.iter();
-        Ok(Tick {
+        Tick {
             mono_ns: record.cut.end_ns,
             tick: record.cut.number,
             active_ns: record.cut.active_ns,
@@ -178,13 +168,13 @@ impl Writer {
             late_us_max: counted.late_us_max,
             backlog: counted.backlog,
             cpu_us,
-            lag: self.histogram(&counted.lag)?,
-            queue: self.histogram(&counted.queue)?,
-        })
+            lag: self.histogram(&counted.lag),
+            queue: self.histogram(&counted.queue),
+        }
     }
 
-    fn operation(&mut self, record: &OperationRecord) -> io::Result<OperationTick> {
-        Ok(OperationTick {
+    fn operation(&self, record: &OperationRecord) -> OperationTick {
+        OperationTick {
             count: record.count,
             rows: record.rows,
             empty: record.empty,
@@ -195,16 +185,22 @@ impl Writer {
                 .map(|(code, count)| (code_text(*code), *count))
                 .collect(),
             retries: record.retries,
-            response: self.histogram(&record.response)?,
-            service: self.histogram(&record.service)?,
-        })
+            response: self.histogram(&record.response),
+            service: self.histogram(&record.service),
+        }
     }
 
-    fn histogram(&mut self, histogram: &Histogram<u32>) -> io::Result<String> {
-        self.buffer.clear();
-        self.serializer
-            .serialize(histogram, &mut self.buffer)
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(STANDARD.encode(&self.buffer))
+    fn histogram(&self, histogram: &Histogram) -> String {
+        histogram
+            .counts()
+            .map_or_else(|| self.nothing.clone(), serialized)
     }
+}
+
+/// A histogram in the form of events.
+pub(crate) fn serialized(counts: &hdrhistogram::Histogram<u32>) -> String {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail.
+    let _ = V2DeflateSerializer::new().serialize(counts, &mut bytes);
+    STANDARD.encode(bytes)
 }

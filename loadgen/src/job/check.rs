@@ -104,6 +104,22 @@ fn ensure_positive(number: f64, key: &str) -> Check {
 /// A day in seconds, the longest that a step may be waited for after its end.
 const DAY_S: f64 = 86_400.0;
 
+/// The longest that a step, or its warm-up, may take: 30 days. Times in nanoseconds hold far more.
+const STEP_S_MAX: f64 = 30.0 * DAY_S;
+
+/// The most worker threads of a generator; each has a stack and, by its roles, histograms.
+const THREADS_MAX: u32 = 1024;
+
+/// Refuses what is not above zero, or more than a step may take.
+fn ensure_step_s(seconds: f64, key: &str) -> Check {
+    ensure_positive(seconds, key)?;
+    ensure(
+        seconds <= STEP_S_MAX,
+        key,
+        format!("{seconds} s; at most {STEP_S_MAX}, 30 days"),
+    )
+}
+
 impl Job {
     /// Reads one JSON object, leaves what follows it, and checks all of it.
     ///
@@ -145,6 +161,11 @@ impl Job {
         )?;
         self.check_engine()?;
         ensure(self.clients >= 1, "clients", "is 0; give at least 1")?;
+        ensure(
+            self.threads <= THREADS_MAX,
+            "threads",
+            format!("{}; at most {THREADS_MAX}", self.threads),
+        )?;
         ensure(
             self.segment.index < self.segment.of,
             "segment",
@@ -228,16 +249,16 @@ impl Job {
 impl Stop {
     fn check(&self, job: &Job) -> Check {
         if let Some(seconds) = self.seconds {
-            ensure_positive(seconds, "stop.seconds")?;
+            ensure_step_s(seconds, "stop.seconds")?;
             ensure(
                 self.roles.is_empty(),
                 "stop.roles",
                 "a step ends after `seconds` or with `roles`; give one of them",
             )?;
             ensure(
-                self.warmup_s.is_finite() && self.warmup_s >= 0.0,
+                (0.0..=STEP_S_MAX).contains(&self.warmup_s),
                 "stop.warmup_s",
-                "is below 0",
+                format!("{} s; give 0 to {STEP_S_MAX}, 30 days", self.warmup_s),
             )?;
         } else {
             ensure(
@@ -252,7 +273,7 @@ impl Stop {
             )?;
         }
         if let Some(seconds) = self.seconds_max {
-            ensure_positive(seconds, "stop.seconds_max")?;
+            ensure_step_s(seconds, "stop.seconds_max")?;
         }
         if let Some(seconds) = self.drain_s_max {
             ensure_positive(seconds, "stop.drain_s_max")?;

@@ -12,9 +12,7 @@ use crate::session::fake::CPU_NS_PER_REPLY;
 use crate::session::live::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::shared::End;
 use crate::timeline::{Cut, Timeline, nanoseconds};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use crate::writer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +51,7 @@ impl Step<'_> {
             connections: 0,
             threads: 0,
             setup_us: 0,
+            histogram_bytes_max: 0,
         });
         if !self.wait_for_go() {
             return Ending::before_start(End::Stopped("stopped before the start".to_owned()));
@@ -191,7 +190,7 @@ impl Step<'_> {
             Engine::Fake => account.cpu_ns + new * CPU_NS_PER_REPLY,
             Engine::Postgres | Engine::Mysql | Engine::Mariadb => process_cpu_ns(),
         };
-        let empty = empty_histogram();
+        let empty = writer::serialized(&record::no_counts());
         let operation = OperationTick {
             count: new,
             rows: new,
@@ -289,14 +288,4 @@ fn names(job: &Job, fill: &Fill) -> Vec<String> {
     (0..job.tables[&fill.table])
         .map(|number| table_name(&fill.table, number))
         .collect()
-}
-
-/// A histogram of nothing in the form of events.
-fn empty_histogram() -> String {
-    let mut bytes = Vec::new();
-    if let Ok(histogram) = record::histogram() {
-        // Writing to memory does not fail.
-        let _ = V2DeflateSerializer::new().serialize(&histogram, &mut bytes);
-    }
-    STANDARD.encode(bytes)
 }

@@ -11,7 +11,7 @@ use crate::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
 use crate::session::{Opened, Sessions, Target};
 use crate::shared::Shared;
 use crate::wake::Waker;
-use crate::worker::{Channels, RECORDS_PER_WORKER, Worker};
+use crate::worker::{Channels, Worker};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -39,7 +39,6 @@ impl Workers {
         job: &Job,
         code: &Arc<Compiled>,
         layouts: &[WorkerLayout],
-        spares: &[Sender<Box<TickRecord>>],
         spare_ends: Vec<Receiver<Box<TickRecord>>>,
         output: &Sender<Output>,
         messages: &Sender<Message>,
@@ -48,17 +47,8 @@ impl Workers {
         let wakers: Result<Vec<_>, _> = layouts.iter().map(|_| Waker::new()).collect();
         let wakers = wakers.map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared::new(job, layouts, &wakers, unix_ahead_ns()));
-        let shape = code.shape(job);
         let mut threads = Vec::new();
         for (index, spare) in spare_ends.into_iter().enumerate() {
-            let record = || {
-                TickRecord::new(&shape)
-                    .map(Box::new)
-                    .map_err(|error| error.to_string())
-            };
-            for _ in 1..RECORDS_PER_WORKER {
-                let _ = spares[index].send(record()?);
-            }
             let start = Start {
                 index,
                 job: job.clone(),
@@ -67,7 +57,6 @@ impl Workers {
                 shared: Arc::clone(&shared),
                 targets: targets.clone(),
                 waker: wakers[index].clone(),
-                record: record()?,
                 channels: Channels {
                     output: output.clone(),
                     messages: messages.clone(),
@@ -110,7 +99,6 @@ struct Start {
     shared: Arc<Shared>,
     targets: Option<Arc<[Target]>>,
     waker: Waker,
-    record: Box<TickRecord>,
     channels: Channels,
 }
 
@@ -216,7 +204,6 @@ impl Start {
             self.shared,
             sessions,
             opened,
-            self.record,
             self.channels,
         );
         let _ = messages.send(Message::Note(self.index, Note::Ready));

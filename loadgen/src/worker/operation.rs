@@ -158,7 +158,7 @@ impl<S: Sessions> Worker<S> {
         if !operation.awaited_cursor {
             let possible_ns = operation.due_ns.max(connection.free_ns);
             let lag_us = microseconds(self.now_ns.saturating_sub(possible_ns));
-            role.lag.saturating_record(lag_us);
+            role.lag.record(lag_us);
         }
     }
 
@@ -200,7 +200,7 @@ impl<S: Sessions> Worker<S> {
             let readable_ns = self.sessions.readable_ns().max(sent_ns);
             let queue_us = microseconds(self.now_ns.saturating_sub(readable_ns));
             let role = &mut self.record.roles[connection.role];
-            role.queue.saturating_record(queue_us);
+            role.queue.record(queue_us);
         }
         if !self.code.capture.is_empty() {
             self.write_captured(index);

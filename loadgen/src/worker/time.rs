@@ -249,9 +249,7 @@ impl<S: Sessions> Worker<S> {
             let spent_ns = self.sessions.process_cpu_ns();
             self.record.process_cpu_ns = spent_ns.saturating_sub(self.cpu.base[0]);
         }
-        let Some(empty) = self.empty_record() else {
-            return;
-        };
+        let empty = self.empty_record();
         let full = std::mem::replace(&mut self.record, empty);
         let _ = self.channels.output.send(Output::Tick(self.index, full));
     }
@@ -284,18 +282,12 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// A record that has come back, or a new one where the writer is far behind.
-    fn empty_record(&mut self) -> Option<Box<TickRecord>> {
-        if let Ok(record) = self.channels.spare.try_recv() {
-            return Some(record);
-        }
-        match TickRecord::new(&self.shape) {
-            Ok(record) => Some(Box::new(record)),
-            Err(error) => {
-                self.fail(error.to_string());
-                None
-            }
-        }
+    /// A record that has come back, or a new one at the beginning and where the writer is far behind.
+    fn empty_record(&self) -> Box<TickRecord> {
+        let back = self.channels.spare.try_recv().ok();
+        let mut empty = back.unwrap_or_else(|| Box::new(TickRecord::new(&self.shape)));
+        empty.make_room_as(&self.record);
+        empty
     }
 
     /// Ends the last tick and says what the caller needs of the window; no operation begins any more.

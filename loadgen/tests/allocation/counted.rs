@@ -12,7 +12,7 @@ use dyno_loadgen::session::{Captured, Reply, SessionError, Target};
 use dyno_loadgen::session::{Command, Opened, Ready, Sent, Sessions};
 use dyno_loadgen::shared::{End, Phase, Shared};
 use dyno_loadgen::wake::Waker;
-use dyno_loadgen::worker::{Channels, RECORDS_PER_WORKER, Worker};
+use dyno_loadgen::worker::{Channels, Worker};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -137,12 +137,7 @@ impl<'a> Stage<'a> {
         };
         let layouts = std::slice::from_ref(&layout);
         let shared = Arc::new(Shared::new(job, layouts, &[waker], unix_ahead_ns()));
-        let shape = code.shape(job);
-        let record = || Box::new(TickRecord::new(&shape).unwrap());
         let (spares, spare) = channel();
-        for _ in 1..RECORDS_PER_WORKER {
-            spares.send(record()).unwrap();
-        }
         let ((output, outputs), (messages, notes)) = (channel(), channel());
         let channels = Channels {
             output,
@@ -161,7 +156,6 @@ impl<'a> Stage<'a> {
             Arc::clone(&shared),
             counted,
             opened,
-            record(),
             channels,
         )
         .run();

@@ -334,6 +334,28 @@ pub(crate) const CASES: &[Case] = &[
     ("qr100", "/stop/roles", "[]", "stop", "would never end"),
     ("qr100", "/stop/seconds", "3", "stop.roles", "one of them"),
     ("qr100", "/stop/warmup_s", "3", "stop.warmup_s", "give 0"),
+    ("qr100", "/threads", "1025", "threads", "at most 1024"),
+    (
+        "qr100",
+        "/stop",
+        r#"{"roles": [], "seconds": 2592001, "warmup_s": 0, "seconds_max": null}"#,
+        "stop.seconds",
+        "at most 2592000, 30 days",
+    ),
+    (
+        "qr100",
+        "/stop",
+        r#"{"roles": [], "seconds": 1, "warmup_s": 1e12, "seconds_max": null}"#,
+        "stop.warmup_s",
+        "give 0 to 2592000, 30 days",
+    ),
+    (
+        "qr100",
+        "/stop/seconds_max",
+        "1e300",
+        "stop.seconds_max",
+        "at most 2592000, 30 days",
+    ),
     (
         "qr100",
         "/stop/seconds_max",

@@ -22,6 +22,8 @@ DEFAULT_THREADS = 0
 """A job's word for as many threads as the generator takes by itself."""
 STDERR_LINES_MAX = 50
 END_TIMEOUT_S = 30.0
+"""How long the generator has for its end: more than it takes to let operations in flight end, and
+then to have the server end them (contract/README.md, "Standard input")."""
 
 EVENT_KEYS: dict[str, frozenset[str]] = {
     "hello": frozenset({"protocol", "version", "commit", "profile", "pid"}),

@@ -171,6 +171,8 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
          "with a `stop` of its own; there are `insert`"),
         ('name = "load"', 'name = "load"\nwarmup_s = 3', "key `steps[1].warmup_s`: only a step "
          "with `seconds` has a warm-up"),
+        ('name = "load"', 'name = "load"\nseconds = 2592001', "key `steps[1].seconds`: must be at "
+         "most 2592000, but is 2592001"),
         ('name = "load"', 'name = "load"\nwarm = "scan"', "key `steps[1].warm`: must be 'none', "
          "not 'scan'"),
         ('name = "load"', 'name = "load"\nparameters = { m = 1 }', "key "

@@ -151,7 +151,7 @@ def test_a_transaction_sleeps_between_two_statements(tmp_path: Path) -> None:
         '{ sleep_s = 1 }, "put"': "a `sleep_s` stands between two statements",
         '"put", { sleep_s = 1 }': "a `sleep_s` stands between two statements",
         '"put", { sleep_s = -1 }, "put"': "must be at least 0, but is -1",
-        '"put", { sleep_s = 86_401 }, "put"': "at most 86400 seconds, a day, not 86401",
+        '"put", { sleep_s = 86_401 }, "put"': "must be at most 86400, but is 86401",
     }.items():
         held = f"\n[transactions]\nheld = {{ do = [{wrong}] }}\n"
         assert complaint(text + held, tmp_path).endswith(line)

@@ -413,9 +413,7 @@ def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
 
 
 def _sleep_us(sleep: Sleep, scope: Scope) -> int:
-    seconds = scope.number(sleep.sleep_s, low=0)
-    if seconds > SLEEP_S_MAX:
-        raise scope.error(f"at most {SLEEP_S_MAX} seconds, a day, not {seconds}")
+    seconds = scope.number(sleep.sleep_s, low=0, high=SLEEP_S_MAX)
     return round(seconds * 1_000_000)
 
 

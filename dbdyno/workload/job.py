@@ -15,6 +15,8 @@ from dbdyno.workload.scope import Scope, for_table
 
 PROTOCOL = 1
 STREAMS_MAX = 64
+STEP_S_MAX = 2_592_000
+"""The longest that a timed step, or its warm-up, may take, as dyno-loadgen has it: 30 days."""
 COLUMN_TYPES = {"text": "text", "timestamp": "timestamp"}
 """The SQL type of a filled column by its value's format, where the file names none; else int4."""
 
@@ -141,8 +143,8 @@ def _table_counts(file: form.WorkloadFile, scope: Scope) -> dict[str, int]:
 
 def _stop(step: form.Step, roles: list[Json], scope: Scope) -> Json:
     """Timed where the step has `seconds`; else it ends with roles that have a quota."""
-    warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0)
-    seconds = scope.at("seconds").number(step.seconds or 0, low=0)
+    warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0, high=STEP_S_MAX)
+    seconds = scope.at("seconds").number(step.seconds or 0, low=0, high=STEP_S_MAX)
     if seconds:
         if step.stop is not None:
             raise scope.at("stop").error("a step has either `stop` or `seconds`; remove one")

@@ -73,8 +73,10 @@ class Scope:
         except ExpressionError as reason:
             raise self.error(str(reason)) from None
 
-    def number(self, written: Value, *, low: float | None = None) -> int | float:
-        """A number, at least `low`."""
+    def number(
+        self, written: Value, *, low: float | None = None, high: float | None = None
+    ) -> int | float:
+        """A number from `low` to `high`."""
         value = self.value(written)
         if isinstance(value, (str, list)):
             raise self.error(f"must be a number, not {value!r}")
@@ -82,6 +84,8 @@ class Scope:
             raise self.error(f"must be finite, but {_computed(written, value)}")
         if low is not None and value < low:
             raise self.error(f"must be at least {low}, but {_computed(written, value)}")
+        if high is not None and value > high:
+            raise self.error(f"must be at most {high}, but {_computed(written, value)}")
         return value
 
     def positive(self, written: Value) -> int | float:

@@ -17,10 +17,12 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 use crate::job::{Fill, Value};
-use crate::session::{AnySession, ServerError, SessionError, Target, Wire};
+use crate::session::cancel::Canceller;
+use crate::session::{ServerError, SessionError, Target, Wire};
 use row::{Ranges, Rows};
 use table::TableLoad;
 
@@ -29,6 +31,8 @@ use table::TableLoad;
 const STREAMS_OF_ITSELF_MAX: usize = 4;
 /// How long a connection may take to be made.
 const CONNECT_MAX: Duration = Duration::from_secs(30);
+/// Where a fill has failed whose threads cannot be started.
+const NO_THREAD: &str = "starting a thread of the fill";
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -124,14 +128,6 @@ impl Form {
             Self::Lines => lines::RANGES,
         }
     }
-
-    /// The statement that ends what a connection does.
-    fn cancel(self, server_pid: u32) -> String {
-        match self {
-            Self::Copy => format!("SELECT pg_cancel_backend({server_pid})"),
-            Self::Lines => format!("KILL QUERY {server_pid}"),
-        }
-    }
 }
 
 /// The connections of a fill in all.
@@ -204,17 +200,21 @@ impl<'a> Work<'a> {
         };
         let mut watch = Watch {
             told: vec![0; self.loads.len()],
-            canceller: None,
+            canceller: Canceller::new(self.targets),
         };
         std::thread::scope(|scope| {
             // Each thread holds a sender as long as it runs; nothing is ever sent.
             let (alive, ended) = channel::<Infallible>();
             for _ in 0..at_once {
                 let (alive, take_tables) = (alive.clone(), &take_tables);
-                scope.spawn(move || {
+                let started = Builder::new().spawn_scoped(scope, move || {
                     take_tables();
                     drop(alive);
                 });
+                if let Err(error) = started {
+                    self.halt.fail(error.into(), NO_THREAD);
+                    break;
+                }
             }
             drop(alive);
             loop {
@@ -224,7 +224,7 @@ impl<'a> Work<'a> {
                     break;
                 }
                 if self.halt.is_on() {
-                    watch.cancel(&self.loads, self.targets);
+                    watch.cancel(&self.loads);
                 }
             }
         });
@@ -242,13 +242,13 @@ impl<'a> Work<'a> {
 }
 
 /// What the watching thread keeps.
-struct Watch {
+struct Watch<'a> {
     /// By the table's index: how many of its parts had ended when it was told.
     told: Vec<u32>,
-    canceller: Option<AnySession>,
+    canceller: Canceller<'a>,
 }
 
-impl Watch {
+impl Watch<'_> {
     /// Tells how far the tables are that are at work or have just ended.
     fn tell(&mut self, loads: &[TableLoad], progress: &mut impl FnMut(FillProgress)) {
         for (load, told) in loads.iter().zip(&mut self.told) {
@@ -263,15 +263,9 @@ impl Watch {
 
     /// Ends statements that would otherwise go on long after a stop, such as the making of an
     /// index. Where the server cannot be reached they end with it.
-    fn cancel(&mut self, loads: &[TableLoad], targets: &[Target]) {
-        for pid in loads.iter().filter_map(TableLoad::finishing_pid) {
-            if self.canceller.is_none() {
-                self.canceller = AnySession::connect_any(targets, CONNECT_MAX).ok();
-            }
-            if let Some(session) = &mut self.canceller {
-                let _ = session.query(&Form::of(targets).cancel(pid));
-            }
-        }
+    fn cancel(&mut self, loads: &[TableLoad]) {
+        let keys: Vec<_> = loads.iter().filter_map(TableLoad::finishing).collect();
+        let _ = self.canceller.cancel(&keys);
     }
 }
 

@@ -13,6 +13,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
+use std::thread::Builder;
 
 const HELP: &str = "\
 dyno-loadgen makes load on a database server and says what it did.
@@ -117,7 +118,12 @@ fn run_job() -> ExitCode {
         Err(error) => return wrong(&error.to_string()),
     };
     let commands = sender.clone();
-    std::thread::spawn(move || read_commands(input, &commands));
+    let thread = Builder::new().name("commands".to_owned());
+    if let Err(error) = thread.spawn(move || read_commands(input, &commands)) {
+        return failed(&format!(
+            "no thread can be started to read commands: {error}"
+        ));
+    }
     match run(&job, (sender, &receiver), output) {
         Status::Ok | Status::Stopped => ExitCode::SUCCESS,
         Status::Failed => ExitCode::FAILURE,
@@ -127,12 +133,12 @@ fn run_job() -> ExitCode {
 /// Turns SIGINT and SIGTERM into messages.
 fn watch_signals(messages: Sender<Message>) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    std::thread::spawn(move || {
+    Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
             if messages.send(Message::Signal).is_err() {
                 break;
             }
         }
-    });
+    })?;
     Ok(())
 }

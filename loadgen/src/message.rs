@@ -53,6 +53,8 @@ pub enum Note {
     Closed(Closed),
     /// Nothing is in flight any more.
     Drained,
+    /// The connections are closed; why something may go on in the server, where it may.
+    Ended(Option<String>),
 }
 
 /// What a worker knows when the window closes.

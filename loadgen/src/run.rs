@@ -1,5 +1,6 @@
 //! Running a step from its job to its last event: sets up the workers, takes commands, and says how it ended.
 
+mod abort;
 mod close;
 mod fills;
 mod pause;
@@ -14,6 +15,7 @@ use crate::record::TickRecord;
 use crate::session::live::{monotonic_ns, process_cpu_ns};
 use crate::shared::{End, Phase};
 use crate::writer::Writer;
+use abort::given_up;
 use pause::Pauses;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,8 +24,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use workers::Workers;
 
-/// How long operations in flight may take after a signal, or when the caller has gone.
-const HASTE_MAX: Duration = Duration::from_mins(1);
+/// How long operations in flight may take after a signal, when the caller has gone, or after a failure; then the server is
+/// told to end them. Together with what that takes (`abort.rs`) less than `dyno` waits for before it ends this process by force.
+const HASTE_MAX: Duration = Duration::from_secs(10);
 
 /// A worker's descriptors beside its connections: for epoll, to be woken, and for its alarm.
 const DESCRIPTORS_PER_THREAD: usize = 3;
@@ -80,11 +83,19 @@ pub fn run(
     let (output_sender, output_end) = channel();
     let writer = Writer::new(Arc::clone(&code), code.shape(job), output, spares);
     let lost = sender.clone();
-    let writer = std::thread::spawn(move || {
+    let thread = std::thread::Builder::new().name("writer".to_owned());
+    let writer = thread.spawn(move || {
         if let Err(error) = writer.run(&output_end) {
             let _ = lost.send(Message::OutputLost(error.to_string()));
         }
     });
+    let writer = match writer {
+        Ok(writer) => writer,
+        Err(error) => {
+            eprintln!("dyno-loadgen: no thread can be started to write events: {error}");
+            return Status::Failed;
+        }
+    };
     let mut step = Step {
         job,
         sender,
@@ -302,14 +313,14 @@ impl Step<'_> {
     /// From the start to the last connection's close.
     fn measure(&mut self, code: &Compiled, workers: &mut Workers) -> Ending {
         let Some(closed) = self.wait_for_close(workers) else {
-            return Self::aborted(workers, given_up());
+            return self.aborted(workers, given_up());
         };
         let ends = closed.iter().map(|closed| closed.end_ns);
         let end_ns = ends.max().unwrap_or_default();
         let event = close::window_close(self.job, &workers.shared, &closed, end_ns);
         self.write(event);
         if let Err(end) = self.hold(workers) {
-            return Self::aborted(workers, end);
+            return self.aborted(workers, end);
         }
         workers.shared.command(Phase::Closing, monotonic_ns());
         let totals = workers.join(code);
@@ -331,15 +342,6 @@ impl Step<'_> {
     /// Whether time and CPU are the fake's own.
     fn is_fake(&self) -> bool {
         self.job.engine == Engine::Fake
-    }
-
-    /// Gives up what is in flight; a step that had failed before keeps that reason.
-    fn aborted(workers: &Workers, end: End) -> Ending {
-        workers.shared.command(Phase::Aborting, monotonic_ns());
-        Ending::before_start(match workers.shared.ended() {
-            Some(End::Failed(reason)) => End::Failed(reason),
-            _ => end,
-        })
     }
 
     fn wait_for_workers(&mut self, count: usize) -> Result<(), End> {
@@ -367,6 +369,10 @@ impl Step<'_> {
             match self.turn(None) {
                 Turn::Note(worker, Note::Closed(note)) => closed[worker] = Some(note),
                 Turn::Note(_, Note::Drained) => workers.drained += 1,
+                Turn::Note(_, Note::Ended(_)) => {
+                    workers.ended += 1;
+                    return None;
+                }
                 Turn::Note(_, Note::Paused) => pauses.quiet = true,
                 Turn::Note(_, Note::Resumed) => pauses.going += 1,
                 Turn::Note(_, Note::Failed(reason)) => {
@@ -390,12 +396,20 @@ impl Step<'_> {
 
     /// Keeps the connections until the caller has read its counters and nothing is in flight.
     fn hold(&mut self, workers: &mut Workers) -> Result<(), End> {
-        let drained_until = Instant::now() + self.job.stop.drain_max();
+        let patience = match workers.shared.ended() {
+            Some(End::Failed(_)) => HASTE_MAX.min(self.job.stop.drain_max()),
+            _ => self.job.stop.drain_max(),
+        };
+        let drained_until = Instant::now() + patience;
         while workers.drained < workers.count || !(self.caller.stop || self.job.autostart) {
             let until = (workers.drained < workers.count).then_some(drained_until);
             match self.turn(until) {
                 Turn::Note(_, Note::Drained) => workers.drained += 1,
                 Turn::Note(_, Note::Failed(reason)) => return Err(End::Failed(reason)),
+                Turn::Note(_, Note::Ended(_)) => {
+                    workers.ended += 1;
+                    return Err(given_up());
+                }
                 Turn::Abort => return Err(given_up()),
                 Turn::Timeout if until.is_some_and(|until| until <= Instant::now()) => {
                     return Err(self.never_drained());
@@ -405,21 +419,6 @@ impl Step<'_> {
         }
         Ok(())
     }
-
-    /// The end of a step whose last operations, or whose fill, did not end after it.
-    pub(crate) fn never_drained(&self) -> End {
-        let seconds = self.job.stop.drain_max().as_secs_f64();
-        End::Failed(format!(
-            "the server had not answered {seconds} s after the step's end, see its log; what was in flight was given up \
-             (`stop.drain_s_max`)"
-        ))
-    }
-}
-
-/// The end of a step that nobody waits for any more.
-fn given_up() -> End {
-    let reason = "stopped by a signal or by the caller's end; operations in flight were given up";
-    End::Stopped(reason.to_owned())
 }
 
 /// Lets the process have as many connections as it may; its limit of descriptors, where there is one.

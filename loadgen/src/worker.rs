@@ -181,7 +181,8 @@ impl<S: Sessions> Worker<S> {
             }
             self.on_time();
         }
-        self.sessions.close();
+        let closed = self.sessions.close();
+        self.note(Note::Ended(closed.err().map(|error| error.to_string())));
         self.totals
     }
 

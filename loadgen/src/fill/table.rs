@@ -6,11 +6,13 @@
 //! that order.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 use super::row::Rows;
-use super::{CONNECT_MAX, FillProgress, Form, Halt, copy, load};
+use super::{CONNECT_MAX, FillProgress, Form, Halt, NO_THREAD, copy, load};
 use crate::job::Fill;
-use crate::session::{AnySession, SessionError, Target};
+use crate::session::{AnySession, CancelKey, SessionError, Target};
 
 /// The bytes of rows that are sent at once.
 pub(super) const MESSAGE_BYTES: usize = 64 << 10;
@@ -63,9 +65,9 @@ pub(super) struct TableLoad<'a> {
     ended: AtomicU32,
     /// Whether all that was asked for has been done.
     done: AtomicBool,
-    /// The connection that runs the statements after the rows, and whether it runs them now.
+    /// The connection that runs the statements after the rows; while it does, by what they are cancelled.
     finisher: Stream,
-    finishing: AtomicBool,
+    finishing: Mutex<Option<CancelKey>>,
 }
 
 impl<'a> TableLoad<'a> {
@@ -109,7 +111,7 @@ impl<'a> TableLoad<'a> {
             ended: AtomicU32::new(0),
             done: AtomicBool::new(false),
             finisher: Stream::default(),
-            finishing: AtomicBool::new(false),
+            finishing: Mutex::new(None),
         }
     }
 
@@ -118,7 +120,7 @@ impl<'a> TableLoad<'a> {
         self.busy.store(true, Ordering::Relaxed);
         std::thread::scope(|scope| {
             for (index, stream) in self.streams.iter().enumerate() {
-                scope.spawn(move || {
+                let started = Builder::new().spawn_scoped(scope, move || {
                     let outcome = match self.form {
                         Form::Copy => copy::send(self, stream, targets, halt),
                         Form::Lines => load::send(self, stream, targets, halt),
@@ -128,6 +130,10 @@ impl<'a> TableLoad<'a> {
                         halt.fail(error, &place);
                     }
                 });
+                if let Err(error) = started {
+                    halt.fail(error.into(), NO_THREAD);
+                    break;
+                }
             }
         });
         let done = self.after.is_empty() && self.kept() == self.row_count;
@@ -143,7 +149,7 @@ impl<'a> TableLoad<'a> {
             Ok(done) => self.done.store(done, Ordering::Relaxed),
             Err(error) => halt.fail(error, &format!("after filling `{}`", self.table.1)),
         }
-        self.finishing.store(false, Ordering::Relaxed);
+        self.set_finishing(None);
         self.busy.store(false, Ordering::Relaxed);
         self.ended.fetch_add(1, Ordering::Release);
     }
@@ -160,7 +166,7 @@ impl<'a> TableLoad<'a> {
     fn run_after(&self, targets: &[Target], halt: &Halt) -> Result<bool, SessionError> {
         let mut session = AnySession::connect_any(targets, CONNECT_MAX)?;
         self.finisher.is_connected(session.server_pid());
-        self.finishing.store(true, Ordering::Relaxed);
+        self.set_finishing(Some(session.cancel_key()));
         for sql in &self.after {
             if halt.is_on() {
                 return Ok(false);
@@ -190,10 +196,19 @@ impl<'a> TableLoad<'a> {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// The server's number of the connection that makes keys and indexes at the moment.
-    pub(super) fn finishing_pid(&self) -> Option<u32> {
-        let finishing = self.finishing.load(Ordering::Relaxed);
-        finishing.then(|| self.finisher.server_pid.load(Ordering::Relaxed))
+    /// By what the making of keys and indexes is cancelled, while that goes on.
+    pub(super) fn finishing(&self) -> Option<CancelKey> {
+        *self
+            .finishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_finishing(&self, key: Option<CancelKey>) {
+        *self
+            .finishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = key;
     }
 
     /// The rows that the server said it kept.

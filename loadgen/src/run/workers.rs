@@ -8,7 +8,7 @@ use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::fake::FakeSessions;
 use crate::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
-use crate::session::{Opened, Sessions, Target};
+use crate::session::{Opened, RECONNECTS_AT_ONCE_MAX, Reconnects, Sessions, Target};
 use crate::shared::Shared;
 use crate::wake::Waker;
 use crate::worker::{Channels, Worker};
@@ -27,6 +27,8 @@ pub(super) struct Workers {
     threads: Vec<JoinHandle<Vec<Totals>>>,
     /// How many have nothing in flight any more.
     pub(super) drained: usize,
+    /// How many have ended before they were to: by an error of the operating system.
+    pub(super) ended: usize,
     pub(super) count: usize,
 }
 
@@ -47,6 +49,7 @@ impl Workers {
         let wakers: Result<Vec<_>, _> = layouts.iter().map(|_| Waker::new()).collect();
         let wakers = wakers.map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared::new(job, layouts, &wakers, unix_ahead_ns()));
+        let reconnects = Reconnects::new(RECONNECTS_AT_ONCE_MAX);
         let mut threads = Vec::new();
         for (index, spare) in spare_ends.into_iter().enumerate() {
             let start = Start {
@@ -57,6 +60,7 @@ impl Workers {
                 shared: Arc::clone(&shared),
                 targets: targets.clone(),
                 waker: wakers[index].clone(),
+                reconnects: Arc::clone(&reconnects),
                 channels: Channels {
                     output: output.clone(),
                     messages: messages.clone(),
@@ -64,16 +68,15 @@ impl Workers {
                 },
             };
             let thread = std::thread::Builder::new().name(format!("worker-{index}"));
-            threads.push(
-                thread
-                    .spawn(move || start.run())
-                    .map_err(|error| error.to_string())?,
-            );
+            threads.push(thread.spawn(move || start.run()).map_err(|error| {
+                format!("no thread can be started for worker {index}: {error}")
+            })?);
         }
         Ok(Self {
             shared,
             threads,
             drained: 0,
+            ended: 0,
             count: layouts.len(),
         })
     }
@@ -99,6 +102,7 @@ struct Start {
     shared: Arc<Shared>,
     targets: Option<Arc<[Target]>>,
     waker: Waker,
+    reconnects: Arc<Reconnects>,
     channels: Channels,
 }
 
@@ -142,6 +146,7 @@ impl Start {
             targets,
             self.blocks(),
             self.waker.clone(),
+            &self.reconnects,
             |index, prepared| {
                 self.connected(&connections[index], &prepared);
                 opened.push(prepared);

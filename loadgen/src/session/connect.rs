@@ -45,7 +45,8 @@ impl<R: Incoming> Session<R> {
         }
         let deadline = Instant::now() + timeout;
         let mut reasons = Vec::new();
-        for (target, left) in targets.iter().zip((1..=targets.len()).rev()) {
+        for (index, target) in targets.iter().enumerate() {
+            let left = targets.len() - index;
             let time_left = deadline.saturating_duration_since(Instant::now());
             let share = time_left / u32::try_from(left).unwrap_or(u32::MAX);
             match Self::connect(target, share) {
@@ -55,7 +56,12 @@ impl<R: Incoming> Session<R> {
                 Err(SessionError::Server(error)) if R::is_not_ready(&error) => {
                     reasons.push(format!("{}: {error}", socket::place(target)));
                 }
-                outcome => return outcome,
+                outcome => {
+                    return outcome.map(|mut session| {
+                        session.target = index;
+                        session
+                    });
+                }
             }
         }
         Err(SessionError::Connect(format!(

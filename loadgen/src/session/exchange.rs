@@ -12,6 +12,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::RecvFlags;
 
+use super::cancel::CancelKey;
 use super::captured::Captured;
 use super::error::{ServerError, SessionError};
 use super::reply::Reply;
@@ -119,6 +120,10 @@ pub struct Session<R> {
     pub(super) stream: Transport,
     pub(super) blocking: bool,
     pub(super) server_pid: u32,
+    /// Which of the targets that were tried has let in.
+    pub(super) target: usize,
+    /// What PostgreSQL wants to hear of who cancels; 0 with MySQL.
+    pub(super) secret: u32,
     pub(super) output: Vec<u8>,
     /// How much of the output has been sent.
     pub(super) sent: usize,
@@ -134,6 +139,8 @@ impl<R: Incoming> Session<R> {
             stream,
             blocking: false,
             server_pid: 0,
+            target: 0,
+            secret: 0,
             output: Vec::with_capacity(1024),
             sent: 0,
             reader: R::new(),
@@ -145,6 +152,15 @@ impl<R: Incoming> Session<R> {
     #[must_use]
     pub fn server_pid(&self) -> u32 {
         self.server_pid
+    }
+
+    /// By what another connection may end what this one does.
+    pub(crate) fn cancel_key(&self) -> CancelKey {
+        CancelKey {
+            target: self.target,
+            server_pid: self.server_pid,
+            secret: self.secret,
+        }
     }
 
     /// Runs SQL as a text and keeps its rows and notices. Waits for the answer.

@@ -393,5 +393,7 @@ impl Sessions for FakeSessions {
         self.at(self.now_ns + RECONNECT_NS, session, What::Reconnected);
     }
 
-    fn close(&mut self) {}
+    fn close(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
 }

@@ -1,11 +1,12 @@
 //! Sessions over sockets and the system's clock: epoll, level-triggered, with time limits in nanoseconds.
 
 use super::alarm::Alarm;
+use super::cancel::Canceller;
 use super::look::Look;
 use super::opening::{Purpose, open_one, purposes};
 use super::{
-    AnySession, Captured, Command, Opened, ReadBuffer, Ready, Reply, Sent, SessionError, Sessions,
-    Target,
+    AnySession, Captured, Command, Opened, ReadBuffer, Ready, Reconnects, Reply, Sent,
+    SessionError, Sessions, Target,
 };
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
@@ -70,10 +71,11 @@ pub struct LiveSessions {
     targets: Arc<[Target]>,
     code: Arc<Compiled>,
     reconnecting: usize,
-    reconnects: (Sender<Reconnect>, Receiver<Reconnect>),
+    reconnects: Arc<Reconnects>,
+    reconnected: (Sender<Reconnected>, Receiver<Reconnected>),
 }
 
-type Reconnect = (usize, Result<(AnySession, Opened), SessionError>);
+type Reconnected = (usize, Result<(AnySession, Opened), SessionError>);
 
 /// CLOCK_MONOTONIC in nanoseconds.
 #[must_use]
@@ -108,6 +110,7 @@ impl LiveSessions {
         targets: &Arc<[Target]>,
         blocking: bool,
         waker: Waker,
+        reconnects: &Arc<Reconnects>,
         mut opened: impl FnMut(usize, Opened),
     ) -> Result<Self, String> {
         let text = |error: SessionError| error.to_string();
@@ -126,7 +129,8 @@ impl LiveSessions {
             targets: Arc::clone(targets),
             code: Arc::clone(code),
             reconnecting: 0,
-            reconnects: channel(),
+            reconnects: Arc::clone(reconnects),
+            reconnected: channel(),
         };
         epoll::add(
             &sessions.epoll,
@@ -207,7 +211,7 @@ impl LiveSessions {
     }
 
     fn take_reconnected(&mut self, ready: &mut Vec<Ready>) {
-        while let Ok((index, outcome)) = self.reconnects.1.try_recv() {
+        while let Ok((index, outcome)) = self.reconnected.1.try_recv() {
             self.reconnecting -= 1;
             let outcome =
                 outcome.and_then(|(session, opened)| self.place(index, session).map(|()| opened));
@@ -252,8 +256,9 @@ impl Sessions for LiveSessions {
         let Some(open) = &mut slot.session else {
             return Err(SessionError::Lost("the connection is lost".to_owned()));
         };
+        let whole = open.send(&self.request)?;
         slot.in_flight = true;
-        if !open.send(&self.request)? {
+        if !whole {
             self.watch_writing(session, true)?;
         }
         Ok(())
@@ -351,10 +356,10 @@ impl Sessions for LiveSessions {
             self.waker.clone(),
         );
         let (sender, purpose) = (
-            self.reconnects.0.clone(),
+            self.reconnected.0.clone(),
             self.slots[session].purpose.clone(),
         );
-        std::thread::spawn(move || {
+        let reconnect = move || {
             let deadline = Instant::now() + RECONNECT_SECONDS_MAX;
             let outcome = loop {
                 match open_one(&code, &targets, &purpose, deadline) {
@@ -367,14 +372,27 @@ impl Sessions for LiveSessions {
             // Where the worker has ended meanwhile nobody minds.
             let _ = sender.send((session, outcome));
             waker.wake();
-        });
+        };
+        if let Err(error) = self.reconnects.add(Box::new(reconnect)) {
+            let reason = SessionError::Lost(format!(
+                "no thread can be started for it: {error}; raise the limit of processes (`ulimit -u`, `pids.max`)"
+            ));
+            let _ = self.reconnected.0.send((session, Err(reason)));
+            self.waker.wake();
+        }
     }
 
-    fn close(&mut self) {
+    fn close(&mut self) -> Result<(), SessionError> {
+        self.reconnects.clear();
+        let in_flight = self.slots.iter().filter(|slot| slot.in_flight);
+        let sessions = in_flight.filter_map(|slot| slot.session.as_ref());
+        let keys: Vec<_> = sessions.map(AnySession::cancel_key).collect();
+        let outcome = Canceller::new(&self.targets).cancel(&keys);
         for slot in &mut self.slots {
             if let Some(session) = slot.session.take() {
                 session.close();
             }
         }
+        outcome
     }
 }

@@ -5,6 +5,7 @@
 //! what understands the server's bytes is [`postgres`] or [`mysql`].
 
 mod alarm;
+pub(crate) mod cancel;
 mod captured;
 mod connect;
 mod der;
@@ -17,6 +18,7 @@ pub mod mysql;
 mod opening;
 mod password;
 pub mod postgres;
+mod reconnect;
 mod reply;
 mod socket;
 mod target;
@@ -27,10 +29,12 @@ mod wire;
 use crate::statement::Parameters;
 use std::sync::Arc;
 
+pub use cancel::CancelKey;
 pub use captured::Captured;
 pub use error::{ServerError, SessionError, number_code};
 pub use exchange::{Incoming, ReadBuffer, Session};
 pub use password::{Privacy, resolve};
+pub use reconnect::{RECONNECTS_AT_ONCE_MAX, Reconnects};
 pub use reply::Reply;
 pub use target::Target;
 pub use tls::Tls;
@@ -128,6 +132,9 @@ pub trait Sessions {
     /// Makes a lost session anew; ends with [`Ready::Reconnected`].
     fn reconnect(&mut self, session: usize);
 
-    /// Closes all sessions.
-    fn close(&mut self);
+    /// Has the server end what it still does for them, in bounded time, and closes all sessions.
+    ///
+    /// # Errors
+    /// Where something may go on in the server.
+    fn close(&mut self) -> Result<(), SessionError>;
 }

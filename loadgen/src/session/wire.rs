@@ -1,5 +1,6 @@
 //! The protocols that servers speak, and a session in either of them.
 
+use super::cancel::CancelKey;
 use super::captured::Captured;
 use super::error::SessionError;
 use super::exchange::ReadBuffer;
@@ -97,6 +98,11 @@ impl AnySession {
     #[must_use]
     pub fn server_pid(&self) -> u32 {
         either!(self, session => session.server_pid())
+    }
+
+    /// By what another connection may end what this one does.
+    pub(crate) fn cancel_key(&self) -> CancelKey {
+        either!(self, session => session.cancel_key())
     }
 
     /// Runs SQL as a text and keeps its rows and notices. Waits for the answer.

@@ -232,7 +232,7 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// Gives the record to the writer and takes an empty one.
+    /// Gives the record to the writer and takes an empty one: one that has come back, or a new one.
     fn hand_over(&mut self, cut: Cut) {
         // What is due at the very end belongs to the next tick.
         let before_ns = self.schedule_ns(cut.end_ns).saturating_sub(1);
@@ -249,7 +249,10 @@ impl<S: Sessions> Worker<S> {
             let spent_ns = self.sessions.process_cpu_ns();
             self.record.process_cpu_ns = spent_ns.saturating_sub(self.cpu.base[0]);
         }
-        let empty = self.empty_record();
+        // There is none at the beginning, and where the writer is far behind.
+        let back = self.channels.spare.try_recv().ok();
+        let mut empty = back.unwrap_or_else(|| Box::new(TickRecord::new(&self.shape)));
+        empty.make_room_as(&self.record);
         let full = std::mem::replace(&mut self.record, empty);
         let _ = self.channels.output.send(Output::Tick(self.index, full));
     }
@@ -280,14 +283,6 @@ impl<S: Sessions> Worker<S> {
             Mode::Pausing | Mode::Paused => at_ns.min(self.pause_ns),
             Mode::Waiting | Mode::Running | Mode::Draining | Mode::Holding => at_ns,
         }
-    }
-
-    /// A record that has come back, or a new one at the beginning and where the writer is far behind.
-    fn empty_record(&self) -> Box<TickRecord> {
-        let back = self.channels.spare.try_recv().ok();
-        let mut empty = back.unwrap_or_else(|| Box::new(TickRecord::new(&self.shape)));
-        empty.make_room_as(&self.record);
-        empty
     }
 
     /// Ends the last tick and says what the caller needs of the window; no operation begins any more.

@@ -8,7 +8,7 @@ use dyno_loadgen::program::Compiled;
 use dyno_loadgen::record::TickRecord;
 use dyno_loadgen::session::fake::FakeSessions;
 use dyno_loadgen::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
-use dyno_loadgen::session::{Captured, Reply, SessionError, Target};
+use dyno_loadgen::session::{Captured, Reconnects, Reply, SessionError, Target};
 use dyno_loadgen::session::{Command, Opened, Ready, Sent, Sessions};
 use dyno_loadgen::shared::{End, Phase, Shared};
 use dyno_loadgen::wake::Waker;
@@ -97,8 +97,8 @@ impl<S: Sessions> Sessions for Counted<S> {
         self.sessions.reconnect(session);
     }
 
-    fn close(&mut self) {
-        self.sessions.close();
+    fn close(&mut self) -> Result<(), SessionError> {
+        self.sessions.close()
     }
 }
 
@@ -206,6 +206,7 @@ pub(crate) fn on_server(job: &Job, targets: &Arc<[Target]>, blocking: bool) -> T
         targets,
         blocking,
         stage.waker.clone(),
+        &Reconnects::new(1),
         |_, one| opened.push(one),
     )
     .unwrap();

@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod cancel;
 mod encryption;
 mod handshake;
 mod mysql;
@@ -14,6 +15,7 @@ mod process;
 mod program;
 mod scram;
 mod script;
+mod storm;
 #[path = "../harness/wire.rs"]
 mod wire;
 mod worker;

@@ -6,6 +6,7 @@ use crate::script::{
 };
 use dyno_loadgen::event::{Event, Status};
 use serde_json::{Value, json};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Connections of a job: one, whose receive waits, and several, which are waited for together.
@@ -89,6 +90,21 @@ fn a_server_that_hangs_within_the_window_fails_the_step_after_it() {
             assert!(reason.contains("0.5 s after the step's end"), "{reason}");
         }
     }
+}
+
+#[test]
+fn a_thread_that_cannot_be_started_is_said_in_one_line() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dyno-loadgen"));
+    // More than the addresses of a process.
+    command.env("RUST_MIN_STACK", (1_u64 << 47).to_string());
+    let said = command.stdin(Stdio::null()).output().unwrap();
+    let stderr = String::from_utf8(said.stderr).unwrap();
+    assert_eq!(said.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.starts_with("dyno-loadgen: cannot watch for signals: "),
+        "{stderr}"
+    );
+    assert_line(stderr.trim_end());
 }
 
 #[test]

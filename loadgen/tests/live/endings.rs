@@ -1,7 +1,8 @@
 //! Signals, pauses, killed backends: how a step goes on or ends.
 
 use crate::generator::{number, pids, selects, server};
-use crate::process::{Generator, run};
+use crate::process::{Ended, Generator, run};
+use crate::server::Server;
 use dyno_loadgen::event::{Event, Status};
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
@@ -53,8 +54,46 @@ fn a_second_signal_does_not_wait_for_what_is_in_flight() {
     let ended = generator.end();
     assert!(asked.elapsed() < Duration::from_secs(2));
     assert_eq!(ended.done().0, Status::Stopped);
-    let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(100)%'";
-    number(&server, sql);
+    assert_nothing_goes_on(&server, &ended);
+}
+
+/// Within a second none of the generator's sessions is active in the server any more.
+fn assert_nothing_goes_on(server: &Server, ended: &Ended) {
+    let until = Instant::now() + Duration::from_secs(1);
+    let sql = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid IN {}",
+        pids(&ended.events)
+    );
+    while number(server, &sql) > 0 {
+        assert!(Instant::now() < until, "a statement goes on in the server");
+    }
+}
+
+#[test]
+fn what_else_was_in_flight_when_a_step_failed_does_not_go_on_in_the_server() {
+    let Some(server) = server() else { return };
+    for clients in [1, 4] {
+        let mut job = selects(&server, clients, 600.0);
+        job["statements"][0]["pieces"] = json!(["SELECT pg_sleep(60)"]);
+        let mut failing = job["statements"][0].clone();
+        (failing["name"], failing["pieces"]) = ("failing".into(), json!(["SELECT 1 / 0"]));
+        job["statements"].as_array_mut().unwrap().push(failing);
+        let program = json!({"name": "failing", "code": [["send", 1]]});
+        job["programs"].as_array_mut().unwrap().push(program);
+        let mut role = job["roles"][0].clone();
+        (role["name"], role["per"]) = ("failing".into(), "step".into());
+        role["choose"] = json!([{"program": 1, "weight": 1}]);
+        role["pace"] = json!({"kind": "rate", "arrivals": "even", "per_s": 2.0});
+        job["roles"].as_array_mut().unwrap().push(role);
+        job["stop"]["drain_s_max"] = 0.3.into();
+        let ended = run(&job);
+        let (status, reason, _) = ended.done();
+        assert_eq!(status, Status::Failed);
+        let reason = reason.unwrap();
+        assert!(reason.contains("division by zero"), "{reason}");
+        assert!(!reason.contains("may go on"), "{reason}");
+        assert_nothing_goes_on(&server, &ended);
+    }
 }
 
 #[test]

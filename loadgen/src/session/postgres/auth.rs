@@ -24,6 +24,8 @@ pub struct Handshake<'a> {
     let_in: bool,
     /// The process number of the server's backend.
     pub server_pid: u32,
+    /// What it wants to hear of who cancels its statements.
+    pub(super) secret: u32,
 }
 
 impl<'a> Handshake<'a> {
@@ -39,6 +41,7 @@ impl<'a> Handshake<'a> {
             server_proved: true,
             let_in: false,
             server_pid: 0,
+            secret: 0,
         }
     }
 
@@ -50,7 +53,10 @@ impl<'a> Handshake<'a> {
         match tag {
             b'R' if !self.let_in => self.authenticate(body, out)?,
             b'E' => return Err(self.refused(ServerError::parse(body)?)),
-            b'K' if self.let_in => self.server_pid = Fields(body).u32()?,
+            b'K' if self.let_in => {
+                let mut fields = Fields(body);
+                (self.server_pid, self.secret) = (fields.u32()?, fields.u32()?);
+            }
             b'Z' if self.let_in => return Ok(true),
             // Settings, notices, and a lower minor version of the protocol.
             b'S' | b'N' | b'v' => (),

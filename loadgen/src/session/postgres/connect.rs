@@ -10,6 +10,7 @@ use super::auth::Handshake;
 use super::framing::Framing;
 use super::reader::Reader;
 use super::{PostgresSession, certificate, encode};
+use crate::session::cancel::CancelKey;
 use crate::session::error::SessionError;
 use crate::session::exchange::{Incoming, ReadBuffer, SMALL_BUFFER_BYTES, refuse_nul};
 use crate::session::password::Privacy;
@@ -57,8 +58,46 @@ pub(super) fn shake_hands(
                 // What came after it is no answer; the read may have ended within a message.
                 session.reader = Reader::new(framing);
                 session.reader.feed(input, &mut Reply::default())?;
+                session.secret = handshake.secret;
                 return Ok(handshake.server_pid);
             }
+        }
+    }
+}
+
+impl PostgresSession {
+    /// Asks the server, over a connection of its own, to end what it does for another session.
+    ///
+    /// # Errors
+    /// `Connect` or `Tls` where it cannot be asked.
+    pub(crate) fn ask_to_cancel(
+        key: CancelKey,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<Self, SessionError> {
+        let mut session = Self::over(Transport::Plain(socket::open(target, deadline)?));
+        if let Some(tls) = &target.tls {
+            ask_for_tls(&mut session, target, deadline)?;
+            session.encrypt(tls, target, deadline)?;
+        }
+        encode::cancel_request(&mut session.output, key.server_pid, key.secret);
+        session.send_before(target, deadline)?;
+        Ok(session)
+    }
+
+    /// Waits until the server has taken a request to cancel. It says nothing, but closes the connection then.
+    ///
+    /// # Errors
+    /// `Connect` where that does not come about in time.
+    pub(crate) fn wait_for_cancel(
+        mut self,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<(), SessionError> {
+        let mut buffer = ReadBuffer::of(SMALL_BUFFER_BYTES);
+        match self.read_before(&mut buffer, target, deadline) {
+            Ok(_) | Err(SessionError::Lost(_)) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }

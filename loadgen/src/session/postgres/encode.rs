@@ -125,6 +125,13 @@ pub(super) fn ssl_request(out: &mut Vec<u8>) {
     out.extend_from_slice(&80_877_103_u32.to_be_bytes());
 }
 
+/// Asks to end what the server does for the session of this process; the only message of its connection.
+pub(super) fn cancel_request(out: &mut Vec<u8>, server_pid: u32, secret: u32) {
+    for word in [16, 80_877_102, server_pid, secret] {
+        out.extend_from_slice(&word.to_be_bytes());
+    }
+}
+
 /// The first message of a session: protocol 3.0 and its parameters.
 pub(super) fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     let mark = out.len();

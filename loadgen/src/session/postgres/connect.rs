@@ -25,16 +25,7 @@ pub(super) fn shake_hands(
     target: &Target,
     deadline: Instant,
 ) -> Result<u32, SessionError> {
-    if let Some(tls) = &target.tls {
-        if has_tls(session, target, deadline)? {
-            session.encrypt(tls, target, deadline)?;
-        } else if tls.is_needed {
-            return Err(SessionError::Tls(format!(
-                "the server at `{}` has no TLS: set `ssl = on` in its postgresql.conf, or ask for none",
-                socket::place(target)
-            )));
-        }
-    }
+    encrypt_as_asked(session, target, deadline)?;
     let parameters = [
         ("user", target.user.as_str()),
         ("database", &target.database),
@@ -76,10 +67,7 @@ impl PostgresSession {
         deadline: Instant,
     ) -> Result<Self, SessionError> {
         let mut session = Self::over(Transport::Plain(socket::open(target, deadline)?));
-        if let Some(tls) = &target.tls {
-            ask_for_tls(&mut session, target, deadline)?;
-            session.encrypt(tls, target, deadline)?;
-        }
+        encrypt_as_asked(&mut session, target, deadline)?;
         encode::cancel_request(&mut session.output, key.server_pid, key.secret);
         session.send_before(target, deadline)?;
         Ok(session)
@@ -108,6 +96,25 @@ fn binding(stream: &Transport) -> Option<Vec<u8>> {
         return None;
     };
     certificate::end_point(stream.connection.peer_certificates()?.first()?)
+}
+
+/// Encrypts the session where the target asks for it, if the server has TLS or it is needed.
+fn encrypt_as_asked(
+    session: &mut PostgresSession,
+    target: &Target,
+    deadline: Instant,
+) -> Result<(), SessionError> {
+    if let Some(tls) = &target.tls {
+        if has_tls(session, target, deadline)? {
+            session.encrypt(tls, target, deadline)?;
+        } else if tls.is_needed {
+            return Err(SessionError::Tls(format!(
+                "the server at `{}` has no TLS: set `ssl = on` in its postgresql.conf, or ask for none",
+                socket::place(target)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Sends an `SSLRequest` and takes the one byte that answers it. No byte more: what follows a yes

@@ -33,6 +33,7 @@ ROW = ["(", 0, ",", 1, ",", 2, ",", 3, ")"]
 COLUMNS = "number bigint, price decimal(10,2), text varchar(300), now datetime"
 SECRET = "s3cret"
 PUBLIC = {"env": "DYNO_TEST_PASSWORD"}
+INSECURE = PUBLIC | {"insecure": True}
 
 
 @pytest.fixture(name="address", scope="module")
@@ -267,12 +268,28 @@ def test_every_method_lets_in_over_a_socket_and_over_tcp_with_and_without_a_know
         # A hash that is not known yet: over TCP the password goes under the server's public key.
         execute(address, "FLUSH PRIVILEGES")
         for where in (
-            over_tcp(address, port, user=user, password=PUBLIC),
-            over_tcp(address, port, user=user, password=PUBLIC),
+            over_tcp(address, port, user=user, password=INSECURE),
+            over_tcp(address, port, user=user, password=INSECURE),
             at(address, user=user, password=PUBLIC),
         ):
             ran = ok(let_in(mysql_server, where))
             assert ran.rows("who")[0][0] == f"{user}@%", method
+
+
+def test_a_password_goes_over_tcp_without_tls_only_as_a_proof_unless_the_job_says_so(
+    mysql_server: Server, address: Address, users: dict[str, str], port: str
+) -> None:
+    if mysql_server.engine != "mysql":
+        pytest.skip("its methods never ask for the password itself")
+    execute(address, "FLUSH PRIVILEGES")  # no hash is known then
+    for user in users.values():
+        refused = let_in(mysql_server, over_tcp(address, port, user=user, password=PUBLIC))
+        assert refused.done["status"] == "failed"
+        assert "which exposes it without TLS" in refused.done["reason"]
+        tls = {"mode": "prefer", "root_certificate": None}
+        ok(let_in(mysql_server, over_tcp(address, port, user=user, password=PUBLIC, tls=tls)))
+    caching = users["caching_sha2_password"]
+    ok(let_in(mysql_server, over_tcp(address, port, user=caching, password=PUBLIC)))
 
 
 def test_a_wrong_password_and_none_are_refused_in_a_line(

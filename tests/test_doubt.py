@@ -1,5 +1,6 @@
 """What the arms differ in, and what calls a whole comparison into question."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from dbdyno import store
 from dbdyno.analysis import compare, doubt
 from dbdyno.model import Difference, Json
+from dbdyno.report import facts
 from result_builder import build, make_plan, plan_json, plant, server
 from result_planted import Planted
 
@@ -117,6 +119,34 @@ def test_a_setting_of_the_preset_is_planned_where_the_presets_differ() -> None:
 def test_the_build_and_its_setup_are_never_planned(key: str, value: str, what: str) -> None:
     assert not same_build({key: value})[what].planned
     assert not found({key: value})[what].planned
+
+
+def test_how_connections_are_encrypted_is_a_difference_where_a_server_is_elsewhere() -> None:
+    there: Json = {"external": "db:5432", "encryption": "TLSv1.3 X"}
+    assert not same_build(there)["connections"].planned
+    assert same_build(there)["connections"].values["pg18"] == "TLSv1.3 X"
+    assert "connections" not in same_build({"encryption": "not encrypted: a unix socket"})
+
+
+def test_how_connections_are_encrypted_stands_among_the_facts_of_an_arm(tmp_path: Path) -> None:
+    comparison = compare.load(build(tmp_path, blocks=2))
+
+    def shown(**changes: str) -> tuple[str, ...] | None:
+        here, there = comparison.arms
+        servers = {here: server(here), there: {**server(there), **changes}}
+        rows = facts.servers(replace(comparison, servers=servers)).rows
+        texts = [tuple(cell.text for cell in row.cells) for row in rows]
+        return next((row for row in texts if row[0] == "connections"), None)
+
+    elsewhere = "db:5432"
+    assert shown(encryption="not encrypted: a unix socket") is None
+    assert shown(external=elsewhere) is None, "an older result does not know"
+    for told, words in (
+        ("TLSv1.3 X", "encrypted: TLSv1.3 X"),
+        ("not encrypted: the server has no TLS", "not encrypted: the server has no TLS"),
+    ):
+        found = shown(external=elsewhere, encryption=told)
+        assert found == ("connections", "", words)
 
 
 def test_two_builds_of_one_version_in_folders_of_their_own_are_planned() -> None:

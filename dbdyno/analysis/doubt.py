@@ -87,6 +87,8 @@ def _facts(
     made = {arm: servers.get(arm, {}).get("build") or {} for arm in arms}
     flags = {arm: {"flags": flags_of(servers.get(arm, {}))} for arm in arms}
     with_build = named_build and not versions
+    # Those to servers of the lab's own are all the same: by a unix socket.
+    elsewhere = servers if any(one.get("external") for one in servers.values()) else {}
     facts = (
         ("engine", servers, "engine", True),
         ("version", servers, "version", True),
@@ -101,7 +103,7 @@ def _facts(
         ("data checksums", servers, "data_checksums", False),
         ("block size", servers, "block_size", False),
         ("account", servers, "user", False),
-        ("encryption of connections", servers, "encryption", False),
+        ("connections", elsewhere, "encryption", False),
     )
     alike = list(_by_engine(arms, servers))
     for what, source, key, planned in facts:

@@ -31,6 +31,8 @@ memory = "256MB"
 settings = {{ work_mem = "8MB" }}
 [server]
 data_dir = "{data}"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "sysbench"
 parameters = {{ tables = 1, rows = 5_000, seconds = 1, warmup_s = 0 }}

@@ -26,6 +26,8 @@ PLAN = """
 dsn = "postgresql://visitor@127.0.0.1:{port}/{database}{query}"
 password = {{ env = "VISITORS_PASSWORD"{password} }}
 {arm}
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "sysbench"
 steps = [{steps}"point-query"]
@@ -209,6 +211,8 @@ MYSQL_PLAN = """
 engine = "{engine}"
 dsn = "{engine}://visitor@127.0.0.1:{port}/shop{query}"
 password = {{ passfile = "{passfile}"{password} }}
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "sysbench"
 steps = ["fill", "point-query"]

@@ -212,6 +212,8 @@ memory = "256MB"
 [server]
 data_dir = "{data}"
 wal_dir = "{data}/wal"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "insert-benchmark"
 parameters = {{ clients = 2, rows = 10_000, rows_i1 = 2_000, rows_i2 = 200, rates = [100], \

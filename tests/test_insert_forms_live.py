@@ -24,6 +24,8 @@ memory = "256MB"
 settings = {{ log_statement = "all" }}
 [server]
 data_dir = "{data}"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "insert-benchmark"
 {workload}

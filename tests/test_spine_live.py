@@ -30,6 +30,8 @@ base = "old"
 {arms}
 [server]
 data_dir = "{data}"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "insert-benchmark"
 parameters = {{ clients = 2, rows = 20_000, rows_i1 = 4_000, rows_i2 = 300, rates = [100], \

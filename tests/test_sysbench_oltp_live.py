@@ -24,6 +24,8 @@ memory = "256MB"
 settings = {{ log_statement = "{log}" }}
 [server]
 data_dir = "{data}"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "sysbench-oltp"
 parameters = {{ {parameters} }}

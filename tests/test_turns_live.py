@@ -32,6 +32,8 @@ name = "turns"
 {arms}
 [server]
 data_dir = "{data}"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "./reads.toml"
 parameters = {{ seconds = {seconds}, warmup_s = 0.7 }}

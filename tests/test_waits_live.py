@@ -42,6 +42,8 @@ config = "x10a"
 memory = "256MB"
 [server]
 data_dir = "{data}"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "sysbench"
 parameters = {{ clients = 1, tables = 1, rows = 20_000, warmup_s = 0.5, seconds = 6, pause_s = 0 }}

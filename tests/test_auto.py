@@ -15,7 +15,8 @@ from dbdyno.analysis import compare
 from dbdyno.error import ResultError
 from dbdyno.loadgen import GeneratorDied
 from dbdyno.model import Block, Plan
-from dbdyno.store import Results
+from dbdyno.run import Lab
+from dbdyno.store import Results, Took
 from dbdyno.verdict import Sized, Sizing
 
 PLAN = """
@@ -295,15 +296,16 @@ def test_a_fresh_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
     done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = sized(done).pilot + sized(done).fresh
-    ended, spoilt = Results.end_block, []
+    whole, spoilt = runner.run_block, []
 
-    def end_block(self: Results, block: int, *rest: object) -> None:
-        if block == last and not spoilt:
+    def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
+        found = whole(lab, block)
+        if block.number == last and not spoilt:
             spoilt.append(block)
             raise GeneratorDied("killed")
-        ended(self, block, *rest)  # type: ignore[arg-type]
+        return found
 
-    monkeypatch.setattr(Results, "end_block", end_block)
+    monkeypatch.setattr(runner, "run_block", run_block)
     outcome = auto.run(made(tmp_path), tmp_path, wait=True)
     assert outcome.voids == 1
     found = blocks_of(outcome.folder)

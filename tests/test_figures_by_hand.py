@@ -38,8 +38,6 @@ points = 5_000, create_market = 400_000, create_register = 900_000, create_pdc =
 server_cpu_us = { insert = 500, delete = 400, market = 40, points = 60 }
 jitter = 0.9
 stalls = [{ at_s = 4.5, for_s = 3.2 }]
-[schedule.void]
-foreign = 1
 [[workloads]]
 name = "insert-benchmark"
 parameters = { clients = 3, rows = 150_000, rows_i1 = 30_000, rates = [100, 1000], seconds = 14, \

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from dbdyno.server import lock, place, quiet
 
+HOST_FOLDERS = lock.FOLDERS
+"""Where the lock of this host lies, outside tests."""
 REST_S_MAX = 0.6
 """How long a lab waits for a machine at rest at most: two looks. Beside other tests it never is."""
 COMMAND = """

@@ -18,7 +18,7 @@ import pytest
 import own_lab
 from dbdyno import change, outlook, plan, preflight, runner
 from dbdyno.analysis import compare
-from dbdyno.error import HostError, PlanError, ServerError
+from dbdyno.error import HostError, PlanError, ResultError, ServerError
 from dbdyno.model import Arm, Json
 from dbdyno.preset import Capacity
 from dbdyno.server import (
@@ -470,5 +470,5 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole_and_its_block
     assert again is not None
     assert again.facts["made_unix_ns"] > killed.facts["made_unix_ns"], "all steps were done again"
     shut = plan.parse(text(data, new=builds()[0], blocks=3, save="l.x"), None)
-    with pytest.raises(PlanError, match=r"`workloads\[0\]\.save` is \"post-l\.x\" now"):
+    with pytest.raises(ResultError, match=r"`workloads\[0\]\.save` is \"post-l\.x\" now"):
         runner.run(shut, tmp_path / "out", wait=True)

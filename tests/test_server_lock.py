@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import own_lab
 from dbdyno.error import HostError
+from dbdyno.server import lock
 from dbdyno.server.lock import HostLock, default_path
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +91,8 @@ def test_a_link_in_the_locks_place_is_not_followed(tmp_path: Path):
     assert (tmp_path / "precious").read_text() == "kept"
 
 
-def test_every_user_of_the_host_takes_the_same_lock():
+def test_every_user_of_the_host_takes_the_same_lock(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lock, "FOLDERS", own_lab.HOST_FOLDERS)
     assert default_path().parent.stat().st_mode & 0o777 == 0o777
 
 

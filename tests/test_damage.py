@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbdyno.analysis import compare
+from dbdyno.analysis import compare, compute
 from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison
 from dbdyno.report import markdown, page
+from dbdyno.store import Results
 from result_builder import build
 
 RUN = "blocks/002/pg18"
@@ -101,7 +102,7 @@ HARMS: list[tuple[str, Harm, str]] = [
     ("done.json", remove, "broken off"),
     *(("events.jsonl", harm, "cut off or missing") for harm in (remove, empty, cut)),
     ("events.jsonl", scribble, "events.jsonl:2: is not a JSON object"),
-    ("events.jsonl", replace_text('"response"', '"renamed"'), "'response'"),
+    ("events.jsonl", replace_text('"response"', '"renamed"'), ".response` is missing"),
     ("events.jsonl", replace_text('"event":"done"', '"event":"over"'), "has no done"),
     ("events.jsonl", replace_text('"protocol":1', '"protocol":2'), "`protocol` is 2"),
     ("events.jsonl", replace_text('"active_ns":', '"active_us":'), "active_ns"),
@@ -134,6 +135,49 @@ def test_a_step_that_cannot_be_judged_has_failed_with_the_name_of_its_file(
     assert f"{STEP}/{name}" in reason
     assert "restore it from a copy" in reason or "use the version of dyno" in reason
     assert reason in comparison.warnings
+
+
+@pytest.mark.parametrize("error", [KeyError, TypeError, ValueError, ZeroDivisionError])
+def test_a_bug_of_ours_is_no_damaged_file_but_a_traceback(
+    result: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def buggy(*_: object) -> object:
+        raise error("planted")
+
+    monkeypatch.setattr(compute, "metrics", buggy)
+    remove(result / STEP / "host.jsonl")  # so that the step is derived anew
+    with pytest.raises(error, match="planted"):
+        compare.load(result)
+
+
+def without(key: str) -> Harm:
+    """The first tick of the window without a key, wherever it stands."""
+
+    def harm(path: Path) -> None:
+        lines = path.read_text().splitlines()
+        at = next(n for n, line in enumerate(lines) if '"event":"tick"' in line)
+        tick = json.loads(lines[at])
+        for one in (tick, *tick["operations"].values()):
+            one.pop(key, None)
+        lines[at] = json.dumps(tick)
+        path.write_text("\n".join(lines) + "\n")
+
+    return harm
+
+
+TICK_KEYS = (
+    *("active_ns", "backlog", "count", "late_us_max", "max_us", "measured", "operations"),
+    *("per_client", "response", "role", "rows", "tick"),
+)
+
+
+@pytest.mark.parametrize("key", TICK_KEYS)
+def test_what_a_tick_lacks_is_named_where_it_is_read(result: Path, key: str) -> None:
+    without(key)(result / STEP / "events.jsonl")
+    (run,) = [its for its in Results.open(result).blocks()[1].runs() if its.arm == "pg18"]
+    folder = run.steps()[1]
+    with pytest.raises(ResultError, match=rf"events\.jsonl: the key `.*{key}` is missing"):
+        list(folder.events())
 
 
 SNAPSHOTS = ("before.json", "after.json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,8 +12,6 @@ from dbdyno.model import Json, StepRun
 from dbdyno.store import StepFolder
 
 PREFIX = "damaged: "
-FORM_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What code raises that meets values of another kind than it was written for."""
 
 Value = TypeVar("Value")
 
@@ -39,16 +36,9 @@ class Damage:
         self.lines.append(text.removeprefix(f"{self.folder}/"))
 
 
-def words(folder: StepFolder, error: Exception) -> str:
+def words(folder: StepFolder, error: ResultError) -> str:
     """Why a step cannot be judged, from what its reading raised."""
-    if isinstance(error, ResultError):
-        return f"{PREFIX}{folder.place}/{str(error).removeprefix(f'{folder.path}/')}"
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return (
-        f"{PREFIX}{folder.place}: its files do not fit together ({error!r} at "
-        f"{Path(place.filename).name}:{place.lineno}); restore it from a copy, or use the version "
-        "of dyno that wrote it"
-    )
+    return f"{PREFIX}{folder.place}/{str(error).removeprefix(f'{folder.path}/')}"
 
 
 def failed(folder: StepFolder, reason: str) -> StepRun:

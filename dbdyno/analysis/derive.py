@@ -35,7 +35,7 @@ def step_run(folder: StepFolder) -> StepRun:
         found = evidence.read(folder)
         run = _blank(folder, found)
         return _measured(run, found) if run.status == "ok" else run
-    except (ResultError, *damage.FORM_ERRORS) as error:
+    except ResultError as error:
         return damage.failed(folder, damage.words(folder, error))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from dbdyno import metric
 from dbdyno.analysis import raw, scan
-from dbdyno.analysis.damage import FORM_ERRORS, Damage
+from dbdyno.analysis.damage import Damage
 from dbdyno.error import ResultError
 from dbdyno.job import statement_names, timed_operations
 from dbdyno.model import Json, OwnerCost
@@ -22,9 +22,8 @@ BUSY = ("user", "nice", "system", "irq", "softirq")
 """The parts of /proc/stat that vmstat shows as `us` and `sy`."""
 CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
 NS_PER_US = 1_000
+NAMES = frozenset(one.name for one in metric.METRICS)
 SERVER_OWNERS = ("role:", "background:", "backend:", "exited")
-
-Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,14 +155,14 @@ def read(folder: StepFolder) -> Evidence:
     done = None if failed is not None else folder.done()
     lost = Damage(folder.path)
     if done is not None:
-        job, load = _job(folder), _load(folder)
+        job, load = _job(folder, step), _load(folder)
     else:  # it may have ended anywhere
         job = lost.usable(folder.job) or {}
         load = lost.usable(lambda: _events(folder)) or raw.load([])
     host = lost.usable(lambda: raw.host(folder.host())) or raw.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
-    times = _of_form(folder, lambda: _histograms(load)) if done is not None else _Times({}, {})
+    times = _histograms(load) if done is not None else _Times({}, {})
     if done is not None and job.get("engine", "fake") != "fake":
         for name, snapshot in (("before.json", before), ("after.json", after)):
             if snapshot is None and not any(line.startswith(name) for line in lost.lines):
@@ -187,10 +186,31 @@ def read(folder: StepFolder) -> Evidence:
     )
 
 
-def _job(folder: StepFolder) -> Json:
+def _job(folder: StepFolder, step: Json) -> Json:
+    """The job of a step that ended well, which has to be the one that step.json speaks of."""
     job = folder.job()
     if job is None:
         raise ResultError(f"{folder.path}/job.json: is missing; restore it from a copy")
+    headline = step.get("headline") or {}
+    if headline.get("metric", "ips") not in NAMES:
+        raise ResultError(
+            f"{folder.path}/step.json: `headline.metric` is {headline['metric']!r}, which is no "
+            "metric of this version; restore it from a copy, or use the version that wrote it"
+        )
+    roles = {role["name"] for role in job.get("roles", [])}
+    if headline.get("each") is not None and headline["role"] not in roles:
+        raise ResultError(
+            f"{folder.path}/job.json: has no role `{headline['role']}`, which step.json names; "
+            "restore both from a copy"
+        )
+    count = len(job.get("statements", []))
+    programs = job.get("programs", [])
+    sends = [code[1] for one in programs for code in one["code"] if code[0] == "send"]
+    if max(sends, default=-1) >= count:
+        raise ResultError(
+            f"{folder.path}/job.json: a program sends a statement that is not there; restore it "
+            "from a copy"
+        )
     return job
 
 
@@ -207,7 +227,7 @@ def _load(folder: StepFolder) -> raw.Load:
 
 
 def _events(folder: StepFolder) -> raw.Load:
-    return _of_form(folder, lambda: raw.load(folder.events()))
+    return raw.load(folder.events())
 
 
 def _waits(folder: StepFolder) -> tuple[Json, ...]:
@@ -216,17 +236,6 @@ def _waits(folder: StepFolder) -> tuple[Json, ...]:
     if lines and "end" not in lines[-1]:
         raise ResultError(f"{folder.path}/waits.jsonl: lacks its last line; restore it from a copy")
     return lines
-
-
-def _of_form(folder: StepFolder, read: Callable[[], Read]) -> Read:
-    """What `read` makes of the ticks, whose form nobody has checked. Raises ResultError."""
-    try:
-        return read()
-    except FORM_ERRORS as error:
-        raise ResultError(
-            f"{folder.path}/events.jsonl: a tick is not of the form that is read here ({error!r}); "
-            "restore it from a copy, or use the version of dyno that wrote it"
-        ) from error
 
 
 class _Times(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dbdyno.analysis import compare, damage, derive
-from dbdyno.analysis.damage import FORM_ERRORS, Damage
+from dbdyno.analysis.damage import Damage
 from dbdyno.error import ResultError
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.store import BlockFolder, Results, StepFolder, safe_name
@@ -107,7 +107,7 @@ class Source:
         """What is found in a step's folder, up to where a file is damaged."""
         try:
             yield from found
-        except (ResultError, *FORM_ERRORS) as error:
+        except ResultError as error:
             self.lost.say(damage.words(folder, error).removeprefix(damage.PREFIX))
 
     @property

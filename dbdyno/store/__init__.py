@@ -84,8 +84,7 @@ class StepFolder:
         path = self.path / "events.jsonl"
         for event in read_lines(path):
             name = event.get("event")
-            if name != "tick":
-                _check(path, event, form.EVENTS.get(str(name), {"event": str}))
+            _check(path, event, form.EVENTS.get(str(name), {"event": str}))
             if name == "hello":
                 _of_this_protocol(path, event)
             yield event

@@ -25,6 +25,8 @@ def _owners_us_per_s(planted: Planted) -> dict[str, float]:
         f"role:{role}": planted.role_cpu_us.get(role, 0.0) * rate
         for role, rate in planted.roles.items()
     }
+    for role, cost in planted.parallel_cpu_us_per_s.items():
+        owners[f"parallel:{role}"] = cost
     for kind, cost in planted.background_cpu_us_per_s.items():
         owners[f"background:{kind}"] = cost
     owners["backend:other"] = planted.probe_cpu_us_per_s
@@ -72,6 +74,7 @@ def _reading(planted: Planted, kind: str, at_s: float) -> Json:
         "disk": _disk(planted, time_s),
         "owners": _owners(planted, time_s),
         "rss_bytes": planted.rss_bytes,
+        **({"led": True} if planted.led else {}),
     }
 
 

@@ -23,12 +23,17 @@ class StandIn:
         )
         self.postmaster_pid: int | None = self.process.pid
         self.kinds: dict[int, str] = {}
+        self.led: dict[int, int] = {}  # parallel worker -> its leader
         self.asked = 0
 
     def processes(self) -> dict[int, str]:
         """What the server's own look at its processes or threads would give."""
         self.asked += 1
         return dict(self.kinds)
+
+    def leaders(self) -> dict[int, int]:
+        """The leaders of those that are parallel workers."""
+        return dict(self.led)
 
     def tell(self, command: str) -> int:
         """Sends a command; returns what it answers with, an id of a process or thread."""

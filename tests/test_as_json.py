@@ -160,7 +160,9 @@ def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> 
     (arm,) = step["arms"]
     assert (arm["arm"], arm["by"], arm["outcome"]) == ("pg18", ["qps"], "")
     qps = arm["metrics"]["qps"]
-    assert list(arm["metrics"])[:2] == ["qps", CPU]
+    assert list(arm["metrics"])[:2] == ["qps", "cpu_per_op"]
+    assert arm["metrics"]["cpu_per_op"]["primary"] is True
+    assert arm["metrics"][CPU]["primary"] is False
     assert (qps["primary"], qps["verdict"], qps["blocks"]) == (True, "slower", 3)
     assert (qps["value"], qps["base"]) == (pytest.approx(4_500), pytest.approx(5_000))
     assert [qps[name] for name in ("ratio", "low", "high")] == [pytest.approx(0.9)] * 3

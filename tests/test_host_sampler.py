@@ -108,6 +108,27 @@ def test_cpu_goes_to_the_role_of_its_process(server: Forking, tmp_path: Path) ->
     assert found["lab"]["cpu_ns"] > 0
 
 
+def test_parallel_workers_are_with_the_role_that_leads_them(
+    server: Forking, tmp_path: Path
+) -> None:
+    path = tmp_path / "host.jsonl"
+    leader, other = server.child(0.05, "backend"), server.child(0.05, "backend")
+    first, second = (server.child(0.2, "parallel worker") for _ in range(2))
+    stray = server.child(0.1, "parallel worker")
+    server.led = {first: leader, second: leader, stray: other}
+    watch = Sampler(path, device=None, server=server)
+    watch.add_role(leader, "query")
+    watch.read("open", time.monotonic_ns())
+    watch.stop()
+    (line,) = lines(path)
+    found = line["owners"]
+    assert line["led"] is True
+    assert found["parallel:query"]["cpu_ns"] == pytest.approx(0.4e9, abs=0.1e9)
+    assert found["parallel:query"]["processes"] == 2
+    assert found["role:query"]["processes"] == 1
+    assert found["background:parallel worker"]["cpu_ns"] == pytest.approx(0.1e9, abs=0.08e9)
+
+
 def test_what_ended_children_spent_is_kept(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     server.tell("brief 0.1")

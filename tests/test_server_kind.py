@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.server.kind import kind_of
+from dbdyno.server.kind import kind_of, leader_of
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,25 @@ def test_the_clusters_name_in_front_is_no_matter():
 def test_a_child_that_has_no_title_yet_is_asked_again():
     assert kind_of("/usr/lib/postgresql/15/bin/postgres -D /var/lib/dyno/a/data") is None
     assert kind_of("") is None
+
+
+@pytest.mark.parametrize(
+    ("title", "cluster_name"),
+    [
+        ("postgres: bgworker: parallel worker for PID 455", ""),  # 9.6 and 10
+        ("postgres: parallel worker for PID 455 ", ""),  # 11 and later
+        ("postgres: lab 1: parallel worker for PID 455", "lab 1"),
+        ("postgres: lab 1: bgworker: parallel worker for PID 455", "lab 1"),
+    ],
+)
+def test_a_parallel_worker_names_the_backend_that_leads_it(title: str, cluster_name: str):
+    assert kind_of(title, cluster_name) == "parallel worker"
+    assert leader_of(title, cluster_name) == 455
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["postgres: io worker 0", "postgres: dyno ib [local] parallel worker for PID 7", "", "a 7"],
+)
+def test_others_have_no_leader(title: str):
+    assert leader_of(title) is None

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dbdyno.analysis import compare
+from dbdyno.analysis import compare, contest
 from dbdyno.error import DynoError, ResultError
 from dbdyno.model import Bound, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.report import bound, number
@@ -31,7 +31,6 @@ END = "<!-- made by tools/published.py: end -->"
 MARGIN = 0.03
 """A ratio that is off 1 by less is flat; the published posts colour from the same 3 % on."""
 PUBLISHED_DIGITS = 2  # of a published ratio
-CPU = "server_cpu_per_op"
 VISIBLE = "all_visible_share"
 FOUND = "found_share"
 
@@ -355,7 +354,7 @@ def _here(cell: Cell | None) -> str:
 
 
 def _cpu(cell: Cell | None) -> str:
-    ratio = cell.ratios.get(CPU) if cell is not None else None
+    ratio = cell.ratios.get(contest.cpu_of([cell])) if cell is not None else None
     if ratio is None or ratio.low is None or ratio.high is None:
         return "–" if ratio is None else _ratio(ratio)
     sign = SIGNS["up"] if ratio.low > 1 else SIGNS["down"] if ratio.high < 1 else ""

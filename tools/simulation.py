@@ -26,7 +26,7 @@ from dbdyno.verdict import BETTER, CHANGED, WORSE, Aims, Judgement
 Numbers = npt.NDArray[np.float64]
 Random = np.random.Generator
 
-METRICS: Mapping[str, int] = {"qps": 1, "server_cpu_per_op": -1}
+METRICS: Mapping[str, int] = {"qps": 1, "cpu_per_op": -1}
 """The primary metrics and their directions."""
 MEASURED_SD = (0.026, 0.016)
 """Of their log ratios between blocks, on two shared cores (a point select; steps of 20 s)."""

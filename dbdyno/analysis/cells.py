@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno import metric, stats
 from dbdyno.analysis import limit, uneven
-from dbdyno.analysis.contest import Where
+from dbdyno.analysis.contest import CPU, Where, cpu_of
 from dbdyno.analysis.nearest import Facing, facing
 from dbdyno.analysis.paired import by_block, own, ratio_of
 from dbdyno.analysis.shown import Arms
 from dbdyno.model import Cell, Json, StepComparison, StepRun
+
+WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")
+"""Metrics that older results do not have, or that count something else there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +41,19 @@ def rows(plan: Json, arms: Arms, runs: Sequence[StepRun]) -> tuple[Row, ...]:
     by_step: dict[Where, list[StepRun]] = {}
     for run in runs:
         by_step.setdefault(Where.of(run), []).append(run)
-    return tuple(_row(where, arms, by_step[where]) for where in sorted(by_step, key=place))
+    return tuple(_row(where, arms, alike(by_step[where])) for where in sorted(by_step, key=place))
+
+
+def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+    """The runs of a step, where some are older all without what these have not or have unlike."""
+    if cpu_of(runs) == CPU:
+        return runs
+    return [
+        run
+        if run.metrics.get(CPU) is None
+        else replace(run, metrics={**run.metrics, **dict.fromkeys(WITH_HELPERS)})
+        for run in runs
+    ]
 
 
 def _row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:

@@ -82,6 +82,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *(f"{damage.PREFIX}{line}" for line in lost.lines),
             *disturbed,
             *doubt.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
+            *doubt.other_ways(found.steps, aims.margin),
             *kept.notes(copies),
             *hosts.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),
         ),

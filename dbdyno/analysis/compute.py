@@ -24,7 +24,7 @@ BACKGROUND = {
     "writer": ("background:background writer", "background:walwriter"),
     "autovacuum": ("background:autovacuum",),
     "io_worker": ("background:io worker",),
-    "parallel": ("background:parallel worker",),
+    "parallel": ("parallel:", "background:parallel worker"),
     "page_cleaner": ("background:page cleaner",),
     "log": ("background:log ",),
     "purge": ("background:purge",),
@@ -233,18 +233,32 @@ def costs(evidence: Evidence) -> Metrics:
     """CPU and context switches by owner, for each operation or row."""
     operations, headline = evidence.operations, evidence.step.get("headline")
     roles = [headline["role"]] if headline is not None else []
-    generator = basis.cpu_us(evidence, "generator")
+    generator, server = (
+        basis.cpu_us(evidence, *owners) for owners in (("generator",), basis.SERVER_OWNERS)
+    )
     return {
+        "cpu_per_op": per(_operations_cpu_us(evidence, roles), operations),
         "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), operations),
         "cs_per_op": per(_switches(evidence, roles), operations),
-        "background_cpu_per_op": per(basis.cpu_us(evidence, "background:", "exited"), operations),
+        "background_cpu_per_op": per(_background_cpu_us(evidence), operations),
+        "whole_server_cpu_per_op": per(server if evidence.led else None, operations),
         "generator_cpu_per_op": per(generator, operations),
-        "generator_share": scaled(
-            per(generator, basis.cpu_us(evidence, *basis.SERVER_OWNERS)), 100.0
-        ),
+        "generator_share": scaled(per(generator, server), 100.0),
         "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
         "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
     }
+
+
+def _operations_cpu_us(evidence: Evidence, roles: Iterable[str]) -> float | None:
+    return raw.plus(basis.operations_cpu_us(evidence, role) for role in roles)
+
+
+def _background_cpu_us(evidence: Evidence) -> float | None:
+    """The server's background without what is counted with operations; older results: with it."""
+    whole = basis.cpu_us(evidence, "background:", "exited")
+    if whole is None or not evidence.led:
+        return whole
+    return whole - basis.helpers_cpu_us(evidence)
 
 
 def background(evidence: Evidence) -> Metrics:

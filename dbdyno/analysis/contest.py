@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from dbdyno import metric
 from dbdyno.analysis import limit, outcome
@@ -14,8 +14,10 @@ from dbdyno.analysis.outcome import Outcome
 from dbdyno.decision import Sample
 from dbdyno.model import Bound, StepRun
 
-CPU = "server_cpu_per_op"
+CPU = "cpu_per_op"
 """Primary beside a step's headline: on a machine that others use it is the sharper witness."""
+SESSIONS_CPU = "server_cpu_per_op"
+"""The same without helpers: primary where results are older and do not tell whom helpers served."""
 BETTER_BY: Mapping[str, int] = {
     row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
 }
@@ -35,6 +37,25 @@ class Where(NamedTuple):
         return cls(run.workload, run.ordinal, run.step)
 
 
+class Measured(Protocol):
+    """A run, or an arm in a step."""
+
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """By name."""
+
+
+def cpu_of(compared: Iterable[Measured]) -> str:
+    """The primary CPU metric of what is compared: CPU, but where one of them has the other only."""
+    known = [one.metrics for one in compared if one.metrics.get(SESSIONS_CPU) is not None]
+    return CPU if all(metrics.get(CPU) is not None for metrics in known) else SESSIONS_CPU
+
+
+def is_cpu(name: str) -> bool:
+    """Whether a primary metric is one of CPU; else it is one of throughput."""
+    return name in (CPU, SESSIONS_CPU)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contest:
     """One arm in one measured step, beside the base."""
@@ -46,7 +67,12 @@ class Contest:
     @property
     def primary(self) -> tuple[str, ...]:
         """The metrics by which the step is judged, throughput first."""
-        return self.headline, CPU
+        return self.headline, self.cpu
+
+    @property
+    def cpu(self) -> str:
+        """The metric of CPU by which it is judged."""
+        return cpu_of((*self.faced.runs, *self.faced.base_runs))
 
     @property
     def bound(self) -> Bound:

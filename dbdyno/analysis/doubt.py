@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import median
 from typing import Any
 
 from dbdyno import metric
-from dbdyno.model import Difference, Json, StepRun, for_size
+from dbdyno.analysis import phrase
+from dbdyno.analysis.contest import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model import Cell, Difference, Json, StepComparison, StepRun, for_size
 
 CANARY_SHARE_MAX = 0.10
 """How far the medians of two arms' canaries may lie apart."""
@@ -48,6 +51,8 @@ MUST_DIFFER = frozenset(
     }
 )  # fmt: skip
 """Settings in which any two servers of one host differ, or which say nothing of their own."""
+
+WHOLE_SERVER = "whole_server_cpu_per_op"
 
 _CANARIES = {
     "canary_cpu_us": "arithmetic",
@@ -216,8 +221,54 @@ def warnings(
         *_boots(boot_ids),
         *_canaries(arms, runs),
         *_unmeasured_failures(runs),
+        *_older(runs),
         *_of_steps(runs),
     )
+
+
+def other_ways(steps: Sequence[StepComparison], margin: float) -> tuple[str, ...]:
+    """Arms whose whole server took more CPU for an operation, or less, where the operation's own
+    CPU says the reverse, and both are apart by more than the margin.
+    """
+    found = [
+        words
+        for step in steps
+        for cell in step.cells[1:]
+        if (words := _other_way(step, cell, margin)) is not None
+    ]
+    more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""
+    subject = "CPU of the whole server goes the other way"
+    return (f"{subject}: {'; '.join(found[:PLACES_MAX])}{more}",) if found else ()
+
+
+def _other_way(step: StepComparison, cell: Cell, margin: float) -> str | None:
+    own, whole = (cell.ratios.get(name) for name in (cpu_of(step.cells), WHOLE_SERVER))
+    if own is None or whole is None or (own.value - 1) * (whole.value - 1) >= 0:
+        return None
+    if abs(math.log(whole.value / own.value)) <= math.log1p(margin):
+        return None
+    return (
+        f"{step.step} {cell.arm}: {phrase.amount(own.value)} CPU per operation, with the server's"
+        f" background, other roles and what ended {phrase.amount(whole.value)}"
+    )
+
+
+def _older(runs: Sequence[StepRun]) -> Iterable[str]:
+    """Steps of which some blocks are of a version that did not tell whom helpers served."""
+    known = [run for run in runs if run.metrics.get(SESSIONS_CPU) is not None]
+    steps: dict[str, list[StepRun]] = {}
+    for run in known:
+        steps.setdefault(run.step, []).append(run)
+    mixed = [
+        step
+        for step, its in steps.items()
+        if cpu_of(its) == SESSIONS_CPU and any(run.metrics.get(CPU) is not None for run in its)
+    ]
+    if mixed:
+        yield (
+            f"CPU without helpers: {phrase.listed(mixed)}: an earlier dyno measured some blocks and"
+            " did not tell whose parallel workers were; CPU is that of sessions alone in all blocks"
+        )
 
 
 def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:

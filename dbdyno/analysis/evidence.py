@@ -23,7 +23,12 @@ BUSY = ("user", "nice", "system", "irq", "softirq")
 CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
 NS_PER_US = 1_000
 NAMES = frozenset(one.name for one in metric.METRICS)
-SERVER_OWNERS = ("role:", "background:", "backend:", "exited")
+SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
+HELPERS = (
+    *("background:io worker", "background:io read"),
+    *("background:parallel read", "background:index build"),
+)
+"""Owners that do a part of operations for the sessions of all roles, and do not say for which."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +52,11 @@ class Evidence:
     def remote(self) -> bool:
         """Whether the server ran elsewhere, so that the host's counters are not of it."""
         return bool(self.step.get("remote"))
+
+    @property
+    def led(self) -> bool:
+        """Whether parallel workers have the role that leads them, as in results of this version."""
+        return bool((self.host.close or {}).get("led"))
 
     @property
     def servers(self) -> str:
@@ -331,6 +341,24 @@ def cpu_us(evidence: Evidence, *starts: str) -> float | None:
     return math.fsum(
         cost.cpu_us for owner, cost in evidence.owners.items() if owner.startswith(starts)
     )
+
+
+def helpers_cpu_us(evidence: Evidence) -> float:
+    """CPU time in the window of what helps the sessions of all roles."""
+    known = [evidence.owners.get(owner) for owner in HELPERS]
+    return math.fsum(cost.cpu_us for cost in known if cost is not None)
+
+
+def operations_cpu_us(evidence: Evidence, role: str) -> float | None:
+    """CPU time in the window of a role's operations: its sessions and all that help them.
+
+    None where it is not known which parallel workers the role led, as in older results.
+    """
+    own = roles_cpu_us(evidence, [role])
+    if own is None or not evidence.led:
+        return None
+    parallel = evidence.owners.get(f"parallel:{role}")
+    return own + (0.0 if parallel is None else parallel.cpu_us) + helpers_cpu_us(evidence)
 
 
 def roles_cpu_us(evidence: Evidence, roles: list[str]) -> float | None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from dbdyno import stats
 from dbdyno.analysis import phrase, plans
-from dbdyno.analysis.contest import CPU
+from dbdyno.analysis.contest import CPU, SESSIONS_CPU, cpu_of
 from dbdyno.analysis.paired import by_block
-from dbdyno.analysis.reason import PLAN, REASONS, REMAINDER, TIME, UNITS, WAITS, Reason
+from dbdyno.analysis.reason import HELPERS, PLAN, REASONS, REMAINDER, TIME, UNITS, WAITS, Reason
 from dbdyno.model import Cell, StepComparison
 from dbdyno.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
 
@@ -45,6 +45,11 @@ class _Change:
     cpu: Judgement | None
     aims: Aims
     unit: str
+
+    @property
+    def cpu_metric(self) -> str:
+        """By which metric the step's CPU is judged."""
+        return cpu_of((self.cell, self.base))
 
     @property
     def by_throughput(self) -> bool:
@@ -79,7 +84,7 @@ class _Change:
     @property
     def time_us(self) -> float | None:
         """How much longer an operation takes, or of CPU alone how much more of it."""
-        return self.added_us(TIME if self.by_throughput else CPU)
+        return self.added_us(TIME if self.by_throughput else self.cpu_metric)
 
     def added_us(self, name: str) -> float | None:
         """How much more of a cost an operation has, by the mean ratio; None where unknown."""
@@ -126,7 +131,7 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
         base=base,
         verdict=verdict,
         throughput=primary.get(step.headline or ""),
-        cpu=primary.get(CPU),
+        cpu=primary.get(cpu_of((cell, base))),
         aims=aims,
         unit=UNITS.get(step.headline or "", "operation"),
     )
@@ -161,12 +166,25 @@ def _found(change: _Change) -> Iterable[_Found]:
 
 
 def _asked(change: _Change) -> Iterable[Reason]:
-    """Of CPU alone only what takes CPU can be a reason."""
-    return (one for one in REASONS if change.by_throughput or one.of_cpu or one.metric == CPU)
+    """Of CPU alone only what takes CPU can be a reason.
+
+    Of throughput it is the CPU of sessions, as what helps them is no part of their time.
+    """
+    older = change.cpu_metric == SESSIONS_CPU
+    for one in REASONS:
+        if one.metric == CPU and older:
+            yield replace(one, metric=SESSIONS_CPU)
+        elif one.metric in (CPU, SESSIONS_CPU):
+            if not older and change.by_throughput is (one.metric == SESSIONS_CPU):
+                yield one
+        elif change.by_throughput or one.of_cpu or (one.metric in HELPERS and not older):
+            yield one
 
 
 def _judgement(change: _Change, reason: Reason) -> Judgement | None:
-    return change.cpu if reason.metric == CPU else change.cell.costs.get(reason.metric)
+    return (
+        change.cpu if reason.metric == change.cpu_metric else change.cell.costs.get(reason.metric)
+    )
 
 
 def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[_Found]:
@@ -186,7 +204,7 @@ def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[
 
 def _is_changed(change: _Change, judgement: Judgement) -> bool:
     """Whether a metric changed beyond doubt: a primary one by its word, a cost by its q."""
-    if judgement.metric == CPU:
+    if judgement.metric == change.cpu_metric:
         return judgement.word in CHANGED
     return judgement.q is not None and judgement.q <= change.aims.level
 
@@ -285,7 +303,7 @@ def _plans_alike(change: _Change) -> bool:
 
 def _text(change: _Change, found: Sequence[_Found], unchanged: dict[str, list[str]]) -> str:
     led = _led(change)
-    told = [one for one in found if change.by_throughput or one.cause.metric != CPU]
+    told = [one for one in found if change.by_throughput or one.cause.metric != change.cpu_metric]
     parts = [", ".join(_named(change, told))] if told else []
     if not found:
         parts.append("nothing measured explains it")

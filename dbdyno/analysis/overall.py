@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.contest import BETTER_BY, CPU, Contest, Where
+from dbdyno.analysis.contest import BETTER_BY, CPU, SESSIONS_CPU, Contest, Where, is_cpu
 from dbdyno.analysis.nearest import Still
 from dbdyno.decision import Sample
 from dbdyno.verdict import Judgement
@@ -37,7 +37,8 @@ class Whole:
     def lone(self, by_step: Mapping[Where, Sequence[Judgement]]) -> Judgement:
         """The judgement of the only step, which is the whole."""
         (where,) = self.places
-        return next(one for one in by_step[where] if one.metric == self.sample.metric)
+        cpu = is_cpu(self.sample.metric)
+        return next(one for one in by_step[where] if is_cpu(one.metric) == cpu)
 
 
 def wholes(contests: Sequence[Contest]) -> list[Whole]:
@@ -51,7 +52,8 @@ def wholes(contests: Sequence[Contest]) -> list[Whole]:
         its = [one for one in alike if one.where.workload == workload]
         exact = [one for one in its if one.bound == "exact"]
         found += _whole(workload, [(one, one.headline) for one in exact])
-        found += _whole(workload, [(one, CPU) for one in its])
+        cpu = CPU if all(one.cpu == CPU for one in its) else SESSIONS_CPU
+        found += _whole(workload, [(one, cpu) for one in its])
     return found
 
 

@@ -22,7 +22,7 @@ TICK_KEYS = frozenset(
 )
 GAUGES = frozenset(
     {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
-    | {"rss_bytes", "pss_bytes", "cpu_source"}
+    | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
 )
 """What of a reading of the host is no counter."""
 WHOLE_TICK_SHARE = 0.999

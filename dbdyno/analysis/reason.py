@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.analysis.contest import CPU
+from dbdyno.analysis.contest import CPU, SESSIONS_CPU
 
 TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
+HELPERS = ("io_worker_cpu_per_op", "parallel_cpu_per_op")
+"""Parts of the CPU of operations where it is known; older results have them beside it."""
 REMAINDER = "unaccounted_us_per_op"
 PLAN = "plan"
 WAITS = "waits"
@@ -40,6 +42,7 @@ def _size(metric: str, group: str, text: str, least: float) -> Reason:
 
 REASONS: tuple[Reason, ...] = (
     _time(CPU, "CPU", "the server used {more} CPU per {unit}"),
+    _time(SESSIONS_CPU, "CPU", "the sessions used {more} CPU per {unit}"),
     _time(
         "runnable_us_per_op",
         "run delay",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from dbdyno.analysis import evidence as basis
 from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.phrase import listed
 from dbdyno.job import first_words
 from dbdyno.model import StepRun
 
@@ -14,6 +16,8 @@ GENERATOR_SHARE_MAX = 10.0
 LATE_MS_MAX = 1_000.0
 STEAL_SHARE_MAX = 2.0
 LAB_SHARE_MAX = 5.0
+UNKNOWN_SHARE_MAX = 1.0
+"""Of CPU, in percent: with more of which nobody knows whose it is, it is said."""
 END_SPREAD_MAX = 0.02
 JAIN_MIN = 0.95
 """Of the rates of the headline's clients; of two clients, one has 1.6 times the other's rate."""
@@ -41,6 +45,7 @@ def warnings(
         *_schedule(evidence, run),
         *_deletes(run),
         *_disturbed(evidence, metrics),
+        *_unknown(evidence, metrics),
         *_errors(evidence, metrics),
         *_ends(evidence, run.end_spread),
         *_uneven(evidence, run),
@@ -130,6 +135,33 @@ def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
             yield f"counters read late: {delay_ms:.0f} ms after the window's {end}"
     if evidence.host.open is None or evidence.host.close is None:
         yield "counters missing: host.jsonl lacks a reading at the window's start or end"
+
+
+def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """CPU of which it is not known whether the headline's operations took it."""
+    cpu, operations = metrics.get("cpu_per_op"), evidence.operations
+    if not cpu or not operations:
+        return
+    server_us = basis.cpu_us(evidence, *basis.SERVER_OWNERS) or math.inf
+    ended = 100 * evidence.owners["exited"].cpu_us / server_us
+    if ended > UNKNOWN_SHARE_MAX:
+        yield (
+            f"ended, unknown: {ended:.1f} % of the server's CPU is of what ended before a reading"
+            " told whose it was; CPU per operation is without it"
+        )
+    headline = evidence.step["headline"]["role"]
+    others = [f"`{role}`" for role in evidence.step.get("roles", {}) if role != headline]
+    helpers = 100 * basis.helpers_cpu_us(evidence) / operations / cpu
+    if others and helpers > UNKNOWN_SHARE_MAX:
+        names = [
+            owner.removeprefix("background:")
+            for owner in basis.HELPERS
+            if owner in evidence.owners and evidence.owners[owner].cpu_us
+        ]
+        yield (
+            f"helpers of several roles: {helpers:.1f} % of the CPU per operation of `{headline}` is"
+            f" of {listed(names)}, counted whole, though {listed(others)} may have read, too"
+        )
 
 
 def _errors(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:

@@ -357,7 +357,7 @@ TABLES: tuple[Table, ...] = (
         """
         second                 | number  | s       | where it ends, since the window opened
         seconds                | number  | s       | how long it was
-        owner                  | text    |         | role:NAME, background:KIND, generator, lab …
+        owner                  | text    |         | role:NAME, parallel:ROLE, background:KIND …
         cpu_cores              | number  | cores   | CPU time by time: 1 is one core all the time
         context_switches_per_s | number  | 1/s     | voluntary and involuntary
         read_bytes_per_s       | number  | bytes/s | read from disk
@@ -368,7 +368,7 @@ TABLES: tuple[Table, ...] = (
     _table(
         "costs", "what an owner spent in exactly a step's window; rest: what nobody accounts for",
         """
-        owner            | text   |       | role:NAME, background:KIND, generator, lab, rest …
+        owner            | text   |       | role:NAME, parallel:ROLE, background:KIND, rest …
         cpu_us           | number | µs    | CPU time, user and system
         context_switches | number |       | voluntary and involuntary
         read_bytes       | number | bytes | read from disk

@@ -117,6 +117,7 @@ class FakeSampler:
             "owners": {**owners, EXITED: {"cpu_ns": 0}},
             "rss_bytes": 0,
             "cpu_source": "planted",
+            "led": True,
         }
         if kind in OUTSIDE_WINDOW:
             line["pss_bytes"] = 0

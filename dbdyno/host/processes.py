@@ -16,6 +16,8 @@ LAB = "lab"
 LAB_WAITS = "lab:waits"
 """The server process that the lab asks what sessions wait for: its cost is not the server's."""
 BACKGROUND = "background:"
+PARALLEL = "parallel:"
+"""Before the role whose connections lead parallel workers."""
 SESSIONS = ("backend", "connection")
 """Kinds of what serves a connection, a process or a thread."""
 OTHER_BACKEND = "backend:other"
@@ -38,6 +40,9 @@ class ServerProcesses(Protocol):
     def processes(self) -> Mapping[int, str]:
         """The live processes, or threads, and their kinds: "backend", "checkpointer", "purge" …"""
 
+    def leaders(self) -> Mapping[int, int]:
+        """Parallel worker -> the backend that leads it, of those that `processes` told last."""
+
 
 class Processes:
     """All processes, or threads, with an owner."""
@@ -54,6 +59,7 @@ class Processes:
         self._others: dict[int, ProcessReader] = {}  # the generator's and the lab's
         self._readers: dict[int, ProcessReader] = {}  # of the server's members
         self._kinds: dict[int, str] = {}  # of the server's members that are read
+        self._leaders: dict[int, int] = {}  # of parallel workers
         self._unsettled: set[int] = set()  # seen for the first time in the last reading
         self._postmaster: tuple[int, int] | None = None  # pid and start
 
@@ -63,7 +69,10 @@ class Processes:
         return self._members.key
 
     def read(self) -> Json:
-        """Reads all of them: `owners`, `rss_bytes` and where the CPU time comes from."""
+        """Reads all of them: `owners`, `rss_bytes` and where the CPU time comes from.
+
+        `led`: that parallel workers are with the role that leads them (docs/results.md).
+        """
         self._find_members()  # first, as it takes longest: what ends meanwhile is counted
         account_ns = self._account_ns()
         found = [*self._read_others()]
@@ -75,6 +84,7 @@ class Processes:
             "owners": self._ledger.as_json(),
             "rss_bytes": self._members.resident_bytes(server),
             "cpu_source": "schedstat" if self._nanoseconds else "stat",
+            "led": True,
         }
 
     def pss_bytes(self) -> int | None:
@@ -115,6 +125,7 @@ class Processes:
             kinds = dict.fromkeys(new or (), OTHER) if self._server.threads else {}
             kinds |= self._server.processes()
             kinds[pid] = self._members.main
+            self._leaders.update(self._server.leaders())
             self._unsettled = kinds.keys() - self._kinds.keys()
             self._kinds.update(kinds)
 
@@ -160,6 +171,9 @@ class Processes:
         kind = self._kinds[member]
         if kind == EXITED:
             return EXITED
+        led = self._roles.get(self._leaders.get(member, 0))
+        if led is not None:
+            return f"{PARALLEL}{led}"
         if kind in SESSIONS:
             return OTHER_BACKEND
         return f"{BACKGROUND}{OTHER if kind == UNNAMED else kind}"
@@ -176,4 +190,5 @@ class Processes:
     def _forget(self, member: int) -> None:
         self._readers.pop(member, None)
         self._kinds.pop(member, None)
+        self._leaders.pop(member, None)
         self._unsettled.discard(member)

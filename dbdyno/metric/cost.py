@@ -8,10 +8,25 @@ from dbdyno.metric.row import Metric
 COST: tuple[Metric, ...] = (
     # --- Costs with owners ---
     row.own(
+        "cpu_per_op", "µs/operation", "lower", 2,
+        """CPU per operation | CPU time in the window of the sessions of the headline's role and of
+        their helpers, by operations: of the parallel workers that they led, and of the I/O workers
+        (PostgreSQL 18; of MySQL the threads that read ahead, read in parallel and build
+        indexes), which serve all roles and are counted whole. What ended before a reading told
+        whose it was is left out; over 1 % of the server's CPU it is a warning. NA in older results,
+        which do not tell whom parallel workers served""",
+    ),
+    row.own(
         "server_cpu_per_op", "µs/operation", "lower", 2,
-        """CPU of the operation itself | CPU time in the window of the server processes that serve
-        the headline's role, by operations (schedstat of exactly those processes; of MySQL and
-        MariaDB of the threads)""",
+        """CPU of the operation itself | the same without helpers: of the server processes that
+        serve the headline's role (schedstat of exactly those processes; of MySQL and MariaDB of the
+        threads); what of connection_us_per_op is on a core""",
+    ),
+    row.own(
+        "whole_server_cpu_per_op", "µs/operation", "lower", 2,
+        """CPU of the whole server | CPU time in the window of all of the server's owners, whatever
+        they did, by operations; where it goes the other way than cpu_per_op, by more than the
+        margin, it is a warning. NA in older results""",
     ),
     row.own(
         "insert_cpu_per_row", "µs/row", "lower", 2,
@@ -26,8 +41,9 @@ COST: tuple[Metric, ...] = (
     row.own(
         "background_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the server's background | CPU time in the window of the server's own processes
-        (checkpointer, writers, autovacuum, parallel workers …; of MySQL and MariaDB the threads
-        that serve no connection) and of those that ended, by operations""",
+        (checkpointer, writers, autovacuum …; of MySQL and MariaDB the threads that serve no
+        connection) without what cpu_per_op counts, and of those that ended, by operations; of older
+        results with I/O workers and parallel workers""",
     ),
     row.own(
         "generator_cpu_per_op", "µs/operation", "lower", 2,

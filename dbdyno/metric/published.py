@@ -77,7 +77,7 @@ PUBLISHED: tuple[Metric, ...] = (
         """CPU of the host per operation | busy CPU time of the whole host in the window by
         operations: load generator, background inserts and deletes included, as published (by
         sysbench's scripts as cpu/o in percent of the whole machine: times cores × 10,000 it is
-        this). What the operation itself costs is server_cpu_per_op""",
+        this). What the operation itself costs is cpu_per_op""",
     ),
     row.published(
         "dbgb1", "GiB", "lower", 2,

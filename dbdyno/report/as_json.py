@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dbdyno import __version__
-from dbdyno.analysis.contest import CPU
+from dbdyno.analysis.contest import cpu_of
 from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.verdict import Explanation, Judgement, Overall
 
@@ -122,7 +122,7 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
 
 def _primary(step: StepComparison) -> tuple[str, ...]:
     """The metrics by which the step is judged."""
-    return () if step.headline is None else (step.headline, CPU)
+    return () if step.headline is None else (step.headline, cpu_of(step.cells))
 
 
 def _known(step: StepComparison, cells: Iterable[Cell]) -> list[str]:

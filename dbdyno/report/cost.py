@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from dbdyno.analysis.evidence import SERVER_OWNERS
 from dbdyno.model import Cell as Result
 from dbdyno.model import OwnerCost, StepComparison, StepRun
 from dbdyno.report import number
@@ -14,7 +15,7 @@ _SERVER = "The server"
 _OUTSIDE = "Outside the server"
 _NAMES = {
     "backend:other": "other backends",
-    "exited": "processes that ended",
+    "exited": "ended, unknown",
     "generator": "load generator",
     "lab": "dyno",
     "lab:waits": "dyno's samples of waits",
@@ -33,17 +34,18 @@ def owner_name(owner: str) -> str:
     """An owner of costs in words: `role:insert` is the insert connections."""
     if owner.startswith("role:"):
         return f"{owner.removeprefix('role:')} connections"
+    if owner.startswith("parallel:"):
+        return f"parallel workers of {owner.removeprefix('parallel:')}"
     return _NAMES.get(owner, owner.removeprefix("background:"))
 
 
 def _group(owner: str) -> str:
-    server = owner.startswith(("role:", "background:", "backend:")) or owner == "exited"
-    return _SERVER if server else _OUTSIDE
+    return _SERVER if owner.startswith(SERVER_OWNERS) else _OUTSIDE
 
 
 def _order(owner: str) -> tuple[bool, int, str]:
     """Roles first, then the server's background, then what is outside the server."""
-    kinds = ("role:", "background:", "backend:", "exited", "generator", "lab", "rest")
+    kinds = (*SERVER_OWNERS, "generator", "lab", "rest")
     place = next((i for i, kind in enumerate(kinds) if owner.startswith(kind)), len(kinds))
     return (_group(owner) == _OUTSIDE, place, owner)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.contest import CPU
+from dbdyno.analysis.contest import is_cpu
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.report import calibration, group, number, verdicts
 from dbdyno.report.summary import MISSED, failure, judged, missed_target, target
@@ -243,7 +243,7 @@ def _overall(comparison: Comparison, arm: str, workload: str) -> str:
     several = len({step.workload for step in comparison.steps}) > 1
     words = "; ".join(
         _mean(one, comparison, sure)
-        for one in sorted(its, key=lambda one: one.judgement.metric == CPU)
+        for one in sorted(its, key=lambda one: is_cpu(one.judgement.metric))
     )
     return f"{workload} {words}" if several else words
 
@@ -251,7 +251,7 @@ def _overall(comparison: Comparison, arm: str, workload: str) -> str:
 def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
     """2.1 % faster by throughput over 10 steps [1.2, 3.0]; CPU per operation 3.0 % less [2, 4]."""
     judgement, margin = one.judgement, comparison.aims.margin
-    cpu = judgement.metric == CPU
+    cpu = is_cpu(judgement.metric)
     over = f" over {one.steps} steps" if one.steps != 1 else " in 1 step"
     what = "CPU per operation" if cpu else f"throughput{over}"
     still = verdicts.still(judgement, comparison.base)

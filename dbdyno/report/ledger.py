@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.analysis.contest import CPU
+from dbdyno.analysis.contest import SESSIONS_CPU
 from dbdyno.analysis.reason import REMAINDER, TIME
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
@@ -12,7 +12,7 @@ from dbdyno.report.view import Cell, Column, Row, Table, Tone
 UNITS = {"ips": ("row", "rows"), "qps": ("query", "queries"), "scan": ("row", "rows")}
 
 _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known
-    (CPU, "on CPU", number.MISSING),
+    (SESSIONS_CPU, "on CPU", number.MISSING),
     ("runnable_us_per_op", "ready, without a core", number.MISSING),
     ("wait_io_us_per_op", "waiting: reads and writes", "not sampled"),
     ("wait_lwlock_us_per_op", "waiting: the server's own locks", "not sampled"),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbdyno import metric
-from dbdyno.analysis.contest import CPU
+from dbdyno.analysis.contest import cpu_of, is_cpu
 from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model import Cell as Result
 from dbdyno.report import bound, group, number
@@ -115,7 +115,7 @@ def visible(share: float | None) -> str:
 
 def called(name: str) -> str:
     """What a primary metric is called in sentences."""
-    return "CPU" if name == CPU else "throughput"
+    return "CPU" if is_cpu(name) else "throughput"
 
 
 def change(judgement: Judgement, of: Bound = "exact") -> str:
@@ -123,7 +123,7 @@ def change(judgement: Judgement, of: Bound = "exact") -> str:
     if not judgement.blocks:
         return "without a ratio"
     words = number.changes(judgement.ratio, judgement.low, judgement.high)
-    if judgement.metric == CPU:
+    if is_cpu(judgement.metric):
         return words
     return f"{bound.signed(words, of)}{f' ({bound.BOTH})' if of == 'unknown' else ''}"
 
@@ -170,7 +170,7 @@ def _probability(value: float) -> str:
 
 def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
     """The judgement of throughput, or of the CPU per operation."""
-    return next((one for one in verdict.judgements if (one.metric == CPU) == cpu), None)
+    return next((one for one in verdict.judgements if is_cpu(one.metric) == cpu), None)
 
 
 @dataclass(frozen=True)
@@ -271,6 +271,7 @@ def _table(
     if not rows:
         return None
     wanted = f"with a power of {percent(aims.power)}"
+    cpu = called_in_full(cpu_of(result for step in steps for result in step.cells))
     return Table(
         name=name,
         title=f"Verdicts: {arm} against {comparison.base}",
@@ -279,7 +280,7 @@ def _table(
             Column(text="step", left=True),
             Column(text="verdict", left=True),
             Column(text="throughput, %", title="mean change, and its 95 % t interval"),
-            Column(text="CPU, %", title=f"{called_in_full(CPU)}: mean change, 95 % t interval"),
+            Column(text="CPU, %", title=f"{cpu}: mean change, 95 % t interval"),
             Column(
                 text="visible, %",
                 title=f"smallest change that so many blocks find {wanted}: of throughput / of CPU",
@@ -346,7 +347,7 @@ def _change_cell(result: Result, judgement: Judgement | None, verdict: Verdict) 
         return Cell(text=number.MISSING)
     if not judgement.blocks:
         return Cell(text=number.MISSING, title=details(judgement))
-    of: Bound = "exact" if judgement.metric == CPU else result.ratio_bound
+    of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
     return Cell(
         text=bound.signed(number.change(judgement.ratio).removesuffix(" %"), of),
         detail=bound.BOTH if of == "unknown" else _interval(judgement),

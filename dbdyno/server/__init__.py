@@ -102,6 +102,9 @@ class Server(Protocol):
         Of a server of `threads` its threads, by the kernel's ids, without the first.
         """
 
+    def leaders(self) -> dict[int, int]:
+        """Parallel worker -> the backend that leads it, of those that `processes` told last."""
+
     def log_tail(self, lines: int = 20) -> list[str]:
         """The last lines of the log."""
 

@@ -38,6 +38,7 @@ BEGINNINGS = (
 """Titles that go on: with a database, a number, a file of the write-ahead log."""
 SENDERS = ("walsender ", "wal sender ")
 """These have a client in their title, too."""
+LED = re.compile(r"parallel worker for PID (\d+)")
 BACKEND = re.compile(r"\S+ \S+ (\[local\]|\S+\(\d+\))( |$)")
 
 
@@ -46,12 +47,9 @@ def kind_of(title: str, cluster_name: str = "") -> str | None:
 
     None for one that has no title of its own yet: ask again later.
     """
-    if not title.startswith(TITLE):
+    words = _words(title, cluster_name)
+    if words is None:
         return None
-    words = title[len(TITLE) :].strip()
-    if cluster_name:
-        words = words.removeprefix(f"{cluster_name}: ")
-    words = words.removeprefix("bgworker: ")
     if BACKEND.match(words) and not words.startswith(SENDERS):
         return "backend"
     if words.removesuffix(" process") in EXACT:
@@ -60,3 +58,19 @@ def kind_of(title: str, cluster_name: str = "") -> str | None:
         if words.startswith(beginning):
             return kind
     return "other"
+
+
+def leader_of(title: str, cluster_name: str = "") -> int | None:
+    """The process id of the backend whose work a parallel worker does; None of all others."""
+    led = LED.match(_words(title, cluster_name) or "")
+    return int(led[1]) if led else None
+
+
+def _words(title: str, cluster_name: str) -> str | None:
+    """A title without what all have before it; None where it is not the server's own."""
+    if not title.startswith(TITLE):
+        return None
+    words = title[len(TITLE) :].strip()
+    if cluster_name:
+        words = words.removeprefix(f"{cluster_name}: ")
+    return words.removeprefix("bgworker: ")

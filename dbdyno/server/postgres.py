@@ -68,6 +68,7 @@ class PostgresServer:
         self._watched = 0  # the position in the log up to which `failure` has looked
         self._failure: str | None = None
         self._kinds: dict[int, str] = {}
+        self._leaders: dict[int, int] = {}
 
     @property
     def data_dir(self) -> Path | None:
@@ -172,7 +173,8 @@ class PostgresServer:
         Raises ServerError with the reason from the log where it does not.
         """
         begun_s = time.monotonic()
-        self._watched, self._failure, self._kinds = self.log_position(), None, {}
+        self._watched, self._failure = self.log_position(), None
+        self._kinds, self._leaders = {}, {}
         self._home.start([self.build.program, "-D", self._home.data_dir])
         self._wait_for_answer()
         self._home.times["start_s"] = time.monotonic() - begun_s
@@ -254,16 +256,17 @@ class PostgresServer:
         pid = self.postmaster_pid
         if pid is None:
             return {}
-        found = {}
-        for child in process.children(pid):
-            known = self._kinds.get(child) or kind.kind_of(
-                process.command_line(child), self._settled.values.get("cluster_name", "")
-            )
-            found[child] = known or "other"
-            if known is not None:
-                self._kinds[child] = known
-        self._kinds = {child: known for child, known in self._kinds.items() if child in found}
-        return found
+        living = process.children(pid)
+        for child in living:
+            if child not in self._kinds:
+                self._learn(child)
+        self._kinds = {child: self._kinds[child] for child in living if child in self._kinds}
+        self._leaders = {child: self._leaders[child] for child in living if child in self._leaders}
+        return {child: self._kinds.get(child, "other") for child in living}
+
+    def leaders(self) -> dict[int, int]:
+        """Parallel worker -> the backend that leads it, of those that `processes` told last."""
+        return dict(self._leaders)
 
     def log_tail(self, lines: int = 20) -> list[str]:
         """The last lines of the server's log."""
@@ -276,6 +279,17 @@ class PostgresServer:
     def log_events(self, since: int) -> list[Json]:
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
         return log.step_events(self._home.log_path, since)
+
+    def _learn(self, child: int) -> None:
+        """Takes from a process's title what it is for; one just made has no title of its own."""
+        title = process.command_line(child)
+        cluster_name = self._settled.values.get("cluster_name", "")
+        known = kind.kind_of(title, cluster_name)
+        if known is not None:
+            self._kinds[child] = known
+        leader = kind.leader_of(title, cluster_name)
+        if leader is not None:
+            self._leaders[child] = leader
 
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.execute(statement)

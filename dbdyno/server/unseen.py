@@ -47,6 +47,10 @@ class Unseen:
         """None that could be seen."""
         return {}
 
+    def leaders(self) -> dict[int, int]:
+        """None that could be seen."""
+        return {}
+
     def log_tail(self, lines: int = 20) -> list[str]:
         """Its log cannot be seen."""
         return []

@@ -30,7 +30,7 @@ MEASUREMENT = "turns"
 CLIENTS = 2
 STEPS = {"point-query": "point", "range-covered-pk": "range"}
 """The steps, and what the table calls them."""
-METRICS = {"qps": "rate", "server_cpu_per_op": "CPU"}
+METRICS = {"qps": "rate", "cpu_per_op": "CPU"}
 LEVEL = 0.95
 BLOCKS_MIN = 3
 """Of fewer blocks a standard deviation says nothing."""

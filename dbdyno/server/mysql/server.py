@@ -241,6 +241,10 @@ class MysqlServer:
         pid = self.postmaster_pid
         return {} if pid is None else threads.kinds(pid, self._kinds)
 
+    def leaders(self) -> dict[int, int]:
+        """None: no thread's name tells whose work it does."""
+        return {}
+
     def log_tail(self, lines: int = 20) -> list[str]:
         """The last lines of the server's log."""
         return self._home.log_tail(lines)

@@ -36,12 +36,14 @@ BY_NAME = (
     ("ib_srv_wkr", "purge"),
     ("ib_src_main", "master"),
     ("ib_srv_", "monitor"),
+    ("ib_par_rd", "parallel read"),
+    ("ib_ddl", "index build"),
     ("ib_", "innodb other"),
 )
 """How the kernel's name of a MySQL thread begins (15 characters at most), and its kind."""
 BY_INSTRUMENT = (
     (re.compile(r"sql/one_connection"), CONNECTION),
-    (re.compile(r"innodb/io_(read|ibuf_read)"), "io read"),
+    (re.compile(r"innodb/io_read"), "io read"),
     (re.compile(r"innodb/io_write"), "io write"),
     (re.compile(r"innodb/io_"), "io other"),
     (re.compile(r"innodb/page_(cleaner|flush)"), "page cleaner"),
@@ -53,6 +55,8 @@ BY_INSTRUMENT = (
     (re.compile(r"innodb/srv_(purge|worker)"), "purge"),
     (re.compile(r"innodb/srv_master"), "master"),
     (re.compile(r"innodb/srv_"), "monitor"),
+    (re.compile(r"innodb/parallel_read"), "parallel read"),
+    (re.compile(r"innodb/ddl_thread"), "index build"),
     (re.compile(r"innodb/"), "innodb other"),
 )
 """Names of performance_schema.threads, after `thread/`."""

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from comparison_builder import one_cell
+from dbdyno.analysis.contest import cpu_of
 from dbdyno.decision import Sample, decide
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.verdict import BETTER, WORSE, Aims, Verdict, Word
 
 NOISE = 0.004
 BLOCKS = 6
-CPU = "server_cpu_per_op"
 BASE: Mapping[str, float] = {
     "qps": 12_500.0,
     "server_cpu_per_op": 60.0,
@@ -39,6 +39,8 @@ BASE: Mapping[str, float] = {
     "wkbpq": 0.02,
     "wal_bytes_per_op": 0.0,
     "checkpointer_cpu_per_op": 0.01,
+    "io_worker_cpu_per_op": 1.5,
+    "cpu_per_op": 61.5,
 }
 UNSAMPLED = frozenset({"wait_io", "wait_lwlock", "wait_lock", "wait_ipc", "wait_other", "client"})
 
@@ -48,27 +50,35 @@ def changed(
     *,
     sampled: bool = True,
     noise: float = NOISE,
+    helped: bool = False,
     **factors: float,
 ) -> StepComparison:
     """A step in which the arm `new` has the base's metrics times these factors.
 
     A factor of a metric that the base has none of is the arm's value. `plans`: of the statement
-    `get`, the base's and the arm's.
+    `get`, the base's and the arm's. `helped`: it is told whom helpers served.
     """
-    base = tuple(_run("old", block, {}, plans[0], sampled, noise) for block in range(1, BLOCKS + 1))
-    other = tuple(
-        _run("new", block, factors, plans[1], sampled, noise) for block in range(1, BLOCKS + 1)
+    known = {name: value for name, value in BASE.items() if helped or name != "cpu_per_op"}
+    base, other = (
+        tuple(_run(known, arm, block, its, plan, sampled, noise) for block in range(1, BLOCKS + 1))
+        for arm, its, plan in (("old", {}, plans[0]), ("new", factors, plans[1]))
     )
     cells = (one_cell("qps", base, base), _judged(one_cell("qps", other, base)))
     return StepComparison(workload="w", ordinal=1, step="point", headline="qps", cells=cells)
 
 
 def _run(
-    arm: str, block: int, factors: Mapping[str, float], plan: str, sampled: bool, noise: float
+    known: Mapping[str, float],
+    arm: str,
+    block: int,
+    factors: Mapping[str, float],
+    plan: str,
+    sampled: bool,
+    noise: float,
 ) -> StepRun:
     sign = 1 if block % 2 else -1
     metrics: dict[str, float | None] = {}
-    for name, value in BASE.items():
+    for name, value in known.items():
         drawn = math.exp(sign * noise) if arm == "new" else 1.0
         metrics[name] = (
             value * factors.get(name, 1.0) if value else factors.get(name, 0.0)
@@ -85,8 +95,9 @@ def _run(
 def _judged(cell: Cell) -> Cell:
     """The cell with its verdict and costs, each family decided for itself."""
     samples = {name: _sample(cell, name) for name in cell.ratios}
-    primary = decide([samples[name] for name in ("qps", CPU)], Aims())
-    costs = [samples[name] for name in samples if name not in ("qps", CPU)]
+    primaries = ("qps", cpu_of([cell]))
+    primary = decide([samples[name] for name in primaries], Aims())
+    costs = [samples[name] for name in samples if name not in primaries]
     words = {one.word for one in primary}
     word: Word = primary[0].word if primary[0].word in WORSE | BETTER else primary[1].word
     if words & WORSE and words & BETTER:

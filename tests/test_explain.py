@@ -13,9 +13,13 @@ from dbdyno.verdict import Aims, Explanation, Word
 
 
 def explained(
-    *, plans: tuple[str, str] = ("", ""), sampled: bool = True, **factors: float
+    *,
+    plans: tuple[str, str] = ("", ""),
+    sampled: bool = True,
+    helped: bool = False,
+    **factors: float,
 ) -> Explanation:
-    step = changed(plans, sampled=sampled, **factors)
+    step = changed(plans, sampled=sampled, helped=helped, **factors)
     base, cell = step.cells
     found = explain(step, cell, base, Aims())
     assert found is not None
@@ -183,3 +187,23 @@ def test_a_ratio_in_words(ratio: float, low: float | None, high: float | None, w
 )  # fmt: skip
 def test_a_time_in_words(value: float, words: str) -> None:
     assert phrase.time(value) == words
+
+
+# --- With helpers ------------------------------------------------------------------------------
+
+
+def test_of_throughput_the_sessions_cpu_is_a_reason_and_of_cpu_alone_that_of_helpers() -> None:
+    """Results that tell whom helpers served have both; older ones are above."""
+    more = {"cpu_per_op": 1.1, "server_cpu_per_op": 1.09}
+    found = explained(helped=True, **SLOWER, **more)
+    assert metrics(found) == ["server_cpu_per_op"]
+    assert "more per query: the sessions used 9.0 % more CPU per query [" in found.text
+    found = explained(helped=True, cpu_per_op=1.2, io_worker_cpu_per_op=9.0)
+    assert set(metrics(found)) == {"cpu_per_op", "io_worker_cpu_per_op"}
+    assert "20.0 % more CPU of the server per query [" in found.text
+    assert "9.00 times the CPU of io workers per query [" in found.text
+
+
+def test_in_older_results_helpers_do_not_explain_the_cpu_of_sessions() -> None:
+    found = explained(server_cpu_per_op=1.2, io_worker_cpu_per_op=9.0)
+    assert metrics(found) == ["server_cpu_per_op"]

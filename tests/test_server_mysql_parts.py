@@ -232,3 +232,24 @@ def test_a_version_is_of_a_series_by_whole_numbers():
 def test_a_connection_is_encrypted_only_where_that_is_asked_for():
     where = Address(host="h", port=1, user="u", database="d")
     assert mysql.tls(where) == {"ssl_disabled": True}
+
+
+# --- Threads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "instrument", "kind"),
+    [
+        ("ib_io_rd-1", "io_read_thread", "io read"),
+        ("ib_io_ibuf", "io_ibuf_thread", "io other"),  # merges of changes: background
+        ("ib_par_rd-3", "parallel_read_thread", "parallel read"),
+        ("ib_ddl-2", "ddl_thread", "index build"),
+        ("ib_par_rseg", "parallel_rseg_init_thread", "innodb other"),
+        ("ib_pg_flush_co", "page_flush_coordinator_thread", "page cleaner"),
+    ],
+)
+def test_threads_that_read_and_build_for_sessions_have_kinds_of_their_own(
+    name: str, instrument: str, kind: str
+):
+    assert threads.kind_of(name) == kind
+    assert threads.kind_of_instrument(f"thread/innodb/{instrument}") == kind

@@ -25,6 +25,7 @@ NAMED = ("base_values", "limited", "metrics", "sd")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
     "blocks ratio low high p p_sign q sd margin verdict visible blocks_needed minutes_needed"
+    " stood_still base_stood_still p_still"
 )
 FORM = {
     "": "format dyno title label plan base arms ghost blocks aims sizing calibration overall steps "

@@ -6,7 +6,6 @@ Comparison). Measuring and judging meet only here and in the files of a result f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,18 +19,6 @@ PRODUCTS: Mapping[str, str] = {"postgres": "PostgreSQL", "mysql": "MySQL", "mari
 """The engines of servers, and what they are called."""
 FAMILIES: Mapping[str, str] = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
 """Whose protocol, catalogues and account an engine has: MariaDB has MySQL's."""
-
-LEVEL = re.compile(r"(?:^|\s)-O(\w*)")
-
-
-def for_size(flags: str | None) -> bool:
-    """Whether a compiler with these flags makes code small, not fast.
-
-    Of several -O the last one counts (gcc's manual, "Options That Control Optimization").
-    """
-    levels = LEVEL.findall(flags or "")
-    return bool(levels) and levels[-1] in ("s", "z")
-
 
 # --- What is measured ------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.compiler import for_size
 from dbdyno.error import ServerError
-from dbdyno.model import for_size
 from dbdyno.server import Build, compile_mysql, compile_postgres, feature, here, recipe
 from dbdyno.server.recipe import Flags
 

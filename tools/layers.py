@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-BASE = frozenset({"model", "error", "metric", "verdict"})
+BASE = frozenset({"model", "error", "metric", "verdict", "compiler"})
 MEASURING = BASE | {"binary", "plan", "workload", "schedule", "host", "probe", "server"}
 MEASURING |= {"loadgen", "preset", "store"}
 COMMANDS = {"auto", "calibrate", "progress", "preflight", "outlook", "runner", "analysis"}
@@ -17,6 +17,7 @@ LAYERS: Mapping[str, frozenset[str]] = {
     "model": frozenset({"verdict"}),
     "error": frozenset(),
     "metric": frozenset(),
+    "compiler": frozenset(),
     "job": frozenset({"model"}),
     "hdr": frozenset({"error"}),
     "response": BASE | {"hdr"},

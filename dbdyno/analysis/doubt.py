@@ -11,7 +11,8 @@ from typing import Any
 from dbdyno import metric
 from dbdyno.analysis import phrase
 from dbdyno.analysis.contest import CPU, SESSIONS_CPU, cpu_of
-from dbdyno.model import Cell, Difference, Json, StepComparison, StepRun, for_size
+from dbdyno.compiler import for_size
+from dbdyno.model import Cell, Difference, Json, StepComparison, StepRun
 
 CANARY_SHARE_MAX = 0.10
 """How far the medians of two arms' canaries may lie apart."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from dbdyno.analysis.doubt import flags_of
-from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun, for_size
+from dbdyno.compiler import for_size
+from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun
 from dbdyno.report import layout, number
 from dbdyno.report.facts import rotates
 from dbdyno.report.view import Cell, Column, Row, Table

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.compiler import for_size
 from dbdyno.error import ServerError
-from dbdyno.model import PRODUCTS, for_size
+from dbdyno.model import PRODUCTS
 from dbdyno.server import account as accounts
 from dbdyno.server import built, feature, fetch, locate, place
 from dbdyno.server.build import Build

@@ -77,7 +77,10 @@ def test_a_step_whose_hook_fails_has_failed_with_the_commands_last_line(tmp_path
 
 def test_what_a_hook_leaves_running_is_ended_and_said_and_holds_nobody_up(tmp_path: Path):
     left = tmp_path / "left"
-    leaves = f'command = ["sh", "-c", "sleep 3600 & echo $! > {left}; echo begun"]'
+    until_it_sleeps = "until grep -q sleep /proc/$!/comm; do :; done"
+    leaves = (
+        f'command = ["sh", "-c", "sleep 3600 & echo $! > {left}; {until_it_sleeps}; echo begun"]'
+    )
     begun_s = time.monotonic()
     of = hooked(tmp_path, f'when = "before-run"\narms = ["new"]\n{leaves}')
     outcome = runner.run(of, tmp_path / "results", wait=True)

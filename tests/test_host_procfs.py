@@ -99,6 +99,7 @@ def test_a_process_may_be_called_anything(name: str) -> None:
         children_ticks=11,
         threads=3,
         start_ticks=111,
+        flags=4194560,
     )
 
 

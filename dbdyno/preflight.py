@@ -187,7 +187,8 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
             f"workloads.warm: arm {arm.name} is of {arm.engine}, which has nothing like "
             f'`{warm.EXTENSION}`: write warm = "scan"'
         )
-    comes = not prepared.builds[arm.name].made  # what dyno builds has its contrib
+    build = prepared.builds.get(arm.name)  # none of a server that runs elsewhere
+    comes = build is not None and not build.made  # what dyno builds has its contrib
     if prewarmed and not comes and not server.has_extension(warm.EXTENSION):
         raise PlanError(
             f"workloads.warm: the build of arm {arm.name} has no extension `{warm.EXTENSION}`: "

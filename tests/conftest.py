@@ -31,6 +31,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         )
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sends what shares a server to one process, which starts it once (xdist's `loadgroup`)."""
     for item in items:

@@ -87,7 +87,7 @@ def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_to_be_repeated(
     assert sizing is not None
     for step in sizing.steps:
         assert all(sd > 0 for sd in step.sd.values()), step
-        assert set(step.sd) == {"qps", "server_cpu_per_op"}
+        assert set(step.sd) == {"qps", "cpu_per_op"}
     comparison = compare.load(results)
     assert comparison.incomplete is None
     blocks = {step.step: step.cells[1].verdict for step in comparison.steps}

@@ -96,6 +96,8 @@ config = "x10a"
 memory = "256MB"
 [server]
 data_dir = "{data}"
+[schedule.void]
+foreign = 1
 [[workloads]]
 name = "{workload}"
 parameters = {{ rows = 20_000, seconds = 3 }}

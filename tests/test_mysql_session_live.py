@@ -129,7 +129,7 @@ def test_a_connection_is_that_of_its_number_and_thread(mysql_server: Server, ser
     pid = mysql_server.postmaster_pid
     assert pid is not None
     # The thread may be kept for the next connection, or have ended with this one.
-    assert connected["server_tid"] > pid
+    assert connected["server_tid"] not in (0, pid)
 
 
 def test_a_result_of_many_packets_is_read_to_its_end(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,19 @@ ROOT = Path(__file__).parents[1]
 def test_the_versions_are_those_that_make_servers_brings() -> None:
     (named,) = re.findall(r"(?m)^TEST_SERVERS := (.*)$", (ROOT / "Makefile").read_text())
     assert tuple(named.split()) == server_place.FETCHED
+
+
+def test_tests_of_one_group_come_to_one_process(tmp_path: Path) -> None:
+    """As xdist promises; where pytest and xdist do not fit, each process starts a server for itself."""
+    (tmp_path / "test_group.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.xdist_group('one server')\n"
+        "@pytest.mark.parametrize('number', range(6))\n"
+        "def test_group(number): pass\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "--dist", "loadgroup", tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert len(set(re.findall(r"\[(gw\d)\]", said))) == 1
 
 
 def test_what_else_a_lab_left_in_the_cache_is_not_tested(

@@ -206,7 +206,8 @@ def test_the_log_gives_events_with_times_and_durations(shared: Server):
         shared.execute("SELECT nothing")
     shared.execute("CHECKPOINT")
     events = {event["kind"]: event for event in shared.log_events(since)}
-    assert set(events) == {"error", "checkpoint starting", "checkpoint complete"}
+    by_itself = {"automatic vacuum", "automatic analyze"}
+    assert set(events) - by_itself == {"error", "checkpoint starting", "checkpoint complete"}
     assert begun_ms - 1000 < events["error"]["unix_ms"] < time.time() * 1000 + 1000
     assert 'column "nothing" does not exist' in events["error"]["text"]
     assert 0 <= events["checkpoint complete"]["duration_s"] < 60

@@ -24,7 +24,7 @@ def test_the_versions_are_those_that_make_servers_brings() -> None:
 
 
 def test_tests_of_one_group_come_to_one_process(tmp_path: Path) -> None:
-    """As xdist promises; where pytest and xdist do not fit, each process starts a server for itself."""
+    """As xdist promises; where it does not fit pytest, each process starts its own server."""
     (tmp_path / "test_group.py").write_text(
         "import pytest\n"
         "@pytest.mark.xdist_group('one server')\n"

@@ -56,7 +56,7 @@ fn parse(text: &str) -> Result<(Place, bool), String> {
         .find_map(|(scheme, words, is_mysql)| Some((text.strip_prefix(scheme)?, words, is_mysql)));
     match known {
         Some((rest, words, is_mysql)) => Ok((of_uri(rest, words)?.place()?, *is_mysql)),
-        None if text.contains("://") => Err(
+        None if begins_with_a_scheme(text) => Err(
             "begins with no scheme that is known; say postgresql://, mysql:// or mariadb://"
                 .to_owned(),
         ),
@@ -179,6 +179,13 @@ fn list_value(text: &str) -> Result<(String, &str), String> {
         return Err("a quoted value does not end; close its quote".to_owned());
     }
     Ok((value, ""))
+}
+
+/// Whether the text is a URI of any scheme (RFC 3986, 3.1); a value in a list of key=value may contain `://`, too.
+fn begins_with_a_scheme(text: &str) -> bool {
+    let is_of_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    text.split_once("://")
+        .is_some_and(|(scheme, _)| scheme.bytes().all(is_of_scheme))
 }
 
 #[cfg(test)]
@@ -407,6 +414,13 @@ mod tests {
         }
         let problem = parse("postgresql://me:hush@db/ib").expect_err("a password");
         assert!(problem.contains("`server.password`"), "{problem}");
+    }
+
+    #[test]
+    fn a_value_may_look_like_a_scheme() {
+        let (place, _) = parse("host=db user=me dbname='a://b'").expect("understood");
+        assert_eq!(place.database, "a://b");
+        assert!(parse("oracle://me@db/ib").is_err());
     }
 
     proptest! {

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from comparison_builder import one_cell
-from dbdyno.analysis.contest import cpu_of
-from dbdyno.decision import Sample, decide
+from dbdyno.analysis.compare.arm_vs_base import cpu_of
 from dbdyno.model import Cell, StepComparison, StepRun
-from dbdyno.verdict import BETTER, WORSE, Aims, Verdict, Word
+from dbdyno.model.verdict import BETTER, WORSE, Aims, Verdict, Word
+from dbdyno.stats.decision import Sample, decide
 
 NOISE = 0.004
 BLOCKS = 6

@@ -16,7 +16,6 @@ from scipy import stats
 
 import comparison_facts as facts
 from comparison_clients import client_series, planted
-from dbdyno import metric
 from dbdyno.model import (
     Cell,
     Comparison,
@@ -27,6 +26,7 @@ from dbdyno.model import (
     Span,
     StepComparison,
     StepRun,
+    metric,
 )
 from verdict_builder import verdict
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from comparison_builder import CLIENTS, one_cell
 from dbdyno.model import Comparison, Series, StepComparison, StepRun, WaitLoad, Waits
-from dbdyno.verdict import Cause, Explanation
+from dbdyno.model.verdict import Cause, Explanation
 
 SAMPLES = 36_000
 LOAD: tuple[tuple[str, str, str, str, float, float], ...] = (  # the last: of pg17, of pg18

@@ -11,10 +11,10 @@ import pytest
 
 import own_lab
 from comparison_builder import comparison
+from dbdyno.engine import Place
 from dbdyno.model import Comparison
 from dbdyno.report import page
-from dbdyno.report.view import Page
-from dbdyno.server import Place
+from dbdyno.report.parts import Page
 from mysql_place import mysql_engine, mysql_server
 from server_place import NONE, a_place, builds, ends
 

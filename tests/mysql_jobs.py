@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno import binary
+from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
 
 RUN_S_MAX = 60

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.error import ServerError
+from dbdyno.engine import Build, Server
+from dbdyno.engine.mysql import build
+from dbdyno.host import account, place
 from dbdyno.model import PRODUCTS, Arm
-from dbdyno.server import Build, Server, account, place
-from dbdyno.server.mysql import build
+from dbdyno.model.error import ServerError
 from server_place import a_place, started
 
 ENGINES = ("mysql", "mariadb")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dbdyno.engine import Server
 from dbdyno.model import Json, Step
-from dbdyno.server import Server
 from step_load import load
 
 DATABASE = "ib"

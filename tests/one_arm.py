@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from dbdyno import plan, runner
+from dbdyno import plan
+from dbdyno.run import blocks as runner
 from dbdyno.store import Results
 
 

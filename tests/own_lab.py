@@ -11,7 +11,8 @@ import signal
 import sys
 from pathlib import Path
 
-from dbdyno.server import lock, place, quiet
+from dbdyno.host import lock, place
+from dbdyno.host import quiesce as quiet
 
 HOST_FOLDERS = lock.FOLDERS
 """Where the lock of this host lies, outside tests."""

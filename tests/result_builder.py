@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dbdyno import preflight, store
+from dbdyno import store
 from dbdyno.model import Arm, Block, Headline, Json, Plan, Schedule, Sla, Step, WorkloadUse
+from dbdyno.run.check import preflight
 from result_counters import database, host
 from result_events import events, log_events
 from result_planted import CLIENTS, CORES, SECOND_NS, UNIX_NS, Planted, plant

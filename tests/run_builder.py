@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dbdyno.analysis import cells, conclude, shown
-from dbdyno.analysis.conclude import Concluded
+from dbdyno.analysis.compare import arms_and_blocks as shown
+from dbdyno.analysis.compare import conclusions as conclude
+from dbdyno.analysis.compare import step_cells as cells
+from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.model import Cell, Json, StepRun
-from dbdyno.verdict import Aims
+from dbdyno.model.verdict import Aims
 
 NOISE = (0.004, -0.007, 0.001, 0.006, -0.002, -0.005)
 """Log ratios of six blocks that come to -0.0005 on average, with a deviation of 0.5 %."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dbdyno.engine import Place, Server, provide
+from dbdyno.engine.postgres import build as fetch
+from dbdyno.host import place as places
+from dbdyno.host.account import choose
 from dbdyno.model import Address, Arm
-from dbdyno.server import Place, Server, fetch, provide
-from dbdyno.server import place as places
-from dbdyno.server.account import choose
 
 FETCHED = ("17", "18")
 """The versions that `make servers` brings into the cache (its TEST_SERVERS; a test compares)."""

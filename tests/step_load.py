@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno import measure
-from dbdyno.loadgen import Generator
+from dbdyno.engine import Server
 from dbdyno.model import Json, Step
-from dbdyno.server import Server
+from dbdyno.run import step as measure
+from dbdyno.run.driver.loadgen import Generator
 
 
 def load(server: Server, step: Step) -> tuple[Json, set[int]]:

@@ -13,15 +13,7 @@ from dataclasses import dataclass, replace
 
 import comparison_facts as facts
 from comparison_builder import Made, all_cells, one_run, paired
-from dbdyno.model import (
-    Across,
-    Comparison,
-    Extent,
-    Ratio,
-    StatementUse,
-    StepComparison,
-    StepRun,
-)
+from dbdyno.model import Across, Comparison, Extent, Ratio, StatementUse, StepComparison, StepRun
 
 WORKLOAD = "sysbench"
 POINT, RANGE, AGGREGATE, WRITE = (

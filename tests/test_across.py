@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dbdyno.analysis.across import across
+from dbdyno.analysis.compare.step_pairs import across
 from dbdyno.model import Across, Cell, StepComparison, StepRun
 
 RATES = {

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis import derive
-from dbdyno.analysis.span import overlap_s
-from dbdyno.metric import METRICS
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.model import Json, Span, StepRun
+from dbdyno.model.metric import METRICS
 from dbdyno.store import Results, StepFolder
 from result_builder import build, plant
 from result_planted import Planted

@@ -15,7 +15,7 @@ import pytest
 from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Across, Comparison, Json, Ratio
-from dbdyno.report import as_json
+from dbdyno.report import json_document as as_json
 from result_builder import build, plant
 from result_planted import Planted
 from verdict_builder import CPU, calibration, explained, judgement, overall, sizing

@@ -10,14 +10,20 @@ from pathlib import Path
 import pytest
 
 import read_steps
-from dbdyno import auto, binary, cli, pilot, plan, runner, schedule, store
+from dbdyno import cli, plan, store
 from dbdyno.analysis import compare
-from dbdyno.error import ResultError
-from dbdyno.loadgen import GeneratorDied
+from dbdyno.analysis.compare import pilot_noise
+from dbdyno.host import program as binary
 from dbdyno.model import Block, Plan
-from dbdyno.run import Lab
+from dbdyno.model.error import ResultError
+from dbdyno.model.verdict import PILOT_BLOCKS, Sized, Sizing
+from dbdyno.plan import schedule
+from dbdyno.run import auto
+from dbdyno.run import blocks as runner
+from dbdyno.run.arm import Lab
+from dbdyno.run.driver.loadgen import GeneratorDied
+from dbdyno.stats import sample_size as pilot
 from dbdyno.store import Results, Took
-from dbdyno.verdict import Sized, Sizing
 
 PLAN = """
 name = "auto"
@@ -94,7 +100,7 @@ def sized(folder: Path) -> Sizing:
 def _done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The result folder of a plan that was never broken off."""
     folder = tmp_path_factory.mktemp("whole")
-    return auto.run(made(folder), folder, wait=True).folder
+    return auto.run(made(folder), folder, pilot_noise.read, wait=True).folder
 
 
 # --- From the pilot to the verdict -------------------------------------------------------------
@@ -152,13 +158,13 @@ def test_a_block_says_how_long_it_and_each_of_its_steps_took(done: Path) -> None
 
 def test_a_plan_that_is_done_has_nothing_to_do(done: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in done.glob("blocks/*/order.json")}
-    outcome = auto.run(made(done.parent), done.parent, wait=True)
+    outcome = auto.run(made(done.parent), done.parent, pilot_noise.read, wait=True)
     assert (outcome.failed, outcome.voids) == (0, 0)
     assert {path: path.stat().st_mtime_ns for path in done.glob("blocks/*/order.json")} == before
 
 
 def test_where_a_later_step_writes_all_steps_are_repeated_equally_often(tmp_path: Path) -> None:
-    folder = auto.run(made(tmp_path, writes="noisy"), tmp_path, wait=True).folder
+    folder = auto.run(made(tmp_path, writes="noisy"), tmp_path, pilot_noise.read, wait=True).folder
     sizing = sized(folder)
     assert set(blocks_by_step(sizing).values()) == {sizing.fresh}
     assert set(blocks_of(folder).values()) == {None}
@@ -168,7 +174,7 @@ def test_an_arm_that_fails_is_a_result_and_is_repeated_as_often_as_is_least(tmp_
     of = made(tmp_path)
     failing = of.arms[1].fake | {"errors": [{"statement": "point", "every": 5, "code": "XX000"}]}
     of = replace(of, arms=(of.arms[0], replace(of.arms[1], fake=failing)))
-    outcome = auto.run(of, tmp_path, wait=True)
+    outcome = auto.run(of, tmp_path, pilot_noise.read, wait=True)
     sizing = sized(outcome.folder)
     assert (sizing.fresh, {one.power for one in sizing.steps}) == (pilot.FRESH_MIN, {0.0})
     assert outcome.failed == (sizing.pilot + sizing.fresh) * 3
@@ -177,7 +183,7 @@ def test_an_arm_that_fails_is_a_result_and_is_repeated_as_often_as_is_least(tmp_
 
 def test_a_plan_begins_with_as_many_blocks_as_a_pilot_has(tmp_path: Path) -> None:
     of = made(tmp_path)
-    assert of.schedule.blocks == pilot.PILOT_BLOCKS
+    assert of.schedule.blocks == PILOT_BLOCKS
 
 
 def test_the_commands_take_the_pilots_way_where_the_plan_is_auto(tmp_path: Path) -> None:
@@ -209,7 +215,7 @@ def test_the_last_blocks_are_left_out_where_they_would_pass_minutes_max(
 ) -> None:
     # What the pilot took, three blocks of six minutes, and one of five, without `steady`.
     of = pretended(tmp_path, monkeypatch, minutes_max=18 + 3 * 6 + 5.5)
-    sizing = sized(auto.run(of, tmp_path, wait=True).folder)
+    sizing = sized(auto.run(of, tmp_path, pilot_noise.read, wait=True).folder)
     assert blocks_by_step(sizing) == {"steady": 3, "noisy": 4}
     assert sizing.minutes == pytest.approx(4 * 3 + 3 * 1 + 4 * 2)
     assert [one.capped for one in sizing.steps] == [False, True]
@@ -220,7 +226,7 @@ def test_a_limit_that_nothing_fits_leaves_the_fewest_blocks_and_says_that_it_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of = pretended(tmp_path, monkeypatch, minutes_max=20)
-    sizing = sized(auto.run(of, tmp_path, wait=True).folder)
+    sizing = sized(auto.run(of, tmp_path, pilot_noise.read, wait=True).folder)
     assert set(blocks_by_step(sizing).values()) == {pilot.FRESH_MIN}
     (line,) = [one for one in auto.said(of, sizing, left=2.0) if "minutes_max" in one]
     assert line == (
@@ -234,7 +240,7 @@ def pretended(folder: Path, monkeypatch: pytest.MonkeyPatch, *, minutes_max: flo
     of = made(folder, minutes_max=minutes_max)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(auto, "settle", stop)
-        auto.run(of, folder, wait=True)
+        auto.run(of, folder, pilot_noise.read, wait=True)
     for path in folder.glob("auto/blocks/*/done.json"):
         steps_s = {"reads": {"steady": 60, "noisy": 120}}
         ended = json.loads(path.read_text())
@@ -277,11 +283,11 @@ def test_a_plan_that_is_broken_off_comes_to_the_same(
 ) -> None:  # fmt: skip
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(where, what, how)
-        auto.run(made(tmp_path), tmp_path, wait=True)
+        auto.run(made(tmp_path), tmp_path, pilot_noise.read, wait=True)
     folder = tmp_path / "auto"
     kept = folder / "sizing.json"
     before = kept.read_bytes() if kept.exists() else None
-    auto.run(made(tmp_path), tmp_path, wait=True)
+    auto.run(made(tmp_path), tmp_path, pilot_noise.read, wait=True)
     assert before in (None, kept.read_bytes()), "what was settled stays"
     assert sized(folder).steps == sized(done).steps
     found = blocks_of(folder)
@@ -306,7 +312,7 @@ def test_a_fresh_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
         return found
 
     monkeypatch.setattr(runner, "run_block", run_block)
-    outcome = auto.run(made(tmp_path), tmp_path, wait=True)
+    outcome = auto.run(made(tmp_path), tmp_path, pilot_noise.read, wait=True)
     assert outcome.voids == 1
     found = blocks_of(outcome.folder)
     assert found[f"{last:03d}.void1"] == found[f"{last:03d}"] == ALONE
@@ -317,7 +323,7 @@ def test_an_arm_that_the_pilot_did_not_see_is_refused(done: Path) -> None:
     of = made(done.parent)
     more = replace(of, arms=(*of.arms, replace(of.arms[1], name="c")))
     with pytest.raises(ResultError, match=r"key `arms\.c`: the pilot there did not see this arm"):
-        auto.run(more, done.parent, wait=True)
+        auto.run(more, done.parent, pilot_noise.read, wait=True)
 
 
 def test_a_damaged_sizing_stops_the_plan_before_anything_runs(
@@ -325,11 +331,11 @@ def test_a_damaged_sizing_stops_the_plan_before_anything_runs(
 ) -> None:
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(runner, "grown", stop)
-        auto.run(made(tmp_path), tmp_path, wait=True)
+        auto.run(made(tmp_path), tmp_path, pilot_noise.read, wait=True)
     (tmp_path / "auto/sizing.json").write_text("{}")
     with pytest.raises(ResultError, match=r"sizing\.json: the key `pilot` is missing"):
-        auto.run(made(tmp_path), tmp_path, wait=True)
-    assert len(blocks_of(tmp_path / "auto")) == pilot.PILOT_BLOCKS
+        auto.run(made(tmp_path), tmp_path, pilot_noise.read, wait=True)
+    assert len(blocks_of(tmp_path / "auto")) == PILOT_BLOCKS
 
 
 # --- Which steps a block does ------------------------------------------------------------------
@@ -356,6 +362,6 @@ def test_a_workload_that_a_block_leaves_out_has_no_steps(tmp_path: Path) -> None
 
 
 def steps_of(folder: Path):  # type: ignore[no-untyped-def]
-    from dbdyno import preflight
+    from dbdyno.run.check import preflight
 
     return preflight.prepare(made(folder)).steps["./reads.toml", "a"]

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import auto, pilot, plan
+from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.pilot import size
+from dbdyno.analysis.compare import pilot_noise
+from dbdyno.model.verdict import PILOT_BLOCKS, Sizing
+from dbdyno.run import auto
+from dbdyno.stats import sample_size as pilot
+from dbdyno.stats.sample_size import size
 from dbdyno.store import Results
-from dbdyno.verdict import Sizing
 from server_place import builds
 
 pytestmark = pytest.mark.live
@@ -61,16 +64,16 @@ def with_planted_blocks(*arguments: object, **named: object) -> Sizing:
     assert 0.01 < named["fixed_minutes"] < 5.0  # type: ignore[operator]
     found = size(*arguments, **named)  # type: ignore[arg-type]
     steps = tuple(replace(one, blocks=FRESH[one.step]) for one in found.steps)
-    return replace(found, pilot=pilot.PILOT_BLOCKS, fresh=max(FRESH.values()), steps=steps)
+    return replace(found, pilot=PILOT_BLOCKS, fresh=max(FRESH.values()), steps=steps)
 
 
 def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_to_be_repeated(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pilot, "PILOT_BLOCKS", 2)
+    monkeypatch.setattr(auto, "PILOT_BLOCKS", 2)
     monkeypatch.setattr(pilot, "size", with_planted_blocks)
     of = plan.parse(PLAN.format(build=builds()[-1], data=data), None)
-    outcome = auto.run(of, tmp_path, wait=True)
+    outcome = auto.run(of, tmp_path, pilot_noise.read, wait=True)
     assert (outcome.failed, outcome.voids) == (0, 0)
     results = Results.open(outcome.folder)
     done = {

@@ -4,9 +4,11 @@ from random import Random
 
 import pytest
 
-from dbdyno import batch, decision, stats
-from dbdyno.decision import Sample
-from dbdyno.verdict import Aims
+from dbdyno.model.verdict import Aims
+from dbdyno.stats import decision
+from dbdyno.stats import interval as stats
+from dbdyno.stats import vectorized as batch
+from dbdyno.stats.decision import Sample
 
 
 def drawn(count: int, blocks: int, seed: int = 6) -> list[tuple[float, ...]]:

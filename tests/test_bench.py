@@ -18,10 +18,10 @@ from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
 from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread, steady
 from bench.process import ContenderFailed, Ended
-from dbdyno import binary
-from dbdyno.error import DynoError
+from dbdyno.engine import Server
+from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
-from dbdyno.server import Server
+from dbdyno.model.error import DynoError
 from server_place import a_place
 
 WIDTH_MAX = 80

@@ -13,15 +13,22 @@ from pathlib import Path
 import pytest
 
 import fake_source
+from dbdyno.builds import cache as built
+from dbdyno.builds import compile, source
+from dbdyno.builds import flags as recipe
+from dbdyno.builds.compile import Wish
+from dbdyno.builds.source import Ref
 from dbdyno.cli.server import ref_of
-from dbdyno.error import DynoError, HostError, ServerError
+from dbdyno.engine import installed as locate
+from dbdyno.engine.compile import method_of
+from dbdyno.host import lock
+from dbdyno.host.account import Account
 from dbdyno.model import Arm
-from dbdyno.server import built, compile, locate, lock, recipe, source
-from dbdyno.server.account import Account
-from dbdyno.server.compile import Wish
-from dbdyno.server.source import Ref
+from dbdyno.model.error import DynoError, HostError, ServerError
 
 SELF = Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
+
+POSTGRES = method_of("postgres")
 
 
 def quiet(text: str) -> None:
@@ -62,7 +69,7 @@ def test_a_tarball_becomes_a_build_that_an_arm_finds(
     monkeypatch.setenv("CFLAGS", "-Oops")  # flags of our environment get into no build
     old = os.umask(0o077)
     try:
-        prefix = compile.build(a_wish(tarball, cflags="-O2 -g3"), quiet, cache)
+        prefix = compile.build(a_wish(tarball, cflags="-O2 -g3"), POSTGRES, quiet, cache)
     finally:
         os.umask(old)
     assert prefix == cache / "builds" / "mine"
@@ -77,7 +84,7 @@ def test_a_tarball_becomes_a_build_that_an_arm_finds(
 
 def test_the_record_says_what_a_build_was_made_of(cache: Path, tarball: Path):
     wish = a_wish(tarball, cflags="-O2", options=("--without-icu",), jobs=2)
-    record = built.record(compile.build(wish, quiet, cache))
+    record = built.record(compile.build(wish, POSTGRES, quiet, cache))
     assert record is not None
     assert (record["engine"], record["version"], record["flags"]) == ("postgres", "18.6", "-O2")
     assert record["source"]["identity"].startswith("sha256:")
@@ -91,18 +98,18 @@ def test_the_record_says_what_a_build_was_made_of(cache: Path, tarball: Path):
 
 
 def test_the_same_again_is_there_at_once(cache: Path, tarball: Path):
-    prefix = compile.build(a_wish(tarball), quiet, cache)
+    prefix = compile.build(a_wish(tarball), POSTGRES, quiet, cache)
     before = (prefix / "bin" / "postgres").stat().st_ino
     said: list[str] = []
-    assert compile.build(a_wish(tarball), said.append, cache) == prefix
+    assert compile.build(a_wish(tarball), POSTGRES, said.append, cache) == prefix
     assert (prefix / "bin" / "postgres").stat().st_ino == before
     assert said == ["mine is there already, of the same source and flags"]
 
 
 def test_another_build_of_the_same_name_is_refused_with_what_differs(cache: Path, tarball: Path):
-    compile.build(a_wish(tarball, cflags="-O2"), quiet, cache)
+    compile.build(a_wish(tarball, cflags="-O2"), POSTGRES, quiet, cache)
     with pytest.raises(ServerError) as caught:
-        compile.build(a_wish(tarball, cflags="-O3"), quiet, cache)
+        compile.build(a_wish(tarball, cflags="-O3"), POSTGRES, quiet, cache)
     assert str(caught.value) == (
         "--name mine: that is another build: flags `-O2` here, `-O3` asked for: take another name, "
         "or say --replace"
@@ -110,17 +117,17 @@ def test_another_build_of_the_same_name_is_refused_with_what_differs(cache: Path
 
 
 def test_replacing_puts_another_build_in_its_place(cache: Path, tarball: Path):
-    compile.build(a_wish(tarball, cflags="-O2"), quiet, cache)
-    prefix = compile.build(a_wish(tarball, cflags="-O3", replace=True), quiet, cache)
+    compile.build(a_wish(tarball, cflags="-O2"), POSTGRES, quiet, cache)
+    prefix = compile.build(a_wish(tarball, cflags="-O3", replace=True), POSTGRES, quiet, cache)
     assert "# -O3\n" in (prefix / "bin" / "postgres").read_text()
     assert left(cache) == {"mine"}
 
 
 def test_a_failed_replacement_leaves_the_old_build(tmp_path: Path, cache: Path, tarball: Path):
-    prefix = compile.build(a_wish(tarball), quiet, cache)
+    prefix = compile.build(a_wish(tarball), POSTGRES, quiet, cache)
     broken = fake_source.make(tmp_path / "broken", work="false")
     with pytest.raises(ServerError, match="compile failed"):
-        compile.build(a_wish(broken, replace=True), quiet, cache)
+        compile.build(a_wish(broken, replace=True), POSTGRES, quiet, cache)
     assert (prefix / "bin" / "postgres").is_file()
     assert left(cache) == {"mine"}
 
@@ -129,7 +136,7 @@ def test_what_fails_leaves_its_log_and_nothing_else(tmp_path: Path, cache: Path)
     work = "echo 'main.c:1:10: error: you shall not pass' >&2; exit 1"
     tree = fake_source.make(tmp_path / "tree", work=work)
     with pytest.raises(ServerError) as caught:
-        compile.build(a_wish(tree), quiet, cache)
+        compile.build(a_wish(tree), POSTGRES, quiet, cache)
     assert "compile failed: main.c:1:10: error: you shall not pass" in str(caught.value)
     log = built.log_of("mine", cache)
     assert str(caught.value).endswith(f"see `{log}`")
@@ -147,20 +154,20 @@ def test_a_missing_header_is_named_with_its_package_and_nothing_is_compiled(
     compiled = tmp_path / "compiled"
     tree = fake_source.make(tmp_path / "tree", check=check, work=f"touch {compiled}")
     with pytest.raises(ServerError) as caught:
-        compile.build(a_wish(tree), quiet, cache)
+        compile.build(a_wish(tree), POSTGRES, quiet, cache)
     assert "apt-get install liburing-dev, or --configure --without-liburing" in str(caught.value)
     assert not compiled.exists()
     assert "conftest.c:9: fatal error" in built.log_of("mine", cache).read_text()
 
 
 def test_two_do_not_make_the_same_build_at_once(cache: Path, tarball: Path):
-    from dbdyno.server.build_log import BuildLog
+    from dbdyno.builds.log import BuildLog
 
     with (
         BuildLog(built.log_of("mine", cache)),
         pytest.raises(HostError, match="`mine` is being built now"),
     ):
-        compile.build(a_wish(tarball), quiet, cache)
+        compile.build(a_wish(tarball), POSTGRES, quiet, cache)
 
 
 def wait_for(path: Path) -> str:
@@ -180,7 +187,7 @@ def test_an_interrupt_ends_the_compiler_and_leaves_nothing(tmp_path: Path, cache
         tmp_path / "tree", work=f"(trap '' TERM; echo $$$$ > {mark}; sleep 600)"
     )
     code = (
-        "import sys; from pathlib import Path; from dbdyno.server import place; "
+        "import sys; from pathlib import Path; from dbdyno.engine import place; "
         f"place.cache_root = lambda: Path({str(cache)!r}); "
         "from dbdyno.cli import main; sys.exit(main())"
     )
@@ -199,7 +206,7 @@ def test_an_interrupt_ends_the_compiler_and_leaves_nothing(tmp_path: Path, cache
 def test_what_a_killed_making_left_is_swept_up(cache: Path, tarball: Path):
     scratch = built.root(cache) / ".mine"
     (scratch / "source").mkdir(parents=True)
-    compile.build(a_wish(tarball), quiet, cache)
+    compile.build(a_wish(tarball), POSTGRES, quiet, cache)
     assert left(cache) == {"mine"}
 
 
@@ -208,22 +215,22 @@ def test_a_folder_that_dyno_did_not_make_is_neither_replaced_nor_removed(
 ):
     (built.root(cache) / "mine").mkdir(parents=True)
     with pytest.raises(ServerError, match="dyno did not build it: take another --name"):
-        compile.build(a_wish(tarball), quiet, cache)
+        compile.build(a_wish(tarball), POSTGRES, quiet, cache)
     with pytest.raises(ServerError, match="dyno did not build it: take another --name"):
-        compile.build(a_wish(tarball, replace=True), quiet, cache)
+        compile.build(a_wish(tarball, replace=True), POSTGRES, quiet, cache)
     with pytest.raises(ServerError, match="dyno built nothing named `mine`"):
         built.remove("mine", cache)
 
 
 def test_a_build_is_removed_with_its_log(cache: Path, tarball: Path):
-    compile.build(a_wish(tarball), quiet, cache)
+    compile.build(a_wish(tarball), POSTGRES, quiet, cache)
     built.remove("mine", cache)
     assert left(cache) == set()
     assert not built.log_of("mine", cache).exists()
 
 
 def test_an_unknown_build_of_an_arm_suggests_the_nearest(cache: Path, tarball: Path):
-    compile.build(a_wish(tarball, name="pg18_o2nofp"), quiet, cache)
+    compile.build(a_wish(tarball, name="pg18_o2nofp"), POSTGRES, quiet, cache)
     arm = Arm(name="a", engine="postgres", build="pg18_o2nofb")
     with pytest.raises(ServerError) as caught:
         locate.locate(arm, cache, SELF)
@@ -248,7 +255,7 @@ def test_a_checkout_is_built_at_its_tag_and_not_touched(tmp_path: Path, cache: P
     fake_source.git(tree, "commit", "--all", "--quiet", "--message", "broken")
     wish = a_wish(tree, ref=Ref(kind="tag", name="REL_18_6"))
     assert (wish.source.identity, wish.source.ref) == (f"commit:{first}", "tag REL_18_6")
-    prefix = compile.build(wish, quiet, cache)
+    prefix = compile.build(wish, POSTGRES, quiet, cache)
     assert (prefix / "bin" / "postgres").is_file()
     assert fake_source.git(tree, "status", "--porcelain") == ""
     assert not (tree / "Makefile.global").exists()
@@ -260,7 +267,7 @@ def test_a_checkout_with_changes_is_built_as_it_stands(tmp_path: Path, cache: Pa
     (tree / "Makefile").write_text((tree / "Makefile").read_text().replace("18.6", "18.7"))
     changed = a_wish(tree)
     assert changed.source.identity.startswith(f"{clean} with changes sha256:")
-    prefix = compile.build(changed, quiet, cache)
+    prefix = compile.build(changed, POSTGRES, quiet, cache)
     assert "18.7" in (prefix / "bin" / "postgres").read_text()
 
 
@@ -269,7 +276,7 @@ def test_a_repository_elsewhere_is_fetched_at_its_tag(tmp_path: Path, cache: Pat
     first = fake_source.git(tree, "rev-parse", "HEAD")
     wish = a_wish(f"file://{tree}", ref=Ref(kind="tag", name="REL_18_6"))
     assert (wish.source.kind, wish.source.identity) == ("address", f"commit:{first}")
-    assert (compile.build(wish, quiet, cache) / "bin" / "postgres").is_file()
+    assert (compile.build(wish, POSTGRES, quiet, cache) / "bin" / "postgres").is_file()
     with pytest.raises(ServerError, match="has no refs/tags/REL_99"):
         source.identify(f"file://{tree}", Ref(kind="tag", name="REL_99"))
 
@@ -309,7 +316,7 @@ def test_a_damaged_tarball_is_one_line(tmp_path: Path, cache: Path):
     path = tmp_path / "a.tar.gz"
     path.write_bytes(b"no tarball")
     with pytest.raises(ServerError, match="cannot be unpacked: "):
-        compile.build(a_wish(path), quiet, cache)
+        compile.build(a_wish(path), POSTGRES, quiet, cache)
     assert left(cache) == set()
 
 
@@ -323,14 +330,14 @@ def test_a_tree_of_something_else_is_refused(tmp_path: Path, cache: Path):
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "configure").write_text("#!/bin/sh\nPACKAGE_NAME='zlib'\n")
     with pytest.raises(ServerError, match="is no source of PostgreSQL"):
-        compile.build(a_wish(tmp_path / "tree"), quiet, cache)
+        compile.build(a_wish(tmp_path / "tree"), POSTGRES, quiet, cache)
     old = fake_source.make(tmp_path / "old", version="11.22")
     with pytest.raises(ServerError, match=r"is PostgreSQL 11.22: 12 is the oldest"):
-        compile.build(a_wish(old), quiet, cache)
+        compile.build(a_wish(old), POSTGRES, quiet, cache)
 
 
 def test_a_damaged_record_says_how_to_mend_it(cache: Path, tarball: Path):
-    prefix = compile.build(a_wish(tarball), quiet, cache)
+    prefix = compile.build(a_wish(tarball), POSTGRES, quiet, cache)
     (prefix / built.RECORD).write_text(json.dumps({"format": 99}))
     with pytest.raises(ServerError, match="is not of format 1: build it again, --replace"):
         built.record(prefix)

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.compiler import for_size
-from dbdyno.error import ServerError
-from dbdyno.server import Build, compile_mysql, compile_postgres, feature, here, recipe
-from dbdyno.server.recipe import Flags
+from dbdyno.builds import features as feature
+from dbdyno.builds import flags as recipe
+from dbdyno.builds.flags import Flags
+from dbdyno.engine import Build, here
+from dbdyno.engine.mysql import compile as compile_mysql
+from dbdyno.engine.postgres import compile as compile_postgres
+from dbdyno.model.compiler import for_size
+from dbdyno.model.error import ServerError
 
 COMMON = """
   --disable-spinlocks     do not use spinlocks

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.builds import compile, source
+from dbdyno.builds import flags as recipe
+from dbdyno.builds.compile import Wish
+from dbdyno.engine import Place
+from dbdyno.engine.compile import method_of
+from dbdyno.host import capacity
 from dbdyno.model import Arm
-from dbdyno.server import Place, capacity, compile, recipe, source
-from dbdyno.server.compile import Wish
 from server_place import started
 
 SOURCE = os.environ.get("DYNO_SOURCE", "")
@@ -25,7 +29,7 @@ def test_a_real_postgres_is_built_and_runs_with_the_flags_of_its_recipe(place: P
         flags=recipe.named("postgres", "o2nofp"),
         jobs=capacity.cores(),
     )
-    compile.build(wish, print, place.cache_root)
+    compile.build(wish, method_of("postgres"), print, place.cache_root)
     arm = Arm(name="a", engine="postgres", build="pg_o2nofp")
     with started(arm, place) as server:
         ((flags,),) = server.execute("SELECT setting FROM pg_config WHERE name = 'CFLAGS'")

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import calibrate, cli, plan, preflight, schedule
-from dbdyno.error import PlanError
+from dbdyno import cli, plan
 from dbdyno.model import Plan
+from dbdyno.model.error import PlanError
+from dbdyno.plan import calibration as calibrate
+from dbdyno.plan import schedule
+from dbdyno.run.check import preflight
 from dbdyno.store import Results
 from server_place import a_place, builds
 

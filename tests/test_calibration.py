@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from dbdyno.analysis.calibration import uniform_p
+from dbdyno.analysis.compare.calibration import uniform_p
 from dbdyno.model import StepRun
-from dbdyno.verdict import Calibration
+from dbdyno.model.verdict import Calibration
 from run_builder import NOISE, concluded, lifted, plan_of, series
 
 GHOST = {"ghost": {"same_as": "base"}}

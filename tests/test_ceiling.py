@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import binary, ceiling
-from dbdyno.error import GeneratorError
+from dbdyno.host import process
+from dbdyno.host import program as binary
 from dbdyno.model import Json
-from dbdyno.server import process
+from dbdyno.model.error import GeneratorError
+from dbdyno.run.driver import ceiling
 
 HELLO = {"event": "hello", "mono_ns": 0, "version": "9.9", "commit": "abc"}
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import change, plan, preflight
+from dbdyno import plan
+from dbdyno.engine.preset import Capacity
+from dbdyno.host.capacity import cores
 from dbdyno.model import Json
-from dbdyno.preset import Capacity
-from dbdyno.server.capacity import cores
+from dbdyno.run.check import preflight
+from dbdyno.store import continuation as change
 
 PLAN = """
 base = "old"

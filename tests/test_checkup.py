@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dbdyno import checkup, cli, plan
-from dbdyno.error import PlanError
-from dbdyno.host import facts
+from dbdyno import cli, plan
+from dbdyno.host import lock
+from dbdyno.host.lock import HostLock
+from dbdyno.host.observe import facts
 from dbdyno.model import Plan
-from dbdyno.server import lock
-from dbdyno.server.lock import HostLock
+from dbdyno.model.error import PlanError
+from dbdyno.run.check import host_checkup as checkup
 from host_facts_builder import quiet_host
 
 PLAN = """

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.error import ResultError
 from dbdyno.model import Cell, Comparison
+from dbdyno.model.error import ResultError
 from result_builder import build, plant
 from result_planted import Planted
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import preset
-from dbdyno.error import PlanError
+from dbdyno.engine import Build, preset
+from dbdyno.engine import settings as server_settings
+from dbdyno.engine.preset import Capacity
+from dbdyno.engine.preset import arm_config as config
+from dbdyno.engine.preset import files as content
+from dbdyno.host.account import Account
 from dbdyno.model import Arm
-from dbdyno.preset import Capacity, content
-from dbdyno.server import Build, config
-from dbdyno.server import settings as server_settings
-from dbdyno.server.account import Account
+from dbdyno.model.error import PlanError
 
 GB = 1 << 30
 LARGE = Capacity(cores=8, memory_bytes=32 * GB, free_disk_bytes=None)

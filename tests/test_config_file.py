@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno import plan
-from dbdyno.error import PlanError
-from dbdyno.preset import Capacity, own
-from dbdyno.server import settings
+from dbdyno.engine import settings
+from dbdyno.engine.preset import Capacity
+from dbdyno.engine.preset import config_file as own
+from dbdyno.model.error import PlanError
 
 POSTGRES = r"""
 # a comment

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 import mysql_place
-from dbdyno.error import PlanError
+from dbdyno.engine import settings
+from dbdyno.engine.mysql import settings as mysql_settings
+from dbdyno.engine.postgres import build as fetch
+from dbdyno.engine.preset import Capacity
+from dbdyno.engine.preset import files as content
+from dbdyno.host import account
 from dbdyno.model import Arm
-from dbdyno.preset import Capacity, content
-from dbdyno.server import account, fetch, settings
-from dbdyno.server.mysql import settings as mysql_settings
+from dbdyno.model.error import PlanError
 from server_place import a_place, builds
 
 LARGE = Capacity(cores=8, memory_bytes=512 << 30, free_disk_bytes=None)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis import compare, derive
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import assemble as derive
 from dbdyno.model import Comparison, StepRun
-from dbdyno.report import as_json
+from dbdyno.report import json_document as as_json
 from dbdyno.store import Results
 from result_builder import build, plant
 from result_planted import Planted

@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbdyno.analysis import compare, compute
-from dbdyno.error import ResultError
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import metrics as compute
 from dbdyno.model import Cell, Comparison
-from dbdyno.report import markdown, page
+from dbdyno.model.error import ResultError
+from dbdyno.report import page
+from dbdyno.report.render import markdown
 from dbdyno.store import Results
 from result_builder import build
 

@@ -9,17 +9,19 @@ from typing import Any
 import psycopg
 import pytest
 
-from dbdyno.analysis.state import state
+from dbdyno.analysis.step.state import state
+from dbdyno.engine import Server
+from dbdyno.engine.postgres import probe as postgres
+from dbdyno.engine.postgres.probe import pages
+from dbdyno.engine.probe import Subject
 from dbdyno.model import Arm, Json
-from dbdyno.probe import Subject, pages, postgres
-from dbdyno.server import Server
 from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 
 ROWS = 50_000
 FLUSH_S = 0.8
-"""After so long a server's statistics are complete (dbdyno.measure)."""
+"""After so long a server's statistics are complete (dbdyno.run.step)."""
 PATIENCE_S = 60.0
 OPTIONS = "WITH (autovacuum_vacuum_threshold = 100, autovacuum_vacuum_scale_factor = 0.01)"
 """Autovacuum comes to such a table of ROWS rows beyond 600 dead ones."""
@@ -281,7 +283,7 @@ def test_a_table_that_has_just_been_loaded_is_not_read(server: Server) -> None:
 def test_a_list_of_too_many_buffers_is_not_asked_for(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbdyno.probe.statistics.BUFFERS_LISTED_MAX", 100)
+    monkeypatch.setattr("dbdyno.engine.postgres.probe.statistics.BUFFERS_LISTED_MAX", 100)
     found = look(server)
     if found["version_num"] >= 160000:
         assert found["buffers"]["used"] > 100

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from dbdyno import stats
-from dbdyno.decision import Sample, decide
-from dbdyno.verdict import Aims, Judgement, Word
+from dbdyno.model.verdict import Aims, Judgement, Word
+from dbdyno.stats import interval as stats
+from dbdyno.stats.decision import Sample, decide
 
 AIMS = Aims()
 MIRRORED: dict[Word, Word] = {

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dbdyno import doctor
-from dbdyno.doctor import Need, memory, show
+from dbdyno.doctor import Need, memory
+from dbdyno.doctor import render as show
 from host_facts_builder import GIB, changed, quiet_host
 
 LAYER = "data/layers/0"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno import plan, schedule
-from dbdyno.error import PlanError
+from dbdyno import plan
 from dbdyno.model import Arm, Plan, Schedule
-from dbdyno.plan import double
+from dbdyno.model.error import PlanError
+from dbdyno.plan import double, schedule
 
 PLAN = """
 base = "old"

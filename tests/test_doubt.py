@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis import compare, doubt
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare import differences as doubt
 from dbdyno.model import Difference, Json
-from dbdyno.report import facts
+from dbdyno.report.section import measured_on as facts
 from result_builder import build, make_plan, plan_json, plant, server
 from result_planted import Planted
 

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from dbdyno import drop
-from dbdyno.error import ServerError
+from dbdyno.engine import Server
 from dbdyno.model import Address
-from dbdyno.server import Server
+from dbdyno.model.error import ServerError
+from dbdyno.run.check import dropped_tables as drop
 
 SETUP = (
     "SET x = 1",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno import loadgen, plan
-from dbdyno.connection import dsn
-from dbdyno.error import PlanError
+from dbdyno import plan
+from dbdyno.engine import dsn
 from dbdyno.model import Address, Arm
+from dbdyno.model.error import PlanError
+from dbdyno.run.driver import loadgen
 
 PLAN = """
 [arms.a]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from changed_builder import changed
-from dbdyno.analysis import phrase
-from dbdyno.analysis.explain import explain
-from dbdyno.verdict import Aims, Explanation, Word
+from dbdyno.analysis import wording as phrase
+from dbdyno.analysis.compare.explanation import explain
+from dbdyno.model.verdict import Aims, Explanation, Word
 
 
 def explained(

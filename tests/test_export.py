@@ -12,10 +12,12 @@ import pandas
 import pytest
 
 import dbdyno
-from dbdyno.error import ExportError, ResultError
-from dbdyno.export import document, frame, write
-from dbdyno.export.frame import Result
-from dbdyno.export.table import FRAME_TYPES, RESULT, RUN, TABLES, Table, by_name
+from dbdyno.model.error import ExportError, ResultError
+from dbdyno.report.export import frames as frame
+from dbdyno.report.export import manual as document
+from dbdyno.report.export import write
+from dbdyno.report.export.frames import Result
+from dbdyno.report.export.tables import FRAME_TYPES, RESULT, RUN, TABLES, Table, by_name
 from result_builder import build, plant
 from result_planted import CLIENTS, MONO_NS, SECOND_NS, Planted
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dbdyno.connection import mysql, postgres
-from dbdyno.error import ServerError
+from dbdyno.engine.mysql import client as mysql
+from dbdyno.engine.postgres import client as postgres
 from dbdyno.model import Address, Password
+from dbdyno.model.error import ServerError
 
 SECRET = "pa55word-of-the-test"
 USER = "dyno"

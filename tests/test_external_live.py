@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, preflight, runner
+from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.error import ServerError
+from dbdyno.engine import Server
+from dbdyno.engine.external import ExternalServer
 from dbdyno.model import Arm, Plan, StepRun
-from dbdyno.server import Server
-from dbdyno.server.external import ExternalServer
+from dbdyno.model.error import ServerError
+from dbdyno.run import blocks as runner
+from dbdyno.run.check import preflight
 from server_place import a_place, builds, started, within
 
 pytestmark = pytest.mark.live

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import cli
-from dbdyno.error import DynoError
+from dbdyno.model.error import DynoError
 from dbdyno.report import fail_on
 from result_builder import build, plant
 from result_planted import Planted

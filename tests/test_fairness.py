@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import store
-from dbdyno.analysis import client, derive
-from dbdyno.analysis.fairness import SLICES, finishes_s, jain, slices
-from dbdyno.analysis.raw import NS_PER_S, Load, Tick
-from dbdyno.analysis.series import CLIENTS_MAX
-from dbdyno.error import ResultError
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import client_rates as client
+from dbdyno.analysis.step.fairness import SLICES, finishes_s, jain, slices
+from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
+from dbdyno.analysis.step.series import CLIENTS_MAX
 from dbdyno.model import Json, StepRun
+from dbdyno.model.error import ResultError
 from dbdyno.store import StepFolder
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder

@@ -18,11 +18,12 @@ import pytest
 
 import by_hand
 from by_hand import Raw
-from dbdyno import plan, runner
-from dbdyno.analysis import derive
-from dbdyno.metric import METRICS
+from dbdyno import plan
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.engine.postgres import build as fetch
 from dbdyno.model import StepRun
-from dbdyno.server import fetch
+from dbdyno.model.metric import METRICS
+from dbdyno.run import blocks as runner
 from dbdyno.store import Results, StepFolder
 
 STEPS = ("l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000")

@@ -10,10 +10,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from dbdyno import measure, workload
-from dbdyno.loadgen import Generator
+from dbdyno import workload
+from dbdyno.engine import Server
 from dbdyno.model import Arm, Json, Step
-from dbdyno.server import Server
+from dbdyno.run import step as measure
+from dbdyno.run.driver.loadgen import Generator
 from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from dbdyno.connection import mysql
+from dbdyno.engine import Server
+from dbdyno.engine.mysql import client as mysql
 from dbdyno.model import Address, Arm, Json
-from dbdyno.server import Server
 from mysql_jobs import Ran, at, job, run, value
 from server_place import a_place, builds, started
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from dbdyno import fit, preflight
+from dbdyno.engine import footprint as extent
 from dbdyno.model import Arm
 from dbdyno.plan import parse
-from dbdyno.server import extent
+from dbdyno.run.check import memory_fit as fit
+from dbdyno.run.check import preflight
 
 GB = 1 << 30
 PLAN = """

@@ -18,14 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno import cores
-from dbdyno.analysis import compare, derive, gather
-from dbdyno.analysis.packed import PackedSeries
-from dbdyno.analysis.plain import from_plain, to_plain
-from dbdyno.error import ResultError
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import collect as gather
+from dbdyno.analysis.step import parallel as cores
+from dbdyno.analysis.step.compact_series import PackedSeries
+from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import Series, StepRun
+from dbdyno.model.error import ResultError
 from dbdyno.store import Results, StepFolder
-from dbdyno.store.derived import CODE, FOLDER
+from dbdyno.store.derived_cache import CODE, FOLDER
 from result_builder import build
 
 LONG_AGO_S = 1_750_000_000

@@ -10,11 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno import origin, outlook, room, schedule
-from dbdyno.error import HostError, ServerError
+from dbdyno.engine import fingerprint as imprint
+from dbdyno.engine import golden
+from dbdyno.host import account
+from dbdyno.host import data_folder as datadir
+from dbdyno.host import quiesce as quiet
+from dbdyno.host.place import Place
 from dbdyno.model import Json, Plan, Schedule, Step
-from dbdyno.server import account, datadir, golden, imprint, quiet
-from dbdyno.server.place import Place
+from dbdyno.model.error import HostError, ServerError
+from dbdyno.plan import schedule
+from dbdyno.run import starting_state as origin
+from dbdyno.run.check import disk_space as room
+from dbdyno.run.check import dry_run as outlook
 
 PARTS: Json = {"server": {"version": "17.6"}, "seed": 7, "steps": [{"name": "fill"}]}
 ABOUT: Json = {

@@ -16,25 +16,22 @@ from pathlib import Path
 import pytest
 
 import own_lab
-from dbdyno import change, outlook, plan, preflight, runner
+from dbdyno import builds as build
+from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.error import HostError, PlanError, ResultError, ServerError
+from dbdyno.engine import Place, Server, golden, provide
+from dbdyno.engine.postgres import cache_warming as warm
+from dbdyno.engine.preset import Capacity
+from dbdyno.host import account, leftovers, process
+from dbdyno.host import data_folder as datadir
+from dbdyno.host import quiesce as quiet
 from dbdyno.model import Arm, Json
-from dbdyno.preset import Capacity
-from dbdyno.server import (
-    Place,
-    Server,
-    account,
-    build,
-    datadir,
-    golden,
-    leftovers,
-    process,
-    provide,
-    quiet,
-    warm,
-)
+from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
+from dbdyno.run import blocks as runner
+from dbdyno.run.check import dry_run as outlook
+from dbdyno.run.check import preflight
 from dbdyno.store import Results, StepFolder
+from dbdyno.store import continuation as change
 from server_place import builds, ends, within
 
 pytestmark = pytest.mark.live

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import hook, plan, runner
-from dbdyno.error import PlanError
+from dbdyno import plan
+from dbdyno.host import process
 from dbdyno.model import Plan
-from dbdyno.server import process
+from dbdyno.model.error import PlanError
+from dbdyno.run import blocks as runner
+from dbdyno.run import hooks as hook
 from dbdyno.store import BlockFolder, Results, read_lines
 
 PLAN = """

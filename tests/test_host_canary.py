@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.error import GeneratorError, LabDied
-from dbdyno.host import canary
+from dbdyno.host.observe import canary
+from dbdyno.model.error import GeneratorError, LabDied
 
 READING = {"cpu_us": 20000.5, "memory_ns": 80, "fsync_us_p50": 900, "fsync_us_max": 4000}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.host import device
+from dbdyno.host.observe import device
 
 
 class Machine:

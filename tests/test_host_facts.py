@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.host import facts, files
-from dbdyno.host.reader import Reader
+from dbdyno.host.observe import facts, files
+from dbdyno.host.observe.reader import Reader
 
 
 def test_the_facts_of_this_machine_are_its_own(tmp_path: Path) -> None:

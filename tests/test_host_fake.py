@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dbdyno.host.fake import KEYS, FakeSampler
-from dbdyno.host.sampler import Sampler
+from dbdyno.engine.fake.sampler import KEYS, FakeSampler
+from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Json
 
 S = 1_000_000_000

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dbdyno.host.foreign import (
+from dbdyno.host.observe.foreign_load import (
     HOOK_MARK,
     PF_KTHREAD,
     Foreign,
@@ -19,8 +19,8 @@ from dbdyno.host.foreign import (
     spent,
     stats,
 )
-from dbdyno.host.process import TICK_US
-from dbdyno.host.procfs import ProcessStat, process_stat
+from dbdyno.host.observe.procfs import ProcessStat, process_stat
+from dbdyno.host.observe.usage import TICK_US
 from dbdyno.model import Json
 
 LAB = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.host.owners import Ledger, Process, Usage
+from dbdyno.host.observe.owners import Ledger, Process, Usage
 
 
 def usage(cpu_ns: int, read_bytes: int | None = 0, run_delay_ns: int | None = 0) -> Usage:

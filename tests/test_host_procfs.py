@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.host import procfs
+from dbdyno.host.observe import procfs
 
 STAT = """cpu  100 1 20 3000 40 5 6 7 8 9
 cpu0 50 1 10 1500 20 0 3 0 0 0

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.error import LabDied
-from dbdyno.host import device, processes
-from dbdyno.host.process import ProcessReader, counts_nanoseconds
-from dbdyno.host.sampler import Sampler
+from dbdyno.host.observe import device
+from dbdyno.host.observe import owned_processes as processes
+from dbdyno.host.observe.sampler import Sampler
+from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
+from dbdyno.model.error import LabDied
 from stand_in import StandIn
 
 PARENT = """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.host.sampler import Sampler
+from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Json
 from stand_in import StandIn
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dbdyno import doctor
-from dbdyno.host import facts, limits, look, processor, storage
-from dbdyno.host.reader import Reader
+from dbdyno.host.observe import background_load as look
+from dbdyno.host.observe import facts, limits, processor, storage
+from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Json
 
 CPU = "sys/devices/system/cpu"

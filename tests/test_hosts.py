@@ -10,11 +10,13 @@ from typing import cast
 import pytest
 
 import result_builder
-from dbdyno import preflight, runner
-from dbdyno.analysis import compare, hosts
-from dbdyno.doctor import lasting
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare import host_changes as hosts
+from dbdyno.doctor import stable_facts as lasting
 from dbdyno.model import Comparison, Json
 from dbdyno.report import page
+from dbdyno.run import blocks as runner
+from dbdyno.run.check import preflight
 from dbdyno.store import Results
 from host_facts_builder import changed, quiet_host
 

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from dbdyno import metric, store
-from dbdyno.analysis import derive, doubt, plans
-from dbdyno.analysis.innodb import binlog_bytes
-from dbdyno.analysis.state import state
-from dbdyno.analysis.uneven import notices
-from dbdyno.metric import METRICS
-from dbdyno.model import Cell, Json, StepRun
+from dbdyno import store
+from dbdyno.analysis.compare import differences as doubt
+from dbdyno.analysis.compare.imbalance import notices
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import query_plans as plans
+from dbdyno.analysis.step.innodb import binlog_bytes
+from dbdyno.analysis.step.state import state
+from dbdyno.model import Cell, Json, StepRun, metric
+from dbdyno.model.metric import METRICS
 from dbdyno.store import Results
 from result_builder import build
 from result_planted import plant

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dbdyno import plan, workload
-from dbdyno.error import WorkloadError
 from dbdyno.model import Step
+from dbdyno.model.error import WorkloadError
 from workload_reader import role, sql
 
 ROOT = Path(__file__).parent.parent

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from dbdyno import workload
-from dbdyno.server import Server
+from dbdyno.engine import Server
 from mysql_place import build_of
 from mysql_steps import DATABASE, Seen, is_execution, logging, run, totals
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis.judge import together
+from dbdyno.analysis.compare.verdicts import together
 from dbdyno.model import StepRun
-from dbdyno.verdict import Aims, Judgement, Verdict, Word
+from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
 from run_builder import NOISE, cell, concluded, failed, lifted, plan_of, run, series
 
 ARMS = ("base", "other")

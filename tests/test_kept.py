@@ -7,7 +7,8 @@ from pathlib import Path
 
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
-from dbdyno.report import html, markdown, page
+from dbdyno.report import page
+from dbdyno.report.render import html, markdown
 from dbdyno.store import Results
 from result_builder import build
 

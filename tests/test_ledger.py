@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis import evidence, ledger
-from dbdyno.analysis.evidence import Evidence
+from dbdyno.analysis.step import evidence
+from dbdyno.analysis.step import time_ledger as ledger
+from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, WaitLoad, Waits
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder

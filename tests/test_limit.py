@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dbdyno.analysis import compare, evidence, limit
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import evidence
+from dbdyno.analysis.step import generator_limit as limit
 from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
-from dbdyno.report import as_json, bound, html, markdown, page, terminal, totals
-from dbdyno.report.view import Page, Tone
+from dbdyno.report import bound, page
+from dbdyno.report import json_document as as_json
+from dbdyno.report.chart import bars as totals
+from dbdyno.report.parts import Page, Tone
+from dbdyno.report.render import html, markdown, terminal
 from dbdyno.store import Results
 from result_builder import build, plant
 from result_planted import Planted

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import loadgen
-from dbdyno.error import GeneratorError
-from dbdyno.loadgen import Generator, GeneratorDied, parse_event
+from dbdyno.model.error import GeneratorError
+from dbdyno.run.driver import loadgen
+from dbdyno.run.driver.loadgen import Generator, GeneratorDied, parse_event
 
 CONTRACT = Path(__file__).parent.parent / "contract"
 HELLO = {"event": "hello", "mono_ns": 1, "protocol": 1, "version": "0.1.0", "commit": None}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from dbdyno import plan
-from dbdyno.error import PlanError
 from dbdyno.model import Plan
+from dbdyno.model.error import PlanError
 from dbdyno.plan import matrix
-from dbdyno.plan.form import ArmForm
+from dbdyno.plan.schema import ArmForm
 
 WORKLOAD = """
 [[workloads]]

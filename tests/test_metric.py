@@ -3,10 +3,10 @@
 import pytest
 
 import metric_table
-from dbdyno import metric
-from dbdyno.analysis import state
-from dbdyno.analysis.state import STATES
-from dbdyno.metric import METRICS
+from dbdyno.analysis.step import state
+from dbdyno.analysis.step.state import STATES
+from dbdyno.model import metric
+from dbdyno.model.metric import METRICS
 
 PUBLISHED = (
     "ips qps rps rmbps wps wmbps rpq rkbpq wpi wkbpi csps cpups cspq cpupq dbgb1 dbgb2 rss maxop"

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dbdyno.connection import mysql
+from dbdyno.engine import Server
+from dbdyno.engine.mysql import client as mysql
 from dbdyno.model import Address, Json
-from dbdyno.server import Server
 from mysql_jobs import Ran, at, job, run, statement, value, with_role
 from mysql_place import an_arm
 from server_place import a_place, started

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.analysis.nearest import facing, placed
-from dbdyno.analysis.paired import ratio
+from dbdyno.analysis.compare.paired import ratio
+from dbdyno.analysis.compare.pairing import facing, placed
 from dbdyno.model import StepRun
 from run_builder import cell, concluded, failed, plan_of, run
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import calibrate, outlook, plan, preflight
+from dbdyno import plan
 from dbdyno.model import Plan
+from dbdyno.plan import calibration as calibrate
+from dbdyno.run.check import dry_run as outlook
+from dbdyno.run.check import preflight
 from server_place import builds
 
 ARM = """

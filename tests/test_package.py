@@ -141,7 +141,7 @@ def test_the_wheel_holds_the_command_both_binaries_and_all_data(tmp_path: Path) 
     for program in ("dyno", "dyno-loadgen", "dyno-fetch"):
         assert modes[f"dbdyno-{dbdyno.__version__}.data/scripts/{program}"] & stat.S_IXUSR
     assert data_files() <= modes.keys()
-    assert {"dbdyno/workloads/insert-benchmark.toml", "dbdyno/py.typed"} <= modes.keys()
+    assert {"dbdyno/workload/shipped/insert-benchmark.toml", "dbdyno/py.typed"} <= modes.keys()
 
 
 @needs_uv

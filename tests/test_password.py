@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.connection import password
-from dbdyno.error import ServerError
+from dbdyno.engine import password
 from dbdyno.model import Address, Password
+from dbdyno.model.error import ServerError
 
 
 def asked(path: Path, host: str = "db.example", user: str = "me") -> str | None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from dbdyno import stats
-from dbdyno.pilot import FRESH_MAX, FRESH_MIN, Seen, size
-from dbdyno.verdict import Aims, Sized, Sizing
+from dbdyno.model.verdict import Aims, Sized, Sizing
+from dbdyno.stats import interval as stats
+from dbdyno.stats.sample_size import FRESH_MAX, FRESH_MIN, Seen, size
 
 AIMS = Aims()
 

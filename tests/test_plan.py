@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import pilot, plan, schedule, workload
-from dbdyno.error import PlanError
+from dbdyno import plan, workload
 from dbdyno.model import Observe, Plan
-from dbdyno.plan import form
-from dbdyno.verdict import Aims
-from dbdyno.workload.document import Form
+from dbdyno.model.document import Form
+from dbdyno.model.error import PlanError
+from dbdyno.model.verdict import PILOT_BLOCKS, Aims
+from dbdyno.plan import schedule
+from dbdyno.plan import schema as form
 
 ROOT = Path(__file__).parent.parent
 SMALL = """
@@ -119,7 +120,7 @@ threads = 2
 
 def test_blocks_may_be_left_to_a_pilot_with_a_limit_of_time() -> None:
     made = parse(SMALL + '[schedule]\nblocks = "auto"').schedule
-    assert (made.auto, made.blocks, made.minutes_max) == (True, pilot.PILOT_BLOCKS, 120.0)
+    assert (made.auto, made.blocks, made.minutes_max) == (True, PILOT_BLOCKS, 120.0)
     made = parse(SMALL + '[schedule]\nblocks = "auto"\nminutes_max = 45').schedule
     assert made.minutes_max == 45.0
     made = parse(SMALL).schedule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.analysis import plans
+from dbdyno.analysis.step import query_plans as plans
 from dbdyno.model import StepRun
 
 INDEX = """Aggregate  (cost=8.45..8.46 rows=1 width=8)

@@ -13,10 +13,12 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from dbdyno.cutoff import cut_off
-from dbdyno.probe import explain, folder, sizes, statistics
-from dbdyno.probe.part import Unavailable, plain
-from dbdyno.probe.reader import Reader
+from dbdyno.engine import folder
+from dbdyno.engine.cutoff import cut_off
+from dbdyno.engine.postgres.probe import query_plans as explain
+from dbdyno.engine.postgres.probe import sizes, statistics
+from dbdyno.engine.postgres.probe.reader import Reader
+from dbdyno.engine.snapshot import Unavailable, plain
 
 
 def a_reader(version_num: int) -> Reader:

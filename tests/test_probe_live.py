@@ -10,12 +10,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dbdyno.error import ServerError
-from dbdyno.host import device
-from dbdyno.host.sampler import Sampler
+from dbdyno.engine import Server
+from dbdyno.engine.postgres import probe as postgres
+from dbdyno.engine.probe import Subject
+from dbdyno.host.observe import device
+from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Arm, Json
-from dbdyno.probe import Subject, postgres
-from dbdyno.server import Server
+from dbdyno.model.error import ServerError
 from server_place import a_place, address, builds, started
 
 pytestmark = pytest.mark.live

@@ -7,10 +7,11 @@ from typing import Any
 import pymysql
 import pytest
 
-from dbdyno import probe
-from dbdyno.probe.mysql import counters, explain, objects
-from dbdyno.probe.mysql.reader import Reader, version
-from dbdyno.probe.part import Unavailable
+from dbdyno.engine import probe
+from dbdyno.engine.mysql.probe import counters, objects
+from dbdyno.engine.mysql.probe import query_plans as explain
+from dbdyno.engine.mysql.probe.reader import Reader, version
+from dbdyno.engine.snapshot import Unavailable
 
 MONITOR = """
 ---

@@ -12,14 +12,13 @@ import pymysql
 import pytest
 from pymysql.cursors import Cursor
 
-from dbdyno import probe
-from dbdyno.analysis import innodb
-from dbdyno.analysis.state import state
-from dbdyno.connection import mysql
-from dbdyno.error import ServerError
-from dbdyno.host.sampler import Sampler
+from dbdyno.analysis.step import innodb
+from dbdyno.analysis.step.state import state
+from dbdyno.engine import Server, probe
+from dbdyno.engine.mysql import client as mysql
+from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Json
-from dbdyno.server import Server
+from dbdyno.model.error import ServerError
 from server_place import address
 
 pytestmark = pytest.mark.live

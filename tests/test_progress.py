@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from dbdyno import progress
-from dbdyno.job import timed_operations
-from dbdyno.meter import Meter, p99_us
 from dbdyno.model import Headline, Json, Sla, Step
-from dbdyno.progress import STEP_OVERHEAD_S, Forecast, Leg, Pulse, Watch, filled
-from dbdyno.response import Histogram
+from dbdyno.model.job import timed_operations
+from dbdyno.run import progress
+from dbdyno.run.progress import STEP_OVERHEAD_S, Forecast, Leg, Pulse, Watch, filled
+from dbdyno.run.step_progress import Meter, p99_us
+from dbdyno.stats.response_times import Histogram
 
 PROGRAMS = [
     {"name": "pay", "code": [["send", 0], ["send", 1]]},

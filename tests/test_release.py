@@ -15,11 +15,18 @@ import pytest
 from typer.testing import CliRunner
 
 import fake_source
-from dbdyno import cli, outlook, plan, preflight, runner
-from dbdyno.error import PlanError, ServerError
+from dbdyno import cli, plan
+from dbdyno.builds import cache as built
+from dbdyno.builds import compile, release, source
+from dbdyno.builds import flags as recipe
+from dbdyno.builds.compile import Wish
+from dbdyno.engine.compile import method_of
+from dbdyno.host import lock, place
 from dbdyno.model import Plan
-from dbdyno.server import built, compile, lock, place, recipe, release, source
-from dbdyno.server.compile import Wish
+from dbdyno.model.error import PlanError, ServerError
+from dbdyno.run import blocks as runner
+from dbdyno.run.check import dry_run as outlook
+from dbdyno.run.check import preflight
 from server_place import a_place
 
 ARM = """
@@ -121,7 +128,7 @@ def left(cache: Path) -> list[str]:
 
 def test_a_version_is_brought_built_and_found_again_by_version_and_recipe(site: Site, cache: Path):
     tarball = site.release("18.6")
-    prefix = compile.build(a_wish("18.6"), quiet, cache)
+    prefix = compile.build(a_wish("18.6"), method_of("postgres"), quiet, cache)
     assert prefix == cache / "builds" / "postgres-18.6_o2nofp"
     assert left(cache) == ["postgres-18.6_o2nofp"]  # no tarball stays
     record = built.record(prefix)
@@ -142,13 +149,13 @@ def test_only_a_release_by_the_recipe_alone_is_found_by_its_version(site: Site, 
     site.release("18.6")
     with_options = a_wish("18.6", options=("--without-icu",))
     assert with_options.name == "mine"
-    compile.build(with_options, quiet, cache)
+    compile.build(with_options, method_of("postgres"), quiet, cache)
     tarball = fake_source.tarball(fake_source.make(site.folder.parent / "patched"))
     own = Wish(
         engine="postgres", name="patched", source=source.identify(str(tarball)),
         flags=recipe.named("postgres", "o2nofp"),
     )  # fmt: skip
-    compile.build(own, quiet, cache)
+    compile.build(own, method_of("postgres"), quiet, cache)
     assert built.of_release("postgres", "18.6", "o2nofp", cache) is None
 
 
@@ -171,7 +178,7 @@ def test_a_wrong_checksum_is_one_line_and_leaves_nothing(site: Site, cache: Path
     with tarball.open("ab") as file:
         file.write(b"\0")
     with pytest.raises(ServerError) as caught:
-        compile.build(a_wish("18.6"), quiet, cache)
+        compile.build(a_wish("18.6"), method_of("postgres"), quiet, cache)
     said = str(caught.value)
     assert said.startswith(f"`{release.url_of('18.6')}` has the SHA-256 ")
     assert said.endswith("it is not built; try again later, or name a tarball")
@@ -212,7 +219,7 @@ def test_a_file_that_breaks_off_while_it_comes_is_not_taken(site: Site, cache: P
     wish = a_wish("18.6")
     site.broken = True
     with pytest.raises(ServerError, match=r"has the SHA-256|cannot be reached"):
-        compile.build(wish, quiet, cache)
+        compile.build(wish, method_of("postgres"), quiet, cache)
     assert left(cache) == []
 
 
@@ -311,7 +318,7 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
 
 def test_all_recipes_of_a_plan_are_of_one_release(site: Site, cache: Path):
     site.release("18.6")
-    compile.build(a_wish("18"), quiet, cache)
+    compile.build(a_wish("18"), method_of("postgres"), quiet, cache)
     made = a_plan(cache, an_arm("a"), an_arm("b", build="o3"), workload=SIMPLE)
     assert {one.version for one in preflight.prepare(made).builds.values()} == {"18.6"}
     site.release("18.7")  # the o2nofp that is here is older than what an o3 would be made of

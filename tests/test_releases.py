@@ -17,8 +17,8 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.export import write
-from dbdyno.report import as_json
+from dbdyno.report import json_document as as_json
+from dbdyno.report.export import write
 
 RELEASES = sorted(
     path.parent for path in Path(__file__).parent.glob("example_results/*/result.tar.xz")

@@ -15,8 +15,9 @@ import pytest
 from browser import Browser, Tab, chromium
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
-from dbdyno.report import chart, html, page
-from dbdyno.report.view import Line, Page, SecondsChart, Section, Table
+from dbdyno.report import chart, page
+from dbdyno.report.parts import Line, Page, SecondsChart, Section, Table
+from dbdyno.report.render import html
 
 SAVED_S_MAX = 60.0
 A4_ACROSS_PX = 1_032  # 297 mm without margins of 12 mm

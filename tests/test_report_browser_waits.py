@@ -10,7 +10,8 @@ import pytest
 from browser import Tab, chromium
 from comparison_builder import comparison
 from comparison_waits import sampled
-from dbdyno.report import html, page
+from dbdyno.report import page
+from dbdyno.report.render import html
 
 CHART = "document.querySelector('.stacks .chart')"
 

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from comparison_builder import comparison
 from dbdyno.model import Comparison
-from dbdyno.report import page, terminal
-from dbdyno.report.view import Page
+from dbdyno.report import page
+from dbdyno.report.parts import Page
+from dbdyno.report.render import terminal
 from verdict_builder import calibration, sizing, with_words
 
 

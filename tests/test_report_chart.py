@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
-from dbdyno.report import chart, page, picture, seconds, totals
-from dbdyno.report.view import Line, Page, SecondsChart
+from dbdyno.report import chart, page
+from dbdyno.report.chart import bars as totals
+from dbdyno.report.chart import lines as seconds
+from dbdyno.report.parts import Line, Page, SecondsChart
+from dbdyno.report.render import picture
 
 
 @pytest.fixture(scope="module")

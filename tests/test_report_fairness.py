@@ -9,9 +9,10 @@ import pytest
 from comparison_builder import NOTICE, comparison
 from comparison_clients import DEAD_ROWS, PCT
 from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
-from dbdyno.report import over_time, page
-from dbdyno.report.fairness import told
-from dbdyno.report.view import Cell, Page, Section, Table
+from dbdyno.report import page
+from dbdyno.report.parts import Cell, Page, Section, Table
+from dbdyno.report.section import over_time
+from dbdyno.report.section.fairness import told
 
 
 def section(page: Page, step: str) -> Section:

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.error import DynoError
 from dbdyno.model import Bound, Comparison, StepComparison
-from dbdyno.report import group, page, thresholds
-from dbdyno.report.view import Cell, Group, Page, Row, Table, Workload
-from dbdyno.verdict import Word
+from dbdyno.model.error import DynoError
+from dbdyno.model.verdict import Word
+from dbdyno.report import colors as thresholds
+from dbdyno.report import page
+from dbdyno.report.parts import Cell, Group, Page, Row, Table, Workload
+from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
 

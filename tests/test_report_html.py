@@ -12,8 +12,9 @@ from html.parser import HTMLParser
 import pytest
 
 from comparison_builder import comparison
-from dbdyno.report import html, page
-from dbdyno.report.view import Page
+from dbdyno.report import page
+from dbdyno.report.parts import Page
+from dbdyno.report.render import html
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pytest
 from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.report import page
-from dbdyno.report.cost import per_operation
-from dbdyno.report.per_operation import published_ratio
-from dbdyno.report.section import longest_tone, merged
-from dbdyno.report.summary import absolute_tones, relative_tone
-from dbdyno.report.view import Cell, Page, Section, Table
+from dbdyno.report.parts import Cell, Page, Section, Table
+from dbdyno.report.section.cost_by_owner import per_operation
+from dbdyno.report.section.cost_per_operation import published_ratio
+from dbdyno.report.section.summary import absolute_tones, relative_tone
+from dbdyno.report.section.throughput import longest_tone, merged
 
 
 def table(page: Page, name: str) -> Table:

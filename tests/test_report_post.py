@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 from comparison_builder import comparison
 from dbdyno import cli
 from dbdyno.analysis import compare
-from dbdyno.error import DynoError
-from dbdyno.publish import publish
-from dbdyno.report import chart, markdown, page, picture, png, post
-from dbdyno.report.view import Page
+from dbdyno.model.error import DynoError
+from dbdyno.report import chart, page
+from dbdyno.report.parts import Page
+from dbdyno.report.render import markdown, picture, png, post
+from dbdyno.report.write import publish
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PICTURE = re.compile(r"!\[(.*?)\]\((\S+)\)")

@@ -16,9 +16,11 @@ from typer.testing import CliRunner
 from browser import Browser, chromium
 from dbdyno import cli
 from dbdyno.analysis import compare
-from dbdyno.error import DynoError
-from dbdyno.report import chart, html, markdown, page, picture, post, terminal, totals
-from dbdyno.report.view import Page
+from dbdyno.model.error import DynoError
+from dbdyno.report import chart, page
+from dbdyno.report.chart import bars as totals
+from dbdyno.report.parts import Page
+from dbdyno.report.render import html, markdown, picture, post, terminal
 from suite_builder import CLIENTS, comparison
 
 SMALL = ("load", "point-query.pre", "point-query", "hot-points", "delete")

@@ -10,9 +10,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from comparison_builder import comparison
-from dbdyno.report import markdown, page, terminal
-from dbdyno.report.layout import fitting, total, transposed
-from dbdyno.report.view import Page
+from dbdyno.report import page
+from dbdyno.report.parts import Page
+from dbdyno.report.render import markdown, terminal
+from dbdyno.report.table_layout import fitting, total, transposed
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,13 @@ from rich.console import Console
 from comparison_builder import comparison
 from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
 from dbdyno.model import Comparison, StepComparison
-from dbdyno.report import chart, html, ledger, look, markdown, page, picture, stack, terminal, waits
-from dbdyno.report.view import Page, Row, Section, Table
+from dbdyno.report import chart, page
+from dbdyno.report.chart import layers as stack
+from dbdyno.report.chart import style as look
+from dbdyno.report.parts import Page, Row, Section, Table
+from dbdyno.report.render import html, markdown, picture, terminal
+from dbdyno.report.section import time_ledger as ledger
+from dbdyno.report.section import waits
 
 STEP = 4  # of the sections: qr100
 
@@ -168,7 +173,7 @@ def test_layers_lie_in_one_order_and_have_the_colours_of_their_kinds(shown: Page
     (one,) = section(shown).stacks
     assert one.kinds == ("CPU", "IO", "LWLock", "Lock", "Novel")
     made = stack.spec(one, shown.arms)
-    places = [look.kind_place(kind) for kind in one.kinds]
+    places = [waits.kind_place(kind) for kind in one.kinds]
     assert made["usermeta"]["stacked"] == [
         list(pair) for pair in zip(one.kinds, places, strict=True)
     ]
@@ -200,7 +205,7 @@ def test_the_layers_as_a_picture_have_their_own_colours(shown: Page) -> None:
     (name,) = [one.name for one in section(shown).stacks]
     svg = picture.svg(specs[name], shown.arms).decode()
     for kind in ("CPU", "IO", "LWLock"):
-        assert look.kind_colors()[look.kind_place(kind)][0] in svg
+        assert look.kind_colors()[waits.kind_place(kind)][0] in svg
     assert ">other<" in svg  # the legend has one word for kinds that are not known
     assert ">Novel<" not in svg
 

@@ -11,9 +11,11 @@ from rich.console import Console
 
 from comparison_builder import comparison
 from dbdyno.model import Bound, Comparison
-from dbdyno.report import html, markdown, page, terminal, verdicts
-from dbdyno.report.view import Cell, Finding, Page, Table
-from dbdyno.verdict import Verdict, Word
+from dbdyno.model.verdict import Verdict, Word
+from dbdyno.report import page
+from dbdyno.report.parts import Cell, Finding, Page, Table
+from dbdyno.report.render import html, markdown, terminal
+from dbdyno.report.section import verdicts
 from verdict_builder import explained, overall, with_words
 
 STEPS = ("l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import store
-from dbdyno.error import ResultError
-from dbdyno.response import BUCKETS_US, CELLS, Histogram, cell_bounds_us, merged
+from dbdyno.model.error import ResultError
+from dbdyno.stats.response_times import BUCKETS_US, CELLS, Histogram, cell_bounds_us, merged
 
 CONTRACT = Path(__file__).parent.parent / "contract"
 EVENTS = sorted(CONTRACT.glob("events-*.jsonl"))

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import binary, plan, runner
+from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.error import PlanError, ResultError
+from dbdyno.host import program as binary
 from dbdyno.model import Comparison, Plan
+from dbdyno.model.error import PlanError, ResultError
+from dbdyno.run import blocks as runner
 from dbdyno.store import Results
 
 PLAN = """

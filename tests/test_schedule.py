@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno import schedule
 from dbdyno.model import Arm, Plan, Schedule
+from dbdyno.plan import schedule
 
 NAMES = st.lists(st.text("abcdef0123", min_size=1, max_size=5), min_size=1, max_size=6, unique=True)
 

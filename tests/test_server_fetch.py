@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import binary
-from dbdyno.error import GeneratorError, PlanError, ServerError
-from dbdyno.host.fake import KEYS as sampler_keys
+from dbdyno.engine import fake, provide
+from dbdyno.engine import installed as locate
+from dbdyno.engine.fake.sampler import KEYS as sampler_keys
+from dbdyno.engine.postgres import build as fetch
+from dbdyno.host import program as binary
+from dbdyno.host.account import Account, blocked_at, choose
 from dbdyno.model import Arm
-from dbdyno.server import fake, fetch, locate, provide
-from dbdyno.server.account import Account, blocked_at, choose
+from dbdyno.model.error import GeneratorError, PlanError, ServerError
 from server_place import a_place
 
 SELF = Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
@@ -178,7 +180,8 @@ def test_a_missing_program_says_where_it_was_looked_for(
 ):
     monkeypatch.delenv("DYNO_FETCH", raising=False)
     monkeypatch.setattr(binary.sysconfig, "get_path", lambda _: str(tmp_path))
-    monkeypatch.setattr(binary, "__file__", str(tmp_path / "lib/python3/site-packages/dbdyno/b.py"))
+    package = tmp_path / "lib/python3/site-packages/dbdyno"
+    monkeypatch.setattr(binary.resources, "files", lambda _: package)
     with pytest.raises(ServerError) as caught:
         binary.find("dyno-fetch")
     assert f"`{tmp_path}/dyno-fetch`" in str(caught.value)
@@ -191,7 +194,7 @@ def test_the_path_is_never_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("DYNO_FETCH", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(binary.sysconfig, "get_path", lambda _: str(tmp_path / "scripts"))
-    monkeypatch.setattr(binary, "__file__", str(tmp_path / "dbdyno" / "binary.py"))
+    monkeypatch.setattr(binary.resources, "files", lambda _: tmp_path / "dbdyno")
     with pytest.raises(ServerError, match="is not installed"):
         binary.find("dyno-fetch")
 

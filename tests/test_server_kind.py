@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.server.kind import kind_of, leader_of
+from dbdyno.engine.postgres.process_kind import kind_of, leader_of
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, preflight
-from dbdyno.error import HostError, PlanError
-from dbdyno.host import limits
-from dbdyno.host.reader import Reader
+from dbdyno import plan
+from dbdyno.engine import Build
+from dbdyno.host import account as accounts
+from dbdyno.host import capacity, launch
+from dbdyno.host.observe import limits
+from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Arm, Placement
-from dbdyno.server import Build, capacity, launch
-from dbdyno.server import account as accounts
+from dbdyno.model.error import HostError, PlanError
+from dbdyno.run.check import preflight
 
 SELF = accounts.Account(name="self", uid=os.geteuid(), gid=os.getegid(), other=False)
 PLAN = """
@@ -177,7 +179,7 @@ def test_wrong_lists_of_processors_get_one_line(more: str, sentence: str):
 
 
 def test_the_generator_runs_on_its_processors():
-    from dbdyno.loadgen import Generator
+    from dbdyno.run.driver.loadgen import Generator
 
     cpu = max(os.sched_getaffinity(0))
     with Generator({}, keep=lambda line: None, cpus=str(cpu)) as generator:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.server import Place, leftovers, process
+from dbdyno.engine import Place
+from dbdyno.host import leftovers, process
 from server_place import builds, within
 
 ROOT = Path(__file__).parents[1]
@@ -76,8 +77,8 @@ def test_a_killed_labs_server_is_ended_at_the_next_start(place: Place, how: str)
 
 @pytest.mark.live
 def test_its_data_folder_is_free_again(place: Place):
+    from dbdyno.engine import provide
     from dbdyno.model import Arm
-    from dbdyno.server import provide
 
     a_killed_lab(place, "running")
     leftovers.end_leftovers(place.run_root)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import own_lab
-from dbdyno.error import HostError
-from dbdyno.server import lock
-from dbdyno.server.lock import HostLock, default_path
+from dbdyno.host import lock
+from dbdyno.host.lock import HostLock, default_path
+from dbdyno.model.error import HostError
 
 ROOT = Path(__file__).parents[1]
 HOLD = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.server import log
+from dbdyno.engine import log
 
 CHECKPOINT = (
     "1795170688.549 [479] LOG:  checkpoint complete: wrote 1365 buffers (1.4%); 0 WAL file(s) "

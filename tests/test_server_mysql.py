@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.connection import mysql
-from dbdyno.error import HostError, PlanError, ServerError
-from dbdyno.server import Place, Server, golden, process, provide, ready
-from dbdyno.server.mysql import checkpoint
+from dbdyno.engine import Place, Server, golden, provide, ready
+from dbdyno.engine.mysql import checkpoint
+from dbdyno.engine.mysql import client as mysql
+from dbdyno.host import process
+from dbdyno.model.error import HostError, PlanError, ServerError
 from mysql_place import an_arm
 from server_place import a_place, started, within
 

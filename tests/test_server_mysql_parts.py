@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.connection import mysql
-from dbdyno.error import PlanError, ServerError
+from dbdyno.engine import Build
+from dbdyno.engine.mysql import build, facts, layout, log, options, settings
+from dbdyno.engine.mysql import client as mysql
+from dbdyno.engine.mysql import thread_kind as threads
+from dbdyno.engine.postgres import read_back
+from dbdyno.engine.preset import Capacity
+from dbdyno.host import account
 from dbdyno.model import Address, Arm
-from dbdyno.preset import Capacity
-from dbdyno.server import Build, account, read_back
-from dbdyno.server.mysql import build, facts, layout, log, options, settings, threads
+from dbdyno.model.error import PlanError, ServerError
 
 HOST = Capacity(cores=8, memory_bytes=32 << 30, free_disk_bytes=1 << 40)
 LOGS = {

@@ -11,9 +11,9 @@ import pytest
 
 import mysql_place
 import server_place
-from dbdyno.error import ServerError
-from dbdyno.server import place
-from dbdyno.server.mysql import build
+from dbdyno.engine.mysql import build
+from dbdyno.host import place
+from dbdyno.model.error import ServerError
 
 ROOT = Path(__file__).parents[1]
 

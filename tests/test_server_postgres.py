@@ -14,9 +14,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dbdyno.error import HostError, PlanError, ServerError
+from dbdyno.engine import Place, Server, provide
+from dbdyno.host import process
 from dbdyno.model import Arm, Json
-from dbdyno.server import Place, Server, process, provide
+from dbdyno.model.error import HostError, PlanError, ServerError
 from server_place import a_place, builds, started, within
 
 pytestmark = pytest.mark.live

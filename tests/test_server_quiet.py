@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.server import quiet
+from dbdyno.host import quiesce as quiet
 
 MEMINFO = "MemTotal: 24684092 kB\nDirty:      1024 kB\nWriteback:    512 kB\nWritebackTmp: 9 kB\n"
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from dbdyno.analysis import compare, derive
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import assemble as derive
 from dbdyno.model import Comparison, StepRun
 from dbdyno.report import page
-from dbdyno.report.view import Table
+from dbdyno.report.parts import Table
 from dbdyno.store import Results
 from result_builder import build
 

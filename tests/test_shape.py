@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 import ruptures
 
-from dbdyno.analysis import derive
-from dbdyno.analysis.uneven import notices
-from dbdyno.shape import PENALTY, SECONDS_MIN, SEGMENT_MIN, cuts, levels, shape
+from dbdyno.analysis.compare.imbalance import notices
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.stats.rate_shape import PENALTY, SECONDS_MIN, SEGMENT_MIN, cuts, levels, shape
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
 from test_fairness import without

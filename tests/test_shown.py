@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.cells import by_block
-from dbdyno.error import ResultError
+from dbdyno.analysis.compare.step_cells import by_block
 from dbdyno.model import Cell, Comparison, Json
+from dbdyno.model.error import ResultError
+from dbdyno.model.verdict import Aims, Sizing
 from dbdyno.store import Results
-from dbdyno.verdict import Aims, Sizing
 from result_builder import MINUTES_PER_BLOCK, build, plant
 from result_planted import Planted
 

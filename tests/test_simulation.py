@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import peer_rules
-from dbdyno.stats import share_interval
-from dbdyno.verdict import Aims
+from dbdyno.model.verdict import Aims
+from dbdyno.stats.interval import share_interval
 from simulation import (
     Model,
     Planned,

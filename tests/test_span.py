@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis import derive
+from dbdyno.analysis.step import assemble as derive
 from dbdyno.model import Json, Span, StepRun
 from result_builder import build
 from result_planted import UNIX_NS, plant

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 import own_lab
-from dbdyno import binary, plan, runner
+from dbdyno import plan
 from dbdyno.analysis import compare
+from dbdyno.host import place, process
+from dbdyno.host import program as binary
 from dbdyno.report import page
-from dbdyno.server import place, process
+from dbdyno.run import blocks as runner
 from dbdyno.store import BlockFolder, Results, StepFolder
 from server_place import builds
 

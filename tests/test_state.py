@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis.state import STATES, state
+from dbdyno.analysis.step.state import STATES, state
+from dbdyno.engine.postgres.probe.debt import run, thresholds
 from dbdyno.model import Json
-from dbdyno.probe.debt import run, thresholds
 
 MIB = 1 << 20
 

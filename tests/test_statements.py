@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis import compare, derive
-from dbdyno.job import first_words, is_control, role_connections, statement_names
-from dbdyno.measure import summary
-from dbdyno.meter import Meter
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import assemble as derive
 from dbdyno.model import Headline, Json, StatementUse, StepRun
-from dbdyno.response import Histogram
+from dbdyno.model.job import first_words, is_control, role_connections, statement_names
+from dbdyno.run.step import summary
+from dbdyno.run.step_progress import Meter
+from dbdyno.stats.response_times import Histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build
 from result_planted import plant

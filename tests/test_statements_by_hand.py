@@ -16,9 +16,9 @@ import pytest
 
 import by_hand
 from by_hand import Raw
-from dbdyno.analysis import derive
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.engine.postgres import build as fetch
 from dbdyno.model import Json, StepRun
-from dbdyno.server import fetch
 from dbdyno.store import StepFolder
 from test_figures_by_hand import compare, move_counters, steps_of
 

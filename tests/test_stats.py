@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from dbdyno import stats
+from dbdyno.stats import interval as stats
 
 positive = st.floats(min_value=1e-3, max_value=1e6)
 

@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 from scipy.integrate import quad
 from statsmodels.stats.power import TTestPower
 
-from dbdyno import stats
+from dbdyno.stats import interval as stats
 
 EFFECTS = (0.01, 0.03, 0.1)
 SPREADS = (0.005, 0.02, 0.1)

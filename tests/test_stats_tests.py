@@ -15,7 +15,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from dbdyno import stats
+from dbdyno.stats import interval as stats
 
 change = st.floats(min_value=-0.5, max_value=0.5)
 changes = st.lists(change, min_size=2, max_size=10)

@@ -15,13 +15,15 @@ from rich.console import Console
 from scipy.stats import binomtest
 
 from comparison_builder import comparison
-from dbdyno import stats
-from dbdyno.analysis import derive
-from dbdyno.decision import Sample, decide
+from dbdyno.analysis.step import assemble as derive
 from dbdyno.model import Comparison, StepRun
-from dbdyno.report import as_json, html, markdown, page, terminal
+from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
+from dbdyno.report import json_document as as_json
+from dbdyno.report import page
+from dbdyno.report.render import html, markdown, terminal
+from dbdyno.stats import interval as stats
+from dbdyno.stats.decision import Sample, decide
 from dbdyno.store import Results
-from dbdyno.verdict import Aims, Judgement, Verdict, Word
 from result_builder import build
 from run_builder import NOISE, cell, concluded, failed, lifted, plan_of, run, series
 from simulation import Standing, stood_alarms

@@ -12,8 +12,8 @@ import pytest
 
 import result_builder
 from dbdyno import store
-from dbdyno.error import ResultError
 from dbdyno.model import Arm, Block, Json, Plan, Schedule
+from dbdyno.model.error import ResultError
 from dbdyno.store import Results
 
 

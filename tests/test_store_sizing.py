@@ -6,10 +6,10 @@ import pytest
 
 import result_builder
 from dbdyno import store
-from dbdyno.error import ResultError
 from dbdyno.model import Block
+from dbdyno.model.error import ResultError
+from dbdyno.model.verdict import Sized, Sizing
 from dbdyno.store import Results, Took
-from dbdyno.verdict import Sized, Sizing
 
 SIZED = Sized(
     workload="w", step="one", sd={"qps": 0.02}, blocks=5, power=0.8, capped=False

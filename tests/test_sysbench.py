@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dbdyno import workload
-from dbdyno.error import WorkloadError
 from dbdyno.model import Headline, Step
+from dbdyno.model.error import WorkloadError
 from workload_reader import role, sql
 
 BUFFER_BYTES = 512 << 10

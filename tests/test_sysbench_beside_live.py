@@ -18,10 +18,11 @@ import pytest
 
 from bench import contenders, jobs, process, server
 from bench.pairs import alternate
-from dbdyno import binary, workload
-from dbdyno.loadgen import server_json
+from dbdyno import workload
+from dbdyno.engine import Server
+from dbdyno.host import program as binary
 from dbdyno.model import Json
-from dbdyno.server import Server
+from dbdyno.run.driver.loadgen import server_json
 from server_place import a_place
 
 pytestmark = [

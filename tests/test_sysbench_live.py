@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno import workload
+from dbdyno.engine import Server
 from dbdyno.model import Arm, Json, Step
-from dbdyno.server import Server
 from server_place import a_place, ends, started
 from step_load import load
 

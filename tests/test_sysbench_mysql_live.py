@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from dbdyno import workload
-from dbdyno.server import Server
+from dbdyno.engine import Server
 from mysql_place import build_of
 from mysql_steps import DATABASE, LITERAL, Seen, Sent, form, is_execution, logged, logging, run
 from test_sysbench_live import PAD, SINGLE, TRANSACTIONS, C

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dbdyno import workload
-from dbdyno.error import WorkloadError
 from dbdyno.model import Headline, Json, Step
+from dbdyno.model.error import WorkloadError
 from workload_reader import role, sql
 
 READS = ["oltp_point_select", "oltp_read_only"]

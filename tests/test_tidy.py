@@ -29,7 +29,8 @@ def test_the_tree_is_tidy() -> None:
 
 def test_the_tree_is_really_read() -> None:
     tree = tidy.read(ROOT)
-    assert {"dbdyno/model.py", "loadgen/src/main.rs", "tests/test_tidy.py"} <= tree.sources.keys()
+    some = {"dbdyno/model/plan.py", "loadgen/src/main.rs", "tests/test_tidy.py"}
+    assert some <= tree.sources.keys()
     assert not any(path.startswith(("target/", ".venv/")) for path in tree.sources)
 
 
@@ -115,12 +116,12 @@ def test_an_abbreviation_is_found_where_it_is_declared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import dbdyno.runner",
-        "from dbdyno import runner",
-        "from dbdyno.runner import run",
-        "from .. import runner",
-        "from ..runner import run",
-        "def f():\n    from dbdyno import runner",
+        "import dbdyno.run",
+        "from dbdyno import run",
+        "from dbdyno.run import run",
+        "from .. import run",
+        "from ..run import run",
+        "def f():\n    from dbdyno import run",
     ],
 )
 def test_an_import_against_the_layers_is_found_in_every_form(
@@ -129,15 +130,15 @@ def test_an_import_against_the_layers_is_found_in_every_form(
     found = plant(
         tmp_path,
         {
-            "dbdyno/runner.py": '"""Runs."""\n',
-            "dbdyno/server/__init__.py": '"""Servers."""\nimport dbdyno.server.fetch\n',
-            "dbdyno/server/fetch.py": f'"""Fetches."""\n{statement}\n',
-            "tests/test_one.py": '"""One."""\nimport dbdyno.server\n',
+            "dbdyno/run.py": '"""Runs."""\n',
+            "dbdyno/engine/__init__.py": '"""Servers."""\nimport dbdyno.engine.fetch\n',
+            "dbdyno/engine/fetch.py": f'"""Fetches."""\n{statement}\n',
+            "tests/test_one.py": '"""One."""\nimport dbdyno.engine\n',
         },
     )
     line = 2 + statement.count("\n")
     found = [one for one in found if "public-doc" not in one]
-    assert found == [f"dbdyno/server/fetch.py:{line} layers: `server` may not import `runner`"]
+    assert found == [f"dbdyno/engine/fetch.py:{line} layers: `engine` may not import `run`"]
 
 
 def test_a_module_in_no_layer_is_found(tmp_path: Path) -> None:
@@ -162,19 +163,32 @@ def test_the_layers_have_no_cycle() -> None:
             del waiting[part]
 
 
+def test_a_wall_inside_a_room_stands(tmp_path: Path) -> None:
+    found = plant(
+        tmp_path,
+        {
+            "dbdyno/engine/mysql/log.py": '"""One."""\n',
+            "dbdyno/engine/postgres/log.py": '"""Two."""\nfrom dbdyno.engine.mysql import log\n',
+            "tests/test_one.py": '"""One."""\nimport dbdyno.engine.postgres.log\n',
+        },
+    )
+    (its,) = [one for one in found if " walls: " in one]
+    assert its.endswith(":2 walls: `engine.postgres` may not import `engine.mysql.log`")
+
+
 def test_a_pure_module_that_reads_a_clock_is_found(tmp_path: Path) -> None:
     found = plant(
         tmp_path,
         {
-            "dbdyno/analysis/derive.py": '"""Derives."""\nfrom time import monotonic\n',
+            "dbdyno/analysis/step/assemble.py": '"""Derives."""\nfrom time import monotonic\n',
             "dbdyno/stats.py": '"""Counts."""\nimport os\n',
             "dbdyno/store.py": '"""Stores."""\nimport os\n',
             "tests/test_one.py": '"""One."""\nfrom dbdyno import stats, store\n',
-            "tests/test_two.py": '"""Two."""\nimport dbdyno.analysis.derive\n',
+            "tests/test_two.py": '"""Two."""\nimport dbdyno.analysis.step.assemble\n',
         },
     )
     assert found == [
-        "dbdyno/analysis/derive.py:2 purity: a pure module may not import `time`",
+        "dbdyno/analysis/step/assemble.py:2 purity: a pure module may not import `time`",
         "dbdyno/stats.py:2 purity: a pure module may not import `os`",
     ]
 

@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 import read_steps
-from dbdyno import binary, outlook, plan, preflight, runner, schedule
+from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.error import PlanError, ResultError
+from dbdyno.host import capacity
+from dbdyno.host import program as binary
 from dbdyno.model import Plan, Schedule, Step
-from dbdyno.progress import Forecast, Leg
-from dbdyno.server import capacity
+from dbdyno.model.error import PlanError, ResultError
+from dbdyno.plan import schedule
+from dbdyno.run import blocks as runner
+from dbdyno.run.check import dry_run as outlook
+from dbdyno.run.check import preflight
+from dbdyno.run.progress import Forecast, Leg
 from dbdyno.store import Results
 
 PLAN = """

@@ -9,12 +9,15 @@ from dataclasses import replace
 import pytest
 
 from comparison_builder import comparison
-from dbdyno import change, preflight
-from dbdyno.analysis import evidence, raw, series, span
-from dbdyno.analysis.evidence import Evidence
-from dbdyno.job import SETTLE_NS
+from dbdyno.analysis.step import background_spans as span
+from dbdyno.analysis.step import evidence, series
+from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Schedule
-from dbdyno.report import introduction
+from dbdyno.model.job import SETTLE_NS
+from dbdyno.report.section import setup as introduction
+from dbdyno.run.check import preflight
+from dbdyno.store import continuation as change
 
 S = 1_000_000_000
 

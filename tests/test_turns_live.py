@@ -16,11 +16,15 @@ import pytest
 
 import own_lab
 import read_steps
-from dbdyno import plan, preflight, runner, schedule
-from dbdyno.analysis import compare, derive
+from dbdyno import plan
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.host import process
 from dbdyno.model import Json
+from dbdyno.plan import schedule
 from dbdyno.report import page
-from dbdyno.server import process
+from dbdyno.run import blocks as runner
+from dbdyno.run.check import preflight
 from dbdyno.store import Results, StepFolder
 from server_place import builds
 from test_spine_live import children, eventually

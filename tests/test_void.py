@@ -8,14 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import auto, calibrate, measure, plan, room, run, runner, void
+from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.error import DynoError, HostError, LabDied, PlanError, ServerError
-from dbdyno.host.fake import FakeSampler
+from dbdyno.analysis.compare import pilot_noise
+from dbdyno.engine.fake import FakeServer
+from dbdyno.engine.fake.sampler import FakeSampler
+from dbdyno.host import quiesce as quiet
+from dbdyno.host.observe.procfs import CPU_STATES
 from dbdyno.model import Json, Plan, Void
+from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerError
+from dbdyno.plan import calibration as calibrate
 from dbdyno.report import page
-from dbdyno.server import quiet
-from dbdyno.server.fake import FakeServer
+from dbdyno.run import arm as run
+from dbdyno.run import auto, void
+from dbdyno.run import blocks as runner
+from dbdyno.run import step as measure
+from dbdyno.run.check import disk_space as room
 from dbdyno.store import Results
 
 PLAN = """
@@ -57,6 +65,7 @@ def reading(
 ) -> Json:
     idle_us = round(1e6 * (2 * seconds - (foreign_s or 0) - stolen_s))
     cpu_us = {
+        **dict.fromkeys(CPU_STATES, 0),
         "user": round(1e6 * (foreign_s or 0)),
         "idle": idle_us,
         "steal": round(1e6 * stolen_s),
@@ -82,6 +91,14 @@ def test_foreign_load_is_a_share_of_all_cores_time_in_the_window() -> None:
     assert found(Void(), seconds=10, foreign_s=1.1) == ["foreign"]
     assert found(Void(foreign=0.6), seconds=10, foreign_s=11) == []
     assert found(Void(foreign=1), seconds=10, foreign_s=20) == []
+
+
+def test_foreign_load_is_never_more_than_the_processors_worked() -> None:
+    closed = reading(seconds=10, foreign_s=2)
+    closed["foreign"]["cpu_us"] = 41_000_000  # one that ended while its parent was not yet read
+    (its,) = void.of_window(ZERO, closed, Void(), "l.i0 of new")
+    assert its.amount == pytest.approx(0.1)
+    assert list(void.of_window(ZERO, closed, Void(foreign=1), "l.i0 of new")) == []
 
 
 def test_some_clock_ticks_in_a_short_window_are_no_load() -> None:
@@ -205,7 +222,8 @@ def test_a_calibration_and_a_pilot_repeat_their_blocks_too(
     calibrated = runner.run(calibrate.of(planned(), 1, 2), tmp_path, wait=True)
     assert (calibrated.voids, names(calibrated.folder)) == (1, ["001", "001.void1", "002"])
     once(monkeypatch, load)
-    piloted = auto.run(planned('blocks = "auto"\nminutes_max = 1'), tmp_path, wait=True)
+    of = planned('blocks = "auto"\nminutes_max = 1')
+    piloted = auto.run(of, tmp_path, pilot_noise.read, wait=True)
     assert piloted.voids == 1
     assert names(piloted.folder)[:4] == ["001", "001.void1", "002", "003"]
     assert compare.load(piloted.folder).incomplete is None

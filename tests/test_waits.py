@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis import compute, derive, evidence, gather, waits
-from dbdyno.analysis.plain import from_plain, to_plain
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import collect as gather
+from dbdyno.analysis.step import evidence, waits
+from dbdyno.analysis.step import metrics as compute
+from dbdyno.analysis.step.json_codec import from_plain, to_plain
+from dbdyno.engine.postgres import activity
+from dbdyno.engine.postgres.activity import Names, Row, look
+from dbdyno.engine.postgres.wait_sampler import moment
 from dbdyno.model import Json, StepRun
-from dbdyno.probe import activity
-from dbdyno.probe.activity import Names, Row, look
-from dbdyno.probe.waits import moment
 from result_planted import MONO_NS
 from test_analysis import step_folder
 

@@ -16,12 +16,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dbdyno import plan, runner
-from dbdyno.analysis import derive
-from dbdyno.error import ServerError
+from dbdyno import plan
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.engine import Server
+from dbdyno.engine.postgres.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
-from dbdyno.probe.waits import END_S_MAX, WaitSampler
-from dbdyno.server import Server
+from dbdyno.model.error import ServerError
+from dbdyno.run import blocks as runner
 from dbdyno.store import Results, StepFolder
 from server_place import a_place, address, ends, started
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import workload
-from dbdyno.error import WorkloadError
-from dbdyno.workload import form
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload import schema as form
 from dbdyno.workload.expression import ExpressionError, evaluate, fill_in, resolve
 from workload_reader import SMALL, complaint, role, sql, steps
 

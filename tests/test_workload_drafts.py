@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dbdyno import workload
-from dbdyno.error import PlanError, WorkloadError
 from dbdyno.model import Step
+from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import parse
 
 TEXT = """

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dbdyno import workload
-from dbdyno.error import WorkloadError
 from dbdyno.model import Json
+from dbdyno.model.error import WorkloadError
 from workload_reader import SMALL, complaint, role, sql, steps
 
 ENGINES = ("postgres", "mysql", "mariadb")

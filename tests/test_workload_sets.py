@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dbdyno import workload
-from dbdyno.error import WorkloadError
+from dbdyno.model.error import WorkloadError
 from workload_reader import SMALL, complaint, role, sql, steps
 
 SETS = SMALL.replace("[parameters]", 'set = "old"\n[parameters]', 1).replace(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.workload.maker import MAKERS
+from dbdyno.workload.value import MAKERS
 from workload_reader import SMALL, complaint, steps
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison
-from dbdyno.verdict import (
+from dbdyno.model.verdict import (
     Calibration,
     Cause,
     Explanation,

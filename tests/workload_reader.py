@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dbdyno import workload
-from dbdyno.error import WorkloadError
 from dbdyno.model import Json, Step
+from dbdyno.model.error import WorkloadError
 
 SMALL = """
 [parameters]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import peer_rules
-from dbdyno.verdict import Aims
+from dbdyno.model.verdict import Aims
 from simulation import (
     FRESH_DRAWS,
     Model,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno.export import document
+from dbdyno.report.export import manual as document
 
 PATH = Path(__file__).parent.parent / "docs" / "export.md"
 

@@ -1,86 +1,54 @@
-"""What each part of the package may import, and which parts only compute: read by tidy.py."""
+"""The rooms of the package, the walls inside them, and what only computes: read by tidy.py."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-BASE = frozenset({"model", "error", "metric", "verdict", "compiler"})
-MEASURING = BASE | {"binary", "plan", "workload", "schedule", "host", "probe", "server"}
-MEASURING |= {"loadgen", "preset", "store"}
-COMMANDS = {"auto", "calibrate", "progress", "preflight", "outlook", "runner", "analysis"}
-COMMANDS |= {"report", "export", "publish", "doctor", "checkup"}
-# What each part of the package may import of the package: imports run one way, so that measuring
-# and judging meet only in `model`, `metric` and the result folder. "" is dbdyno/__init__.py.
+KNOWING = frozenset({"model", "stats", "doctor", "store"})
+MEASURING = frozenset({"model", "store", "host", "builds", "engine", "workload", "plan"})
+JUDGING = KNOWING | {"analysis"}
+# What each room may import of the others. Imports run one way, from below upwards, so measuring and
+# judging meet only in `model`, `stats`, `doctor` and `store`. "" is dbdyno/__init__.py.
 LAYERS: Mapping[str, frozenset[str]] = {
-    "": frozenset({"export"}),
-    "verdict": frozenset(),
-    "model": frozenset({"verdict"}),
-    "error": frozenset(),
-    "metric": frozenset(),
-    "compiler": frozenset(),
-    "job": frozenset({"model"}),
-    "hdr": frozenset({"error"}),
-    "response": BASE | {"hdr"},
-    "stats": frozenset(),
-    "shape": frozenset(),
-    "batch": frozenset({"stats"}),
-    "decision": frozenset({"verdict", "stats", "batch"}),
-    "pilot": frozenset({"verdict", "stats", "decision"}),
-    "change": BASE,
-    "binary": frozenset({"error"}),
-    "cutoff": frozenset(),
-    "cores": frozenset(),
-    "workload": BASE,
-    "schedule": BASE,
-    "preset": BASE | {"workload"},
-    "plan": BASE | {"connection", "workload", "schedule", "preset"},
-    "host": BASE | {"binary"},
-    "connection": BASE,
-    "probe": BASE | {"connection", "cutoff"},
-    "server": BASE | {"binary", "connection", "cutoff", "host", "preset"},
-    "doctor": BASE,
-    "checkup": MEASURING | {"doctor"},
-    "loadgen": BASE | {"binary"},
-    "ceiling": BASE | {"binary", "loadgen"},
-    "store": BASE | {"change"},
-    "progress": BASE,
-    "meter": BASE | {"progress", "job", "response"},
-    "origin": MEASURING,
-    "room": MEASURING,
-    "preflight": MEASURING | {"drop", "job", "kept", "origin", "room"},
-    "fit": MEASURING | {"room", "preflight"},
-    "hook": MEASURING,
-    "kept": MEASURING,
-    "drop": MEASURING,
-    "measure": MEASURING | {"drop", "hook", "job", "progress", "meter"},
-    "void": BASE | {"store"},
-    "run": MEASURING | {"hook", "progress", "origin", "preflight", "measure", "room"},
-    "turns": MEASURING | {"job", "progress", "measure"},
-    "together": MEASURING | {"job", "progress", "measure", "run", "turns"},
-    "outlook": MEASURING | {"pilot", "progress", "origin", "room", "preflight", "fit", "together"},
-    "runner": MEASURING
-    | {"doctor", "progress", "origin", "preflight", "fit", "ceiling", "run", "together", "void"},
-    "auto": MEASURING | {"pilot", "progress", "run", "runner", "analysis"},
-    "calibrate": BASE | {"plan"},
-    "analysis": BASE
-    | {"doctor", "stats", "shape", "decision", "pilot", "store", "cores", "job", "response"},
-    "report": BASE | {"analysis", "doctor"},
-    "export": BASE | {"store", "analysis", "job", "response"},
-    "publish": frozenset({"error"}),
-    "cli": MEASURING | COMMANDS,
+    "model": frozenset(),
+    "stats": frozenset({"model"}),
+    "doctor": frozenset({"model"}),
+    "store": frozenset({"model"}),
+    "host": frozenset({"model"}),
+    "builds": frozenset({"model", "host"}),
+    "engine": frozenset({"model", "host", "builds"}),
+    "workload": frozenset({"model"}),
+    "plan": frozenset({"model", "engine", "workload"}),
+    "run": MEASURING | {"stats", "doctor"},
+    "analysis": KNOWING,
+    "report": JUDGING,
+    "cli": MEASURING | JUDGING | {"run", "report"},
+    "": frozenset({"model", "report"}),
     "__main__": frozenset({"cli"}),
 }
-# Modules that compute and do nothing else (ARCHITECTURE.md, invariants), and what would break that.
-PURE = frozenset({"model", "error", "metric", "stats", "plan", "workload", "schedule", "analysis"})
-PURE |= {"verdict", "shape", "batch", "decision", "pilot", "doctor"}
-PURE |= {
-    "report",
-    "change",
-    "job",
-    "hdr",
-    "response",
-    "host.procfs",
-    "preset",
-    "server.config",
-    "probe.activity",
+# Inside a room: what a part of it may not import, though the room may.
+WALLS: Mapping[str, frozenset[str]] = {
+    "engine.fake": frozenset({"engine.postgres", "engine.mysql"}),
+    "engine.mysql": frozenset({"engine.postgres", "engine.fake"}),
+    "engine.postgres": frozenset({"engine.mysql", "engine.fake"}),
+    "analysis.step": frozenset({"analysis.compare"}),
+    "report.section": frozenset({"report.chart", "report.render"}),
 }
+# What computes and does nothing else (ARCHITECTURE.md, invariants): rooms, or parts of rooms.
+PURE = frozenset(
+    {
+        "model",
+        "stats",
+        "doctor",
+        "workload",
+        "plan",
+        "analysis",
+        "report",
+        "store.continuation",
+        "host.observe.procfs",
+        "engine.preset",
+        "engine.postgres.activity",
+    }
+)
+# Parts of those that act all the same.
+ACTING = frozenset({"analysis.step.parallel", "report.write", "report.export"})

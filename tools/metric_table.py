@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno import metric
-from dbdyno.analysis import state
+from dbdyno.analysis.step import state
+from dbdyno.model import metric
 
 PATH = Path(__file__).parent.parent / "docs" / "metrics.md"
 

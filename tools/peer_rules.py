@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from dbdyno import stats
+from dbdyno.stats import interval as stats
 
 Numbers = npt.NDArray[np.float64]
 Rule = Callable[[Numbers, Numbers, float], bool]

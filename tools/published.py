@@ -20,9 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dbdyno.analysis import compare, contest
-from dbdyno.error import DynoError, ResultError
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare import arm_vs_base as contest
 from dbdyno.model import Bound, Cell, Comparison, Json, Ratio, StepComparison
+from dbdyno.model.error import DynoError, ResultError
 from dbdyno.report import bound, number
 
 STUDIES = Path(__file__).parent.parent / "docs" / "published"

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from dbdyno import pilot, stats
-from dbdyno.analysis.contest import Contest, Where, contest
-from dbdyno.analysis.judge import judge
-from dbdyno.analysis.nearest import facing
-from dbdyno.decision import Sample, decide
+from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
+from dbdyno.analysis.compare.pairing import facing
+from dbdyno.analysis.compare.verdicts import judge
 from dbdyno.model import StepRun
-from dbdyno.verdict import BETTER, CHANGED, WORSE, Aims, Judgement
+from dbdyno.model.verdict import BETTER, CHANGED, PILOT_BLOCKS, WORSE, Aims, Judgement
+from dbdyno.stats import interval as stats
+from dbdyno.stats import sample_size as pilot
+from dbdyno.stats.decision import Sample, decide
 
 Numbers = npt.NDArray[np.float64]
 Random = np.random.Generator
@@ -294,7 +295,7 @@ def by_pilot(minutes_max: float | None = None) -> Planner:
 
     def plan(model: Model, sd: Numbers, random: Random, aims: Aims) -> list[tuple[int, float]]:
         sizing = pilot.size(
-            seen(draw(model, sd, pilot.PILOT_BLOCKS, random)),
+            seen(draw(model, sd, PILOT_BLOCKS, random)),
             aims,
             fixed_minutes=FIXED_MINUTES,
             minutes_max=minutes_max,

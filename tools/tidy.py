@@ -13,12 +13,12 @@ import posixpath
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from layers import LAYERS, PURE
+from layers import ACTING, LAYERS, PURE, WALLS
 
 PACKAGE = "dbdyno"
 FUNCTION_LINES_MAX = 70
@@ -307,15 +307,32 @@ def layers(tree: Tree) -> Iterator[Violation]:
 
 
 def part_of(module: str) -> str:
-    """The part of the package that a module belongs to: `server` for `dbdyno.server.fetch`."""
+    """The room of the package that a module belongs to: `engine` for `dbdyno.engine.golden`."""
     return module.split(".")[1] if "." in module else ""
+
+
+def walls(tree: Tree) -> Iterator[Violation]:
+    """Parts of a room that do not know each other (WALLS) can be replaced by themselves."""
+    for name, source in tree.modules.items():
+        inside = name.removeprefix(f"{PACKAGE}.")
+        for part in (part for part in WALLS if within(inside, {part})):
+            for target, line in tree.imports[source.path].items():
+                other = target.removeprefix(f"{PACKAGE}.")
+                if target in tree.modules and within(other, WALLS[part]):
+                    message = f"`{part}` may not import `{other}`"
+                    yield Violation(source.path, line, "walls", message)
+
+
+def within(module: str, parts: Collection[str]) -> bool:
+    """Whether a module is one of the parts, or inside of one; all without the package's name."""
+    return any(module == part or module.startswith(f"{part}.") for part in parts)
 
 
 def purity(tree: Tree) -> Iterator[Violation]:
     """What only computes has exact tests; a clock or a file in it takes them away."""
     for name, source in tree.modules.items():
         inside = name.removeprefix(f"{PACKAGE}.")
-        if not (inside in PURE or inside.split(".")[0] in PURE):
+        if not within(inside, PURE) or within(inside, ACTING):
             continue
         for target, line in tree.imports[source.path].items():
             if target.split(".")[0] in IMPURE_IMPORTS and "." not in target:
@@ -403,6 +420,7 @@ RULES: tuple[Rule, ...] = (
     unfinished,
     abbreviation,
     layers,
+    walls,
     purity,
     public_doc,
     unreached,

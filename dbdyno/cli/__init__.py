@@ -16,12 +16,12 @@ from rich.console import Console
 
 from dbdyno import __version__
 from dbdyno.cli import server
-from dbdyno.cli.ending import BAD_INPUT, FAILED, INTERRUPTED, say
-from dbdyno.error import DynoError
+from dbdyno.cli.exit_status import BAD_INPUT, FAILED, INTERRUPTED, say
 from dbdyno.model import Plan
+from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.runner import Outcome
+    from dbdyno.run.blocks import Outcome
 
 app = typer.Typer(
     help="A dynamometer for database engines: did this version, build or configuration get "
@@ -124,8 +124,8 @@ def calibrate(
     The base and a ghost of it go through the plan's steps without the other arms. The result
     folder's name is the plan's with `.calibration`.
     """
-    from dbdyno import calibrate as calibration
     from dbdyno import plan
+    from dbdyno.plan import calibration
 
     doubled = calibration.of(plan.load(plan_file), comparisons, blocks)
     carry_out(doubled, out, wait=wait, dry_run=dry_run)
@@ -155,8 +155,9 @@ def doctor(
     ] = False,
 ) -> None:
     """Say what on this host disturbs a benchmark, and how to mend it; changes nothing."""
-    from dbdyno import checkup, plan
-    from dbdyno.doctor import show
+    from dbdyno import plan
+    from dbdyno.doctor import render as show
+    from dbdyno.run.check import host_checkup as checkup
 
     wanted = plan.load(plan_file) if plan_file is not None else None
     its = checkup.check_up(wanted, data_dir, shared_buffers)
@@ -187,8 +188,10 @@ def compare(
 ) -> None:
     """Show what the arms of a result folder came to, relative to the base."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import as_json as document
-    from dbdyno.report import fail_on, page, terminal, thresholds
+    from dbdyno.report import colors as thresholds
+    from dbdyno.report import fail_on, page
+    from dbdyno.report import json_document as document
+    from dbdyno.report.render import terminal
 
     chosen = thresholds.parse(colors) if colors is not None else None
     words = fail_on.parse(fail) if fail is not None else None
@@ -220,10 +223,12 @@ def report(
     colors: Colors = None,
 ) -> None:
     """Write the report of a result folder; in the terminal where no file is named."""
-    from dbdyno import publish
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import html as as_html
-    from dbdyno.report import page, post, terminal, thresholds
+    from dbdyno.report import colors as thresholds
+    from dbdyno.report import page
+    from dbdyno.report import write as publish
+    from dbdyno.report.render import html as as_html
+    from dbdyno.report.render import post, terminal
 
     chosen = thresholds.parse(colors) if colors is not None else None
     view = page.make(analysis.load(folder, base=base), chosen)
@@ -267,7 +272,7 @@ def export(
     base: Base = None,
 ) -> None:
     """Write what was measured for other tools: a DuckDB file to ask SQL, CSV, JSON or Parquet."""
-    from dbdyno.export import write as exporting
+    from dbdyno.report.export import write as exporting
 
     written = exporting.export(folders, exporting.wish(to, table, form), base)
     for problem in written.problems:
@@ -296,7 +301,8 @@ def carry_out(plan: Plan, out: Path, *, wait: bool, dry_run: bool) -> None:
 
 def show_outlook(plan: Plan) -> None:
     """Prints what a plan would do, after all checks."""
-    from dbdyno import outlook, preflight
+    from dbdyno.run.check import dry_run as outlook
+    from dbdyno.run.check import preflight
 
     for line in outlook.describe(plan, preflight.prepare(plan)):
         print(line)  # noqa: T201
@@ -304,11 +310,13 @@ def show_outlook(plan: Plan) -> None:
 
 def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
-    from dbdyno import auto, runner
+    from dbdyno.analysis.compare import pilot_noise
+    from dbdyno.run import auto, blocks
 
-    run_blocks = auto.run if plan.schedule.auto else runner.run
     try:
-        return run_blocks(plan, out, wait=wait)
+        if plan.schedule.auto:
+            return auto.run(plan, out, pilot_noise.read, wait=wait)
+        return blocks.run(plan, out, wait=wait)
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None
@@ -316,10 +324,11 @@ def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
 
 def show_results(folder: Path, html: Path | None) -> None:
     """Prints the tables of `folder` and writes the report where `html` names a file."""
-    from dbdyno import publish
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import html as as_html
-    from dbdyno.report import page, terminal
+    from dbdyno.report import page
+    from dbdyno.report import write as publish
+    from dbdyno.report.render import html as as_html
+    from dbdyno.report.render import terminal
 
     view = page.make(analysis.load(folder))
     terminal.print_page(view, Console())
@@ -353,7 +362,7 @@ def workload_show(
 @config_app.command("list")
 def config_list() -> None:
     """Show the configuration presets and tags: engine, name, versions, what it is."""
-    from dbdyno import preset
+    from dbdyno.engine import preset
 
     for line in preset.listing():
         print(line)  # noqa: T201
@@ -370,8 +379,9 @@ def config_show(
     ] = None,
 ) -> None:
     """Print a preset as it would be on this host, or on one of another size."""
-    from dbdyno import preset
-    from dbdyno.server import capacity, config
+    from dbdyno.engine import preset
+    from dbdyno.engine.preset import arm_config as config
+    from dbdyno.host import capacity
 
     shown = preset.show(
         name,
@@ -389,7 +399,8 @@ def config_show(
 @golden_app.command("list")
 def golden_list(data_dir: DataDir = None) -> None:
     """Show the golden copies that are here, a line each: key, size, when, of what."""
-    from dbdyno.server import golden, place
+    from dbdyno.engine import golden
+    from dbdyno.host import place
 
     for line in golden.listing(data_dir or place.data_root()):
         print(line)  # noqa: T201
@@ -403,8 +414,9 @@ def golden_remove(
     wait: Wait = False,
 ) -> None:
     """Remove golden copies; not while a lab measures on this host."""
-    from dbdyno.server import golden, place
-    from dbdyno.server.lock import HostLock
+    from dbdyno.engine import golden
+    from dbdyno.host import place
+    from dbdyno.host.lock import HostLock
 
     if bool(keys) == all_of_them:
         raise DynoError("name the keys of golden copies (`dyno golden list`), or say --all")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.ending import INTERRUPTED, say
-from dbdyno.error import DynoError
+from dbdyno.cli.exit_status import INTERRUPTED, say
+from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.server.source import Ref
+    from dbdyno.builds.source import Ref
 
 app = typer.Typer(help="Bring, build, list and remove database servers.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ def server_list(
 
     With each stands what made it, as far as it tells: compiler, flags, features.
     """
-    from dbdyno.server import here
+    from dbdyno.engine import here
 
     found = here.rows()
     if as_json:
@@ -43,8 +43,8 @@ def server_remove(
     wait: Annotated[bool, typer.Option("--wait", help="Wait while a lab measures here.")] = False,
 ) -> None:
     """Remove builds that dyno made, with their logs; not while a lab measures on this host."""
-    from dbdyno.server import built
-    from dbdyno.server.lock import HostLock
+    from dbdyno.builds import cache as built
+    from dbdyno.host.lock import HostLock
 
     with HostLock(plan="server remove", wait=wait):
         for name in names:
@@ -61,7 +61,7 @@ def server_fetch(
 
     Today's are compiled for size: for figures to publish build one, `dyno server build`.
     """
-    from dbdyno.server import fetch
+    from dbdyno.engine.postgres import build as fetch
 
     print(fetch.fetch(engine, version, newest=True))  # noqa: T201
 
@@ -111,8 +111,10 @@ def server_build(
 
     It runs the source's own build scripts, as you. What it says goes into a log that stays.
     """
-    from dbdyno.server import capacity, compile
-    from dbdyno.server import recipe as recipes
+    from dbdyno.builds import compile
+    from dbdyno.builds import flags as recipes
+    from dbdyno.engine.compile import method_of
+    from dbdyno.host import capacity
 
     flags = recipes.choose(engine, recipe=recipe, cflags=cflags, march=march, lto=lto)
     options = recipes.options_of(configure or [])
@@ -130,7 +132,7 @@ def server_build(
         replace=replace,
     )
     try:
-        print(compile.build(wish, say))  # noqa: T201
+        print(compile.build(wish, method_of(wish.engine), say))  # noqa: T201
     except KeyboardInterrupt:
         say("interrupted; nothing of the build is kept but its log")
         raise typer.Exit(INTERRUPTED) from None
@@ -138,7 +140,7 @@ def server_build(
 
 def ref_of(tag: str | None, branch: str | None, commit: str | None) -> Ref | None:
     """What of a repository is asked for. Raises DynoError where that is more than one thing."""
-    from dbdyno.server.source import Ref
+    from dbdyno.builds.source import Ref
 
     named = {"tag": tag, "branch": branch, "commit": commit}
     given = [Ref(kind=kind, name=name) for kind, name in named.items() if name is not None]

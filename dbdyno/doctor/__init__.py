@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.doctor import company, memory, processor, storage
+from dbdyno.doctor import memory, processor, storage
+from dbdyno.doctor import other_load as company
 from dbdyno.doctor.finding import SEVERITIES, Finding, Need
 from dbdyno.model import Json
 

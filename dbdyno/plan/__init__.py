@@ -10,13 +10,13 @@ import importlib.resources
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dbdyno import schedule, workload
-from dbdyno.error import PlanError, WorkloadError
+from dbdyno import workload
 from dbdyno.model import FAMILIES, Arm, Plan, Step, WorkloadUse
-from dbdyno.plan import double, hook, matrix, table
+from dbdyno.model.document import read, suggestion
+from dbdyno.model.error import PlanError, WorkloadError
+from dbdyno.plan import double, hook, matrix, schedule, table
 from dbdyno.plan.arm import arms_of
-from dbdyno.plan.form import NAMING, PlanForm, WorkloadForm, path_of, refusal
-from dbdyno.workload.document import read, suggestion
+from dbdyno.plan.schema import NAMING, PlanForm, WorkloadForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
 SEED_MAX = 2**53 - 1
@@ -44,7 +44,7 @@ def load(path: Path, arms_max: int | None = matrix.ARMS_MAX) -> Plan:
 
 def demo() -> Plan:
     """The plan of `dyno demo`."""
-    resource = importlib.resources.files("dbdyno") / "demo.toml"
+    resource = importlib.resources.files("dbdyno.plan") / "demo.toml"
     return parse(resource.read_text(encoding="utf-8"), None)
 
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dbdyno import preset
-from dbdyno.connection import dsn
-from dbdyno.error import PlanError
+from dbdyno.engine import dsn, preset
+from dbdyno.engine.preset import config_file as own
 from dbdyno.model import PRODUCTS, Arm, Password
-from dbdyno.plan.form import NAMING, ArmForm, FakeForm, PasswordForm, path_of, refusal
-from dbdyno.preset import own
-from dbdyno.workload.document import suggestion
+from dbdyno.model.document import suggestion
+from dbdyno.model.error import PlanError
+from dbdyno.plan.schema import NAMING, ArmForm, FakeForm, PasswordForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
 ENGINES = (*PRODUCTS, "fake")

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbdyno import schedule
 from dbdyno.model import Arm
+from dbdyno.plan import schedule
 
 GHOST = "ghost"
 AGAIN = ".again"

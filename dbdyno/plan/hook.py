@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import get_args
 
 from dbdyno.model import Hook, HookMoment
-from dbdyno.plan.form import HookForm, refusal
-from dbdyno.workload.document import suggestion
+from dbdyno.model.document import suggestion
+from dbdyno.plan.schema import HookForm, refusal
 
 MOMENTS: tuple[HookMoment, ...] = get_args(HookMoment)
 

@@ -1,7 +1,7 @@
 """An arm with a `matrix` stands for many: one for each combination of values (docs/plan.md).
 
-Names and order are those of the published matrices, from the tags of `dbdyno.preset`: a setting
-and value that a tag sets alone is named by the tag, anything else `name-value`.
+Names and order are those of the published matrices, from the tags of presets: a setting and value
+that a tag sets alone is named by the tag, anything else `name-value`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno import preset
-from dbdyno.error import PlanError
+from dbdyno.engine import preset
+from dbdyno.engine.preset import config_file as own
+from dbdyno.engine.preset import files as content
+from dbdyno.model.error import PlanError
 from dbdyno.plan.arm import SETTING
-from dbdyno.plan.form import ArmForm, Scalar, refusal
-from dbdyno.preset import content, own
+from dbdyno.plan.schema import ArmForm, Scalar, refusal
 
 ARMS_MAX = 200
 """More arms than this are made only where a person says so."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 from dbdyno.model import Observe, Placement, Schedule, Void
-from dbdyno.plan.form import (
+from dbdyno.model.document import suggestion
+from dbdyno.model.verdict import PILOT_BLOCKS, Aims
+from dbdyno.plan.schema import (
     GeneratorForm,
     ObserveForm,
     ScheduleForm,
@@ -18,8 +20,6 @@ from dbdyno.plan.form import (
     VoidForm,
     refusal,
 )
-from dbdyno.verdict import PILOT_BLOCKS, Aims
-from dbdyno.workload.document import suggestion
 
 BLOCKS_MAX = 1000
 AUTO = "auto"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from dbdyno.model import Bound
 from dbdyno.model import Cell as Result
-from dbdyno.report.view import Tone
+from dbdyno.report.parts import Tone
 
 SIGNS: Mapping[Bound, str] = {"at least": "≥", "at most": "≤"}
 BOTH = "limited on both"

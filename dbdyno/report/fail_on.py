@@ -11,10 +11,10 @@ import re
 from collections.abc import Collection, Iterator
 from typing import get_args
 
-from dbdyno.error import DynoError, ResultError
 from dbdyno.model import Comparison
-from dbdyno.report.as_json import ghost
-from dbdyno.verdict import Word
+from dbdyno.model.error import DynoError, ResultError
+from dbdyno.model.verdict import Word
+from dbdyno.report.json_document import ghost
 
 WORDS: tuple[Word, ...] = get_args(Word)
 """The verdicts there are."""

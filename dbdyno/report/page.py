@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis.doubt import PLACES_MAX
+from dbdyno.analysis.compare.differences import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
-from dbdyno.report import (
+from dbdyno.report.colors import PUBLISHED, Thresholds
+from dbdyno.report.parts import Page, Workload
+from dbdyno.report.section import (
     calibration,
-    facts,
     fairness,
     fragmentation,
-    group,
     headline,
-    introduction,
     scaling,
-    section,
     summary,
     verdicts,
 )
-from dbdyno.report.thresholds import PUBLISHED, Thresholds
-from dbdyno.report.view import Page, Workload
+from dbdyno.report.section import groups as group
+from dbdyno.report.section import measured_on as facts
+from dbdyno.report.section import setup as introduction
+from dbdyno.report.section import throughput as section
 
 __all__ = ["Page", "make"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from dbdyno.report import number
-from dbdyno.report.view import Cell, Tone
+from dbdyno.report.parts import Cell, Tone
 
 MEANS = "Means of the blocks"
 RANGES = ", and from the smallest to the largest"

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from dbdyno.error import ResultError
 from dbdyno.model import Json
-from dbdyno.store.form import misfit
+from dbdyno.model.error import ResultError
+from dbdyno.store.schema import misfit
 
 REMEDY = "restore it from a copy"
 

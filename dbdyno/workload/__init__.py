@@ -1,16 +1,16 @@
 """Workloads: benchmarks as data. A file and its parameters become steps that are ready to run.
 
-A workload file is a TOML document (docs/workload.md); the shipped ones lie in dbdyno/workloads.
+A workload file is a TOML document (docs/workload.md); the shipped ones lie in `shipped`.
 Nothing here knows a benchmark by its name, draws randomness, or reads anything but the file.
 """
 
 from __future__ import annotations
 
-from dbdyno.workload.draft import FILL
 from dbdyno.workload.estimate import Estimate, estimate
 from dbdyno.workload.expand import DROP, brought, expand
 from dbdyno.workload.file import KEEP, Workload, load, names, sha256, text
 from dbdyno.workload.parameter import host
+from dbdyno.workload.step_selection import FILL
 
 __all__ = [
     "DROP",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.workload.form import (
+from dbdyno.workload.schema import (
     Bates,
     Exponential,
     Gaussian,

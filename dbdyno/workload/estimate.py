@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.model import Step
-from dbdyno.workload import form, job, parameter
+from dbdyno.workload import job, parameter
+from dbdyno.workload import schema as form
 from dbdyno.workload.file import Workload
 from dbdyno.workload.scope import Scope
 

@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dbdyno.error import WorkloadError
 from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
-from dbdyno.workload import draft, form, job, parameter
-from dbdyno.workload.document import suggestion
-from dbdyno.workload.draft import Draft
+from dbdyno.model.document import suggestion
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload import job, parameter
+from dbdyno.workload import schema as form
+from dbdyno.workload import step_selection as draft
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
+from dbdyno.workload.step_selection import Draft
 
 HEADLINES = ("ips", "qps", "scan")
 """The published names of a step's throughput."""

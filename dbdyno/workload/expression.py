@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dbdyno.workload.document import suggestion
+from dbdyno.model.document import suggestion
 
 Scalar = int | float | str
 """What a parameter or one of a list's items can be."""

@@ -6,11 +6,12 @@ import hashlib
 import importlib.resources
 import re
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from dbdyno.error import WorkloadError
-from dbdyno.workload.document import read, suggestion
-from dbdyno.workload.form import WorkloadFile
+from dbdyno.model.document import read, suggestion
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload.schema import WorkloadFile
 
 SUFFIX = ".toml"
 KEEP = "keep"
@@ -38,10 +39,13 @@ class Workload:
 
 def names() -> list[str]:
     """The names of the shipped workloads."""
-    folder = importlib.resources.files("dbdyno") / "workloads"
-    return sorted(
-        entry.name.removesuffix(SUFFIX) for entry in folder.iterdir() if entry.name.endswith(SUFFIX)
-    )
+    found = (entry.name for entry in shipped().iterdir())
+    return sorted(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
+
+
+def shipped() -> Traversable:
+    """The folder of the workloads that come along."""
+    return importlib.resources.files("dbdyno.workload") / "shipped"
 
 
 def text(name_or_path: str, relative_to: Path | None = None) -> str:
@@ -56,8 +60,7 @@ def text(name_or_path: str, relative_to: Path | None = None) -> str:
                 f"no workload `{name_or_path}`; {suggestion(name_or_path, names())} "
                 "(a file of your own is named by its path, such as ./mine.toml)"
             )
-        resource = importlib.resources.files("dbdyno") / "workloads" / f"{name_or_path}{SUFFIX}"
-        return resource.read_text(encoding="utf-8")
+        return (shipped() / f"{name_or_path}{SUFFIX}").read_text(encoding="utf-8")
     path = _path(name_or_path, relative_to)
     try:
         return path.read_text(encoding="utf-8")

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbdyno.model import Json
-from dbdyno.workload import form, role
-from dbdyno.workload.content import Content
-from dbdyno.workload.document import suggestion
-from dbdyno.workload.maker import MAKERS
+from dbdyno.model.document import suggestion
+from dbdyno.workload import role
+from dbdyno.workload import schema as form
+from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope, for_table
+from dbdyno.workload.value import MAKERS
 
 PROTOCOL = 1
 STREAMS_MAX = 64

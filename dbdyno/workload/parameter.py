@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbdyno.error import WorkloadError
-from dbdyno.workload.document import suggestion
+from dbdyno.model.document import suggestion
+from dbdyno.model.error import WorkloadError
 from dbdyno.workload.expression import (
     FUNCTIONS,
     WORDS,

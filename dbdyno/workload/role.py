@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dbdyno.model import Json
-from dbdyno.workload import form
-from dbdyno.workload.content import Content
-from dbdyno.workload.document import suggestion
+from dbdyno.model.document import suggestion
+from dbdyno.workload import schema as form
 from dbdyno.workload.expression import names_of
+from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope
 
 CONNECTIONS_MAX = 100_000

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from dbdyno.error import WorkloadError
-from dbdyno.workload.document import suggestion
+from dbdyno.model.document import suggestion
+from dbdyno.model.error import WorkloadError
 from dbdyno.workload.expression import ExpressionError, Value, fill_in, resolve
-from dbdyno.workload.form import BEFORE, PerEngine, Repeated, Texts
+from dbdyno.workload.schema import BEFORE, PerEngine, Repeated, Texts
 
 TABLE_MARK = "\x00"
 """Stands for `{t}` in SQL whose other braces are filled in; no SQL text can hold it."""

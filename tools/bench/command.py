@@ -30,11 +30,12 @@ from bench import (
 )
 from bench.compare import Bench, progress
 from bench.figure import Figure
-from dbdyno import binary
-from dbdyno.error import DynoError
-from dbdyno.host import facts
+from dbdyno.engine.postgres import build as fetch
+from dbdyno.host import place
+from dbdyno.host import program as binary
+from dbdyno.host.observe import facts
 from dbdyno.model import Json
-from dbdyno.server import fetch, place
+from dbdyno.model.error import DynoError
 
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "point": point.measure,

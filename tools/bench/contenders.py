@@ -17,8 +17,8 @@ from pathlib import Path
 from bench import process
 from bench.pairs import Contender, Sample
 from bench.process import ContenderFailed, Ended
-from dbdyno import loadgen
 from dbdyno.model import Address, Json
+from dbdyno.run.driver import loadgen
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE_LOOP = ROOT / "target/release/examples/bare_loop"

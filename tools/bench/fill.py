@@ -18,9 +18,9 @@ from bench.compare import Bench
 from bench.figure import Figure, Target
 from bench.process import ContenderFailed
 from dbdyno import workload
-from dbdyno.loadgen import server_json
+from dbdyno.engine import Server
 from dbdyno.model import Json
-from dbdyno.server import Server
+from dbdyno.run.driver.loadgen import server_json
 
 SPEED_MIN = 5.0
 LOAD_S_MAX = 3600

@@ -15,8 +15,8 @@ from bench import contenders, mysql
 from bench.compare import Bench
 from bench.figure import Figure
 from bench.fill import fill, prepare
+from dbdyno.engine import Build, Server
 from dbdyno.model import PRODUCTS, Json
-from dbdyno.server import Build, Server
 
 
 def measure(bench: Bench) -> Iterator[Figure]:

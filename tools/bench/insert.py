@@ -8,8 +8,8 @@ from bench import contenders, jobs, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import after, steady
+from dbdyno.engine import Server
 from dbdyno.model import Json
-from dbdyno.server import Server
 
 CPU_MAX = 0.10
 CLIENTS = (1, 4)

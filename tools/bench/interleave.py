@@ -20,11 +20,14 @@ from scipy import stats
 
 from bench.compare import Bench, progress
 from bench.figure import Figure
-from dbdyno import plan, runner
+from dbdyno import plan
 from dbdyno.analysis import compare
+from dbdyno.engine import golden
+from dbdyno.engine.postgres import build as fetch
+from dbdyno.host import place
 from dbdyno.model import Comparison, Json, StepComparison
 from dbdyno.plan.table import INTERLEAVES
-from dbdyno.server import fetch, golden, place
+from dbdyno.run import blocks as runner
 
 MEASUREMENT = "turns"
 CLIENTS = 2

@@ -14,10 +14,11 @@ from bench.figure import Figure
 from bench.pairs import Contender
 from bench.point import PREPARE_S_MAX, SBTEST
 from bench.server import address_of
-from dbdyno.error import ServerError
+from dbdyno.engine import Build, Server
+from dbdyno.engine.mysql import build
+from dbdyno.host import account
 from dbdyno.model import PRODUCTS, Address, Arm, Json
-from dbdyno.server import Build, Server, account
-from dbdyno.server.mysql import build
+from dbdyno.model.error import ServerError
 
 VARIABLES = {"mysql": "DYNO_MYSQL", "mariadb": "DYNO_MARIADB"}
 """By engine: the environment's name of its folder, as for tests; else it is looked for."""

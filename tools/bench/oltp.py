@@ -8,8 +8,8 @@ from bench import contenders, jobs, point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import Contender, after
+from dbdyno.engine import Server
 from dbdyno.model import Address, Json
-from dbdyno.server import Server
 
 SCRIPTS = {"get": "oltp_point_select", "read": "oltp_read_only", "put": "oltp_update_index"}
 """By what the table calls them."""

@@ -10,9 +10,9 @@ from bench import contenders, jobs
 from bench.compare import Bench
 from bench.figure import Figure, Target
 from bench.process import ContenderFailed
-from dbdyno import ceiling
 from dbdyno.model import Address, Json
-from dbdyno.response import Histogram
+from dbdyno.run.driver import ceiling
+from dbdyno.stats.response_times import Histogram
 
 RATES_PER_S = (1, 10, 100, 1_000, 10_000, 100_000)
 CONNECTIONS = 32

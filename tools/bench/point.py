@@ -9,8 +9,8 @@ from bench import contenders, jobs, process, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import Contender, steady
+from dbdyno.engine import Server
 from dbdyno.model import Address, Json
-from dbdyno.server import Server
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.error import DynoError
+from dbdyno.model.error import DynoError
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 """The same on every host: no `PG*` variable of ours gets in."""

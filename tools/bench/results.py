@@ -13,8 +13,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from dbdyno import plan, runner
+from dbdyno import plan
 from dbdyno.model import Json
+from dbdyno.run import blocks as runner
 
 ARMS, STEPS, CLIENTS = 2, 12, 4
 SERVICE_US = {"old": 500, "new": 520}

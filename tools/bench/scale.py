@@ -9,8 +9,8 @@ from bench import contenders, jobs
 from bench.compare import Bench, progress
 from bench.figure import Figure, Target
 from bench.pairs import Contender, Sample, steady
-from dbdyno import ceiling
 from dbdyno.model import Address
+from dbdyno.run.driver import ceiling
 
 CONNECTIONS = (8, 64, 512, 2000)
 """The first is what the others are held against."""

@@ -12,11 +12,13 @@ from pathlib import Path
 from bench.jobs import ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE
 from bench.pairs import Contender, Sample
 from bench.process import ContenderFailed
-from dbdyno.host import files, procfs
-from dbdyno.host.process import TICKS_PER_S
+from dbdyno.engine import Build, Place, Server, provide
+from dbdyno.engine.postgres import build as fetch
+from dbdyno.host import leftovers, place
+from dbdyno.host.lock import HostLock
+from dbdyno.host.observe import files, procfs
+from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import Address, Arm
-from dbdyno.server import Build, Place, Server, fetch, leftovers, place, provide
-from dbdyno.server.lock import HostLock
 
 DATABASE = "bench"
 SETTINGS = {

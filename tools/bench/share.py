@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bench.compare import Bench
 from bench.figure import Figure, Target
-from dbdyno import plan, runner
-from dbdyno.analysis import derive
+from dbdyno import plan
+from dbdyno.analysis.step import assemble as derive
+from dbdyno.run import blocks as runner
 from dbdyno.store import Results
 
 PLAN = Path(__file__).resolve().parents[2] / "plans/bench-generator.toml"

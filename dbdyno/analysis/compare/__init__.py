@@ -1,0 +1,178 @@
+"""All runs of a result folder side by side: read, completed, compared and judged.
+
+Only complete blocks are judged; void and unfinished ones are named. A step that failed or missed
+its target is a result: it stays, with its words, and never falls out in favour of its arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbdyno.analysis.compare import arms_and_blocks as shown
+from dbdyno.analysis.compare import conclusions as conclude
+from dbdyno.analysis.compare import cost_to_decide as price
+from dbdyno.analysis.compare import differences as doubt
+from dbdyno.analysis.compare import golden_copies as kept
+from dbdyno.analysis.compare import host_changes as hosts
+from dbdyno.analysis.compare import pairing as nearest
+from dbdyno.analysis.compare import step_cells as cells
+from dbdyno.analysis.compare import void_blocks as setaside
+from dbdyno.analysis.compare.arm_vs_base import Where
+from dbdyno.analysis.compare.step_pairs import across
+from dbdyno.analysis.step import collect as gather
+from dbdyno.analysis.step import damaged_files as damage
+from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
+from dbdyno.model import Comparison, Json, StepRun
+from dbdyno.store import BlockFolder, Results
+
+
+def load(source: Results | Path, base: str | None = None) -> Comparison:
+    """Everything that a report shows of a result folder; `base`: in place of the plan's.
+
+    Raises ResultError where the folder is none, is damaged, or has no such arm.
+    """
+    results = source if isinstance(source, Results) else Results.open(source)
+    plan, lost = results.plan, Damage(results.folder)
+    arms, aims = shown.arms(plan, base), shown.aims(plan)
+    sizing = lost.usable(results.sizing)
+    its = shown.blocks(results, sizing)
+    folders = [step for block in its.blocks for run in block.runs() for step in run.steps()]
+    derived = damage.named(folders, gather.step_runs(folders, results.shelf()))
+    copies = kept.read(its.blocks, lost)
+    runs = nearest.placed(_complete(its.blocks, derived, copies), shown.orders(its.blocks))
+    servers = _servers(its.blocks, arms.planned, derived, lost)
+    _blocks_damage(its.blocks, lost)
+    disturbed = setaside.disturbed(its.blocks, lost)
+    host, generator = lost.usable(results.host), lost.usable(results.generator)
+    if host is None and its.blocks and not any(line.startswith("host.json") for line in lost.lines):
+        lost.say("host.json: is missing; restore it from a copy")
+    earlier = lost.usable(results.earlier_hosts) or []
+    minutes = price.minutes_per_block(its.blocks, copies, lost)
+    last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
+    rows = cells.rows(plan, arms, runs)
+    found = (
+        conclude.conclude(rows, arms, aims, minutes=minutes, blocks_each=shown.blocks_each(plan))
+        if its.judged
+        else conclude.unjudged(rows)
+    )
+    return Comparison(
+        title=_title(plan, arms.shown),
+        label=plan.get("label"),
+        base=arms.base,
+        arms=arms.shown,
+        blocks=len(its.blocks),
+        void_blocks=setaside.void_blocks(results, arms, found.steps),
+        host=host or {},
+        generator=generator,
+        servers=last,
+        plan=plan,
+        steps=found.steps,
+        across=across(found.steps),
+        overall=found.overall,
+        calibration=found.calibration,
+        sizing=sizing,
+        aims=aims,
+        differences=doubt.differences([arm for arm in arms.shown if arm in last], last, plan),
+        warnings=(
+            *damage.of_steps(derived),
+            *(f"{damage.PREFIX}{line}" for line in lost.lines),
+            *disturbed,
+            *doubt.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
+            *doubt.other_ways(found.steps, aims.margin),
+            *kept.notes(copies),
+            *hosts.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),
+        ),
+        incomplete=shown.incomplete(results, its, sizing, arms),
+    )
+
+
+# --- What there is ---------------------------------------------------------------------------
+
+
+def _title(plan: Json, arms: Sequence[str]) -> str:
+    if len(arms) == 1:
+        return str(plan["name"])
+    others = arms[1:]
+    named = listed(others) if len(others) <= ARMS_NAMED_MAX else f"{len(others)} arms"
+    return f"{plan['name']}: {named} against {arms[0]}"
+
+
+def _complete(
+    judged: Sequence[BlockFolder], runs: list[StepRun], copies: kept.Kept
+) -> list[StepRun]:
+    """The runs, with a skipped one for each step that a run of a judged block lacks.
+
+    A run that began with a golden copy does not lack the steps before it, nor does a block that
+    was to do only some steps lack the others.
+    """
+    known = {(run.block, run.arm, Where.of(run)) for run in runs}
+    examples = {Where.of(run): run for run in runs}
+    missing = [
+        _never_run(examples[where], arm, block.number)
+        for block in judged
+        for only in [block.steps()]
+        for arm in block.arms()
+        for where in examples
+        if (block.number, arm, where) not in known
+        and where.ordinal > kept.begins_after(copies, (where.workload, block.number, arm))
+        and (only is None or where.step in only.get(where.workload, ()))
+    ]
+    return sorted([*runs, *missing], key=lambda run: run.block)
+
+
+def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
+    return StepRun(
+        workload=example.workload,
+        arm=arm,
+        block=block,
+        ordinal=example.ordinal,
+        step=example.step,
+        measured=example.measured,
+        status="skipped",
+        reason="the run ended before this step",
+        headline=example.headline,
+        sla_target=example.sla_target,
+        extent=example.extent,
+        group=example.group,
+    )
+
+
+def _servers(
+    judged: Sequence[BlockFolder], arms: Sequence[str], runs: Sequence[StepRun], lost: Damage
+) -> dict[str, list[Json]]:
+    """Each arm's server.json by block; says which one there should be and is not."""
+    found: dict[str, list[Json]] = {arm: [] for arm in arms}
+    ran = {(run.block, run.arm) for run in runs if run.status == "ok"}
+    for block in judged:
+        for run in block.runs():
+            known = len(lost.lines)
+            server = lost.usable(run.server)
+            if server is not None and run.arm in found:
+                found[run.arm].append(server)
+            elif len(lost.lines) == known and (run.block, run.arm) in ran:
+                lost.say(f"{run.path}/server.json: is missing; restore it from a copy")
+    return found
+
+
+def _blocks_damage(judged: Sequence[BlockFolder], lost: Damage) -> None:
+    """Says which blocks lack their order, or a run that their order names."""
+    for block in judged:
+        text = block.damage()
+        if text is not None:
+            lost.say(f"{text}; its arms are taken from the plan, their order is not known")
+        for arm in set(block.arms()) - {run.arm for run in block.runs()}:
+            lost.say(f"{block.path}: has no folder of the arm `{arm}`; restore it from a copy")
+
+
+def _boot_ids(judged: Sequence[BlockFolder]) -> list[str]:
+    """The boots of the machine in which the blocks were measured, as far as they say it."""
+    found = [block.order().get("boot_id") for block in judged]
+    return [boot_id for boot_id in found if boot_id is not None]
+
+
+def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
+    """When the blocks began, by wall-clock time, as far as they say it."""
+    found = {block.number: block.order().get("started_unix_ns") for block in judged}
+    return {number: begun for number, begun in found.items() if isinstance(begun, int)}

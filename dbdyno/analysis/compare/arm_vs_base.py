@@ -1,0 +1,124 @@
+"""One arm in one step, beside the base: what is judged, and by which metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from dbdyno.analysis.compare import outcome
+from dbdyno.analysis.compare.outcome import Outcome
+from dbdyno.analysis.compare.pairing import Facing, Still
+from dbdyno.analysis.step import generator_limit as limit
+from dbdyno.model import Bound, StepRun, metric
+from dbdyno.stats.decision import Sample
+
+CPU = "cpu_per_op"
+"""Primary beside a step's headline: on a machine that others use it is the sharper witness."""
+SESSIONS_CPU = "server_cpu_per_op"
+"""The same without helpers: primary where results are older and do not tell whom helpers served."""
+BETTER_BY: Mapping[str, int] = {
+    row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
+}
+NAMES = tuple(row.name for row in metric.METRICS)
+
+
+class Where(NamedTuple):
+    """A step of a workload; several may have one name."""
+
+    workload: str
+    ordinal: int
+    step: str
+
+    @classmethod
+    def of(cls, run: StepRun) -> Where:
+        """The step of a run."""
+        return cls(run.workload, run.ordinal, run.step)
+
+
+class Measured(Protocol):
+    """A run, or an arm in a step."""
+
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """By name."""
+
+
+def cpu_of(compared: Iterable[Measured]) -> str:
+    """The primary CPU metric of what is compared: CPU, but where one of them has the other only."""
+    known = [one.metrics for one in compared if one.metrics.get(SESSIONS_CPU) is not None]
+    return CPU if all(metrics.get(CPU) is not None for metrics in known) else SESSIONS_CPU
+
+
+def is_cpu(name: str) -> bool:
+    """Whether a primary metric is one of CPU; else it is one of throughput."""
+    return name in (CPU, SESSIONS_CPU)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """One arm in one measured step, beside the base."""
+
+    where: Where
+    headline: str
+    faced: Facing
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The metrics by which the step is judged, throughput first."""
+        return self.headline, self.cpu
+
+    @property
+    def cpu(self) -> str:
+        """The metric of CPU by which it is judged."""
+        return cpu_of((*self.faced.runs, *self.faced.base_runs))
+
+    @property
+    def bound(self) -> Bound:
+        """What the ratio of throughputs is to that of what the servers can do."""
+        return limit.ratio_bound(self.faced.base_runs, self.faced.runs)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What the arm, or the base, did instead of being compared."""
+        compared = (sample.blocks for sample in self.samples(self.primary))
+        still = self.faced.still(self.headline)
+        ran = len(self.logs(self.headline))
+        return outcome.of(self.faced, still, compared=max(compared, default=0), ran=ran)
+
+    def samples(self, names: Iterable[str]) -> Iterator[Sample]:
+        """The log ratios of these metrics, of those that both arms have in a block at least.
+
+        Of the headline a 0 is a result: it counts the blocks in which one of the two stood still.
+        """
+        for name in names:
+            throughput = name == self.headline
+            still = self.faced.still(name) if throughput else Still()
+            sample = Sample(
+                metric=name,
+                better=BETTER_BY[name],
+                logs=tuple(self.logs(name).values()),
+                bound=self.bound if throughput else "exact",
+                stood_still=len(still.own),
+                base_stood_still=len(still.base),
+            )
+            if sample.compares:
+                yield sample
+
+    def logs(self, name: str) -> dict[int, float]:
+        """The log ratios of a metric by block."""
+        return {block: pair.log for block, pair in self.faced.pairs(name).items()}
+
+    def within(self, blocks: Sequence[int]) -> Contest:
+        """The same of these blocks alone."""
+        return Contest(where=self.where, headline=self.headline, faced=self.faced.within(blocks))
+
+
+def contest(where: Where, faced: Facing) -> Contest | None:
+    """The arm's contest in a step; None of a step without a headline, which is not judged."""
+    runs: Iterable[StepRun] = (*faced.runs, *faced.base_runs)
+    headline = next((run.headline for run in runs if run.headline is not None), None)
+    if headline is None:
+        return None
+    return Contest(where=where, headline=headline, faced=faced)

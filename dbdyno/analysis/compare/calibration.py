@@ -1,0 +1,134 @@
+"""What comparing the base with its double came to: how often a verdict is wrong on this host.
+
+Nothing differs between the two, so whatever is said to have changed is a false alarm, and how far
+apart they seem is the noise that every other comparison has, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dbdyno.analysis.compare.arm_vs_base import Contest
+from dbdyno.analysis.compare.verdicts import Judged, judge
+from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
+from dbdyno.stats import interval as stats
+
+SPREAD_QUANTILE = 0.975
+"""Of what comparisons saw though nothing differs."""
+UNIFORM_MIN = 8
+"""With fewer p values nothing can be said of how they are distributed."""
+
+
+def calibration(
+    arm: str, contests: Sequence[Contest], aims: Aims, *, blocks_each: int | None
+) -> Calibration | None:
+    """The base's double `arm` by the whole procedure, in comparisons of so many blocks each.
+
+    `blocks_each` None: all blocks are one comparison. Blocks that make no whole comparison are left
+    out. None where there is no comparison of at least two blocks.
+    """
+    groups = comparisons(contests, blocks_each)
+    if not groups:
+        return None
+    judged = [judge(arm, [one.within(blocks) for one in contests], aims) for blocks in groups]
+    tests = [one.p for its in judged for one in _judgements(its) if one.p is not None]
+    rejected = sum(p <= aims.level for p in tests)
+    false = [sum(word in CHANGED for word in _words(its)) for its in judged]
+    wrong = sum(count > 0 for count in false)
+    rate_low, rate_high = stats.share_interval(rejected, len(tests))
+    false_low, false_high = stats.share_interval(wrong, len(groups))
+    return Calibration(
+        arm=arm,
+        comparisons=len(groups),
+        blocks_each=len(groups[0]),
+        tests=len(tests),
+        rejected=rejected,
+        rate=rejected / len(tests) if tests else 0.0,
+        rate_low=rate_low,
+        rate_high=rate_high,
+        false_verdicts=sum(false),
+        comparisons_false=wrong,
+        false_low=false_low,
+        false_high=false_high,
+        p_uniform=uniform_p(tests),
+        noise=tuple(_noises(contests, groups, aims)),
+    )
+
+
+def comparisons(contests: Sequence[Contest], blocks_each: int | None) -> list[tuple[int, ...]]:
+    """The blocks of each comparison, in their order."""
+    blocks = sorted({run.block for one in contests for run in one.faced.runs})
+    each = blocks_each or len(blocks)
+    if each < 2:
+        return []
+    whole = len(blocks) // each
+    return [tuple(blocks[at * each : (at + 1) * each]) for at in range(whole)]
+
+
+def _judgements(judged: Judged) -> Iterable[Judgement]:
+    """All tests of a comparison that are no other one's repetition."""
+    yield from (one for verdict in judged.verdicts.values() for one in verdict.judgements)
+    yield from (one.judgement for one in judged.overall if one.steps > 1)
+
+
+def _words(judged: Judged) -> Iterable[Word]:
+    """All that is said in a comparison."""
+    yield from (verdict.word for verdict in judged.verdicts.values())
+    yield from (one.judgement.word for one in judged.overall if one.steps > 1)
+
+
+def _noises(
+    contests: Sequence[Contest], groups: Sequence[Sequence[int]], aims: Aims
+) -> Iterable[Noise]:
+    """The noise of each primary metric of each step, where two blocks have it."""
+    seen = [
+        (one, name, logs)
+        for one in contests
+        for name in one.primary
+        if len(logs := one.logs(name)) > 1
+    ]
+    level = aims.level / max(len(seen), 1)
+    for one, name, logs in seen:
+        _, sd = stats.mean_and_sd(tuple(logs.values()))
+        assert sd is not None
+        low, high = stats.sd_interval(sd, len(logs) - 1)
+        yield Noise(
+            workload=one.where.workload,
+            step=one.where.step,
+            metric=name,
+            blocks=len(logs),
+            sd=sd,
+            sd_low=low,
+            sd_high=high,
+            visible=stats.visible(sd, len(groups[0]), level, aims.power),
+            largest=_largest(logs, groups),
+        )
+
+
+def _largest(logs: dict[int, float], groups: Sequence[Sequence[int]]) -> float:
+    """How far off, as a share, comparisons were: the quantile's place in their order, upwards."""
+    means = [
+        math.fsum(its) / len(its)
+        for blocks in groups
+        if (its := [logs[block] for block in blocks if block in logs])
+    ]
+    sizes = sorted(math.expm1(abs(mean)) for mean in means)
+    return sizes[math.ceil(SPREAD_QUANTILE * len(sizes)) - 1] if sizes else 0.0
+
+
+def uniform_p(ps: Sequence[float]) -> float | None:
+    """p of a Kolmogorov-Smirnov test that they are uniform; None under UNIFORM_MIN of them.
+
+    By the asymptotic distribution with Stephens' correction for few (1970, JRSS B 32). The tests of
+    a step depend on each other, so that a small p alone is no proof.
+    """
+    from scipy.special import kolmogorov
+
+    count = len(ps)
+    if count < UNIFORM_MIN:
+        return None
+    ordered = sorted(ps)
+    far = max(max((rank + 1) / count - p, p - rank / count) for rank, p in enumerate(ordered))
+    root = math.sqrt(count)
+    return float(kolmogorov((root + 0.12 + 0.11 / root) * far))

@@ -1,0 +1,77 @@
+"""What is concluded of a whole result: verdicts with their causes, overall, the calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
+from dbdyno.analysis.compare.arms_and_blocks import Arms
+from dbdyno.analysis.compare.calibration import calibration
+from dbdyno.analysis.compare.explanation import explained
+from dbdyno.analysis.compare.step_cells import Row
+from dbdyno.analysis.compare.verdicts import Judged, costs, judge
+from dbdyno.model import Cell, StepComparison
+from dbdyno.model.verdict import Aims, Calibration, Judgement, Overall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concluded:
+    """The steps with their verdicts and reasons, and what is said beyond single steps."""
+
+    steps: tuple[StepComparison, ...]
+    overall: tuple[Overall, ...] = ()
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfArm:
+    """What is said of one arm."""
+
+    judged: Judged
+    costs: Mapping[Where, Mapping[str, Judgement]]
+
+
+def unjudged(rows: Sequence[Row]) -> Concluded:
+    """The steps as they are: what a pilot saw is shown, and nothing concluded of it."""
+    return Concluded(steps=tuple(row.step for row in rows))
+
+
+def conclude(
+    rows: Sequence[Row], arms: Arms, aims: Aims, *, minutes: float | None, blocks_each: int | None
+) -> Concluded:
+    """All verdicts. `minutes`: what a further block takes; `blocks_each`: a calibration's."""
+    contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
+    said = {arm: _of_arm(arm, its, aims, minutes) for arm, its in contests.items()}
+    return Concluded(
+        steps=tuple(explained(_with_verdicts(row, said), aims) for row in rows),
+        overall=tuple(one for its in said.values() for one in its.judged.overall),
+        calibration=None
+        if arms.ghost is None
+        else calibration(arms.ghost, contests[arms.ghost], aims, blocks_each=blocks_each),
+    )
+
+
+def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
+    found = (contest(row.where, row.faced[arm]) for row in rows)
+    return [one for one in found if one is not None]
+
+
+def _of_arm(arm: str, contests: Sequence[Contest], aims: Aims, minutes: float | None) -> _OfArm:
+    return _OfArm(
+        judged=judge(arm, contests, aims, minutes),
+        costs=costs(contests, aims),
+    )
+
+
+def _with_verdicts(row: Row, said: Mapping[str, _OfArm]) -> StepComparison:
+    base, *others = row.step.cells
+    judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
+    return replace(row.step, cells=(base, *judged))
+
+
+def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
+    """The cell with what is said of it; nothing of a step that is not judged."""
+    if where not in said.judged.verdicts:
+        return cell
+    return replace(cell, verdict=said.judged.verdicts[where], costs=said.costs[where])

@@ -1,0 +1,400 @@
+"""Why an arm is faster or slower in a step: a sentence of the costs that changed with it. Pure.
+
+A cost is a reason where it changed beyond doubt within its family (docs/method.md), in the
+direction that explains, and by enough to carry a part of the change. Exploratory: what changed
+together need not have caused each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from dbdyno.analysis import wording as phrase
+from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.analysis.compare.causes import (
+    HELPERS,
+    PLAN,
+    REASONS,
+    REMAINDER,
+    TIME,
+    UNITS,
+    WAITS,
+    Reason,
+)
+from dbdyno.analysis.compare.paired import by_block
+from dbdyno.analysis.step import query_plans as plans
+from dbdyno.model import Cell, StepComparison
+from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
+from dbdyno.stats import interval as stats
+
+CARRIED_MIN = 0.1
+"""A cost in time is no reason that carries less of the change in time."""
+SHARE_MIN = 0.25
+"""Another cost is no reason that changed by less than this share of what is to be explained."""
+NARROW = 0.05
+"""An interval around no change that reaches no further says that nothing changed."""
+NEGLIGIBLE = 0.01
+"""A time under this share of what an operation takes in all does not matter."""
+REMAINDER_MIN = 0.5
+"""From this share of the change on, what nothing accounts for is said."""
+NAMED_MAX = 4  # causes in a sentence; all of them are listed
+TOLD = ("CPU", "context switches", "reads", "writes", "WAL", WAITS, "plans")
+"""Groups of which a sentence says that they did not change; the others are in the list alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Change:
+    """What is to be explained."""
+
+    cell: Cell
+    base: Cell
+    verdict: Verdict
+    throughput: Judgement | None
+    cpu: Judgement | None
+    aims: Aims
+    unit: str
+
+    @property
+    def cpu_metric(self) -> str:
+        """By which metric the step's CPU is judged."""
+        return cpu_of((self.cell, self.base))
+
+    @property
+    def by_throughput(self) -> bool:
+        """Whether throughput changed; else the CPU of an operation alone did."""
+        return self.throughput is not None and self.throughput.word in CHANGED
+
+    @property
+    def seen_in_ratio(self) -> bool:
+        """Whether throughput changed in the blocks in which both ran, so that costs explain it.
+
+        Else it is who stood still that says so.
+        """
+        led = self.throughput
+        if led is None or led.p_still is None:
+            return True
+        if led.low is None or led.high is None:
+            return False
+        return led.high < 1 if self.slower else led.low > 1
+
+    @property
+    def slower(self) -> bool:
+        """Whether more costs explain it, or fewer."""
+        led = self.throughput if self.by_throughput else self.cpu
+        return led is not None and led.word in WORSE
+
+    @property
+    def size(self) -> float:
+        """How large the change is, as a logarithm without its sign."""
+        led = self.throughput if self.by_throughput else self.cpu
+        return abs(math.log(led.ratio)) if led is not None else 0.0
+
+    @property
+    def time_us(self) -> float | None:
+        """How much longer an operation takes, or of CPU alone how much more of it."""
+        return self.added_us(TIME if self.by_throughput else self.cpu_metric)
+
+    def added_us(self, name: str) -> float | None:
+        """How much more of a cost an operation has, by the mean ratio; None where unknown."""
+        own, before = self.cell.metrics.get(name), self.base.metrics.get(name)
+        if own is None or before is None:
+            return None
+        ratio = self.cell.ratios.get(name)
+        return own - before if ratio is None else before * (ratio.value - 1)
+
+    def carried(self, name: str) -> float | None:
+        """The share of the change in time that a cost carries; None where either is unknown."""
+        part, whole = self.added_us(name), self.time_us
+        return None if part is None or not whole else part / whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """A cause, with what it is ordered and grouped by."""
+
+    cause: Cause
+    group: str
+    carried: float | None  # the share of the change in time; None of what is no time
+    size: float
+
+
+def explained(step: StepComparison, aims: Aims) -> StepComparison:
+    """The step with an explanation in each of its cells that is faster, slower or mixed."""
+    base = step.cells[0]
+    cells = (replace(cell, explanation=explain(step, cell, base, aims)) for cell in step.cells)
+    return replace(step, cells=tuple(cells))
+
+
+def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explanation | None:
+    """Why the arm of `cell` is faster or slower in a step; None where it is neither.
+
+    `cell` has its verdict and the judgements of its costs; `base` is the base's cell.
+    """
+    verdict = cell.verdict
+    if verdict is None or verdict.word not in CHANGED:
+        return None
+    primary = {one.metric: one for one in verdict.judgements}
+    change = _Change(
+        cell=cell,
+        base=base,
+        verdict=verdict,
+        throughput=primary.get(step.headline or ""),
+        cpu=primary.get(cpu_of((cell, base))),
+        aims=aims,
+        unit=UNITS.get(step.headline or "", "operation"),
+    )
+    if change.by_throughput and not change.seen_in_ratio:
+        text = f"{verdict.stood_still}; of blocks without an operation no cost can be compared"
+        return Explanation(text=text, causes=(), unchanged=(), explained=False)
+    found = _ordered(_found(change))
+    unchanged = _unchanged(change)
+    causes = tuple(one.cause for one in found)
+    return Explanation(
+        text=_text(change, found, unchanged),
+        causes=causes,
+        unchanged=tuple(name for names in unchanged.values() for name in names),
+        explained=bool(causes),
+    )
+
+
+# --- Causes ----------------------------------------------------------------------------------
+
+
+def _found(change: _Change) -> Iterable[_Found]:
+    """All that changed in the direction that explains."""
+    for one in plans.changes(change.base.runs, change.cell.runs):
+        cause = Cause(metric=PLAN, words=plans.words(one))
+        yield _Found(cause=cause, group=PLAN, carried=None, size=math.inf)
+    for reason in _asked(change):
+        judgement = _judgement(change, reason)
+        if judgement is not None:
+            yield from _changed(change, reason, judgement)
+        else:
+            yield from _appeared(change, reason)
+
+
+def _asked(change: _Change) -> Iterable[Reason]:
+    """Of CPU alone only what takes CPU can be a reason.
+
+    Of throughput it is the CPU of sessions, as what helps them is no part of their time.
+    """
+    older = change.cpu_metric == SESSIONS_CPU
+    for one in REASONS:
+        if one.metric == CPU and older:
+            yield replace(one, metric=SESSIONS_CPU)
+        elif one.metric in (CPU, SESSIONS_CPU):
+            if not older and change.by_throughput is (one.metric == SESSIONS_CPU):
+                yield one
+        elif change.by_throughput or one.of_cpu or (one.metric in HELPERS and not older):
+            yield one
+
+
+def _judgement(change: _Change, reason: Reason) -> Judgement | None:
+    return (
+        change.cpu if reason.metric == change.cpu_metric else change.cell.costs.get(reason.metric)
+    )
+
+
+def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[_Found]:
+    size = abs(math.log(judgement.ratio))
+    if not _is_changed(change, judgement) or (judgement.ratio > 1) is not change.slower:
+        return
+    carried = change.carried(reason.metric) if reason.time else None
+    small = size < SHARE_MIN * change.size if carried is None else carried < CARRIED_MIN
+    if small or _negligible(change, reason):
+        return
+    more = phrase.amount(judgement.ratio, counted=reason.counted)
+    ends = phrase.ends(judgement.ratio, judgement.low, judgement.high)
+    words = reason.text.format(more=more, unit=change.unit) + ends
+    cause = Cause(metric=reason.metric, words=words, judgement=judgement)
+    yield _Found(cause=cause, group=reason.group, carried=carried, size=size)
+
+
+def _is_changed(change: _Change, judgement: Judgement) -> bool:
+    """Whether a metric changed beyond doubt: a primary one by its word, a cost by its q."""
+    if judgement.metric == change.cpu_metric:
+        return judgement.word in CHANGED
+    return judgement.q is not None and judgement.q <= change.aims.level
+
+
+def _appeared(change: _Change, reason: Reason) -> Iterable[_Found]:
+    """A cost that one of the arms does not have at all, so that there is no ratio.
+
+    Where it is zero in every block of the one, a t test says whether it is not in the other's.
+    """
+    own = by_block(change.cell.runs, reason.metric)
+    before = by_block(change.base.runs, reason.metric)
+    blocks = own.keys() & before.keys()
+    first, second = [before[block] for block in blocks], [own[block] for block in blocks]
+    there, gone = (second, first) if change.slower else (first, second)
+    if len(blocks) < 2 or any(gone) or _negligible(change, reason):
+        return
+    p = stats.t_p(there)
+    carried = change.carried(reason.metric) if reason.time else None
+    if p is None or p > change.aims.level or (carried is not None and carried < CARRIED_MIN):
+        return
+    words = _there_or_not(change, reason, math.fsum(there) / len(there))
+    cause = Cause(metric=reason.metric, words=words)
+    yield _Found(cause=cause, group=reason.group, carried=carried, size=math.inf)
+
+
+def _there_or_not(change: _Change, reason: Reason, mean: float) -> str:
+    """`31.2 µs of time waiting for locks per query, where pg17 has none`, or the reverse."""
+    figure = phrase.time(mean) if reason.time else phrase.three(mean)
+    mine = (f"{figure} of" if reason.time else figure) if change.slower else "no"
+    theirs = "none" if change.slower else figure
+    words = reason.text.format(more=mine, unit=change.unit)
+    return f"{words}, where {change.base.arm} has {theirs}"
+
+
+def _negligible(change: _Change, reason: Reason) -> bool:
+    """Whether both arms have so little of a cost that it cannot matter."""
+    amounts = [one.metrics.get(reason.metric) or 0.0 for one in (change.cell, change.base)]
+    if not reason.time:
+        return max(amounts) < reason.least
+    whole = change.base.metrics.get(TIME)
+    return whole is not None and max(amounts) < NEGLIGIBLE * whole
+
+
+def _ordered(found: Iterable[_Found]) -> list[_Found]:
+    """Plans first, then times by how much of the change they carry, then the rest by size."""
+
+    def place(one: _Found) -> tuple[bool, float, float]:
+        carried = one.carried if one.carried is not None else -math.inf
+        return (one.group != PLAN, -carried, -one.size)
+
+    return sorted(found, key=place)
+
+
+# --- What did not change ---------------------------------------------------------------------
+
+
+def _unchanged(change: _Change) -> dict[str, list[str]]:
+    """The groups of which was seen that nothing in them changed, with their metrics."""
+    groups: dict[str, list[Reason]] = {}
+    for reason in REASONS:
+        if change.cell.metrics.get(reason.metric) is not None:
+            groups.setdefault(reason.group, []).append(reason)
+    found = {
+        group: [one.metric for one in reasons]
+        for group, reasons in groups.items()
+        if all(_is_unchanged(change, one) for one in reasons)
+    }
+    if _plans_alike(change):
+        found["plans"] = [PLAN]
+    return found
+
+
+def _is_unchanged(change: _Change, reason: Reason) -> bool:
+    """Within the margin, or an interval around 1 that is narrow, or next to nothing in both."""
+    if change.base.metrics.get(reason.metric) is None:
+        return False
+    judgement = _judgement(change, reason)
+    if judgement is not None:
+        low, high = judgement.low, judgement.high
+        if judgement.word == "same":
+            return True
+        if low is not None and high is not None and 1 / (1 + NARROW) <= low <= 1 <= high:
+            return high <= 1 + NARROW or _negligible(change, reason)
+    return _negligible(change, reason)
+
+
+def _plans_alike(change: _Change) -> bool:
+    """Whether all statements of both arms have a plan, and no block has two that differ."""
+    first = {run.block: run.plans for run in change.base.runs if run.plans}
+    second = {run.block: run.plans for run in change.cell.runs if run.plans}
+    return bool(first) and first == second
+
+
+# --- The sentence ----------------------------------------------------------------------------
+
+
+def _text(change: _Change, found: Sequence[_Found], unchanged: dict[str, list[str]]) -> str:
+    led = _led(change)
+    told = [one for one in found if change.by_throughput or one.cause.metric != change.cpu_metric]
+    parts = [", ".join(_named(change, told))] if told else []
+    if not found:
+        parts.append("nothing measured explains it")
+    quiet = [name for name in TOLD if name in unchanged]
+    if quiet:
+        parts.append(f"{phrase.listed(quiet)} did not change")
+    parts += _not_known(change, explained=bool(found))
+    return f"{led}: {'; '.join(parts)}" if parts else led
+
+
+def _named(change: _Change, found: Sequence[_Found]) -> Iterable[str]:
+    """The causes that a sentence has room for: of each group that is no time only the first."""
+    chosen: list[_Found] = []
+    groups: set[str] = set()
+    for one in found:
+        if one.carried is not None or one.group == PLAN or one.group not in groups:
+            chosen.append(one)
+        groups.add(one.group)
+    per_unit = f" per {change.unit}"
+    told_unit = False
+    for one in chosen[:NAMED_MAX]:
+        words = one.cause.words.replace(per_unit, "", 1) if told_unit else one.cause.words
+        told_unit = told_unit or per_unit in words
+        added = change.added_us(one.cause.metric) if one.carried is not None else None
+        told = added is not None and one.cause.judgement is not None
+        yield f"{words} ({phrase.time(abs(added))})" if told and added is not None else words
+    if len(chosen) > NAMED_MAX:
+        yield f"and {len(chosen) - NAMED_MAX} more"
+
+
+def _led(change: _Change) -> str:
+    """What changed, with its interval and, where it is known, in time per operation."""
+    throughput, cpu = change.throughput, change.cpu
+    if not change.by_throughput or throughput is None:
+        return _led_by_cpu(change)
+    words = phrase.speed(throughput.ratio, throughput.low, throughput.high)
+    if change.verdict.stood_still:
+        words = f"{change.verdict.stood_still}: {words}"
+    if throughput.word in ("faster, within the margin", "slower, within the margin"):
+        words += f", within the margin of {throughput.margin * 100:g} %"
+    added = change.time_us
+    if added is not None:
+        more = "more" if added > 0 else "less"
+        words += f", {phrase.time(abs(added))} {more} per {change.unit}"
+    if change.verdict.word == "mixed" and cpu is not None:
+        words += f", with {_cpu_words(cpu, change.unit)}"
+    return words
+
+
+def _cpu_words(cpu: Judgement, unit: str) -> str:
+    ends = phrase.ends(cpu.ratio, cpu.low, cpu.high)
+    return f"{phrase.amount(cpu.ratio)} CPU of the server per {unit}{ends}"
+
+
+def _led_by_cpu(change: _Change) -> str:
+    """CPU per operation alone; what throughput says beside it."""
+    if change.cpu is None:
+        raise ValueError(f"{change.cell.arm}: neither throughput nor CPU has a judgement")
+    words = _cpu_words(change.cpu, change.unit)
+    if change.cpu.word in ("faster, within the margin", "slower, within the margin"):
+        words += f", within the margin of {change.cpu.margin * 100:g} %"
+    one = change.throughput
+    if one is None:
+        return words
+    seen = change.verdict.stood_still or phrase.speed(one.ratio, one.low, one.high)
+    beside = {
+        "same": f"throughput is the same within {one.margin * 100:g} %",
+        "limited": "throughput was at the load generator's limit",
+    }.get(one.word, f"throughput cannot tell: {seen}")
+    return f"{words} ({beside})"
+
+
+def _not_known(change: _Change, *, explained: bool) -> Iterable[str]:
+    """What a reader might look for that was not sampled, and how much nothing accounts for."""
+    if not change.by_throughput:
+        return
+    cells = (change.cell, change.base)
+    waits = [one.metric for one in REASONS if one.group == WAITS]
+    if any(all(cell.metrics.get(name) is None for name in waits) for cell in cells):
+        yield "waits were not sampled"
+        return
+    left, whole = change.added_us(REMAINDER), change.time_us
+    if explained and left is not None and whole and left / whole >= REMAINDER_MIN:
+        yield f"{phrase.time(abs(left))} of it nothing measured accounts for"

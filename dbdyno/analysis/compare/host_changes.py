@@ -1,0 +1,61 @@
+"""Whether the blocks of a result were measured on a host that stayed as it was between sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dbdyno.analysis.wording import listed
+from dbdyno.doctor import stable_facts as lasting
+from dbdyno.model import Json
+
+FACTS_NAMED_MAX = 6
+
+
+def changes(hosts: Sequence[Json], begun_unix_ns: Mapping[int, int]) -> Iterable[str]:
+    """A line where a lasting fact of the host was not the same in all blocks.
+
+    `hosts`: the facts of all sessions in their order; `begun_unix_ns`: when each block began.
+    """
+    states = {
+        block: lasting.state(host)
+        for block, begun in sorted(begun_unix_ns.items())
+        if (host := _host_at(hosts, begun)) is not None
+    }
+    names = dict.fromkeys(name for state in states.values() for name in state)
+    told = [words for name in names if (words := _values(name, states)) is not None]
+    if told:
+        more = len(told) - FACTS_NAMED_MAX
+        ending = f"; and {more} more" if more > 0 else ""
+        yield f"changed host: between blocks {'; '.join(told[:FACTS_NAMED_MAX])}{ending}"
+
+
+def _host_at(hosts: Sequence[Json], begun: int) -> Json | None:
+    """The facts that held when a block began: the last ones from before it."""
+    before = [host for host in hosts if (host.get("since_unix_ns") or 0) <= begun]
+    return before[-1] if before else None
+
+
+def _values(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
+    """`vm.swappiness was 60 in block 1 and 1 in blocks 2, 3`; None where it stayed as it was."""
+    blocks: dict[str, list[int]] = {}
+    for block, state in states.items():
+        if name in state:
+            blocks.setdefault(state[name], []).append(block)
+    if len(blocks) < 2:
+        return None
+    parts = [
+        f"{value} in block{'s' if len(its) > 1 else ''} {_numbers(its)}"
+        for value, its in blocks.items()
+    ]
+    return f"{name} was {listed(parts)}"
+
+
+def _numbers(blocks: Sequence[int]) -> str:
+    """`1 to 3, 5`."""
+    runs: list[list[int]] = []
+    for block in blocks:
+        if runs and block == runs[-1][-1] + 1:
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)

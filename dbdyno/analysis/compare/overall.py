@@ -1,0 +1,112 @@
+"""An arm over all steps of a workload: one ratio, whose datum is the block.
+
+Steps of one block share what the host did in it, so their ratios are no independent data: the mean
+of a block's log ratios is one number, and the interval counts blocks (comparing.md, D6 and D11).
+A geometric mean is 0 where one of its numbers is: who stood still in a step of a block did so in
+the whole of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, CPU, SESSIONS_CPU, Contest, Where, is_cpu
+from dbdyno.analysis.compare.pairing import Still
+from dbdyno.model.verdict import Judgement
+from dbdyno.stats.decision import Sample
+
+THROUGHPUT = "throughput"
+"""The metric of an overall judgement whose steps have different headlines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """A primary metric over the steps of a workload that compare."""
+
+    workload: str
+    sample: Sample  # of the blocks' means
+    places: tuple[Where, ...]  # the steps
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return len(self.places)
+
+    def lone(self, by_step: Mapping[Where, Sequence[Judgement]]) -> Judgement:
+        """The judgement of the only step, which is the whole."""
+        (where,) = self.places
+        cpu = is_cpu(self.sample.metric)
+        return next(one for one in by_step[where] if is_cpu(one.metric) == cpu)
+
+
+def wholes(contests: Sequence[Contest]) -> list[Whole]:
+    """Throughput and CPU per operation of each workload, as far as a block has all steps.
+
+    Steps count that compare exactly; blocks, in which all of these are.
+    """
+    alike = [one for one in contests if one.outcome.word is None]
+    found: list[Whole] = []
+    for workload in dict.fromkeys(one.where.workload for one in alike):
+        its = [one for one in alike if one.where.workload == workload]
+        exact = [one for one in its if one.bound == "exact"]
+        found += _whole(workload, [(one, one.headline) for one in exact])
+        cpu = CPU if all(one.cpu == CPU for one in its) else SESSIONS_CPU
+        found += _whole(workload, [(one, cpu) for one in its])
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A primary metric of one step."""
+
+    name: str
+    logs: Mapping[int, float]  # by block in which both ran
+    still: Still  # of throughput
+
+    @property
+    def blocks(self) -> set[int]:
+        """The blocks that say something of the two."""
+        return {*self.logs, *self.still.own, *self.still.base}
+
+
+def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Whole]:
+    """A metric of each step, over the steps that have it; none where no block has all of these.
+
+    A step of one block, as one before a golden copy, would leave only that block of all the others.
+    """
+    parts = {
+        one.where: _Part(
+            name=name,
+            logs=one.logs(name),
+            still=one.faced.still(name) if name == one.headline else Still(),
+        )
+        for one, name in metrics
+    }
+    most = max((len(part.blocks) for part in parts.values()), default=0)
+    there = {
+        where: part
+        for where, part in parts.items()
+        if len(part.blocks) > 1 or len(part.blocks) == most > 0
+    }
+    if not there:
+        return
+    blocks = set.intersection(*(part.blocks for part in there.values()))
+    own = blocks & {block for part in there.values() for block in part.still.own}
+    base = blocks & {block for part in there.values() for block in part.still.base}
+    names = {part.name for part in there.values()}
+    name = names.pop() if len(names) == 1 else THROUGHPUT
+    means = (
+        math.fsum(part.logs[block] for part in there.values()) / len(there)
+        for block in sorted(blocks - own - base)
+    )
+    sample = Sample(
+        metric=name,
+        better=BETTER_BY.get(name, 1),
+        logs=tuple(means),
+        stood_still=len(own - base),
+        base_stood_still=len(base - own),
+    )
+    if sample.compares:
+        yield Whole(workload=workload, sample=sample, places=tuple(there))

@@ -1,0 +1,104 @@
+"""All arms side by side in each step: means, and ratios to the nearest base, paired by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbdyno.analysis.compare import imbalance as uneven
+from dbdyno.analysis.compare.arm_vs_base import CPU, Where, cpu_of
+from dbdyno.analysis.compare.arms_and_blocks import Arms
+from dbdyno.analysis.compare.paired import by_block, own, ratio_of
+from dbdyno.analysis.compare.pairing import Facing, facing
+from dbdyno.analysis.step import generator_limit as limit
+from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
+from dbdyno.stats import interval as stats
+
+WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")
+"""Metrics that older results do not have, or that count something else there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A step with all arms, and how each stands beside the base."""
+
+    step: StepComparison  # nothing in it is judged
+    faced: Mapping[str, Facing]  # by arm, without the base
+
+    @property
+    def where(self) -> Where:
+        """Which step of which workload it is."""
+        return Where(self.step.workload, self.step.ordinal, self.step.step)
+
+
+def rows(plan: Json, arms: Arms, runs: Sequence[StepRun]) -> tuple[Row, ...]:
+    """The steps in the order in which they run, all arms in each."""
+    workloads = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
+
+    def place(where: Where) -> tuple[int, Where]:
+        known = where.workload in workloads
+        return (workloads.index(where.workload) if known else len(workloads), where)
+
+    by_step: dict[Where, list[StepRun]] = {}
+    for run in runs:
+        by_step.setdefault(Where.of(run), []).append(run)
+    return tuple(_row(where, arms, alike(by_step[where])) for where in sorted(by_step, key=place))
+
+
+def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+    """The runs of a step, where some are older all without what these have not or have unlike."""
+    if cpu_of(runs) == CPU:
+        return runs
+    return [
+        run
+        if run.metrics.get(CPU) is None
+        else replace(run, metrics={**run.metrics, **dict.fromkeys(WITH_HELPERS)})
+        for run in runs
+    ]
+
+
+def _row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
+    by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms.planned}
+    bases = [run for arm in (arms.base, *arms.doubles) for run in by_arm[arm]]
+    faced = {arm: facing(by_arm[arm], bases) for arm in arms.shown[1:]}
+    cells = tuple(_cell(arm, by_arm[arm], faced.get(arm)) for arm in arms.shown)
+    step = StepComparison(
+        workload=where.workload,
+        ordinal=where.ordinal,
+        step=where.step,
+        headline=runs[0].headline,
+        group=next((run.group for run in runs if run.group is not None), None),
+        cells=cells,
+        notices=uneven.notices(cells),
+    )
+    return Row(step=step, faced=faced)
+
+
+def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
+    """One arm in a step; `faced` None: it is the base."""
+    headline = next((run.headline for run in runs), None)
+    values = list(by_block(runs, headline).values()) if headline is not None else []
+    names = _names(runs)
+    ratios = {name: own(runs, name) if faced is None else ratio_of(faced, name) for name in names}
+    known = {name: value for name, value in ratios.items() if value is not None}
+    targets = any(run.sla_target is not None for run in runs)
+    return Cell(
+        arm=arm,
+        runs=runs,
+        value=stats.geometric_mean(values) if values else None,
+        value_bound=limit.value_bound(runs),
+        ratio=known.get(headline) if headline is not None else None,
+        ratio_bound="exact" if faced is None else limit.ratio_bound(faced.base_runs, runs),
+        sla_met=sum(run.sla_met is True for run in runs) if targets else None,
+        metrics={name: _mean(by_block(runs, name)) for name in names},
+        ratios=known,
+    )
+
+
+def _names(runs: Sequence[StepRun]) -> list[str]:
+    """The metrics that a run may have, in the table's order."""
+    return [row.name for row in metric.METRICS] if any(run.metrics for run in runs) else []
+
+
+def _mean(values: Mapping[int, float]) -> float | None:
+    return sum(values.values()) / len(values) if values else None

@@ -1,0 +1,84 @@
+"""Two steps of one arm side by side: before and after the writes, few clients and many.
+
+Which steps belong together is in their names, which are those of the published studies: the twin of
+`random-points.pre_range=10` is `random-points_range=10`, and `point-query@clients=4` is a step of
+a sweep (docs/workload.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.analysis.compare.paired import ratio
+from dbdyno.model import Across, StepComparison
+
+Kind = Literal["post by pre", "scale-up"]
+
+PRE = re.compile(r"\.pre(?![^_@])")
+"""What marks a step that runs before the writes; `scan.warmpre` is none."""
+SWEPT = re.compile(r"(?<=[@,])clients=(\d+)(?:,|$)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A step of a sweep over clients."""
+
+    clients: int
+    step: StepComparison
+
+
+def across(steps: Sequence[StepComparison]) -> tuple[Across, ...]:
+    """All such pairs of measured steps, arm by arm, those before and after the writes first."""
+    measured = [step for step in steps if _is_measured(step)]
+    return (*_post_by_pre(measured), *_scale_up(measured))
+
+
+def _is_measured(step: StepComparison) -> bool:
+    return step.headline is not None and any(
+        run.measured for cell in step.cells for run in cell.runs
+    )
+
+
+def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[Across]:
+    by_name = {(step.workload, step.step): step for step in steps}
+    for step in steps:
+        twin = by_name.get((step.workload, PRE.sub("", step.step, count=1)))
+        if twin is not None and twin is not step and twin.headline == step.headline:
+            yield from _pairs("post by pre", step, twin, None)
+
+
+def _scale_up(steps: Sequence[StepComparison]) -> Iterable[Across]:
+    """Each step of a sweep by the one with the fewest clients that is otherwise the same."""
+    sweeps: dict[tuple[str, str], list[Point]] = {}
+    for step in steps:
+        found = SWEPT.search(step.step)
+        if found is not None:
+            same = step.step[: found.start()] + step.step[found.end() :]
+            point = Point(clients=int(found[1]), step=step)
+            sweeps.setdefault((step.workload, same), []).append(point)
+    for points in sweeps.values():
+        first, *others = sorted(points, key=lambda point: point.clients)
+        for other in others:
+            if other.step.headline == first.step.headline:
+                clients = (first.clients, other.clients)
+                yield from _pairs("scale-up", first.step, other.step, clients)
+
+
+def _pairs(
+    kind: Kind, first: StepComparison, second: StepComparison, clients: tuple[int, int] | None
+) -> Iterable[Across]:
+    """The two steps of each arm."""
+    assert first.headline is not None
+    for one, other in zip(first.cells, second.cells, strict=True):
+        yield Across(
+            kind=kind,
+            workload=first.workload,
+            arm=one.arm,
+            first=first.step,
+            second=second.step,
+            ratio=ratio(one.runs, other.runs, first.headline),
+            clients=clients,
+        )

@@ -1,0 +1,88 @@
+"""What void blocks would have changed, and which blocks count though something disturbed them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dbdyno.analysis.compare import arms_and_blocks as shown
+from dbdyno.analysis.compare import pairing as nearest
+from dbdyno.analysis.compare.arm_vs_base import Where
+from dbdyno.analysis.compare.arms_and_blocks import Arms
+from dbdyno.analysis.compare.pairing import facing
+from dbdyno.analysis.step import collect as gather
+from dbdyno.analysis.step import damaged_files as damage
+from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.model import StepComparison, StepRun
+from dbdyno.store import BlockFolder, Results
+
+WHOLE = ("foreign", "stolen", "swap")
+"""Causes for which a block is void that was complete, so that it has something to say."""
+
+Logs = dict[str, list[tuple[float, float]]]
+"""By arm: ln of the ratio to the base in a void block and in the result, of each step."""
+
+
+def void_blocks(results: Results, arms: Arms, steps: Sequence[StepComparison]) -> tuple[str, ...]:
+    """Each void block with its reason, and beside the result what it shows by itself.
+
+    That is for each arm the headline by the base's: the geometric mean over the steps that both
+    the block and the result have.
+    """
+    return tuple(
+        f"{block.name}: {block.reason}{_by_itself(results, block, arms, steps)}"
+        for block in results.blocks()
+        if block.state == "void"
+    )
+
+
+def _by_itself(
+    results: Results, block: BlockFolder, arms: Arms, steps: Sequence[StepComparison]
+) -> str:
+    if block.cause not in WHOLE:
+        return ""
+    folders = [step for run in block.runs() for step in run.steps()]
+    derived = damage.named(folders, gather.step_runs(folders, results.shelf()))
+    runs = nearest.placed(derived, shown.orders([block]))
+    logs: Logs = {}
+    for step in steps:
+        for arm, pair in _of_step(step, runs, arms):
+            logs.setdefault(arm, []).append(pair)
+    told = [f"{arm} {_mean(its, 0)} (result: {_mean(its, 1)})" for arm, its in sorted(logs.items())]
+    return f"; by itself it shows, by the headline: {', '.join(told)}" if told else ""
+
+
+def _of_step(
+    step: StepComparison, runs: Sequence[StepRun], arms: Arms
+) -> Iterable[tuple[str, tuple[float, float]]]:
+    """Of each arm that the result compares in a step: both its ratios, as logarithms."""
+    where = Where(step.workload, step.ordinal, step.step)
+    here = [run for run in runs if Where.of(run) == where]
+    bases = [run for arm in (arms.base, *arms.doubles) for run in here if run.arm == arm]
+    for cell in step.cells:
+        if cell.arm == arms.base or cell.ratio is None or step.headline is None:
+            continue
+        faced = facing([run for run in here if run.arm == cell.arm], bases)
+        for pair in faced.pairs(step.headline).values():
+            yield cell.arm, (pair.log, math.log(cell.ratio.value))
+
+
+def _mean(logs: Sequence[tuple[float, float]], place: int) -> str:
+    """The geometric mean, as a change in percent."""
+    mean = math.fsum(pair[place] for pair in logs) / len(logs)
+    return f"{100 * math.expm1(mean):+.1f} %".replace("-", "−")
+
+
+def disturbed(blocks: Iterable[BlockFolder], lost: Damage) -> tuple[str, ...]:
+    """Of each block that counts though it was disturbed, by what: a line for each subject."""
+    places: dict[str, list[str]] = {}
+    for block in blocks:
+        for text in lost.usable(block.disturbed) or ():
+            subject, _, details = text.partition(": ")
+            places.setdefault(subject, []).append(f"{block.name}: {details}")
+    return tuple(
+        f"{subject}: {'; '.join(its)}; repeating did not help, so it counts"
+        if len(its) == 1
+        else f"{subject}: {'; '.join(its)}; repeating did not help, so they count"
+        for subject, its in places.items()
+    )

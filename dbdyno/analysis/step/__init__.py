@@ -1,0 +1,1 @@
+"""Raw files of a step to its metrics."""

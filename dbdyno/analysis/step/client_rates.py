@@ -1,0 +1,41 @@
+"""What each client of a role did in each second: the basis of fairness and of clients' series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import Tick
+from dbdyno.model.error import ResultError
+
+ROWS_KINDS = ("insert", "delete")
+"""The kinds of roles whose work is counted in rows; that of others in operations."""
+
+
+def unit(kind: str) -> str:
+    """What is counted of a role of this kind: "rows" or "operations"."""
+    return "rows" if kind in ROWS_KINDS else "operations"
+
+
+def several(evidence: Evidence) -> dict[str, list[Tick]]:
+    """The ticks of each role that has at least two clients, by role."""
+    by_role: dict[str, list[Tick]] = {}
+    for tick in evidence.load.ticks:
+        if len(tick.clients) > 1:
+            by_role.setdefault(tick.role, []).append(tick)
+    return by_role
+
+
+def amounts(ticks: Sequence[Tick], kind: str) -> NDArray[np.float64]:
+    """What each client did in each tick of a role, a row for each tick, a column for each client.
+
+    Raises ResultError where the ticks do not have as many clients each.
+    """
+    column = 1 if unit(kind) == "rows" else 0
+    counted = [[client[column] for client in tick.clients] for tick in ticks]
+    if len({len(row) for row in counted}) > 1:
+        raise ResultError(f"the number of clients of role `{ticks[0].role}` changes between ticks")
+    return np.array(counted, dtype=np.float64)

@@ -1,0 +1,114 @@
+"""What of a result cannot be used: it is named and left out, and the rest is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from dbdyno.model import Json, StepRun
+from dbdyno.model.error import ResultError
+from dbdyno.store import StepFolder
+
+PREFIX = "damaged: "
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class Damage:
+    """What could not be read so far, in lines that name the file from the result folder on."""
+
+    folder: Path
+    lines: list[str] = field(default_factory=list)
+
+    def usable(self, read: Callable[[], Value | None]) -> Value | None:
+        """What `read` returns; None, and a line more, where it raises ResultError."""
+        try:
+            return read()
+        except ResultError as error:
+            self.say(str(error))
+            return None
+
+    def say(self, text: str) -> None:
+        """A line more."""
+        self.lines.append(text.removeprefix(f"{self.folder}/"))
+
+
+def words(folder: StepFolder, error: ResultError) -> str:
+    """Why a step cannot be judged, from what its reading raised."""
+    return f"{PREFIX}{folder.place}/{str(error).removeprefix(f'{folder.path}/')}"
+
+
+def failed(folder: StepFolder, reason: str) -> StepRun:
+    """A step that cannot be judged: it has failed, with what can still be said of it.
+
+    Where failed.json says why it did not end well, that stays.
+    """
+    lost = Damage(folder.path)
+    step = lost.usable(folder.step)
+    if step is None:
+        step = {"workload": folder.workload, "ordinal": folder.ordinal, "name": folder.name}
+    end = lost.usable(folder.failed) or {"status": "failed", "reason": reason}
+    return unmeasured(folder, step, end["status"], end["reason"])
+
+
+def unmeasured(folder: StepFolder, step: Json, status: str, reason: str | None) -> StepRun:
+    """A step of which no more is said than what it is, as its step.json has it, and its end."""
+    headline, promised = step.get("headline"), step.get("sla")
+    return StepRun(
+        workload=step["workload"],
+        arm=folder.arm,
+        block=folder.block,
+        ordinal=step["ordinal"],
+        step=step["name"],
+        measured=step.get("measured", True),
+        status=status,
+        reason=reason,
+        headline=headline["metric"] if headline is not None else None,
+        sla_target=float(promised["rows_per_s"]) if promised is not None else None,
+        group=step.get("group"),
+    )
+
+
+def named(folders: Sequence[StepFolder], runs: Sequence[StepRun]) -> list[StepRun]:
+    """The runs; where step.json was not readable, what the step is stands in another run's."""
+
+    def place(folder: StepFolder) -> tuple[str, int, str]:
+        return folder.workload, folder.ordinal, folder.name
+
+    readable = {
+        place(folder): run
+        for folder, run in zip(folders, runs, strict=True)
+        if not _is_nameless(folder, run)
+    }
+    return [
+        _like(run, readable[place(folder)])
+        if _is_nameless(folder, run) and place(folder) in readable
+        else run
+        for folder, run in zip(folders, runs, strict=True)
+    ]
+
+
+def _is_nameless(folder: StepFolder, run: StepRun) -> bool:
+    return (run.reason or "").startswith(f"{PREFIX}{folder.place}/step.json")
+
+
+def _like(run: StepRun, other: StepRun) -> StepRun:
+    return replace(
+        run,
+        workload=other.workload,
+        ordinal=other.ordinal,
+        step=other.step,
+        measured=other.measured,
+        headline=other.headline,
+        sla_target=other.sla_target,
+        group=other.group,
+    )
+
+
+def of_steps(runs: Iterable[StepRun]) -> list[str]:
+    """The reasons of the runs that cannot be judged, each a warning of the comparison."""
+    reasons = [run.reason for run in runs if run.reason is not None and run.measured]
+    return [reason for reason in reasons if reason.startswith(PREFIX)]

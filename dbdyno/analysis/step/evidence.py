@@ -1,0 +1,367 @@
+"""What a step left behind, read once: the basis of its metrics, series and warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step import scan
+from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.model import Json, OwnerCost, metric
+from dbdyno.model.error import ResultError
+from dbdyno.model.job import statement_names, timed_operations
+from dbdyno.stats.response_times import Histogram, merged
+from dbdyno.store import StepFolder
+
+KINDS = ("insert", "delete", "query")
+BUSY = ("user", "nice", "system", "irq", "softirq")
+"""The parts of /proc/stat that vmstat shows as `us` and `sy`."""
+CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
+NS_PER_US = 1_000
+NAMES = frozenset(one.name for one in metric.METRICS)
+SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
+HELPERS = (
+    *("background:io worker", "background:io read"),
+    *("background:parallel read", "background:index build"),
+)
+"""Owners that do a part of operations for the sessions of all roles, and do not say for which."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The raw values of one step."""
+
+    step: Json  # step.json
+    job: Json
+    load: raw.Load
+    host: raw.Host
+    before: Json | None
+    after: Json | None
+    end: Json  # done.json or failed.json
+    owners: Mapping[str, OwnerCost]
+    histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
+    services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
+    waits: tuple[Json, ...] = ()  # waits.jsonl of a step that ended well
+    unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
+
+    @property
+    def remote(self) -> bool:
+        """Whether the server ran elsewhere, so that the host's counters are not of it."""
+        return bool(self.step.get("remote"))
+
+    @property
+    def led(self) -> bool:
+        """Whether parallel workers have the role that leads them, as in results of this version."""
+        return bool((self.host.close or {}).get("led"))
+
+    @property
+    def servers(self) -> str:
+        """Whose metrics the step has (dbdyno.model.metric.row.Servers)."""
+        return metric.servers(str(self.job.get("engine", "fake")))
+
+    @property
+    def server_host(self) -> raw.Host:
+        """What the server's own host has counted; nothing where that is another than ours."""
+        return raw.Host(readings=()) if self.remote else self.host
+
+    def kind(self, role: str) -> str:
+        """A role's kind in the published tables."""
+        return str(self.step.get("roles", {}).get(role, "other"))
+
+    def roles(self, kind: str) -> list[str]:
+        """The roles of a kind."""
+        return [role for role, its in self.step.get("roles", {}).items() if its == kind]
+
+    @property
+    def headline_roles(self) -> list[str]:
+        """The headline's role and others of its kind; none without a headline."""
+        headline = self.step.get("headline")
+        if headline is None:
+            return []
+        role, kind = headline["role"], self.kind(headline["role"])
+        return list(dict.fromkeys([role, *(self.roles(kind) if kind in KINDS else [])]))
+
+    def rows(self, kind: str) -> int:
+        """Rows that a kind's statements affected in the window, all clients."""
+        return sum(tick.rows for tick in self.load.of(self.roles(kind)))
+
+    @property
+    def counts_in_seconds(self) -> bool:
+        """Whether what the headline counts is told of each second, and not of the window alone."""
+        headline = self.step.get("headline")
+        return headline is not None and headline["work"] is None and headline.get("each") is None
+
+    @cached_property
+    def operations(self) -> float | None:
+        """What the headline counts, in the window; None without a headline, or where it is unknown.
+
+        Where each operation is so much work, parts of operations count too (analysis/scan.py).
+        """
+        headline = self.step.get("headline")
+        if headline is None:
+            return None
+        if headline["work"] is not None:
+            return float(headline["work"])
+        if headline.get("each") is not None:
+            role = headline["role"]
+            mean_us = self.response([role]).mean_us
+            passes = scan.passes(self.job, self.load, role, mean_us)
+            return raw.scaled(passes, headline["each"])
+        return float(sum(map(self.counted, self.load.of([headline["role"]]))))
+
+    def counted(self, tick: raw.Tick) -> int:
+        """What the headline counts in a second of its role: rows, operations or statements."""
+        count = self.step["headline"]["count"]
+        if count == "statements":
+            return sum(
+                part["count"] for name, part in tick.operations.items() if name in self.statements
+            )
+        return tick.rows if count == "rows" else tick.count
+
+    @cached_property
+    def statements(self) -> frozenset[str]:
+        """The names of the job's statements."""
+        return statement_names(self.job)
+
+    @property
+    def rows_inserted(self) -> float:
+        """Rows inserted in the window; in a step whose work is told (l.x), that work."""
+        headline = self.step.get("headline")
+        if headline is not None and headline["metric"] == "ips":
+            return self.operations or 0.0
+        return float(self.rows("insert"))
+
+    def response(self, roles: list[str]) -> Histogram:
+        """Response times of what these roles do, each operation once, however it is made up."""
+        return self._of_roles(self.histograms, roles)
+
+    def service(self, roles: list[str]) -> Histogram:
+        """The same of service times."""
+        return self._of_roles(self.services, roles)
+
+    def _of_roles(
+        self, histograms: Mapping[tuple[str, str], Histogram], roles: list[str]
+    ) -> Histogram:
+        timed = timed_operations(self.job)
+        return merged(
+            histogram
+            for (role, operation), histogram in histograms.items()
+            if role in roles and (not timed or operation in timed)
+        )
+
+
+def read(folder: StepFolder) -> Evidence:
+    """Reads a step's folder; what is missing is empty.
+
+    Raises ResultError where a file is damaged or missing without which nothing can be said of a
+    step that ended well. What only lacks a part is shown without it, with a warning.
+    """
+    step = folder.step()
+    failed = folder.failed()
+    done = None if failed is not None else folder.done()
+    lost = Damage(folder.path)
+    if done is not None:
+        job, load = _job(folder, step), _load(folder)
+    else:  # it may have ended anywhere
+        job = lost.usable(folder.job) or {}
+        load = lost.usable(lambda: _events(folder)) or raw.load([])
+    host = lost.usable(lambda: raw.host(folder.host())) or raw.Host(readings=())
+    before, after = lost.usable(folder.before), lost.usable(folder.after)
+    waits = lost.usable(lambda: _waits(folder)) if done is not None else None
+    times = _histograms(load) if done is not None else _Times({}, {})
+    if done is not None and job.get("engine", "fake") != "fake":
+        for name, snapshot in (("before.json", before), ("after.json", after)):
+            if snapshot is None and not any(line.startswith(name) for line in lost.lines):
+                lost.say(f"{name}: is missing; restore it from a copy")
+    return Evidence(
+        step=step,
+        job=job,
+        load=load,
+        host=host,
+        before=before,
+        after=after,
+        end=done or failed or {},
+        owners=owners(host),
+        histograms=times.response,
+        services=times.service,
+        waits=waits or (),
+        unusable=tuple(
+            [f"left out: {line}; figures that need it are missing" for line in lost.lines]
+            + [f"of a newer version: {line}" for line in load.unknown]
+        ),
+    )
+
+
+def _job(folder: StepFolder, step: Json) -> Json:
+    """The job of a step that ended well, which has to be the one that step.json speaks of."""
+    job = folder.job()
+    if job is None:
+        raise ResultError(f"{folder.path}/job.json: is missing; restore it from a copy")
+    headline = step.get("headline") or {}
+    if headline.get("metric", "ips") not in NAMES:
+        raise ResultError(
+            f"{folder.path}/step.json: `headline.metric` is {headline['metric']!r}, which is no "
+            "metric of this version; restore it from a copy, or use the version that wrote it"
+        )
+    roles = {role["name"] for role in job.get("roles", [])}
+    if headline.get("each") is not None and headline["role"] not in roles:
+        raise ResultError(
+            f"{folder.path}/job.json: has no role `{headline['role']}`, which step.json names; "
+            "restore both from a copy"
+        )
+    count = len(job.get("statements", []))
+    programs = job.get("programs", [])
+    sends = [code[1] for one in programs for code in one["code"] if code[0] == "send"]
+    if max(sends, default=-1) >= count:
+        raise ResultError(
+            f"{folder.path}/job.json: a program sends a statement that is not there; restore it "
+            "from a copy"
+        )
+    return job
+
+
+def _load(folder: StepFolder) -> raw.Load:
+    """The events of a step that ended well, which have to be all there."""
+    load = _events(folder)
+    lacking = [name for name in ("window_open", "window_close", "done") if name not in load.names]
+    if lacking:
+        raise ResultError(
+            f"{folder.path}/events.jsonl: has no {' and no '.join(lacking)}, though the step is "
+            "said to be done: it is cut off or missing; restore it from a copy"
+        )
+    return load
+
+
+def _events(folder: StepFolder) -> raw.Load:
+    return raw.load(folder.events())
+
+
+def _waits(folder: StepFolder) -> tuple[Json, ...]:
+    """The samples of waits, of which a step that ended well has the last line."""
+    lines = tuple(folder.waits())
+    if lines and "end" not in lines[-1]:
+        raise ResultError(f"{folder.path}/waits.jsonl: lacks its last line; restore it from a copy")
+    return lines
+
+
+class _Times(NamedTuple):
+    """The histograms of a window, by role and operation."""
+
+    response: dict[tuple[str, str], Histogram]
+    service: dict[tuple[str, str], Histogram]
+
+
+def _histograms(load: raw.Load) -> _Times:
+    """The ticks' histograms, merged.
+
+    The longest response is told exactly, the longest service by three digits: no more than that.
+    """
+    response: dict[tuple[str, str], list[str]] = {}
+    service: dict[tuple[str, str], list[str]] = {}
+    longest_us: dict[tuple[str, str], int] = {}
+    for tick in load.ticks:
+        for name, part in tick.operations.items():
+            if part["count"]:  # a fill's rows have an empty histogram
+                key = tick.role, name
+                response.setdefault(key, []).append(part["response"])
+                if "service" in part:
+                    service.setdefault(key, []).append(part["service"])
+                longest_us[key] = max(longest_us.get(key, 0), part["max_us"])
+    wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
+    found = _Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
+    for key, histogram in found.response.items():
+        histogram.max_us = longest_us[key]
+    for key, histogram in found.service.items():
+        histogram.max_us = min(histogram.max_us, longest_us[key])
+    return found
+
+
+# --- Owners ----------------------------------------------------------------------------------
+
+
+def busy_us(host: raw.Host) -> float | None:
+    """CPU time of all cores in the window in which they were not idle, in microseconds."""
+    parts = [host.difference("host", "cpu_us", part) for part in BUSY]
+    return None if None in parts else raw.plus(parts)
+
+
+def all_us(host: raw.Host) -> float | None:
+    """Time of all cores in the window, in microseconds."""
+    return raw.plus(host.difference("host", "cpu_us", part) for part in CPU_PARTS)
+
+
+def owners(host: raw.Host) -> dict[str, OwnerCost]:
+    """What each owner spent in the window, and `rest`: the host's busy time less theirs.
+
+    `rest` may be a little below 0, as the host's time has a coarser clock; so the sum stays true.
+    """
+    if host.open is None or host.close is None:
+        return {}
+    before = host.open.get("owners", {})
+    now = host.close.get("owners", {})
+    found = {owner: _cost(before.get(owner, {}), counters) for owner, counters in now.items()}
+    costs = {owner: cost for owner, cost in found.items() if cost is not None}
+    busy = busy_us(host)
+    if busy is not None:
+        spent = math.fsum(cost.cpu_us for cost in costs.values())
+        costs["rest"] = OwnerCost(
+            cpu_us=busy - spent, context_switches=None, read_bytes=None, write_bytes=None
+        )
+    return costs
+
+
+def _cost(before: Json, now: Json) -> OwnerCost | None:
+    """An owner that was not there when the window opened had spent nothing until then."""
+
+    def moved(key: str) -> float | None:
+        last = raw.number(now, key)
+        return None if last is None else last - (raw.number(before, key) or 0.0)
+
+    cpu_ns, run_delay_ns = moved("cpu_ns"), moved("run_delay_ns")
+    if cpu_ns is None:
+        return None
+    switches = [moved("voluntary"), moved("involuntary")]
+    return OwnerCost(
+        cpu_us=cpu_ns / NS_PER_US,
+        context_switches=None if None in switches else raw.plus(switches),
+        read_bytes=moved("read_bytes"),
+        write_bytes=moved("write_bytes"),
+        run_delay_us=raw.scaled(run_delay_ns, 1 / NS_PER_US),
+    )
+
+
+def cpu_us(evidence: Evidence, *starts: str) -> float | None:
+    """CPU time in the window of the owners whose names start so; None where nothing was read."""
+    if not evidence.owners or (evidence.remote and set(starts) & set(SERVER_OWNERS)):
+        return None
+    return math.fsum(
+        cost.cpu_us for owner, cost in evidence.owners.items() if owner.startswith(starts)
+    )
+
+
+def helpers_cpu_us(evidence: Evidence) -> float:
+    """CPU time in the window of what helps the sessions of all roles."""
+    known = [evidence.owners.get(owner) for owner in HELPERS]
+    return math.fsum(cost.cpu_us for cost in known if cost is not None)
+
+
+def operations_cpu_us(evidence: Evidence, role: str) -> float | None:
+    """CPU time in the window of a role's operations: its sessions and all that help them.
+
+    None where it is not known which parallel workers the role led, as in older results.
+    """
+    own = roles_cpu_us(evidence, [role])
+    if own is None or not evidence.led:
+        return None
+    parallel = evidence.owners.get(f"parallel:{role}")
+    return own + (0.0 if parallel is None else parallel.cpu_us) + helpers_cpu_us(evidence)
+
+
+def roles_cpu_us(evidence: Evidence, roles: list[str]) -> float | None:
+    """CPU time in the window of the server processes of these roles; None where none was read."""
+    known = [evidence.owners.get(f"role:{role}") for role in roles]
+    return raw.plus(cost.cpu_us for cost in known if cost is not None)

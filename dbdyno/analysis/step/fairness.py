@@ -1,0 +1,95 @@
+"""How evenly the clients of a role were served: their rates, over time too, and when they ended.
+
+The four columns of finish times are those that Mark Callaghan's tables of fairness have: first and
+last client to finish, their difference, and that divided by the first's time. What shows unfairness
+in steps bound by time as well is Jain's index of the clients' rates (Jain, Chiu, Hawe: A
+Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbdyno.analysis.step import client_rates as client
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
+from dbdyno.model import Fairness
+
+SLICES = 10
+"""Equal parts of a window, as in the published tables of rates by client."""
+
+
+def fairness(evidence: Evidence) -> tuple[Fairness, ...]:
+    """Of each role that several clients have and that did anything; none without a window."""
+    if not evidence.load.seconds:
+        return ()
+    found = [
+        _of_role(ticks, evidence.kind(role), evidence.load, evidence.load.seconds)
+        for role, ticks in client.several(evidence).items()
+    ]
+    return tuple(fair for fair in found if sum(fair.counts) > 0)
+
+
+def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> Fairness:
+    amounts = client.amounts(ticks, kind)
+    counts = amounts.sum(axis=0)
+    finish_s = finishes_s(load, len(counts))
+    rates = tuple((counts / np.array(finish_s or window_s)).tolist())
+    first_s, last_s = (min(finish_s), max(finish_s)) if finish_s else (None, None)
+    apart_s = None if first_s is None or last_s is None else last_s - first_s
+    return Fairness(
+        role=ticks[0].role,
+        kind=kind,
+        unit=client.unit(kind),
+        counts=tuple(int(count) for count in counts),
+        rates=rates,
+        slices=slices([tick.end_s for tick in ticks], amounts, window_s),
+        jain=jain(rates),
+        finish_s=finish_s,
+        min_s=first_s,
+        max_s=last_s,
+        diff_s=apart_s,
+        pct=100.0 * apart_s / first_s if apart_s is not None and first_s else None,
+    )
+
+
+def finishes_s(load: Load, clients: int) -> tuple[float, ...]:
+    """When each client had done its share, in seconds since the window's start.
+
+    Empty for a step bound by time, and where a client did not come to its end.
+    """
+    if load.open_ns is None or len(load.clients_end_ns) != clients:
+        return ()
+    return tuple((end_ns - load.open_ns) / NS_PER_S for end_ns in load.clients_end_ns)
+
+
+def jain(rates: Sequence[float]) -> float | None:
+    """(sum of x)^2 / (n · sum of x^2): 1 where all are equal, 1/n where one has all.
+
+    None where nobody did anything.
+    """
+    largest = max(rates, default=0.0)
+    if largest <= 0:
+        return None
+    shares = [rate / largest for rate in rates]  # squares of tiny rates would vanish
+    return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
+
+
+def slices(
+    ends_s: Sequence[float], amounts: NDArray[np.float64], window_s: float
+) -> tuple[tuple[float, ...], ...]:
+    """Each client's rate in ten equal parts of the window.
+
+    A second that lies in two parts is shared out to them by its length in each, so that nothing is
+    lost: the mean of a client's ten rates is its amount by the window.
+    """
+    bounds = np.linspace(0.0, ends_s[-1], SLICES + 1)
+    times = np.concatenate(([0.0], ends_s))
+    parts = [
+        np.diff(np.interp(bounds, times, np.concatenate(([0.0], np.cumsum(own)))))
+        for own in amounts.T
+    ]
+    return tuple(tuple((part * SLICES / window_s).tolist()) for part in parts)

@@ -1,0 +1,56 @@
+"""Where the load generator itself limited a step: its rate is then "at least", and ratios follow.
+
+A step is never dropped for it: the server can do at least what it was seen to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.model import Bound, StepRun
+
+BUSY_SHARE_MAX = 0.70
+"""Of a thread's time: above it, replies wait for the generator and not only for the server."""
+LAG_MS_P99_MAX = 1.0
+"""The generator's own delay before it sends; above it, it is part of what is measured."""
+HOST_BUSY_PCT_MIN = 95.0
+"""From here on the host's processors are what the generator waits for, not its own threads."""
+MORE_THREADS = "give it more `generator.threads`"
+
+
+def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str, ...]:
+    """Why the rate of a step is "at least", in words with figures; empty where it is exact."""
+    return (*_busy(evidence), *_late(metrics))
+
+
+def _busy(evidence: Evidence) -> Iterable[str]:
+    threads = evidence.load.done.get("threads") or []
+    busy = max((thread["busy_share"] for thread in threads), default=0.0)
+    if busy > BUSY_SHARE_MAX:
+        yield f"its busiest thread was busy {100 * busy:.0f} % of the time ({MORE_THREADS})"
+
+
+def _late(metrics: Mapping[str, float | None]) -> Iterable[str]:
+    lag_us = metrics.get("lag_us_p99")
+    if lag_us is not None and lag_us > LAG_MS_P99_MAX * 1e3:
+        busy_pct = metrics.get("cpups") or 0.0
+        crowded = (
+            f"the host's processors were busy to {busy_pct:.0f} %: fewer clients or more cores"
+        )
+        remedy = crowded if busy_pct >= HOST_BUSY_PCT_MIN else MORE_THREADS
+        late = f"it sent operations late by itself, 1 % of them by over {lag_us / 1e3:.1f} ms"
+        yield f"{late} ({remedy})"
+
+
+def value_bound(runs: Sequence[StepRun]) -> Bound:
+    """What the mean rate of these runs is to what the server can do."""
+    return "at least" if any(run.limited for run in runs) else "exact"
+
+
+def ratio_bound(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
+    """What the ratio of `other` to the base is to the ratio of what the servers can do."""
+    limited = any(run.limited for run in other)
+    if any(run.limited for run in base):
+        return "unknown" if limited else "at most"
+    return "at least" if limited else "exact"

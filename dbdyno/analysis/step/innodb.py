@@ -1,0 +1,73 @@
+"""What InnoDB and the binary log counted from before a step to after it, by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import number, per, scaled
+from dbdyno.model import Json
+
+US_PER_MS = 1000.0
+BY_OPERATION = {
+    "pool_read_per_op": ("innodb_buffer_pool_reads",),
+    "rows_read_per_op": ("innodb_rows_read", "rows_read"),
+    "pages_written_per_op": ("innodb_pages_written",),
+    "doublewrite_pages_per_op": ("innodb_dblwr_pages_written",),
+    "fsyncs_per_op": ("innodb_data_fsyncs",),
+    "log_fsyncs_per_op": ("innodb_os_log_fsyncs",),
+}
+"""Metrics that are a counter of the status by operations: the first name that the server has."""
+
+
+def metrics(evidence: Evidence) -> dict[str, float | None]:
+    """The metrics of InnoDB's own counters; None where the server does not have one."""
+    operations = evidence.operations
+    requests = _moved(evidence, "innodb_buffer_pool_read_requests")
+    reads = _moved(evidence, "innodb_buffer_pool_reads")
+    hits = None if requests is None or reads is None else max(requests - reads, 0.0)
+    lock_us = scaled(_moved(evidence, "innodb_row_lock_time"), US_PER_MS)
+    return {
+        **{name: per(_moved(evidence, *keys), operations) for name, keys in BY_OPERATION.items()},
+        "pool_hit_per_op": per(hits, operations),
+        "row_lock_us_per_op": per(lock_us, operations),
+        "binlog_bytes_per_op": per(binlog_bytes(evidence.before, evidence.after), operations),
+        "history_after": number(evidence.after, "purge", "history"),
+    }
+
+
+def _moved(evidence: Evidence, *names: str) -> float | None:
+    """How far a counter of the status moved; None where the server has none of these names."""
+    found = (
+        raw.difference(evidence.before, evidence.after, "status", name)
+        for name in names
+        if number(evidence.after, "status", name) is not None
+    )
+    return next(found, None)
+
+
+def binlog_bytes(before: Json | None, after: Json | None) -> float | None:
+    """Bytes that the binary logs took up between two snapshots; 0 where they are off.
+
+    What was written: the rest of the file that was written to at first, and all of the files that
+    came after it. None where one of these was purged, or the log began anew.
+    """
+    first, last = _binlog(before), _binlog(after)
+    if first is None or last is None or first["enabled"] != last["enabled"]:
+        return None
+    if not last["enabled"]:
+        return 0.0
+    files: Mapping[str, float] = last["files"]
+    begun, began_at, ended_at = first["file"], first["position_bytes"], last["position_bytes"]
+    if begun == last["file"]:
+        return None if ended_at < began_at else float(ended_at - began_at)
+    if begun not in files or files[begun] < began_at or last["file"] < begun:
+        return None
+    whole = (size for name, size in files.items() if begun < name < last["file"])
+    return float(files[begun] - began_at + sum(whole) + ended_at)
+
+
+def _binlog(snapshot: Json | None) -> Json | None:
+    found = (snapshot or {}).get("binlog")
+    return found if isinstance(found, dict) else None

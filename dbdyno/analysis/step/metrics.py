@@ -1,0 +1,347 @@
+"""Computes the metrics of dbdyno.model.metric for one step, a family of them at a time."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from dbdyno.analysis.step import evidence as basis
+from dbdyno.analysis.step import innodb
+from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step import time_ledger as ledger
+from dbdyno.analysis.step.background_spans import overlap_s
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.model import Json, Span, StepRun, metric
+from dbdyno.model.job import role_connections
+from dbdyno.stats import interval as stats
+from dbdyno.stats.response_times import Histogram
+
+LAG_OPERATIONS_MIN = 1_000
+"""Of a role: with fewer, the slowest 1 % are a handful, and one late waking of a thread decides."""
+
+BACKGROUND = {
+    "checkpointer": ("background:checkpointer",),
+    "writer": ("background:background writer", "background:walwriter"),
+    "autovacuum": ("background:autovacuum",),
+    "io_worker": ("background:io worker",),
+    "parallel": ("parallel:", "background:parallel worker"),
+    "page_cleaner": ("background:page cleaner",),
+    "log": ("background:log ",),
+    "purge": ("background:purge",),
+    "io_thread": ("background:io read", "background:io write", "background:io other"),
+}
+"""The kinds of background that have a metric of their own, and how their owners' names begin."""
+
+NAMED_THREAD = "background:page cleaner"
+"""An owner that every MySQL and MariaDB has whose threads are known by name."""
+
+Metrics = Mapping[str, float | None]
+
+KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
+
+
+def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
+    """All metrics by name; None where a step, a machine or a version does not have one.
+
+    `run` has what was derived before: spans, statements, fairness, stalls, targets, waits.
+    """
+    found = {
+        **throughput(evidence),
+        **apart(evidence, run),
+        **scanned(evidence),
+        **steadiness(evidence, run),
+        **trouble(evidence),
+        **device(evidence),
+        **machine(evidence),
+        **costs(evidence),
+        **background(evidence),
+        **ledger.ledger(evidence, run.waits),
+        **ledger.of_role(evidence),
+        **sizes(evidence),
+        **writes(evidence, run.spans),
+        **innodb.metrics(evidence),
+        **canary(evidence),
+    }
+    return {name: value if _has(evidence, name) else None for name, value in found.items()}
+
+
+def _has(evidence: Evidence, name: str) -> bool:
+    """Whether the step's server is one that can have a metric; else a 0 would be no count."""
+    return metric.by_name(name).servers in ("all", evidence.servers)
+
+
+def throughput(evidence: Evidence) -> Metrics:
+    """Rates over the window and what the published tables say of single seconds."""
+    seconds, headline = evidence.load.seconds, evidence.step.get("headline")
+    queries = sum(tick.count for tick in evidence.load.of(evidence.roles("query")))
+    found = {
+        "ips": per(evidence.rows_inserted, seconds),
+        "qps": per(queries, seconds),
+        "dps": per(evidence.rows("delete"), seconds),
+    }
+    if headline is not None:
+        found[headline["metric"]] = per(evidence.operations, seconds)
+    rates = per_second(evidence)
+    response = evidence.response(evidence.headline_roles)
+    service = evidence.service(evidence.headline_roles)
+    return {
+        **found,
+        "p50": stats.published_percentile(rates, 0.5),
+        "p99": stats.published_percentile(rates, 0.99),
+        "maxop": service.max_us / 1e6 if service.count else None,
+        "service_p99_us": service.percentile_us(0.99) if service.count else None,
+        "response_p99_us": response.percentile_us(0.99) if response.count else None,
+        "response_us_max": float(response.max_us) if response.count else None,
+    }
+
+
+def per_second(evidence: Evidence) -> list[float]:
+    """What the headline counts in each whole second, all clients; empty where that is not told."""
+    if not evidence.counts_in_seconds:
+        return []
+    ticks = [tick for tick in evidence.load.of([evidence.step["headline"]["role"]]) if tick.whole]
+    return [evidence.counted(tick) / tick.seconds for tick in ticks]
+
+
+def apart(evidence: Evidence, run: StepRun) -> Metrics:
+    """What the headline's role did, counted apart: transactions, statements and rows."""
+    role = (evidence.step.get("headline") or {"role": ""})["role"]
+    own = [one for one in run.statements if one.role == role]
+    transactions = sum(tick.count for tick in evidence.load.of([role]))
+    if not own:
+        return dict.fromkeys(("tps", "statements_ps", "control_ps", "rows_ps", "found_share"))
+    known = [(one.per_s, one.found) for one in own if one.found is not None]
+    found = math.fsum(per_s * share for per_s, share in known)
+    return {
+        "tps": per(transactions, evidence.load.seconds),
+        "statements_ps": math.fsum(one.per_s for one in own if one.kind == "statement"),
+        "control_ps": math.fsum(one.per_s for one in own if one.kind == "control"),
+        "rows_ps": math.fsum(one.rows_per_s for one in own),
+        "found_share": scaled(per(found, math.fsum(per_s for per_s, _ in known)), 100.0),
+    }
+
+
+def scanned(evidence: Evidence) -> Metrics:
+    """Rows of scans: of all clients, and of one as published; None where nothing is scanned."""
+    headline = evidence.step.get("headline") or {}
+    if headline.get("metric") != "scan":
+        return {"scan": None, "scan_krows_client": None}
+    rows_ps = per(evidence.operations, evidence.load.seconds)
+    (role,) = [one for one in evidence.job["roles"] if one["name"] == headline["role"]]
+    of_one = per(rows_ps, role_connections(evidence.job, role))
+    return {"scan": rows_ps, "scan_krows_client": scaled(of_one, 1e-3)}
+
+
+def steadiness(evidence: Evidence, run: StepRun) -> Metrics:
+    """How evenly the headline's clients and seconds were served, and what targets were missed."""
+    headline = evidence.step.get("headline") or {}
+    fair = next((one for one in run.fairness if one.role == headline.get("role")), None)
+    stall = next((one for one in run.stalls if one.role == headline.get("role")), None)
+    asked = {target.kind: target for target in reversed(run.targets)}  # the first of each kind
+    inserts, deletes = asked.get("insert"), asked.get("delete")
+    return {
+        "jain": fair.jain if fair else None,
+        "finish_diff_s": fair.diff_s if fair else None,
+        "finish_pct": fair.pct if fair else None,
+        "stalled_s": float(stall.stalled) if stall else None,
+        "stall_longest_s": float(stall.longest_s) if stall else None,
+        "target_missed_s": float(inserts.seconds_missed) if inserts else None,
+        "dps_share_of_target": 100.0 * deletes.achieved / deletes.rows_per_s if deletes else None,
+    }
+
+
+def trouble(evidence: Evidence) -> Metrics:
+    """Lateness, retries and errors of all roles."""
+    ticks = evidence.load.ticks
+    retries = sum(tick.retries for tick in ticks)
+    errors = sum(tick.errors for tick in ticks)  # those that were tried again too
+    counts = Counter[str]()
+    for tick in ticks:
+        counts[tick.role] += tick.count
+    many = {role for role, count in counts.items() if count >= LAG_OPERATIONS_MIN}
+    return {
+        "late_ms_max": max((tick.late_us_max for tick in ticks), default=0) / 1e3,
+        "lag_us_p99": largest_p99_us((tick.role, tick.lag) for tick in ticks if tick.role in many),
+        "queue_us_p99": largest_p99_us((tick.role, tick.queue) for tick in ticks),
+        "backlog_max": float(max((tick.backlog for tick in ticks), default=0)),
+        "retries": float(retries),
+        "errors": float(max(errors - retries, 0)),
+    }
+
+
+def largest_p99_us(encoded: Iterable[tuple[str, str | None]]) -> float | None:
+    """The largest p99 of any role's histograms, in microseconds; None where there are none."""
+    by_role: dict[str, list[str]] = {}
+    for role, histogram in encoded:
+        if histogram is not None:
+            by_role.setdefault(role, []).append(histogram)
+    wholes = Histogram.of_each(list(by_role.values()))
+    return max((whole.percentile_us(0.99) for whole in wholes if whole.count), default=None)
+
+
+def device(evidence: Evidence) -> Metrics:
+    """Reads and writes of the data device: by time, by operation, by row inserted."""
+    seconds, operations = evidence.host.seconds, evidence.operations
+    reads, writes, read_bytes, write_bytes = (
+        evidence.host.difference("disk", key)
+        for key in ("reads", "writes", "read_bytes", "write_bytes")
+    )
+    rows = evidence.rows_inserted
+    return {
+        "rps": per(reads, seconds),
+        "rmbps": scaled(per(read_bytes, seconds), 1 / MIB),
+        "wps": per(writes, seconds),
+        "wmbps": scaled(per(write_bytes, seconds), 1 / MIB),
+        "rpq": per(reads, operations),
+        "rkbpq": scaled(per(read_bytes, operations), 1 / KIB),
+        "wpq": per(writes, operations),
+        "wkbpq": scaled(per(write_bytes, operations), 1 / KIB),
+        "wpi": per(writes, rows),
+        "wkbpi": scaled(per(write_bytes, rows), 1 / KIB),
+    }
+
+
+def machine(evidence: Evidence) -> Metrics:
+    """The whole host: context switches, CPU, memory."""
+    host, operations = evidence.server_host, evidence.operations
+    switches = host.difference("host", "context_switches")
+    busy, total = basis.busy_us(host), basis.all_us(evidence.host)
+    resident = [raw.number(reading, "rss_bytes") for reading in host.readings]
+    known = [value for value in resident if value is not None]
+    return {
+        "csps": per(switches, host.seconds),
+        "cspq": per(switches, operations),
+        "cpups": scaled(per(busy, total), 100.0),
+        "cpupq": per(busy, operations),
+        "steal_share": scaled(
+            per(evidence.host.difference("host", "cpu_us", "steal"), total), 100.0
+        ),
+        "lab_cpu_share": scaled(per(basis.cpu_us(evidence, "lab"), total), 100.0),
+        "rss": scaled(max(known, default=None), 1 / GIB),
+        "dirty_mb_open": unwritten_mb(host.open),
+        "dirty_mb_close": unwritten_mb(host.close),
+    }
+
+
+def unwritten_mb(reading: Json | None) -> float | None:
+    """Dirty and Writeback of a reading, in MiB."""
+    parts = [raw.number(reading, "host", "memory_bytes", key) for key in ("dirty", "writeback")]
+    return None if None in parts else scaled(raw.plus(parts), 1 / MIB)
+
+
+def costs(evidence: Evidence) -> Metrics:
+    """CPU and context switches by owner, for each operation or row."""
+    operations, headline = evidence.operations, evidence.step.get("headline")
+    roles = [headline["role"]] if headline is not None else []
+    generator, server = (
+        basis.cpu_us(evidence, *owners) for owners in (("generator",), basis.SERVER_OWNERS)
+    )
+    return {
+        "cpu_per_op": per(_operations_cpu_us(evidence, roles), operations),
+        "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), operations),
+        "cs_per_op": per(_switches(evidence, roles), operations),
+        "background_cpu_per_op": per(_background_cpu_us(evidence), operations),
+        "whole_server_cpu_per_op": per(server if evidence.led else None, operations),
+        "generator_cpu_per_op": per(generator, operations),
+        "generator_share": scaled(per(generator, server), 100.0),
+        "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
+        "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
+    }
+
+
+def _operations_cpu_us(evidence: Evidence, roles: Iterable[str]) -> float | None:
+    return raw.plus(basis.operations_cpu_us(evidence, role) for role in roles)
+
+
+def _background_cpu_us(evidence: Evidence) -> float | None:
+    """The server's background without what is counted with operations; older results: with it."""
+    whole = basis.cpu_us(evidence, "background:", "exited")
+    if whole is None or not evidence.led:
+        return whole
+    return whole - basis.helpers_cpu_us(evidence)
+
+
+def background(evidence: Evidence) -> Metrics:
+    """CPU of the server's background for each operation, by kind.
+
+    Of InnoDB's threads only where the server names them, else none of a kind is no 0.
+    """
+    unnamed = evidence.servers == "InnoDB" and NAMED_THREAD not in evidence.owners
+    return {
+        f"{kind}_cpu_per_op": None
+        if unnamed
+        else per(basis.cpu_us(evidence, *owners), evidence.operations)
+        for kind, owners in BACKGROUND.items()
+    }
+
+
+def _switches(evidence: Evidence, roles: Iterable[str]) -> float | None:
+    known = [evidence.owners.get(f"role:{role}") for role in roles]
+    return raw.plus(cost.context_switches for cost in known if cost is not None)
+
+
+def _cpu_per_row(evidence: Evidence, kind: str) -> float | None:
+    rows = evidence.rows_inserted if kind == "insert" else evidence.rows(kind)
+    return per(basis.roles_cpu_us(evidence, evidence.roles(kind)), rows)
+
+
+def sizes(evidence: Evidence) -> Metrics:
+    """Sizes and debt after the step."""
+    after = evidence.after
+    tables = (after or {}).get("tables") or {}
+    return {
+        "dbgb1": scaled(raw.number(after, "sizes", "database_bytes"), 1 / GIB),
+        "dbgb2": scaled(raw.number(after, "sizes", "data_dir_bytes"), 1 / GIB),
+        "dead_rows_after": raw.plus(raw.number(table, "n_dead_tup") for table in tables.values()),
+    }
+
+
+def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
+    """WAL, checkpoints and autovacuum, from before the step to after it."""
+
+    def moved(*path: str) -> float | None:
+        return raw.difference(evidence.before, evidence.after, *path)
+
+    timed, requested = moved("checkpoints", "timed"), moved("checkpoints", "requested")
+    checkpoints = None if timed is None or requested is None else timed + requested
+    return {
+        "wal_bytes_per_op": per(moved("wal", "position_bytes"), evidence.operations),
+        "fpi_per_op": per(moved("wal", "full_page_images"), evidence.operations),
+        "checkpoints": checkpoints,
+        "checkpoint_overlap_s": checkpoint_overlap_s(evidence, spans, checkpoints),
+        "autovacuum_runs": moved("autovacuum_runs"),
+    }
+
+
+def checkpoint_overlap_s(
+    evidence: Evidence, spans: tuple[Span, ...], counted: float | None
+) -> float | None:
+    """Seconds of the window with a checkpoint running; None where the log says nothing of them.
+
+    Servers before PostgreSQL 15 do not log checkpoints unless told to.
+    """
+    logged = any(
+        str(event["kind"]).startswith("checkpoint")
+        for event in evidence.end.get("log_events") or ()
+    )
+    if evidence.load.seconds is None or (counted != 0 and not logged):
+        return None
+    return overlap_s(spans, "checkpoint", evidence.load.seconds)
+
+
+def canary(evidence: Evidence) -> Metrics:
+    """The idle machine: mean of the readings before and after the step."""
+    readings = evidence.end.get("canary") or {}
+
+    def mean(key: str) -> float | None:
+        values = [raw.number(readings, when, key) for when in ("before", "after")]
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known else None
+
+    return {
+        "canary_cpu_us": mean("cpu_us"),
+        "canary_memory_ns": mean("memory_ns"),
+        "canary_fsync_us": mean("fsync_us_p50"),
+    }

@@ -1,0 +1,288 @@
+"""A step's raw files as values: the window, its ticks, counters at the window's two ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbdyno.model import Json
+from dbdyno.model.job import SETTLE_NS
+
+NS_PER_S = 1_000_000_000
+EVENTS = frozenset(
+    {"hello", "connected", "ready", "started", "window_open", "paused", "resumed", "captured"}
+    | {"operation", "error", "window_close", "done"}
+)
+"""The contract's events beside ticks: another one is of a newer version, and may change what the
+known ones mean."""
+TICK_KEYS = frozenset(
+    {"event", "mono_ns", "tick", "active_ns", "measured", "role", "per_client", "operations"}
+    | {"late_us_max", "backlog", "cpu_us", "lag", "queue"}
+)
+GAUGES = frozenset(
+    {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
+    | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
+)
+"""What of a reading of the host is no counter."""
+WHOLE_TICK_SHARE = 0.999
+"""A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    """One second of one role within the window."""
+
+    role: str
+    end_s: float  # active seconds since the window's start
+    seconds: float  # how long it was
+    count: int
+    rows: int
+    errors: int  # those that were tried again too
+    max_us: int
+    retries: int
+    late_us_max: int
+    backlog: int
+    lag: str | None  # a histogram, as are those of operations; None in older results
+    queue: str | None
+    operations: Mapping[str, Json]
+    clients: Sequence[Sequence[int]] = ()  # by client: count, rows, errors, longest response in µs
+
+    @property
+    def whole(self) -> bool:
+        """Whether the tick lasted a whole second."""
+        return self.seconds >= WHOLE_TICK_SHARE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What the load generator said of a step."""
+
+    open_ns: int | None  # CLOCK_MONOTONIC at the window's start
+    unix_minus_mono_ns: int | None
+    seconds: float | None  # the window's exact length; None where it was not closed
+    ticks: tuple[Tick, ...]  # of the window
+    clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty; without pauses
+    pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
+    done: Json = field(default_factory=dict)  # the last event
+    names: frozenset[str] = frozenset()  # of the events that there are, ticks left out
+    unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
+
+    def of(self, roles: Iterable[str]) -> list[Tick]:
+        """The ticks of these roles."""
+        wanted = set(roles)
+        return [tick for tick in self.ticks if tick.role in wanted]
+
+    def active_s(self, passed_s: float) -> float:
+        """Active time at a moment: `passed_s` seconds after the window's start, less pauses."""
+        paused = (min(end, passed_s) - begun for begun, end in self._paused_s if begun < passed_s)
+        return passed_s - sum(paused)
+
+    @property
+    def passed_s(self) -> float:
+        """How long the window was, with its pauses; one that was not closed: to its last tick."""
+        active_s = self.seconds
+        if active_s is None:
+            active_s = max((tick.end_s for tick in self.ticks), default=0.0)
+        return active_s + sum(end - begun for begun, end in self._paused_s)
+
+    @property
+    def _paused_s(self) -> list[tuple[float, float]]:
+        open_ns = self.open_ns or 0
+        return [((a - open_ns) / NS_PER_S, (b - open_ns) / NS_PER_S) for a, b in self.pauses]
+
+
+def load(events: Iterable[Json]) -> Load:
+    """Reads the events of a step."""
+    found: dict[str, Json] = {}
+    ticks: list[Json] = []
+    keys: set[str] = set()
+    pauses: list[tuple[int, int]] = []
+    for event in events:
+        if event["event"] != "tick":
+            if event["event"] == "resumed" and "window_open" in found and "paused" in found:
+                pauses.append((found["paused"]["mono_ns"], event["mono_ns"] + SETTLE_NS))
+            found[event["event"]] = event
+            continue
+        keys |= event.keys() - TICK_KEYS
+        if event["measured"]:
+            ticks.append(event)
+    close = found.get("window_close")
+    started = found.get("started")
+    return Load(
+        open_ns=found["window_open"]["mono_ns"] if "window_open" in found else None,
+        unix_minus_mono_ns=started["unix_ns"] - started["mono_ns"] if started else None,
+        seconds=close["active_ns"] / NS_PER_S if close else None,
+        ticks=tuple(_ticks(ticks)),
+        clients_end_ns=_ends(close, pauses),
+        pauses=tuple(pauses),
+        done=found.get("done", {}),
+        names=frozenset(found),
+        unknown=(
+            *(f"the event `{name}`" for name in sorted(found.keys() - EVENTS)),
+            *(f"the key `{key}` of ticks" for key in sorted(keys)),
+        ),
+    )
+
+
+def _ends(close: Json | None, pauses: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """The ends of the clients, each earlier by the pauses before it."""
+    ends: Sequence[int | None] = (close or {}).get("clients_end_ns") or ()
+    return tuple(
+        end - sum(until - begun for begun, until in pauses if begun < end)
+        for end in ends
+        if end is not None
+    )
+
+
+def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
+    """Ticks with the window's active time at their end; those of one second share a number."""
+    ends: dict[int, float] = {}
+    end_s = 0.0
+    for tick in ticks:
+        seconds = tick["active_ns"] / NS_PER_S
+        if tick["tick"] not in ends:
+            end_s += seconds
+            ends[tick["tick"]] = end_s
+        clients = tick["per_client"]
+        yield Tick(
+            role=tick["role"],
+            end_s=ends[tick["tick"]],
+            seconds=seconds,
+            count=sum(client[0] for client in clients),
+            rows=sum(client[1] for client in clients),
+            errors=sum(client[2] for client in clients),
+            max_us=max((client[3] for client in clients), default=0),
+            retries=sum(part.get("retries", 0) for part in tick["operations"].values()),
+            late_us_max=tick["late_us_max"],
+            backlog=tick["backlog"],
+            lag=tick.get("lag"),
+            queue=tick.get("queue"),
+            operations=tick["operations"],
+            clients=clients,
+        )
+
+
+# --- Counters --------------------------------------------------------------------------------
+
+
+def number(value: Any, *path: str) -> float | None:
+    """The number at `path` in nested objects; None where it, or a part of the way, is missing."""
+    for key in path:
+        if type(value) is not dict:  # isinstance takes twice as long, and this is called often
+            return None
+        value = value.get(key)
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def difference(before: Any, after: Any, *path: str) -> float | None:
+    """How far a counter moved; None where a side is missing or the counter was set back."""
+    first, last = number(before, *path), number(after, *path)
+    if first is None or last is None or last < first:
+        return None
+    return last - first
+
+
+def per(amount: float | None, count: float | None) -> float | None:
+    """`amount` by `count`; None where either is missing or there is nothing to divide by."""
+    return None if amount is None or not count else amount / count
+
+
+def scaled(amount: float | None, factor: float) -> float | None:
+    """`amount` times `factor`; None where it is missing."""
+    return None if amount is None else amount * factor
+
+
+def plus(amounts: Iterable[float | None]) -> float | None:
+    """The sum of what is known; None where nothing is."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """The host's readings that lie in the window, its ends first and last.
+
+    Where the arm took turns with others its counters are as if the time between its turns had not
+    been: a difference is the sum over its own turns.
+    """
+
+    readings: tuple[Json, ...]
+
+    @property
+    def open(self) -> Json | None:
+        """The reading at the window's start."""
+        return self._end("open", 0)
+
+    @property
+    def close(self) -> Json | None:
+        """The reading at the window's end."""
+        return self._end("close", -1)
+
+    def _end(self, kind: str, place: int) -> Json | None:
+        reading = self.readings[place] if self.readings else {}
+        return reading if reading.get("kind") == kind else None
+
+    def difference(self, *path: str) -> float | None:
+        """How far a counter moved between the window's two ends."""
+        return difference(self.open, self.close, *path)
+
+    @property
+    def seconds(self) -> float | None:
+        """The time between the two readings, by which rates of counters are taken."""
+        return scaled(self.difference("mono_ns"), 1 / NS_PER_S)
+
+
+def host(lines: Iterable[Json]) -> Host:
+    """The readings from `open` to `close`; without either end, what there is of `second` ones."""
+    kept: list[Json] = []
+    foreign: Json = {}  # by how much counters grew between the arm's turns, so far
+    paused: Json | None = None  # the reading at the last turn's end, until the next turn begins
+    for line in lines:
+        kind = line["kind"]
+        if kind == "open":
+            kept, foreign, paused = [line], {}, None
+        elif kind in ("second", "settled", "pause", "close"):
+            if paused is not None:
+                foreign, paused = _sum(foreign, _growth(paused, line)), None
+            if kind == "pause":
+                paused = line
+            if kind != "settled":  # as the `pause` before it, now
+                kept.append(_less(line, foreign))
+        if kind == "close":
+            break
+    return Host(readings=tuple(kept))
+
+
+def _growth(before: Any, after: Json) -> Json:
+    """By how much each counter of a reading grew; one that was not there yet was 0."""
+    grown: Json = {}
+    for key, now in after.items():
+        was = before.get(key) if isinstance(before, dict) else None
+        if key in GAUGES or now is None:
+            continue
+        grown[key] = _growth(was, now) if isinstance(now, dict) else now - (was or 0)
+    return grown
+
+
+def _sum(first: Json, second: Json) -> Json:
+    """Both growths together."""
+    total = dict(first)
+    for key, grown in second.items():
+        was = first.get(key)
+        total[key] = _sum(was or {}, grown) if isinstance(grown, dict) else grown + (was or 0)
+    return total
+
+
+def _less(reading: Json, foreign: Json) -> Json:
+    """A reading whose counters never grew by that."""
+    if not foreign:
+        return reading
+    return {
+        key: value
+        if value is None or key not in foreign
+        else _less(value, foreign[key])
+        if isinstance(value, dict)
+        else value - foreign[key]
+        for key, value in reading.items()
+    }

@@ -1,0 +1,117 @@
+"""What went on in each second of a window: rates, longest responses, the host, all clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from dbdyno.analysis.step import client_rates as client
+from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step.evidence import BUSY, CPU_PARTS, KINDS, Evidence
+from dbdyno.analysis.step.raw_files import Tick
+from dbdyno.model import Json, Series
+
+SHORT_S = 0.5
+"""A shorter stretch at a window's end has no rate of its own: it would be mostly noise."""
+CLIENTS_MAX = 64
+"""With more, nobody could tell their lines apart."""
+MB = 1e6
+
+
+def series(evidence: Evidence) -> dict[str, Series]:
+    """Values over the window by name; x is the end of the second (or reading) that y is of.
+
+    `KIND.rate` (rows a second of inserts and deletes, queries a second; statements where that is
+    what the headline counts), `KIND.client.N.rate` (of client N, from 0, where there are 2 to 64:
+    rows, queries or transactions), `KIND.max_us` (the longest response), `host.cpu_pct`,
+    `disk.write_mbps` (10^6 bytes). KIND is insert, delete, query, or other: that has the headline's
+    role where it is none of these.
+    """
+    found: dict[str, Series] = {}
+    for kind, roles in _roles(evidence).items():
+        ticks = evidence.load.of(roles)
+        if ticks:
+            found[f"{kind}.rate"] = _rates(evidence, ticks, kind)
+            found |= {f"{kind}.client.{n}.rate": one for n, one in _by_client(ticks, kind)}
+            found[f"{kind}.max_us"] = _longest(ticks)
+    if evidence.load.open_ns is not None:
+        cpu = _of_host(evidence, _busy_share)
+        written = _of_host(evidence, _written_mbps)
+        found |= {"host.cpu_pct": cpu} if cpu.x_s else {}
+        found |= {"disk.write_mbps": written} if written.x_s else {}
+    return found
+
+
+def _roles(evidence: Evidence) -> dict[str, list[str]]:
+    """The roles of each kind that has series."""
+    found = {kind: evidence.roles(kind) for kind in KINDS}
+    if evidence.counts_in_seconds:
+        role = evidence.step["headline"]["role"]
+        if evidence.kind(role) not in KINDS:
+            found["other"] = [role]
+    return found
+
+
+def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
+    """What all roles of a kind did, by the seconds in which they did it."""
+    rows = client.unit(kind) == "rows"
+    headline = evidence.step.get("headline") or {}
+    role = headline.get("role") if headline.get("count") == "statements" else None
+    amounts: dict[float, float] = {}
+    for tick in ticks:
+        if tick.seconds >= SHORT_S:
+            usual = tick.rows if rows else tick.count
+            amount = evidence.counted(tick) if tick.role == role else usual
+            amounts[tick.end_s] = amounts.get(tick.end_s, 0.0) + amount / tick.seconds
+    return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
+
+
+def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]:
+    """What each client did in the roles of a kind that several clients have."""
+    told = [
+        tick for tick in ticks if 1 < len(tick.clients) <= CLIENTS_MAX and tick.seconds >= SHORT_S
+    ]
+    if not told:
+        return
+    seconds = np.array([tick.seconds for tick in told])
+    own = client.amounts(told, kind) / seconds[:, np.newaxis]
+    ends_s, place = np.unique([tick.end_s for tick in told], return_inverse=True)
+    rates = np.zeros((len(ends_s), own.shape[1]))
+    np.add.at(rates, place, own)
+    x_s = tuple(ends_s.tolist())
+    for number, y in enumerate(rates.T.tolist()):
+        yield number, Series(x_s=x_s, y=tuple(y))
+
+
+def _longest(ticks: Iterable[Tick]) -> Series:
+    longest: dict[float, float] = {}
+    for tick in ticks:
+        longest[tick.end_s] = max(longest.get(tick.end_s, 0.0), float(tick.max_us))
+    return Series(x_s=tuple(longest), y=tuple(longest.values()))
+
+
+def _of_host(evidence: Evidence, value: Callable[[Json, Json], float | None]) -> Series:
+    """A value of each two readings of the host that follow each other."""
+    points: list[tuple[float, float]] = []
+    readings = evidence.host.readings
+    open_ns = evidence.load.open_ns or 0
+    for before, after in pairwise(readings):
+        found = value(before, after)
+        if found is not None and after["mono_ns"] - before["mono_ns"] >= SHORT_S * raw.NS_PER_S:
+            points.append(((after["mono_ns"] - open_ns) / raw.NS_PER_S, found))
+    return Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
+
+
+def _busy_share(before: Json, after: Json) -> float | None:
+    """CPU of all cores that was not idle, in percent."""
+    moved = {part: raw.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS}
+    busy = raw.plus(moved[part] for part in BUSY)
+    return raw.scaled(raw.per(busy, raw.plus(moved.values())), 100.0)
+
+
+def _written_mbps(before: Json, after: Json) -> float | None:
+    written = raw.difference(before, after, "disk", "write_bytes")
+    seconds = raw.scaled(raw.difference(before, after, "mono_ns"), 1 / raw.NS_PER_S)
+    return raw.scaled(raw.per(written, seconds), 1 / MB)

@@ -1,0 +1,230 @@
+"""What in one step calls its numbers into question, in sentences: "subject: what, with figures"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from dbdyno.analysis.step import evidence as basis
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.wording import listed
+from dbdyno.model import StepRun
+from dbdyno.model.job import first_words
+
+GENERATOR_SHARE_MAX = 10.0
+"""CPU of the load generator as percent of the server's in a step that only writes."""
+LATE_MS_MAX = 1_000.0
+STEAL_SHARE_MAX = 2.0
+LAB_SHARE_MAX = 5.0
+UNKNOWN_SHARE_MAX = 1.0
+"""Of CPU, in percent: with more of which nobody knows whose it is, it is said."""
+END_SPREAD_MAX = 0.02
+JAIN_MIN = 0.95
+"""Of the rates of the headline's clients; of two clients, one has 1.6 times the other's rate."""
+FOUND_MIN = 0.99
+"""Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
+AT_LIMIT = "load generator at its limit"
+READING_DELAY_MS_MAX = 50.0
+
+
+def warnings(
+    evidence: Evidence,
+    metrics: Mapping[str, float | None],
+    run: StepRun,
+    limited: Iterable[str],
+) -> tuple[str, ...]:
+    """All warnings of a step that ended well; `limited`: what limited the load generator.
+
+    `run` has what was derived before: targets, fairness, how far apart the clients ended.
+    """
+    return (
+        *(f"{AT_LIMIT}: {reason}" for reason in limited),
+        *_generator(evidence, metrics),
+        *_nothing(evidence),
+        *_misses(evidence, run),
+        *_schedule(evidence, run),
+        *_deletes(run),
+        *_disturbed(evidence, metrics),
+        *_unknown(evidence, metrics),
+        *_errors(evidence, metrics),
+        *_ends(evidence, run.end_spread),
+        *_uneven(evidence, run),
+        *_checks(evidence),
+        *(str(text) for text in evidence.end.get("warnings") or ()),
+    )
+
+
+def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """What the load generator takes from the server; beside a cheap query its share says little."""
+    headline = evidence.step.get("headline") or {}
+    share = metrics.get("generator_share")
+    if headline.get("metric") == "ips" and share is not None and share > GENERATOR_SHARE_MAX:
+        yield f"load generator: its CPU is {share:.1f} % of the server's"
+
+
+def _nothing(evidence: Evidence) -> Iterable[str]:
+    """A window in which not one of the headline's operations ended: it says nothing of a rate."""
+    headline, seconds = evidence.step.get("headline"), evidence.load.seconds
+    if headline is None or not seconds:
+        return
+    if not any(tick.count for tick in evidence.load.of([headline["role"]])):
+        yield (
+            f"nothing ended in the window: no operation of `{headline['role']}` in {seconds:,.1f} s"
+            "; give the step more `seconds`"
+        )
+
+
+def _misses(evidence: Evidence, run: StepRun) -> Iterable[str]:
+    """Statements that found no row: fast, and of no use. What they did is their rows."""
+    verbs = {"DELETE": "deleted", "UPDATE": "updated", "INSERT": "inserted", "SELECT": "returned"}
+    words = {one["name"]: first_words(one) for one in evidence.job.get("statements", [])}
+    for one in run.statements:
+        if one.found is not None and one.found < FOUND_MIN:
+            verb = next((verbs[word] for word in words[one.name] if word in verbs), "affected")
+            yield (
+                f"found no row: {100 * (1 - one.found):.1f} % of `{one.name}`; of its"
+                f" {one.per_s:,.0f}/s remain {one.rows_per_s:,.0f} rows/s really {verb}"
+            )
+
+
+def _schedule(evidence: Evidence, run: StepRun) -> Iterable[str]:
+    """Paced roles that fell behind, and the target rate that was missed."""
+    paced = {
+        role["name"]
+        for role in evidence.job.get("roles", [])
+        if role.get("pace", {}).get("kind") == "rate"
+    }
+    ticks = evidence.load.of(paced)
+    late_ms = max((tick.late_us_max for tick in ticks), default=0) / 1e3
+    if late_ms > LATE_MS_MAX:
+        backlog = max(tick.backlog for tick in ticks)
+        yield f"behind schedule: up to {late_ms / 1e3:.1f} s late, up to {backlog:,} waiting"
+    if run.targets and not run.targets[0].met:
+        inserts = run.targets[0]
+        missed = f"{inserts.achieved:,.0f} of {inserts.rows_per_s:,.0f} rows/s inserted"
+        yield f"target rate missed: {missed}"
+
+
+def _deletes(run: StepRun) -> Iterable[str]:
+    """Deletes behind inserts that held their rate: the table grows, which inserts do not show."""
+    for target in run.targets:
+        if target.kind == "delete" and not target.met and run.targets[0].met:
+            yield (
+                f"target rate missed by deletes: {target.achieved:,.0f} of"
+                f" {target.rows_per_s:,.0f} rows/s deleted, though inserts held it"
+            )
+
+
+def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """What was done to the machine from outside the arm."""
+    pages = {
+        way: evidence.host.difference("host", "swap_pages", way) or 0.0 for way in ("in", "out")
+    }
+    if sum(pages.values()) > 0:
+        yield f"swap: {pages['in']:,.0f} pages read and {pages['out']:,.0f} written in the window"
+    steal = metrics.get("steal_share")
+    if steal is not None and steal > STEAL_SHARE_MAX:
+        yield f"CPU taken by other machines: {steal:.1f} % of all cores' time"
+    lab = metrics.get("lab_cpu_share")
+    if lab is not None and lab > LAB_SHARE_MAX:
+        yield f"the lab itself: its CPU is {lab:.1f} % of all cores' time"
+    for reading in (evidence.host.open, evidence.host.close):
+        delay_ms = ((reading or {}).get("delay_ns") or 0) / 1e6
+        if reading is not None and delay_ms > READING_DELAY_MS_MAX:
+            end = {"open": "start", "close": "end"}[reading["kind"]]
+            yield f"counters read late: {delay_ms:.0f} ms after the window's {end}"
+    if evidence.host.open is None or evidence.host.close is None:
+        yield "counters missing: host.jsonl lacks a reading at the window's start or end"
+
+
+def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """CPU of which it is not known whether the headline's operations took it."""
+    cpu, operations = metrics.get("cpu_per_op"), evidence.operations
+    if not cpu or not operations:
+        return
+    server_us = basis.cpu_us(evidence, *basis.SERVER_OWNERS) or math.inf
+    ended = 100 * evidence.owners["exited"].cpu_us / server_us
+    if ended > UNKNOWN_SHARE_MAX:
+        yield (
+            f"ended, unknown: {ended:.1f} % of the server's CPU is of what ended before a reading"
+            " told whose it was; CPU per operation is without it"
+        )
+    headline = evidence.step["headline"]["role"]
+    others = [f"`{role}`" for role in evidence.step.get("roles", {}) if role != headline]
+    helpers = 100 * basis.helpers_cpu_us(evidence) / operations / cpu
+    if others and helpers > UNKNOWN_SHARE_MAX:
+        names = [
+            owner.removeprefix("background:")
+            for owner in basis.HELPERS
+            if owner in evidence.owners and evidence.owners[owner].cpu_us
+        ]
+        yield (
+            f"helpers of several roles: {helpers:.1f} % of the CPU per operation of `{headline}` is"
+            f" of {listed(names)}, counted whole, though {listed(others)} may have read, too"
+        )
+
+
+def _errors(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    errors, retries = metrics.get("errors") or 0.0, metrics.get("retries") or 0.0
+    if errors:
+        yield f"errors: {errors:,.0f} operations failed"
+    if retries:
+        yield f"retries: {retries:,.0f} statements were sent again"
+    logged = [e for e in evidence.end.get("log_events") or () if e["kind"] == "error"]
+    if logged:
+        count = f"{len(logged)} errors, the first" if len(logged) > 1 else "an error"
+        yield f"the server's log has {count}: {logged[0]['text']}"
+
+
+def _ends(evidence: Evidence, end_spread: float | None) -> Iterable[str]:
+    """Clients that ended apart: the rate of the time in which all worked, beside the published."""
+    if end_spread is None or end_spread <= END_SPREAD_MAX:
+        return
+    text = f"clients ended apart: by {end_spread:.1%} of the window"
+    common = common_rate(evidence)
+    if common is not None:
+        whole = (evidence.operations or 0.0) / (evidence.load.seconds or math.inf)
+        rate, seconds = common
+        text += f"; {whole:,.0f}/s over all of it, {rate:,.0f}/s in the {seconds} s common to all"
+    yield text
+
+
+def _uneven(evidence: Evidence, run: StepRun) -> Iterable[str]:
+    """Clients of the headline's role that were served unevenly although they ended together."""
+    if run.end_spread is not None and run.end_spread > END_SPREAD_MAX:
+        return
+    headline = evidence.step.get("headline") or {}
+    for fair in run.fairness:
+        if fair.role == headline.get("role") and fair.jain is not None and fair.jain < JAIN_MIN:
+            yield (
+                f"clients served unevenly: {min(fair.rates):,.0f} to {max(fair.rates):,.0f}"
+                f" {fair.unit}/s, Jain index {fair.jain:.3f}"
+            )
+
+
+def common_rate(evidence: Evidence) -> tuple[float, int] | None:
+    """The headline's rate in the whole seconds in which every client worked, and those seconds.
+
+    None where there is no such second or the headline does not count what ticks count.
+    """
+    load = evidence.load
+    if not evidence.counts_in_seconds or load.open_ns is None:
+        return None
+    seconds = math.floor((min(load.clients_end_ns) - load.open_ns) / 1e9)
+    if seconds < 1:
+        return None
+    ticks = load.of([evidence.step["headline"]["role"]])
+    amount = sum(evidence.counted(tick) for tick in ticks if tick.end_s < seconds + 0.001)
+    return amount / seconds, seconds
+
+
+def _checks(evidence: Evidence) -> Iterable[str]:
+    """Affected rows and whatever else was checked after the step."""
+    for check in evidence.end.get("checks") or ():
+        if check["ok"]:
+            continue
+        what, expected, actual = check["what"], check["expected"], check["actual"]
+        if isinstance(expected, int) and isinstance(actual, int) and actual < expected:
+            yield f"fewer than expected: {what}: {actual:,} of {expected:,}"
+        else:
+            yield f"not as expected: {what}: {actual} in place of {expected}"

@@ -1,0 +1,137 @@
+"""Where the time of an operation goes: on a core, waiting, or with its client; what is left over.
+
+The connections of the headline's role exist for the whole window, so their time by operations is
+the whole. The system counts how much of it their processes were on a core, and ready without one;
+the rest they slept, which is exact. Samples say only what the sleep was for, by their proportions:
+a session that was just woken still shows what it waited for, and whoever samples needs a core, too,
+so that on a busy machine sessions are seen asleep more often than they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.model import OwnerCost, WaitLoad, Waits
+from dbdyno.model.job import role_connections
+
+US_PER_S = 1e6
+WAITS = ("io", "lwlock", "lock", "ipc", "other")
+SLEEP = (*WAITS, "client")
+ON_CPU = "CPU"
+IN_TRANSACTION = "idle in transaction"
+CLIENT = "Client"
+_KINDS = {"IO": "io", "Lock": "lock", "IPC": "ipc"}
+PAGES = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")
+"""Columns of pg_statio_all_tables, each with `_hit` and `_read`; those of indexes are in sums."""
+
+
+def ledger(evidence: Evidence, waits: Waits | None) -> Mapping[str, float | None]:
+    """The parts of a connection's time by operation, in microseconds; None where not known."""
+    role = _role(evidence)
+    cost = evidence.owners.get(f"role:{role}")
+    operations = evidence.operations
+    whole = per(_connection_us(evidence, role), operations)
+    runnable = per(cost.run_delay_us if cost is not None else None, operations)
+    asleep = None
+    if whole is not None and cost is not None and operations:
+        asleep = max(0.0, whole - cost.cpu_us / operations - (runnable or 0.0))
+    parts = split(asleep, _seen(evidence, waits, role))
+    return {
+        "connection_us_per_op": whole,
+        "runnable_us_per_op": runnable,
+        **{f"wait_{kind}_us_per_op": parts[kind] for kind in WAITS},
+        "client_us_per_op": parts["client"],
+        "unaccounted_us_per_op": parts["unaccounted"],
+    }
+
+
+def split(asleep: float | None, seen: Mapping[str, float] | None) -> dict[str, float | None]:
+    """The time asleep by what it was for, as far as it was seen, and what was not.
+
+    `seen`: the same kinds as samples have them, in the same unit. Where they are more than the time
+    asleep, they share it by their proportions (post-stratification: the size of the stratum is
+    known, the samples tell its parts).
+    """
+    if asleep is None or seen is None:
+        return dict.fromkeys((*SLEEP, "unaccounted")) | {"unaccounted": asleep}
+    total = math.fsum(seen.values())
+    share = min(1.0, asleep / total) if total else 1.0
+    return {
+        **{kind: share * value for kind, value in seen.items()},
+        "unaccounted": max(0.0, asleep - total),
+    }
+
+
+def of_role(evidence: Evidence) -> Mapping[str, float | None]:
+    """What the headline's server processes moved, and what pages its tables' readers came by."""
+    operations = evidence.operations
+    cost: OwnerCost | None = evidence.owners.get(f"role:{_role(evidence)}")
+    read, written = (None, None) if cost is None else (cost.read_bytes, cost.write_bytes)
+    return {
+        "buffers_hit_per_op": per(_pages(evidence, "hit"), operations),
+        "buffers_read_per_op": per(_pages(evidence, "read"), operations),
+        "role_read_kib_per_op": scaled(per(read, operations), 1 / 1024),
+        "role_write_kib_per_op": scaled(per(written, operations), 1 / 1024),
+    }
+
+
+def _role(evidence: Evidence) -> str | None:
+    headline = evidence.step.get("headline")
+    return None if headline is None else str(headline["role"])
+
+
+def _connection_us(evidence: Evidence, role: str | None) -> float | None:
+    """The time of all connections of a role in the window."""
+    found = [one for one in evidence.job.get("roles", []) if one["name"] == role]
+    if not found:
+        return None
+    seconds = scaled(evidence.load.seconds, US_PER_S)
+    return scaled(seconds, role_connections(evidence.job, found[0]))
+
+
+def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str, float] | None:
+    """What samples saw of a role's sessions asleep, by operation; None where none were taken."""
+    window_us = scaled(evidence.load.seconds, US_PER_S)
+    each = per(window_us, evidence.operations)
+    if waits is None or role is None or each is None:
+        return None
+    owner = f"role:{role}"
+    seen = sessions(one for one in waits.load if one.owner == owner)
+    seen["client"] += waits.idle.get(owner, 0.0)
+    return {kind: each * seen[kind] for kind in SLEEP}
+
+
+def sessions(load: Iterable[WaitLoad]) -> dict[str, float]:
+    """Mean sessions by kind of the ledger: the waits, `client`, and `cpu` as it was seen."""
+    found = dict.fromkeys(("cpu", *WAITS, "client"), 0.0)
+    for one in load:
+        found[kind_of(one.kind)] += one.sessions
+    return found
+
+
+def kind_of(kind: str) -> str:
+    """The ledger's kind of a class of wait events; 9.6 has two classes of LWLock."""
+    if kind == ON_CPU:
+        return "cpu"
+    if kind in (CLIENT, IN_TRANSACTION):
+        return "client"
+    return "lwlock" if kind.startswith("LWLock") else _KINDS.get(kind, "other")
+
+
+def _pages(evidence: Evidence, how: str) -> float | None:
+    """Pages of the step's tables and indexes that were asked for, and found so, in the step.
+
+    A table that the step made had no counters before it.
+    """
+    before, after = evidence.before, evidence.after
+    if before is None or after is None or before.get("tables") is None:
+        return None
+    return raw.plus(
+        raw.difference(before["tables"].get(name, dict.fromkeys(now, 0)), now, f"{part}_{how}")
+        for name, now in (after.get("tables") or {}).items()
+        for part in PAGES
+    )

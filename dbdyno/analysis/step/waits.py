@@ -1,0 +1,99 @@
+"""What sessions did in a window, from the samples that fall into it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import NS_PER_S, Load
+from dbdyno.model import Json, Series, WaitLoad, Waits
+
+LAB_WAITS = "lab:waits"
+
+Sample = tuple[float, Json]
+"""Active seconds since the window's start, and the line."""
+
+
+def waits(evidence: Evidence) -> Waits | None:
+    """The samples of the window; None where there are none."""
+    samples = within(evidence.waits, evidence.load)
+    if not samples:
+        return None
+    first, last = evidence.waits[0], evidence.waits[-1]
+    count = len(samples)
+    gaps_s = [after - before for (before, _), (after, _) in pairwise(samples)]
+    asked_s = first["asked_ns"] / NS_PER_S
+    cost = evidence.owners.get(LAB_WAITS)
+    idle: Counter[str] = Counter()
+    for _, line in samples:
+        idle.update(line["idle"])
+    return Waits(
+        samples=count,
+        asked_s=asked_s,
+        interval_s=math.fsum(gaps_s) / len(gaps_s) if gaps_s else asked_s,
+        interval_s_max=max(gaps_s, default=asked_s),
+        sample_us=math.fsum(line["took_us"] for _, line in samples) / count,
+        lab_cpu_us=float(last["cpu_us"]),
+        server_cpu_us=None if cost is None else cost.cpu_us,
+        load=loads([line for _, line in samples]),
+        idle={owner: total / count for owner, total in sorted(idle.items())},
+        over_time=over_time(samples, evidence.load.seconds or 0.0),
+    )
+
+
+def within(lines: Sequence[Json], load: Load) -> list[Sample]:
+    """The samples of the window, without those of pauses and of what counts for nothing."""
+    if load.open_ns is None:
+        return []
+    found = []
+    for line in lines:
+        if "sessions" not in line:
+            continue
+        passed_s = (line["mono_ns"] - load.open_ns) / NS_PER_S
+        paused = any(begun <= line["mono_ns"] < until for begun, until in load.pauses)
+        if 0.0 <= passed_s <= load.passed_s and not paused:
+            found.append((load.active_s(passed_s), line))
+    return found
+
+
+def loads(lines: Sequence[Json]) -> tuple[WaitLoad, ...]:
+    """Average active sessions by all that is known of them, the most first."""
+    seen: Counter[tuple[str, str, str, str]] = Counter()
+    for line in lines:
+        for owner, kind, event, statement, sessions in line["sessions"]:
+            seen[owner, kind, event, statement] += sessions
+    return tuple(
+        WaitLoad(
+            owner=owner,
+            kind=kind,
+            event=event,
+            statement=statement,
+            sessions=total / len(lines),
+        )
+        for (owner, kind, event, statement), total in sorted(
+            seen.items(), key=lambda item: (-item[1], item[0])
+        )
+    )
+
+
+def over_time(samples: Sequence[Sample], seconds: float) -> dict[str, Series]:
+    """Active sessions by kind, the mean of each second's samples; x is the second's end.
+
+    A second without a sample has no value.
+    """
+    counts: Counter[int] = Counter()
+    by_kind: dict[str, Counter[int]] = {}
+    for at_s, line in samples:
+        second = int(at_s)
+        counts[second] += 1
+        for _, kind, _, _, sessions in line["sessions"]:
+            by_kind.setdefault(kind, Counter())[second] += sessions
+    places = sorted(counts)
+    x_s = tuple(min(second + 1.0, seconds) for second in places)
+    return {
+        kind: Series(x_s=x_s, y=tuple(seen[second] / counts[second] for second in places))
+        for kind, seen in sorted(by_kind.items(), key=lambda item: -item[1].total())
+    }

@@ -1,0 +1,171 @@
+"""The builds that dyno compiled: what lies of them in the cache, found by their names.
+
+cache_root/builds/<name>/               the installed server, open to all accounts
+cache_root/builds/<name>/build.json     what it was made of and how (docs/servers.md)
+cache_root/builds/.<name>/              while it is being made; what a break leaves is swept up
+cache_root/build-logs/<name>.log        what its making said, kept; locked while it is being made
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from dbdyno.host import place
+from dbdyno.model import Json
+from dbdyno.model.error import ServerError
+
+FOLDER = "builds"
+LOGS = "build-logs"
+RECORD = "build.json"
+FORMAT = 1
+KEY_DIGITS = 16
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+"""What can be a folder's name everywhere, as names of arms are."""
+TOLD = ("name", "key", "recipe", "flags", "options", "configure", "features", "source", "compiler")
+"""What a result's server.json says of a build."""
+
+
+def root(cache: Path | None = None) -> Path:
+    """The folder of all builds."""
+    return (cache or place.cache_root()) / FOLDER
+
+
+def log_of(name: str, cache: Path | None = None) -> Path:
+    """The log of a build's making."""
+    return (cache or place.cache_root()) / LOGS / f"{name}.log"
+
+
+def check_name(name: str, where: str) -> None:
+    """Raises ServerError where `name` cannot be a build's; `where` names the key or option."""
+    if not NAME.fullmatch(name):
+        raise ServerError(
+            f"{where}: {name!r} cannot name a build; use letters, digits, dots, underscores, plus "
+            "and minus signs, at most 64"
+        )
+
+
+def key_of(parts: Json) -> str:
+    """The key of a build that is made of `parts`: what determines it, beside the compiler."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
+
+
+def record(base_dir: Path) -> Json | None:
+    """The build.json of a folder of programs; None where dyno did not build it.
+
+    Raises ServerError where it is damaged.
+    """
+    path = base_dir / RECORD
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ServerError(
+            f"`{path}` cannot be read ({error}): build it again, --replace"
+        ) from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ServerError(f"`{path}` is not of format {FORMAT}: build it again, --replace")
+    return found
+
+
+def told(base_dir: Path) -> Json | None:
+    """What a result says of the build in a folder; None where dyno did not build it."""
+    found = record(base_dir)
+    return None if found is None else {key: found.get(key) for key in TOLD}
+
+
+def names(cache: Path | None = None) -> list[str]:
+    """The names of the builds that are here."""
+    return sorted(path.parent.name for path in root(cache).glob(f"[!.]*/{RECORD}"))
+
+
+def find(name: str, engine: str, where: str, cache: Path | None = None) -> Path:
+    """The folder of the build of that name; `where` names the plan's key in errors.
+
+    Raises ServerError where there is none, or it is another engine's.
+    """
+    check_name(name, where)
+    folder = root(cache) / name
+    found = record(folder)
+    if found is None:
+        raise ServerError(f"{where}: there is no build `{name}`; {_remedy(name, names(cache))}")
+    if found["engine"] != engine:
+        raise ServerError(
+            f"{where}: build `{name}` is of engine {found['engine']}, and the arm's is {engine}: "
+            "write `engine`, or take another build"
+        )
+    return folder
+
+
+def of_release(engine: str, version: str, recipe: str, cache: Path | None = None) -> Path | None:
+    """The folder of the newest build of an official release by a recipe, and nothing else.
+
+    `version`: `18` is any 18, `18.6` that one. None where there is none.
+    """
+    found = []
+    for name in names(cache):
+        its = record(root(cache) / name)
+        assert its is not None, "its file is there"
+        released = its["engine"] == engine and its["source"]["kind"] == "release"
+        if not released or its["recipe"] != recipe or its["options"]:
+            continue
+        if its["version"] == version or its["version"].startswith(f"{version}."):
+            found.append(([int(part) for part in its["version"].split(".")], name))
+    return root(cache) / max(found)[1] if found else None
+
+
+def remove(name: str, cache: Path | None = None) -> None:
+    """Removes a build and its log. Raises ServerError where dyno built nothing of that name."""
+    check_name(name, "NAME")
+    folder = root(cache) / name
+    if not (folder / RECORD).is_file():
+        raise ServerError(
+            f"dyno built nothing named `{name}`; {_remedy(name, names(cache))}; what was "
+            "fetched or installed is not removed"
+        )
+    gone = root(cache) / f".{name}.gone"
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)  # at once: a broken removal leaves no half of a build
+    shutil.rmtree(gone)
+    log_of(name, cache).unlink(missing_ok=True)
+
+
+def differing(old: Mapping[str, object], new: Mapping[str, object]) -> str:
+    """In what two builds' `parts` differ, in words: `flags -O3 here, -O2 asked for`."""
+    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return "; ".join(
+        f"{key} {_said(old.get(key))} here, {_said(new.get(key))} asked for" for key in keys
+    )
+
+
+def _said(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "`" + " ".join(map(str, value)) + "`" if value else "none"
+    return "none" if value in (None, "") else f"`{value}`"
+
+
+def _remedy(name: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    there = ", ".join(f"`{one}`" for one in known)
+    return f"there are {there}" if there else "there is none yet: `dyno server build` makes one"
+
+
+def open_to_all(path: Path, cache: Path) -> None:
+    """Lets every account read what was fetched, whatever our umask is."""
+    for folder in [path, *path.parents]:
+        folder.chmod(folder.stat().st_mode | 0o555)
+        if folder == cache:
+            break
+    for file in path.rglob("*"):
+        if not file.is_symlink():
+            mode = file.stat().st_mode
+            file.chmod(mode | (0o555 if file.is_dir() or mode & 0o100 else 0o444))

@@ -1,0 +1,136 @@
+"""With what flags a server is compiled: recipes of the published studies, or flags of one's own.
+
+PostgreSQL is told them in CFLAGS. MySQL and MariaDB have a build type of cmake beside them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from dbdyno.model.error import ServerError
+
+NOFP = "-fno-omit-frame-pointer"
+DEFAULT = "def"
+"""The recipe where nothing is said: the flags that the source itself takes."""
+OWN_LEVEL = "-O2"
+"""What --lto and --march are added to where no --cflags are: the level of a source's own flags."""
+OWN = "the source's own"
+"""What is said of flags that nobody named."""
+NATIVE = "-march=native -mtune=native"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """What the compiler is told. Empty flags leave it to the source."""
+
+    recipe: str | None  # None: flags of one's own
+    cflags: str = ""
+    build_type: str | None = None  # of cmake; None: PostgreSQL, or the source's own
+    release: str | None = None  # what cmake adds for the build type Release; None: its own
+
+    @property
+    def lto(self) -> bool:
+        """Whether code is optimised as it is linked."""
+        return any(flag.startswith("-flto") for flag in shlex.split(self.cflags))
+
+    @property
+    def words(self) -> str:
+        """All of them in one line."""
+        parts = [self.build_type, self.cflags, self.release]
+        return " ".join(part for part in parts if part) or OWN
+
+
+# The published builds: PostgreSQL in the Insert Benchmark's and sysbench's studies of 2023 to 2026,
+# MySQL's `rel_o2nofp` and MariaDB's `rel_withdbg` in those of 2025.
+POSTGRES = {
+    "def": Flags(recipe="def"),
+    "o2nofp": Flags(recipe="o2nofp", cflags=f"-O2 {NOFP}"),
+    "o3": Flags(recipe="o3", cflags="-O3"),
+    "o3_native": Flags(recipe="o3_native", cflags=f"-O3 {NATIVE}"),
+    "o3_native_lto": Flags(recipe="o3_native_lto", cflags=f"-O3 {NATIVE} -flto"),
+}
+MYSQL = {
+    "def": Flags(recipe="def"),
+    "rel": Flags(recipe="rel", build_type="Release"),
+    "rel_o2nofp": Flags(
+        recipe="rel_o2nofp", cflags=f"-g1 {NOFP}", build_type="Release", release="-O2 -DNDEBUG"
+    ),
+    "rel_withdbg": Flags(recipe="rel_withdbg", build_type="RelWithDebInfo"),
+}
+RECIPES: Mapping[str, Mapping[str, Flags]] = {
+    "postgres": POSTGRES,
+    "mysql": MYSQL,
+    "mariadb": MYSQL,
+}
+"""Engine -> recipe -> flags."""
+
+
+def choose(
+    engine: str, *, recipe: str | None, cflags: str | None, march: str | None, lto: bool
+) -> Flags:
+    """The flags that are asked for.
+
+    Raises ServerError for an engine or a recipe that there is not, and where a recipe, which says
+    all flags, stands beside flags.
+    """
+    if engine not in RECIPES:
+        raise ServerError(f"no engine `{engine}` can be built: there are {_listed(RECIPES)}")
+    others = {"--cflags": cflags is not None, "--march": march is not None, "--lto": lto}
+    given = [name for name, is_there in others.items() if is_there]
+    if recipe is not None and given:
+        raise ServerError(
+            f"--recipe {recipe} says all flags: drop it, or drop {' and '.join(given)}"
+        )
+    if not given:
+        return named(engine, recipe or DEFAULT)
+    parts = [OWN_LEVEL if cflags is None else cflags.strip()]
+    if march is not None:
+        parts.append(NATIVE if march == "native" else f"-march={march}")
+    if lto:
+        parts.append("-flto")
+    text = " ".join(part for part in parts if part)
+    _refuse_unsplit(text)
+    if engine == "postgres":
+        return Flags(recipe=None, cflags=text)
+    return Flags(recipe=None, cflags=text, build_type="Release", release="-DNDEBUG")
+
+
+def named(engine: str, recipe: str, where: str = "--recipe") -> Flags:
+    """The flags of a recipe; `where` names the option or the plan's key in errors.
+
+    Raises ServerError where the engine has none of that name.
+    """
+    known = RECIPES[engine]
+    if recipe not in known:
+        near = get_close_matches(recipe, known, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"there are {_listed(known)}"
+        raise ServerError(f"{where}: {engine} has no recipe `{recipe}`; {hint}")
+    return known[recipe]
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _refuse_unsplit(text: str) -> None:
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        raise ServerError(f"--cflags: {text!r} cannot be split into flags: {error}") from error
+
+
+def options_of(written: Sequence[str]) -> tuple[str, ...]:
+    """The options in texts as --configure has them. Raises ServerError where one is no option."""
+    found: list[str] = []
+    for text in written:
+        try:
+            found += shlex.split(text)
+        except ValueError as error:
+            raise ServerError(f"--configure: {text!r} cannot be split: {error}") from error
+    for option in found:
+        if not option.startswith("-") and "=" not in option:
+            raise ServerError(f"--configure: `{option}` is no option: write --with-… or NAME=value")
+    return tuple(found)

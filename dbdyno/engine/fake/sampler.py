@@ -1,0 +1,166 @@
+"""The sampler of an arm with engine "fake": readings with planted, exactly known costs.
+
+Its clock is that of the generator's events (virtual, jumping), its costs are what the arm's `fake`
+plants for each operation. So what is derived from a result has an answer known beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dbdyno.host.observe.owned_processes import GENERATOR, LAB
+from dbdyno.host.observe.owners import EXITED, Sum
+from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS
+from dbdyno.model import Json
+
+PLANTED = {
+    "server_cpu_us": ("cpu_ns", 1000),
+    "server_switches": ("voluntary", 1),
+    "server_read_bytes": ("read_bytes", 1),
+    "server_write_bytes": ("write_bytes", 1),
+}
+"""Keys of an arm's `fake` that are the sampler's, not the generator's: each is a cost per
+operation by the operation's name, such as `server_cpu_us = { market = 40.0 }`; the column of an
+owner that it fills, and the factor to that column's unit."""
+
+KEYS = frozenset({*PLANTED, "cores", "foreign_share"})
+"""All keys of an arm's `fake` that the generator must not see in its job."""
+
+CORES = 2
+MEMORY_BYTES = 16 << 30
+EMPTY_MEMORY = ("dirty", "writeback")
+
+
+class FakeSampler:
+    """Writes lines as the real sampler does (host.observe.sampler.Sampler has the same methods)."""
+
+    def __init__(self, path: Path, fake: Mapping[str, Any]) -> None:
+        self.cpu_us = 0.0  # this sampler observes nothing real, so it costs nothing
+        self._planted = {key: fake.get(key, {}) for key in PLANTED}
+        self._cores = int(fake.get("cores", CORES))
+        self._foreign_share = float(fake.get("foreign_share", 0.0))
+        self._foreign_since_ns: int | None = None  # as the real one counts from its first look
+        self._owners: dict[str, Sum] = {LAB: Sum(), GENERATOR: Sum()}
+        self._start_ns = self._mono_ns = time.monotonic_ns()
+        self._tick_ns: int | None = None  # of the ticks that have no line yet
+        self._tick: int | None = None  # their number
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def start(self) -> None:
+        """Does nothing: the seconds come from the generator's ticks."""
+
+    def stop(self) -> None:
+        """Writes the last second, syncs the file and closes it."""
+        self._end_second()
+        if self._file >= 0:
+            os.fsync(self._file)
+            os.close(self._file)
+            self._file = -1
+
+    def add_role(self, pid: int, role: str) -> None:
+        """An owner that is there from its connection on, as with a real server."""
+        self._owners.setdefault(f"role:{role}", Sum()).processes += 1
+
+    def set_waits(self, pid: int) -> None:
+        """Does nothing: a fake server has no process that could be asked."""
+
+    def observe(self, event: Json) -> None:
+        """Counts what the operations of a tick cost; its line is written when the next begins."""
+        if event["event"] == "connected":
+            self.add_role(event["server_pid"], event["role"])
+        if event["event"] != "tick":
+            return
+        if event["tick"] != self._tick:
+            self._end_second()
+            self._tick = event["tick"]
+            self._owners[GENERATOR].cpu_ns += round(event["cpu_us"] * 1000)
+        self._tick_ns = self._mono_ns = event["mono_ns"]
+        self._spend(event["role"], event["operations"])
+
+    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
+        """Writes a reading at the event's own time: it is never late."""
+        self._end_second()
+        if event_mono_ns is not None:
+            self._mono_ns = event_mono_ns
+        delay_ns = None if event_mono_ns is None else 0
+        self._write(kind, self._mono_ns, delay_ns)
+
+    def _spend(self, role: str, operations: Mapping[str, Json]) -> None:
+        total = self._owners.setdefault(f"role:{role}", Sum())
+        for name, operation in operations.items():
+            for key, (column, factor) in PLANTED.items():
+                cost = round(self._planted[key].get(name, 0) * factor * operation["count"])
+                setattr(total, column, getattr(total, column) + cost)
+
+    def _end_second(self) -> None:
+        if self._tick_ns is not None:
+            self._write("second", self._tick_ns, None)
+            self._tick_ns = None
+
+    def _write(self, kind: str, mono_ns: int, delay_ns: int | None) -> None:
+        owners = {
+            owner: {name: getattr(total, name) for name in Sum.__slots__}
+            for owner, total in sorted(self._owners.items())
+        }
+        line = {
+            "kind": kind,
+            "mono_ns": mono_ns,
+            "read_ns": 0,
+            "delay_ns": delay_ns,
+            "host": self._host(mono_ns),
+            "disk": self._disk(),
+            "owners": {**owners, EXITED: {"cpu_ns": 0}},
+            "rss_bytes": 0,
+            "cpu_source": "planted",
+            "led": True,
+        }
+        if kind in OUTSIDE_WINDOW:
+            line["pss_bytes"] = 0
+        if kind in WINDOW_ENDS:
+            line["foreign"] = self._foreign(mono_ns)
+        os.write(self._file, (json.dumps(line, separators=(",", ":")) + "\n").encode())
+
+    def _foreign(self, mono_ns: int) -> Json:
+        """What the plan plants of foreign load, by one process that is not there."""
+        if self._foreign_since_ns is None:
+            self._foreign_since_ns = mono_ns
+        since_us = self._all_us(mono_ns) - self._all_us(self._foreign_since_ns)
+        cpu_us = round(self._foreign_share * since_us)
+        processes = [{"pid": 1, "name": "planted", "cpu_us": cpu_us}] if cpu_us else []
+        return {"cpu_us": cpu_us, "kernel_us": 0, "processes": processes}
+
+    def _all_us(self, mono_ns: int) -> int:
+        """The time of all cores since the beginning."""
+        return self._cores * (mono_ns - self._start_ns) // 1000
+
+    def _host(self, mono_ns: int) -> Json:
+        """The host as if nothing else ran on it: its busy time is the owners' and the planted."""
+        busy_us = sum(total.cpu_ns for total in self._owners.values()) // 1000
+        all_us = self._all_us(mono_ns)
+        busy_us += round(self._foreign_share * all_us)
+        states = dict.fromkeys(("nice", "system", "iowait", "irq", "softirq", "steal"), 0)
+        sizes = {"total": MEMORY_BYTES, "free": MEMORY_BYTES, "available": MEMORY_BYTES}
+        return {
+            "cpu_us": {"user": busy_us, "idle": max(0, all_us - busy_us), **states},
+            "context_switches": sum(total.voluntary or 0 for total in self._owners.values()),
+            "running": 0,
+            "memory_bytes": {**sizes, "cached": 0, **dict.fromkeys(EMPTY_MEMORY, 0)},
+            "swap_pages": {"in": 0, "out": 0},
+        }
+
+    def _disk(self) -> Json:
+        """A device that takes each byte at once; how many requests that were is not planted."""
+        read_bytes = sum(total.read_bytes or 0 for total in self._owners.values())
+        write_bytes = sum(total.write_bytes or 0 for total in self._owners.values())
+        counts = ("reads", "read_ms", "writes", "write_ms", "in_flight", "io_ms", "weighted_ms")
+        return {
+            "device": "fake",
+            "read_bytes": read_bytes,
+            "write_bytes": write_bytes,
+            **dict.fromkeys((*counts, "flushes"), 0),
+        }

@@ -1,0 +1,351 @@
+"""Golden copies: data directories as a step left them, kept so that later runs begin there.
+
+data_root/golden/<key>/made-by-dyno     the mark, as in every folder of data (datadir.py)
+data_root/golden/<key>/golden.json      what it is (docs/servers.md)
+data_root/golden/<key>/data/            the data directory
+wal_root/golden/<key>/wal/              its write-ahead log, where the plan names a folder for it
+
+The directory is not copied into its place but moved there, and then every run, that which made it
+too, goes on from a copy: so the files of all runs were written by the same program in one go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.engine import fingerprint as imprint
+from dbdyno.host import account as accounts
+from dbdyno.host import data_folder as datadir
+from dbdyno.host import leftovers
+from dbdyno.host.account import Account
+from dbdyno.host.place import Place
+from dbdyno.model import Json
+from dbdyno.model.error import HostError, ServerError
+
+FOLDER = "golden"
+"""Beside the arms' folders: no arm may have this name."""
+FACTS = "golden.json"
+FORMAT = 1
+KEY_DIGITS = 12
+UNFINISHED = ".new-"
+GONE = ".gone-"
+"""How names begin of folders that are being made, or removed; what a break leaves is swept up."""
+COPY_S_MAX = 6 * 3600.0
+"""For a terabyte on a disk that does 50 MB/s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """A golden copy as it lies on disk; `facts` is its golden.json."""
+
+    folder: Path
+    facts: Json
+
+    @property
+    def key(self) -> str:
+        """What it is known by: a hash of all that determines its content."""
+        return str(self.facts["key"])
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory."""
+        return self.folder / "data"
+
+    @property
+    def wal_dir(self) -> Path | None:
+        """The write-ahead log; None where it lies in the data directory."""
+        return None if self.facts["wal_dir"] is None else Path(self.facts["wal_dir"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Census:
+    """How much a folder holds; compared to see whether a copy is still whole."""
+
+    files: int
+    bytes: int
+
+
+def key_of(parts: Json) -> str:
+    """The key of a copy whose content is determined by `parts`."""
+    text = json.dumps([FORMAT, parts], sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
+
+
+def census(*folders: Path) -> Census:
+    """Files and bytes below folders; links are not followed."""
+    files = size = 0
+    for folder in folders:
+        for inside, _, names in os.walk(folder):
+            files += len(names)
+            size += sum(os.lstat(os.path.join(inside, name)).st_size for name in names)
+    return Census(files=files, bytes=size)
+
+
+# --- Finding one -----------------------------------------------------------------------------
+
+
+def find(data_root: Path, key: str) -> Copy | None:
+    """The copy of this key, looked through; None where there is none.
+
+    Raises ServerError for one that is damaged or not ours.
+    """
+    folder = data_root / FOLDER / key
+    if not folder.exists():
+        return None
+    if not (folder / datadir.MARK).is_file():
+        raise ServerError(f"`{folder}` was not made by dyno: move it away")
+    copy = read(folder)
+    why = damage(copy)
+    if why is not None:
+        raise ServerError(f"golden copy `{folder}`: {why}: {removal(data_root, key)}")
+    return copy
+
+
+def read(folder: Path) -> Copy:
+    """The copy in `folder`, as its golden.json says. Raises ServerError where that is damaged."""
+    try:
+        facts = json.loads((folder / FACTS).read_bytes())
+        well = facts["format"] == FORMAT and facts["key"] == folder.name == key_of(facts["parts"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ServerError(
+            f"golden copy `{folder}`: {FACTS} cannot be read ({error}): "
+            f"{removal(folder.parent.parent, folder.name)}"
+        ) from error
+    if not well:
+        raise ServerError(
+            f"golden copy `{folder}`: {FACTS} is of another copy or version of dyno: "
+            f"{removal(folder.parent.parent, folder.name)}"
+        )
+    return Copy(folder=folder, facts=facts)
+
+
+def damage(copy: Copy) -> str | None:
+    """In what the folder is not what its golden.json says, in words; None: it is whole."""
+    engine = copy.facts.get("engine", "postgres")  # older copies name none
+    try:
+        major = imprint.version(engine, copy.data_dir)
+        control = imprint.control(engine, copy.data_dir, copy.wal_dir)
+    except OSError as error:
+        return f"`{error.filename}` cannot be read ({error.strerror})"
+    if major != copy.facts["major"]:
+        return f"its data are of PostgreSQL {major}, not {copy.facts['major']}"
+    if control != copy.facts["control_sha256"]:
+        what = f"its `{imprint.CONTROL}` was" if engine == "postgres" else "its redo log was"
+        return f"{what} changed since: a server was started in it"
+    found = census(*folders_of(copy))
+    kept = Census(files=copy.facts["files"], bytes=copy.facts["bytes"])
+    if found != kept:
+        return (
+            f"{kept.files} files with {kept.bytes} bytes were kept, {found.files} with "
+            f"{found.bytes} are there"
+        )
+    return None
+
+
+def folders_of(copy: Copy) -> list[Path]:
+    """The data directory, and the write-ahead log's folder where it has its own."""
+    return [copy.data_dir, *([copy.wal_dir] if copy.wal_dir else [])]
+
+
+def removal(data_root: Path, key: str) -> str:
+    """The remedy for a copy that is of no use."""
+    return f"remove it with `dyno golden remove {key} --data-dir {data_root}`"
+
+
+# --- Keeping one -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A data directory of a server that was shut down, and the roots beside which it is kept."""
+
+    engine: str
+    data_dir: Path
+    wal_dir: Path | None  # None: in the data directory
+    data_root: Path
+    wal_root: Path | None
+    account: Account
+
+
+def keep(source: Source, parts: Json, about: Json) -> Copy:
+    """Moves a data directory into its place among the golden copies, and says what it is.
+
+    `about`: further facts for golden.json. Everything is on the disk before the copy has its name.
+    Raises ServerError where the server was not shut down in order, HostError where the disk
+    refuses.
+    """
+    if source.engine == "postgres":
+        imprint.refuse_unclean(source.data_dir)
+    major = imprint.version(source.engine, source.data_dir)
+    control = imprint.control(source.engine, source.data_dir, source.wal_dir)
+    key = key_of(parts)
+    discard(source.data_root, key)
+    wal = None
+    if source.wal_root is not None:
+        discard(source.wal_root, key)
+        assert source.wal_dir is not None
+        wal = move(source.wal_dir, source.wal_root / FOLDER, key, "wal", source.account)
+    new = move(source.data_dir, source.data_root / FOLDER, key, "data", source.account)
+    amount = census(new / "data", *([wal / "wal"] if wal else []))
+    facts = about | {
+        "format": FORMAT,
+        "key": key,
+        "engine": source.engine,
+        "parts": parts,
+        "files": amount.files,
+        "bytes": amount.bytes,
+        "major": major,
+        "control_sha256": control,
+        "wal_dir": str(wal.with_name(key) / "wal") if wal else None,
+    }
+    (new / FACTS).write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
+    for unfinished in filter(None, (wal, new)):
+        sync(unfinished, source.account)
+        unfinished.rename(unfinished.with_name(key))
+    sync(source.data_root / FOLDER, source.account)
+    return Copy(folder=new.with_name(key), facts=facts)
+
+
+def move(folder: Path, root: Path, key: str, name: str, account: Account) -> Path:
+    """Moves `folder` to `root`/.new-KEY/`name`; returns the folder that it is in now."""
+    new = root / (UNFINISHED + key)
+    place = datadir.make(new, name, account)
+    root.chmod(0o755)
+    try:
+        folder.rename(place)
+    except OSError as error:
+        raise HostError(
+            f"`{folder}` cannot be kept as `{place}`: {error.strerror}: both must lie on one file "
+            "system"
+        ) from error
+    return new
+
+
+def sync(folder: Path, account: Account) -> None:
+    """Waits until all of the folder's file system is on the disk. Raises HostError."""
+    done = accounts.run(["sync", "--file-system", folder], account, limit_s=COPY_S_MAX)
+    if done.returncode != 0:
+        raise HostError(f"`{folder}` cannot be synced: {done.stderr.strip()}: look at the disk")
+
+
+# --- Beginning from one ----------------------------------------------------------------------
+
+
+def fill(folder: Path, copied: Path, place: Place, *, shared_blocks: bool, what: str) -> None:
+    """Copies the content of `copied` into the empty folder `folder`; it is on the disk then.
+
+    `shared_blocks`: where the file system can, both share their blocks until one is written to;
+    the first write to each block then costs more, so this is for steps that do not write.
+    Raises HostError where the disk refuses.
+    """
+    account = place.account
+    program = shutil.which("cp", path=account.options()["env"]["PATH"])
+    if program is None:
+        raise HostError("there is no program `cp`: install coreutils")
+    # In the register before it begins: a copy that outlives a killed lab is known by its folder.
+    entry = leftovers.register(
+        what, folder=folder.parent, programs=Path(program), run_root=place.run_root
+    )
+    reflink = "--reflink=auto" if shared_blocks else "--reflink=never"
+    command: list[str | Path] = [program, "--archive", reflink, f"{copied}/.", folder]
+    try:
+        done = accounts.run(command, account, limit_s=COPY_S_MAX, cwd=folder.parent)
+    finally:
+        leftovers.unregister(entry)
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split())[-300:]
+        raise HostError(f"golden copy `{copied}` cannot be copied: {said}: look at the disk")
+    sync(folder, account)
+
+
+def point_to_wal(data_dir: Path, wal_dir: Path, name: str) -> None:
+    """Lets a copied data directory use its own write-ahead log, not that of the run before."""
+    link = data_dir / name
+    link.unlink()
+    link.symlink_to(wal_dir)
+
+
+# --- Housekeeping ----------------------------------------------------------------------------
+
+
+def marked(root: Path) -> list[Path]:
+    """The folders of copies under `root` that are ours and finished."""
+    folders = sorted((root / FOLDER).glob("*"))
+    return [one for one in folders if one.name[0] != "." and (one / datadir.MARK).is_file()]
+
+
+def remove(data_root: Path, keys: Sequence[str]) -> list[str]:
+    """Removes copies, also damaged ones; returns their keys.
+
+    Raises ServerError, before anything is removed, for a key that there is not.
+    """
+    here = [folder.name for folder in marked(data_root)]
+    for key in keys:
+        if key not in here:
+            raise ServerError(
+                f"there is no golden copy `{key}` in `{data_root / FOLDER}`; "
+                + (f"there are {', '.join(here)}" if here else "there are none")
+            )
+    for key in keys:
+        for root in {data_root, wal_root_of(data_root / FOLDER / key) or data_root}:
+            discard(root, key)
+    return list(keys)
+
+
+def wal_root_of(folder: Path) -> Path | None:
+    """The root of a copy's write-ahead log; None where it has none, or nobody knows."""
+    try:
+        wal_dir = read(folder).wal_dir
+    except ServerError:
+        return None
+    return None if wal_dir is None else wal_dir.parents[2]
+
+
+def discard(root: Path, key: str) -> None:
+    """Removes what `root` has of this key; a break in between leaves nothing that looks whole."""
+    folder = root / FOLDER / key
+    if (folder / datadir.MARK).is_file():
+        gone = folder.with_name(GONE + key)
+        datadir.remove(gone)
+        folder.rename(gone)
+        datadir.remove(gone)
+
+
+def sweep(*roots: Path | None) -> None:
+    """Removes what breaks left of copies that were being made or removed.
+
+    Only for who holds the host's lock: nobody else makes or removes any then.
+    """
+    for root in filter(None, roots):
+        for begun in (UNFINISHED, GONE):
+            for folder in (root / FOLDER).glob(begun + "*"):
+                datadir.remove(folder)
+
+
+def listing(data_root: Path) -> list[str]:
+    """The copies that are here, a line each: key, size, when, what of what."""
+    return [line(folder) for folder in marked(data_root)]
+
+
+def line(folder: Path) -> str:
+    """A copy in a line; of one that cannot be read, why."""
+    try:
+        facts = read(folder).facts
+    except ServerError as error:
+        return f"{folder.name}  {error}"
+    return (
+        f"{folder.name}  {facts['bytes'] / (1 << 30):6.1f} GB  {made(facts)}  "
+        f"{facts['arm']} {facts['version']} after {facts['step']} of {facts['workload']}"
+    )
+
+
+def made(facts: Json) -> str:
+    """When a copy was made, to the minute, in the host's time."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(facts["made_unix_ns"] / 1e9))

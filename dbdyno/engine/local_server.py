@@ -1,0 +1,228 @@
+"""Where one of the lab's servers lives: its folders, its process, its log; of whichever engine."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from dbdyno.builds import Build
+from dbdyno.builds import cache as built
+from dbdyno.builds import features as feature
+from dbdyno.engine import golden, log, preload
+from dbdyno.engine.postgres import facts
+from dbdyno.engine.settings import Settled
+from dbdyno.host import data_folder as datadir
+from dbdyno.host import launch, leftovers, process
+from dbdyno.host.place import Place
+from dbdyno.model import Arm, Json
+from dbdyno.model.error import ServerError
+
+LOOK_EVERY_S = 0.02
+"""How often a server that starts is asked whether it answers."""
+
+
+class Home:
+    """The folders, the process and the log of one server. Errors name the arm, in one line."""
+
+    def __init__(self, arm: Arm, build: Build, place: Place, *, programs: Path) -> None:
+        """Describes it; nothing is made or started yet. `programs`: where what runs lies."""
+        self.log_path = place.log_dir / f"{build.engine}.log"
+        self.folder = place.data_root / arm.name
+        self.wal_folder = place.wal_root / arm.name if place.wal_root else None
+        self.socket_dir = place.socket_dir(arm.name)
+        self.process: subprocess.Popen[Any] | None = None
+        self.times: Json = {"initdb_s": None, "copy_s": None, "start_s": None}
+        self._arm = arm
+        self._build = build
+        self._place = place
+        self._programs = programs
+        self._entry: Path | None = None
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory."""
+        return self.folder / "data"
+
+    @property
+    def wal_dir(self) -> Path | None:
+        """The folder of the write-ahead log, where the plan names one."""
+        return None if self.wal_folder is None else self.wal_folder / "wal"
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the server; None when it does not run."""
+        running = self.process is not None and self.process.poll() is None
+        return self.process.pid if running and self.process else None
+
+    # --- Its folders ---
+
+    def check(self) -> None:
+        """Looks whether it can be made here. Raises PlanError, HostError or ServerError."""
+        for folder in filter(None, (self.folder, self.wal_folder)):
+            datadir.check(folder, self._place.account, self._arm.name)
+        launch.check(self._arm, self._place.placement)
+        if self._build.made:
+            preload.check(self._arm, self._build, self._place.account)
+        self._place.run_root.mkdir(parents=True, exist_ok=True)
+
+    def make(self) -> tuple[Path, Path | None]:
+        """Empty folders for data, write-ahead log and socket, in place of earlier ones."""
+        account = self._place.account
+        self.register()
+        data = datadir.make(self.folder, "data", account)
+        wal = datadir.make(self.wal_folder, "wal", account) if self.wal_folder else None
+        account.make_folder(self.socket_dir)
+        return data, wal
+
+    def fill(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+        """Fills the empty folders from a golden copy; see golden.fill."""
+        pairs = [(self.data_dir, copy.data_dir)]
+        if self.wal_dir is not None and copy.wal_dir is not None:
+            pairs.append((self.wal_dir, copy.wal_dir))
+        for folder, copied in pairs:
+            what = f"copy {self._arm.name}"
+            golden.fill(folder, copied, self._place, shared_blocks=shared_blocks, what=what)
+
+    def keep(self, parts: Json, about: Json) -> golden.Copy:
+        """Makes the data of a server that was shut down a golden copy; it has none then.
+
+        `parts` determine the content, `about` are further facts. Raises ServerError, HostError.
+        """
+        source = golden.Source(
+            engine=self._build.engine,
+            data_dir=self.data_dir,
+            wal_dir=self.wal_dir,
+            data_root=self._place.data_root,
+            wal_root=self._place.wal_root,
+            account=self._place.account,
+        )
+        about = about | {"arm": self._arm.name, "version": self._build.version}
+        return golden.keep(source, parts, about | {"made_unix_ns": time.time_ns()})
+
+    def identity(self, settled: Settled, incidental: Collection[str]) -> Json:
+        """What determines how data come to lie on the disk, for servers of all engines.
+
+        Settings of the names in `incidental` are left out, but for those that the arm names.
+        """
+        wal_root = self._place.wal_root
+        return {
+            "engine": self._build.engine,
+            "version": self._build.version,
+            "settings": {
+                name: value
+                for name, value in settled.values.items()
+                if name not in incidental or name in self._arm.settings
+            },
+            "account": self._place.account.name,
+            "data_root": str(self._place.data_root.absolute()),
+            "wal_root": str(wal_root.absolute()) if wal_root else None,
+        }
+
+    def remove(self) -> None:
+        """Removes data directory, write-ahead log and socket; the server's own log stays."""
+        assert self.pid is None, "the server still runs"
+        for folder in filter(None, (self.wal_folder, self.folder)):
+            datadir.remove(folder)
+        if self.socket_dir.is_dir():
+            for file in self.socket_dir.iterdir():
+                file.unlink()
+            self.socket_dir.rmdir()
+        if self._entry is not None:
+            leftovers.unregister(self._entry)
+
+    # --- Its process ---
+
+    def start(self, command: Sequence[str | Path]) -> None:
+        """Starts the server's program, whose output goes to the log, and registers it."""
+        assert self.pid is None, "the server runs already"
+        with self.log_path.open("ab") as file:
+            self.process = launch.start(
+                command,
+                arm=self._arm,
+                placement=self._place.placement,
+                account=self._place.account,
+                environment=self._build.environment,
+                output=file,
+                folder=self.folder,
+            )
+        self.register()
+
+    def wait_for_answer(
+        self, answers: Callable[[], bool], reason: Callable[[], str], limit_s: float
+    ) -> None:
+        """Waits for so long until the started server `answers`.
+
+        `reason`: why it has ended, by its log. Raises ServerError where it ends or says nothing.
+        """
+        end_s = time.monotonic() + limit_s
+        while not answers():
+            if (how := self.ended()) is not None:
+                why = reason()
+                said = log.ending(how, why) if how.startswith("signal") else why
+                raise ServerError(f"arm {self._arm.name}: the server does not start: {said}")
+            if time.monotonic() > end_s:
+                raise ServerError(
+                    f"arm {self._arm.name}: the server does not answer within {limit_s:.0f} s: "
+                    f"see `{self.log_path}`"
+                )
+            time.sleep(LOOK_EVERY_S)
+
+    def register(self) -> None:
+        """Notes down what is to be ended should this lab die, as far as it is known by now."""
+        self._entry = leftovers.register(
+            pid=None if self.process is None else self.process.pid,
+            what=f"server {self._arm.name}",
+            folder=self.folder,
+            programs=self._programs,
+            run_root=self._place.run_root,
+        )
+
+    def stop(self, signals: process.Signals) -> None:
+        """Ends the server by these signals and waits for its end, if it runs."""
+        if self.process is None:
+            return
+        pid = self.process.pid
+        ticks = process.start_ticks(pid)
+        if ticks is not None and not process.end(pid, ticks, signals):
+            raise ServerError(f"arm {self._arm.name}: process {pid} does not end")
+        self.process.wait()
+        self.process = None
+        log.sync(self.log_path)
+        if self._entry is not None:
+            # Children that outlived a killed server, and their shared memory.
+            leftovers.end_rest(self._entry)
+        launch.leave(self._arm)
+
+    def ended(self) -> str | None:
+        """How the process has ended of itself: "signal 9", "status 1"; None: it has not."""
+        status = None if self.process is None else self.process.poll()
+        if status is None:
+            return None
+        return f"signal {-status}" if status < 0 else f"status {status}"
+
+    # --- Its log ---
+
+    def log_tail(self, lines: int) -> list[str]:
+        """The last lines of the log."""
+        return log.tail(self.log_path, lines)
+
+    def log_position(self) -> int:
+        """The log's length in bytes."""
+        return self.log_path.stat().st_size if self.log_path.exists() else 0
+
+    def facts(self, settled: Settled) -> Json:
+        """What server.json says of servers of all engines, beside what they themselves tell."""
+        return {
+            "base_dir": str(self._build.base_dir),
+            "build": built.told(self._build.base_dir),
+            "flags": feature.flags(self._build),
+            "data_dir": str(self.data_dir),
+            "config": self._arm.config,
+            "preset": dict(settled.preset),
+            "user": self._place.account.name,
+            "encryption": facts.BY_SOCKET,
+            **self.times,
+        }

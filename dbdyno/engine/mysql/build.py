@@ -1,0 +1,146 @@
+"""Finds builds of MySQL and MariaDB: in a folder that the plan names, or installed on the host.
+
+Nothing is fetched: there are no prebuilt ones to be had as there are of PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from dbdyno.builds import VERSION_S_MAX, Build
+from dbdyno.host import account as accounts
+from dbdyno.host import place
+from dbdyno.host.account import Account
+from dbdyno.model import PRODUCTS, Arm
+from dbdyno.model.error import ServerError
+
+PROGRAMS = {
+    "mysql": ("bin/mysqld", "sbin/mysqld", "libexec/mysqld", "bin/mariadbd", "sbin/mariadbd"),
+    "mariadb": ("bin/mariadbd", "sbin/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld"),
+}
+"""Where the server's program may lie in a base directory, the engine's own name first."""
+VERSION_LINE = re.compile(r"(\S+) +Ver (\d+)\.(\d+)\.(\d+)(\S*) for ")
+"""`/usr/sbin/mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64`"""
+OLDEST = {"mysql": 50600, "mariadb": 100300}
+INSTALLED = ("/usr", "/usr/local/mysql", "/usr/local/mariadb")
+INSTALLED_PATTERNS = ("opt/mysql*", "opt/mariadb*", "usr/local/mysql-*", "usr/local/mariadb-*")
+
+
+def find(arm: Arm, cache: Path | None, account: Account | None) -> Build:
+    """The build that an arm asks for by `base_dir` or `version`.
+
+    Raises ServerError, in a line that names the arm's key, where there is none, where it is of the
+    other engine, too old, or cannot be run by the account.
+    """
+    account = account or accounts.choose(arm.engine)
+    if arm.base_dir is not None:
+        return inspect(arm.base_dir.absolute(), arm.engine, f"arms.{arm.name}.base_dir", account)
+    assert arm.version is not None, "other origins are found elsewhere"
+    return installed(arm.engine, arm.version, f"arms.{arm.name}.version", cache, account)
+
+
+def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
+    """The build of `engine` in a folder. Raises ServerError that begins with `where`."""
+    program = program_of(base_dir, engine)
+    if program is None:
+        raise ServerError(
+            f"{where}: `{base_dir}` has neither bin/mysqld, sbin/mysqld nor bin/mariadbd, "
+            f"sbin/mariadbd: name the folder above {PRODUCTS[engine]}'s `bin`"
+        )
+    blocked = accounts.blocked_at(program, account)
+    if blocked is not None:
+        raise ServerError(
+            f"{where}: account `{account.name}` cannot enter `{blocked}`: move the build, or open "
+            f"the folder (chmod o+x {blocked})"
+        )
+    said = version_line(program, where, account)
+    found = VERSION_LINE.search(said)
+    if found is None:
+        raise ServerError(f"{where}: `{program} --version` says {said[:200]!r}: not a server")
+    told = "mariadb" if "MariaDB" in found[5] else "mysql"
+    if told != engine:
+        raise ServerError(
+            f"{where}: `{program}` is {PRODUCTS[told]} {found[2]}.{found[3]}.{found[4]}: write "
+            f'engine = "{told}", or name another folder'
+        )
+    return build_of(base_dir, program, engine, found, where)
+
+
+def build_of(base_dir: Path, program: Path, engine: str, found: re.Match[str], where: str) -> Build:
+    """A build from what its program says of itself. Raises ServerError where it is too old."""
+    major, minor, patch = int(found[2]), int(found[3]), int(found[4])
+    version, number = f"{major}.{minor}.{patch}", major * 10000 + minor * 100 + patch
+    if number < OLDEST[engine]:
+        oldest = f"{OLDEST[engine] // 10000}.{OLDEST[engine] // 100 % 100}"
+        raise ServerError(
+            f"{where}: `{program}` is {PRODUCTS[engine]} {version}: {oldest} is the oldest that "
+            "works"
+        )
+    # The program names the file that runs; where it was started by a script, another one.
+    image = Path(found[1])
+    return Build(
+        engine=engine,
+        base_dir=base_dir,
+        program=program,
+        version=version,
+        version_num=number,
+        image=image if image.is_absolute() and image.is_file() else None,
+    )
+
+
+def program_of(base_dir: Path, engine: str) -> Path | None:
+    """The server's program in a base directory; None where there is none."""
+    candidates = (base_dir / name for name in PROGRAMS[engine])
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def version_line(program: Path, where: str, account: Account) -> str:
+    """What the program answers to `--version`. Raises ServerError where it cannot be run."""
+    done = accounts.run([program, "--no-defaults", "--version"], account, limit_s=VERSION_S_MAX)
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())[-300:]
+        raise ServerError(f"{where}: `{program}` does not run: {said}")
+    return done.stdout
+
+
+def folders(engine: str, cache: Path | None = None, root: Path = Path("/")) -> Iterator[Path]:
+    """The folders under the usual paths in which there may be a server, the cache's first.
+
+    `root`: of the file system.
+    """
+    yield from sorted((cache or place.cache_root()).joinpath(engine).glob("*"), reverse=True)
+    yield from (root / path.lstrip("/") for path in INSTALLED)
+    for pattern in INSTALLED_PATTERNS:
+        yield from sorted(root.glob(pattern), reverse=True)
+
+
+def installed(engine: str, version: str, where: str, cache: Path | None, account: Account) -> Build:
+    """The newest build of a version (`10.11`, `8.4.6`) under the usual paths.
+
+    Raises ServerError where there is none, with those that there are.
+    """
+    found: dict[Path, Build] = {}
+    for folder in folders(engine, cache):
+        program = program_of(folder, engine)
+        if program is None or program.resolve() in found:
+            continue
+        try:
+            found[program.resolve()] = inspect(folder, engine, where, account)
+        except ServerError:
+            continue  # of the other engine, too old, or closed to the account
+    wanted = [one for one in found.values() if starts(one.version, version)]
+    if wanted:
+        return max(wanted, key=lambda one: one.version_num)
+    there = ", ".join(f"{one.version} in `{one.base_dir}`" for one in found.values())
+    raise ServerError(
+        f"{where}: no {PRODUCTS[engine]} {version} is installed "
+        f"({f'there is {there}' if there else 'there is none'}), and none can be fetched: install "
+        "it and name its folder by `base_dir`"
+    )
+
+
+def starts(version: str, wanted: str) -> bool:
+    """Whether `version` is `wanted` or of that series: 10.11.14 is of 10.11, but not of 10.1."""
+    return version == wanted or version.startswith(wanted + ".")

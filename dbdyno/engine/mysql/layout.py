@@ -1,0 +1,125 @@
+"""How a MySQL arm lies on the disk: its folders, its file of options, the command that starts it.
+
+data_root/<arm>/dyno.cnf         the options: the only file of options that mysqld reads
+data_root/<arm>/accounts.sql     what the first start runs: the account of the lab
+data_root/<arm>/data/            the data directory, with redo log and binary log
+data_root/<arm>/temporary/       sorts of index builds, temporary tables
+wal_root/<arm>/wal/              redo log and binary log, where the plan names a folder for them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.builds import Build
+from dbdyno.engine.mysql import options
+from dbdyno.host.account import Account
+
+SOCKET = "mysql.sock"
+BINARY_LOG = "binlog"
+HOSTS = ("localhost", "127.0.0.1")
+"""From where the lab's account connects: the socket, the loopback; names are not resolved."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The places of one arm."""
+
+    build: Build
+    folder: Path
+    wal_dir: Path | None  # None: in the data directory
+    socket: Path
+    port: int
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.folder / "data"
+
+    @property
+    def temporary(self) -> Path:
+        """The folder of temporary files."""
+        return self.folder / "temporary"
+
+    @property
+    def options(self) -> Path:
+        """The file of options."""
+        return self.folder / "dyno.cnf"
+
+    @property
+    def accounts(self) -> Path:
+        """The statements that the first start runs."""
+        return self.folder / "accounts.sql"
+
+    def command(self, *, first: bool) -> list[str | Path]:
+        """The command that starts the server; `first`: with data that were just made."""
+        command: list[str | Path] = [self.build.program, f"--defaults-file={self.options}"]
+        return [*command, f"--init-file={self.accounts}"] if first else command
+
+    def write(self, values: Mapping[str, str], user: str) -> None:
+        """Writes the files of options and of accounts."""
+        self.options.write_text(options.text(self.with_places(values)))
+        self.accounts.write_text(accounts_of(user, self.build))
+
+    def with_places(self, values: Mapping[str, str]) -> dict[str, str]:
+        """The options with this arm's folders, socket and port."""
+        placed = dict(values)
+        binary = placed.pop("log_bin", "off")
+        if binary == "on":
+            placed["log_bin"] = str((self.wal_dir or self.data) / BINARY_LOG)
+        else:
+            placed["skip_log_bin"] = "on"
+        if self.wal_dir is not None:
+            placed["innodb_log_group_home_dir"] = str(self.wal_dir)
+        placed.setdefault("tmpdir", str(self.temporary))
+        if finds_not_itself(self.build):
+            placed["basedir"] = str(self.build.base_dir)
+        return placed | {
+            "datadir": str(self.data),
+            "socket": str(self.socket),
+            "port": str(self.port),
+            "pid_file": str(self.data / "mysqld.pid"),
+        }
+
+    def readdress_binary_log(self, account: Account) -> None:
+        """Lets a copied index of binary logs name the files where they lie now."""
+        folder = self.wal_dir or self.data
+        index = folder / f"{BINARY_LOG}.index"
+        if not index.is_file():
+            return
+        names = [Path(line).name for line in index.read_text().splitlines() if line]
+        index.write_text("".join(f"{folder / name}\n" for name in names))
+        account.own(index)
+
+
+def without_places(values: Mapping[str, str]) -> dict[str, str]:
+    """The options as a build can check them while no folder is there yet."""
+    checked = dict(values)
+    binary = checked.pop("log_bin", "off")
+    checked["log_bin" if binary == "on" else "skip_log_bin"] = (
+        BINARY_LOG if binary == "on" else "on"
+    )
+    return checked
+
+
+def finds_not_itself(build: Build) -> bool:
+    """Whether mysqld has to be told its base directory: MySQL takes its own place since 8.0."""
+    return build.engine == "mariadb" or build.version_num < 80000
+
+
+def accounts_of(user: str, build: Build) -> str:
+    """The statements that give the lab its account, which needs no password; a line each.
+
+    The plugin is the server's own choice: with an empty password caching_sha2_password, too, asks
+    for nothing.
+    """
+    lines = ["SET sql_log_bin = 0;"]
+    for host in HOSTS:
+        name = f"'{user}'@'{host}'"
+        if build.engine == "mariadb" or build.version_num >= 50700:
+            lines.append(f"CREATE USER IF NOT EXISTS {name};")
+        # 5.6 makes the account by the grant.
+        lines.append(f"GRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION;")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,157 @@
+"""Reads a MySQL or MariaDB server's error log: errors and warnings, why it ended or did not start.
+
+2026-11-22T07:36:10.626841Z 0 [Warning] [MY-011810] [Server] …     MySQL 5.7 and later, by LC_ALL=C
+2026-11-22  7:36:08 0 [Note] InnoDB: …                             MariaDB; MySQL 5.6 with 07
+
+The lab's servers run in the time zone UTC, so all of these are times in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dbdyno.engine.log import UNSAID
+from dbdyno.model import Json
+
+LINE = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:T| {1,2})(\d{1,2}):(\d\d):(\d\d)(?:\.(\d{3})\d*)?Z? +(\d+) "
+    r"\[(System|Note|Warning|ERROR)\] (?:\[MY-(\d+)\] \[\w+\] )?(.*)"
+)
+TEXT_LENGTH_MAX = 2000
+ERRORS_MAX = 100
+"""So many errors and warnings of one step are kept word for word; of the others the number."""
+CRASH = re.compile(r"got signal \d+ ;|got exception 0x|Assertion failure|\[FATAL\]")
+"""What mysqld says when it ends by a fault of its own; in MySQL 8 and later with `- mysqld`."""
+SHUT_DOWN = re.compile(r"(mysqld|mariadbd): Shutdown complete")
+"""The last line of a shutdown in order, in all versions."""
+KINDS = (
+    (re.compile(r"crash recovery|Starting recovery|was not shutdown normally"), "crash recovery"),
+    (re.compile(r"page_cleaner: \d+ms intended loop took"), "page cleaner behind"),
+)
+"""Messages of any level that docs/results.md has a word for."""
+GENERIC = (
+    "Aborting",
+    "Data Dictionary initialization failed",
+    "Failed to initialize DD Storage Engine",
+    "Plugin 'InnoDB' init function returned error",
+    "Plugin 'InnoDB' registration as a STORAGE ENGINE failed",
+    "Failed to initialize builtin plugins",
+    "Unknown/unsupported storage engine: InnoDB",
+)
+"""Errors that follow from another one and say nothing by themselves."""
+REMEDIES = (
+    ("Address already in use", "the port is in use: let the lab choose (drop `settings.port`)"),
+    (
+        "Cannot allocate memory",
+        "the memory does not suffice: lower `memory` or `innodb_buffer_pool_size`",
+    ),
+    (
+        "io_setup() failed",
+        "the kernel's asynchronous requests are used up: raise fs.aio-max-nr by sysctl, or set "
+        "`innodb_use_native_aio` to off",
+    ),
+    ("No space left on device", "the disk is full"),
+    (
+        "redo log",
+        "data that another version, or a crashed server, left cannot be used: fill them anew",
+    ),
+    (
+        "Permission denied",
+        "the account, or an AppArmor profile of mysqld (`aa-status`), keeps it from a file: take "
+        "another data_dir or put the profile into complain mode",
+    ),
+    ("errno 13", "an AppArmor profile of mysqld may keep it from a file: see `aa-status`"),
+    ("unknown variable", "drop the setting"),
+)
+"""What a failed start says, and what to do about it; the first that is found counts."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One message of the log with the lines that belong to it."""
+
+    unix_ms: int
+    level: str  # System, Note, Warning, ERROR
+    text: str
+
+
+def records(lines: Iterable[str]) -> Iterator[Record]:
+    """The messages of log lines; a line that begins otherwise belongs to the message before it."""
+    held: list[str] = []
+    head: re.Match[str] | None = None
+    for line in lines:
+        found = LINE.match(line)
+        if found is None:
+            held.append(line.strip())
+            continue
+        if head is not None:
+            yield record(head, held)
+        head, held = found, [found[9]]
+    if head is not None:
+        yield record(head, held)
+
+
+def record(head: re.Match[str], texts: list[str]) -> Record:
+    """A message of its first line and what was added to it."""
+    year, month, day = map(int, head[1].split("-"))
+    at = datetime(year, month, day, int(head[2]), int(head[3]), int(head[4]), tzinfo=UTC)
+    unix_ms = int(at.timestamp()) * 1000 + int(head[5] or 0)
+    return Record(unix_ms, head[7], "\n".join(texts).strip())
+
+
+def events(lines: Iterable[str]) -> list[Json]:
+    """The events of docs/results.md (done.json) in log lines, in order."""
+    found: list[Json] = []
+    more = 0
+    for message in records(lines):
+        kind = kind_of(message)
+        if kind is None:
+            continue
+        if len(found) >= ERRORS_MAX:
+            more += 1
+            continue
+        text = message.text[:TEXT_LENGTH_MAX]
+        found.append({"unix_ms": message.unix_ms, "kind": kind, "text": text, "duration_s": None})
+    if more:
+        found[-1]["text"] += f"\n(and {more} more messages)"
+    return found
+
+
+def kind_of(message: Record) -> str | None:
+    """What docs/results.md calls the message; None for what it does not keep."""
+    for pattern, kind in KINDS:
+        if pattern.search(message.text):
+            return kind
+    return {"ERROR": "error", "Warning": "warning"}.get(message.level)
+
+
+def crash(lines: Iterable[str]) -> str | None:
+    """The first line that tells of a crash; None where all is well."""
+    return next((line.strip() for line in lines if CRASH.search(line)), None)
+
+
+def is_shut_down(lines: Iterable[str]) -> bool:
+    """Whether the log ends with a shutdown in order."""
+    return any(SHUT_DOWN.search(line) for line in lines)
+
+
+def reason(lines: list[str]) -> str:
+    """Why a server ended, in one line, from its log: the first bad message, and a remedy.
+
+    Later errors follow from the first one. Without one as `server.log.reason` says.
+    """
+    said = list(records(lines))
+    bad = [one.text for one in said if one.level == "ERROR"]
+    telling = [text for text in bad if not text.startswith(GENERIC)] or bad
+    whole = "\n".join(lines)
+    remedy = next((text for word, text in REMEDIES if word in whole), None)
+    if telling:
+        first = " ".join(telling[0].split())
+    elif lines and not said:
+        first = lines[-1].strip()
+    else:
+        first = UNSAID
+    return first + (f"; {remedy}" if remedy else "")

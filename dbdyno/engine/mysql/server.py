@@ -1,0 +1,300 @@
+"""A MySQL or MariaDB server of one arm: data directory, options, start, watch, stop.
+
+mysqld is started directly, in a session of its own, and writes its log into a file that we open: so
+a `kill -9` of dyno loses nothing, and the server is found and ended at the next start.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from dbdyno.builds import Build
+from dbdyno.engine import golden, port
+from dbdyno.engine import log as files
+from dbdyno.engine.local_server import Home
+from dbdyno.engine.mysql import connection as sql
+from dbdyno.engine.mysql import facts, layout, log, settings
+from dbdyno.engine.mysql import initialize as birth
+from dbdyno.engine.mysql import thread_kind as threads
+from dbdyno.engine.mysql.layout import Layout
+from dbdyno.engine.settings import Settled
+from dbdyno.host import process
+from dbdyno.host.place import Place
+from dbdyno.model import Address, Arm, Json
+from dbdyno.model.error import ServerError
+
+USER = "dyno"
+INCIDENTAL = frozenset({"port", "max_connections", "innodb_redo_log_capacity"})
+"""Options that differ between two plans of the same arm without changing what its data are."""
+START_S_MAX = 600.0
+STOP_SIGNALS: process.Signals = (
+    (signal.SIGTERM, 1800.0),  # innodb_fast_shutdown = 1 and 0 write all dirty pages first
+    (signal.SIGKILL, 10.0),
+)
+CRASH_SIGNALS: process.Signals = STOP_SIGNALS[1:]
+
+
+class MysqlServer:
+    """One arm's server. Its methods raise ServerError, in one line that names the arm."""
+
+    job_fake: Json | None = None
+    remote = False
+    drops_any = True
+    threads = True
+
+    def __init__(self, arm: Arm, build: Build, place: Place, settled: Settled) -> None:
+        """Describes the server; nothing is made or started yet."""
+        self.name = arm.name
+        self.engine = build.engine
+        self.build = build
+        self._settled = settled
+        # Where a script is the program, what runs lies anywhere in the base directory.
+        scripted = build.image not in (None, build.program)
+        programs = build.base_dir if scripted else build.program.resolve().parent
+        self._home = Home(arm, build, place, programs=programs)
+        self.log_path: Path | None = self._home.log_path
+        self._arm = arm
+        self._place = place
+        self._database = "mysql"
+        self._port = 0
+        self._fresh = False  # whether the next start is the first one of its data
+        self._watched = 0  # the position in the log from which on `failure` looks
+        self._failure: str | None = None
+        self._kinds: dict[int, str] = {}
+        self._read_back: list[str] = []
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The data directory."""
+        return self._home.data_dir
+
+    @property
+    def wal_dir(self) -> Path | None:
+        """The folder of redo log and binary log, where a plan names one; else that of the data."""
+        return self._home.wal_dir or self._home.data_dir
+
+    @property
+    def postmaster_pid(self) -> int | None:
+        """mysqld's process id; None when it does not run."""
+        return self._home.pid
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """How the options depart from the preset's published table, in sentences."""
+        return self._settled.departures
+
+    def setting(self, name: str) -> str | None:
+        """What the preset, the plan or the lab set; None where the server's default holds."""
+        return self._settled.values.get(name)
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(
+            build=self.build,
+            folder=self._home.folder,
+            wal_dir=self._home.wal_dir,
+            socket=self._home.socket_dir / layout.SOCKET,
+            port=self._port,
+        )
+
+    def check(self) -> None:
+        """Looks whether the server can be made; leaves nothing behind.
+
+        Raises PlanError, HostError or ServerError: an option that the build does not know, a folder
+        or a port in use, a folder that the account cannot reach.
+        """
+        self._home.check()
+        values = layout.without_places(self._settled.values)
+        settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
+        self._port = port.choose(self.name, int(self._settled.values.get("port", "0")))
+
+    @property
+    def identity(self) -> Json:
+        """What of the server determines how its data come to lie on the disk.
+
+        Options that follow from the disk's free room, the port or the load are left out, but for
+        those that the arm names.
+        """
+        own = {"mysqld_sha256": self.build.sha256}
+        return self._home.identity(self._settled, INCIDENTAL) | own
+
+    def has_extension(self, name: str) -> bool:
+        """Extensions are PostgreSQL's."""
+        return False
+
+    def prepare(self) -> None:
+        """Makes a fresh data directory with the options; an earlier one of the arm is removed."""
+        self._make_folders()
+        begun_s = time.monotonic()
+        self._write_options()
+        birth.initialise(self.name, self._layout, self._place.account, self._environment())
+        self._fresh = True
+        self._home.times["initdb_s"] = time.monotonic() - begun_s
+
+    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+        """Makes the data directory as a copy of a golden one; an earlier one is removed.
+
+        `shared_blocks` as in golden.fill. Raises ServerError, HostError.
+        """
+        self._make_folders()
+        begun_s = time.monotonic()
+        self._home.fill(copy, shared_blocks=shared_blocks)
+        self._layout.readdress_binary_log(self._place.account)
+        self._fresh = False
+        self._home.times["copy_s"] = time.monotonic() - begun_s
+        self._write_options()
+
+    def keep(self, parts: Json, about: Json) -> golden.Copy:
+        """Shuts the server down and makes its data directory a golden copy; it has none then.
+
+        `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError
+        where it does not shut down in order, HostError where the disk refuses.
+        """
+        since = self._watched
+        self.stop()
+        if not log.is_shut_down(files.read(self._home.log_path, since)):
+            raise ServerError(
+                f"`{self.data_dir}` is not kept: its server was not shut down in order: see "
+                f"`{self.log_path}`"
+            )
+        return self._home.keep(parts, about)
+
+    def start(self) -> None:
+        """Starts the server and waits until it answers.
+
+        Raises ServerError with the reason from the log where it does not.
+        """
+        begun_s = time.monotonic()
+        self._watched, self._failure, self._kinds = self.log_position(), None, {}
+        self._home.start(self._layout.command(first=self._fresh))
+        before = self._wait_for_answer()
+        self._fresh = False
+        self._home.times["start_s"] = time.monotonic() - begun_s
+        self._kinds = threads.named(self._query, before)
+        self._read_back = facts.read_back(self._query, settings.asked(self._settled.values))
+
+    def stop(self, crash: bool = False) -> None:
+        """Shuts the server down, as innodb_fast_shutdown says, and waits for its end, if it runs.
+
+        `crash`: at once. What does not end in time is ended by force.
+        """
+        self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
+
+    def remove(self) -> None:
+        """Removes data directory, logs of the engine and socket; the server's own log stays."""
+        self._home.remove()
+
+    def failure(self) -> str | None:
+        """None while the server is well; else what happened to it, in a sentence that stays.
+
+        mysqld is one process: where it crashes, it ends.
+        """
+        how = None if self._failure else self._home.ended()
+        if how is not None:
+            lines = files.read(self._home.log_path, self._watched)
+            why = log.crash(lines) or log.reason(lines)
+            self._failure = f"the server of arm {self.name} {files.ending(how, why)}"
+        return self._failure
+
+    def facts(self) -> Json:
+        """What server.json of a result says about the server; it has to run."""
+        found = facts.ask(self._query, self.engine)
+        departures = [*self._settled.departures, *self._read_back]
+        return found | self._home.facts(self._settled) | {"departures": departures}
+
+    def address(self, *, tcp: bool = False) -> Address | None:
+        """Where the server answers: its unix socket, or 127.0.0.1 with `tcp`.
+
+        The database is the one that was made last.
+        """
+        host = "127.0.0.1" if tcp else str(self._layout.socket)
+        return Address(host=host, port=self._port, user=USER, database=self._database)
+
+    def execute(
+        self, *statements: str, database: str | None = None, limit_s: float = sql.LIMIT_S
+    ) -> list[tuple[Any, ...]]:
+        """Runs statements one after the other, each in a transaction of its own.
+
+        Returns the rows of the last one. Raises ServerError where one fails or takes longer than
+        `limit_s`.
+        """
+        name = database or self._database
+        address = Address(host=str(self._layout.socket), port=0, user=USER, database=name)
+        try:
+            return sql.execute(address, statements, limit_s)
+        except ServerError as error:
+            raise ServerError(f"arm {self.name}: {error}") from error
+
+    def create_database(self, name: str) -> None:
+        """Makes the database anew, in the server's character set, and uses it from now on."""
+        quoted = "`" + name.replace("`", "``") + "`"
+        self.execute(
+            f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}", database="mysql"
+        )
+        self._database = name
+
+    def use_database(self, name: str) -> None:
+        """Uses a database that is there from now on."""
+        self._database = name
+
+    def processes(self) -> dict[int, str]:
+        """The server's threads, by the kernel's id, without the first; what each is for."""
+        pid = self.postmaster_pid
+        return {} if pid is None else threads.kinds(pid, self._kinds)
+
+    def leaders(self) -> dict[int, int]:
+        """None: no thread's name tells whose work it does."""
+        return {}
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last lines of the server's log."""
+        return self._home.log_tail(lines)
+
+    def log_position(self) -> int:
+        """The log's length in bytes, for `log_events`."""
+        return self._home.log_position()
+
+    def log_events(self, since: int) -> list[Json]:
+        """The events of the log (docs/results.md, done.json) from the position `since` on."""
+        return log.events(files.read(self._home.log_path, since))
+
+    def _query(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.execute(statement, database="mysql")
+
+    def _environment(self) -> dict[str, str]:
+        options = self._place.account.options()
+        return {**options["env"], **self.build.environment, **self._arm.environment}
+
+    def _make_folders(self) -> None:
+        """Empty folders for data, logs and socket, after the checks; registered."""
+        self._place.make()
+        self.check()
+        self._database = "mysql"
+        self._home.make()
+        self._place.account.make_folder(self._layout.temporary)
+
+    def _write_options(self) -> None:
+        self._layout.write(self._settled.values, USER)
+        for file in (self._layout.options, self._layout.accounts):
+            self._place.account.own(file)
+
+    def _wait_for_answer(self) -> dict[int, str]:
+        """Waits for the first session; returns the threads that there were before it."""
+        address = Address(host=str(self._layout.socket), port=0, user=USER, database="mysql")
+        before: dict[int, str] = {}
+
+        def answers() -> bool:
+            nonlocal before
+            pid = self._home.pid
+            before = {} if pid is None else threads.names(pid)
+            return sql.answers(address)
+
+        self._home.wait_for_answer(
+            answers,
+            lambda: log.reason(files.read(self._home.log_path, self._watched)),
+            START_S_MAX,
+        )
+        return before

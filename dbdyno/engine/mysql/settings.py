@@ -1,0 +1,214 @@
+"""The options of an arm's MySQL or MariaDB: its preset, its own, the lab's; checked before a start.
+
+An option that the build does not know, a value that it does not take, more memory than there is:
+each is one line that names the arm, the key and the remedy, and comes before anything is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from dbdyno.builds import Build
+from dbdyno.engine.mysql import options
+from dbdyno.engine.preset import arm_config as config
+from dbdyno.engine.settings import (
+    Cache,
+    Settled,
+    by_plan,
+    connections_of,
+    refuse_too_much_memory,
+    setter,
+    to_read,
+)
+from dbdyno.host import account as accounts
+from dbdyno.host.account import Account
+from dbdyno.model import PRODUCTS, Arm
+from dbdyno.model.capacity import Capacity
+from dbdyno.model.error import PlanError, ServerError
+
+CHECK_S_MAX = 30.0
+DEFAULT_CONNECTIONS_MAX = 151
+POOL = "innodb_buffer_pool_size"
+LAB = {
+    "bind_address": "127.0.0.1",
+    "skip_name_resolve": "ON",
+    "local_infile": "ON",
+    "mysqlx": "OFF",
+}
+"""What the lab needs to be so, whatever preset and plan say: the loopback only, and LOAD DATA LOCAL
+for fills. `mysqlx` would listen on a port of its own."""
+SERVER_ID = "77"
+"""Which binary logs name as their origin, as the published files do; 5.7 wants one for them."""
+RESERVED = frozenset(LAB) | {
+    "secure_file_priv", "datadir", "basedir",
+    "socket", "pid_file", "log_error", "user", "daemonize", "init_file",
+    "skip_grant_tables", "skip_networking", "log_bin_index", "innodb_data_home_dir",
+    "innodb_log_group_home_dir", "innodb_undo_directory", "defaults_file", "log_timestamps",
+}  # fmt: skip
+"""Options that a plan cannot name, because the lab lives by them."""
+BINARY_LOG = ("log_bin", "skip_log_bin", "disable_log_bin")
+SIZE = re.compile(r"(\d+)([KMGTPE]?)", re.IGNORECASE)
+NAMED = re.compile(
+    r"unknown variable '([^'=]+)|ignoring option '--([^'=]+)|"
+    r"(?:to|variable|option) '(?:--)?([a-z][\w-]+)"
+)
+"""Where mysqld's complaints name the option."""
+
+
+def settle(arm: Arm, build: Build, host: Capacity, connections: int = 0) -> Settled:
+    """The options of an arm for `connections` connections of the load.
+
+    Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
+    """
+    own = {options.canonical(name): value for name, value in arm.settings.items()}
+    preset = config.of_arm(arm, host, build.version_num)
+    refuse_reserved(arm, preset.values)
+    published = {options.canonical(name): value for name, value in preset.values.items()}
+    known, left_out = options.fit(published, build)
+    known = {options.canonical(name): value for name, value in known.items()}
+    departures = (*preset.departures, *left_out, *by_plan(own, published))
+    values = binary_log(arm, {**known, **own}, build)
+    needed = connections_of(arm.name, own, connections, DEFAULT_CONNECTIONS_MAX)
+    if needed is not None:
+        values["max_connections"] = str(max(needed, amount(values.get("max_connections", "0"))))
+    if POOL in values:
+        refuse_too_much_memory(arm.name, Cache(POOL, values[POOL], POOL in own), host, amount)
+    return Settled(values=values | labs(build), preset=preset.values, departures=departures)
+
+
+def labs(build: Build) -> dict[str, str]:
+    """The lab's own options, as far as the build's version knows them."""
+    # The folder that a distribution compiled in need not be there; MariaDB knows no such value.
+    files = {"secure_file_priv": "NULL"} if build.engine == "mysql" else {}
+    known, _ = options.fit(LAB, build)
+    return known | files
+
+
+def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
+    """Raises PlanError where the plan, or a file that it names, sets what the lab lives by."""
+    for written in [*configured, *arm.settings]:
+        name = options.canonical(written)
+        if name not in RESERVED and name.removeprefix("skip_") not in RESERVED:
+            continue
+        if written in arm.settings:
+            where, remedy = f"arms.{arm.name}.settings.{written}", "drop the key"
+        else:
+            where, remedy = f"arms.{arm.name}.config: {arm.config} sets {written}", "remove it"
+        raise PlanError(f"{where}: the lab sets this itself: {remedy}")
+
+
+def binary_log(arm: Arm, values: Mapping[str, str], build: Build) -> dict[str, str]:
+    """The options with `log_bin` as on or off; where the files lie is the lab's to say.
+
+    Raises PlanError for a value that names a place.
+    """
+    rest = {name: value for name, value in values.items() if name not in BINARY_LOG}
+    kept = build.engine == "mysql" and build.version_num >= 80000
+    for name in values:
+        if name not in BINARY_LOG:
+            continue
+        if "/" in values[name]:
+            raise PlanError(
+                f"arms.{arm.name}.settings.{name}: write on or off: the lab says where the "
+                "binary log lies"
+            )
+        # A bare name, as published files have it, switches it on; so does an option without value.
+        kept = (values[name].lower() not in options.OFF) == (name == "log_bin")
+    rest["log_bin"] = "on" if kept else "off"
+    if kept:
+        rest.setdefault("server_id", SERVER_ID)
+    return rest
+
+
+def amount(text: str) -> int:
+    """A number as mysqld reads it: `23G` are 23 times 2^30. Raises PlanError where it is none."""
+    found = SIZE.fullmatch(text.strip())
+    if found is None:
+        raise PlanError(f"`{text}` is no size: write a whole number, with K, M, G or T behind it")
+    return int(found[1]) << (10 * " KMGTPE".index(found[2].upper() or " "))
+
+
+def asked(values: Mapping[str, str]) -> dict[str, str]:
+    """The options that the preset and the plan set, without the lab's own."""
+    return {
+        name: value for name, value in values.items() if options.canonical(name) not in RESERVED
+    }
+
+
+# --- Asking the build ------------------------------------------------------------------------
+
+
+def verify(
+    arm: Arm, build: Build, values: Mapping[str, str], account: Account, folder: Path
+) -> None:
+    """Lets the build itself read the options, from a folder in `folder` that is gone afterwards.
+
+    Raises PlanError for the first one that it does not know or does not take.
+    """
+    with to_read("my.cnf", options.text(values), folder) as file:
+        said = ask(build, account, file)
+    for complaint in said:
+        name = named(complaint, values)
+        if name is not None:
+            raise complain(arm, build, account, name, complaint)
+    if said:
+        raise ServerError(f"arms.{arm.name}: {build.program} refuses the options: {said[0]}")
+
+
+def ask(build: Build, account: Account, file: Path) -> list[str]:
+    """What the build's mysqld says against a file of options; nothing where it is content.
+
+    MySQL has had a way to ask just this since 8.0.16. Before it, and in MariaDB, options are read
+    for a help text, and a value that is none is passed over with a warning.
+    """
+    validates = build.engine == "mysql" and build.version_num >= 80016
+    how = ["--validate-config"] if validates else ["--verbose", "--help"]
+    env = account.options()["env"] | build.environment
+    command: list[str | Path] = [build.program, f"--defaults-file={file}", *how]
+    done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
+    bad = [line for line in done.stderr.splitlines() if "[ERROR]" in line]
+    bad += [line for line in done.stderr.splitlines() if "ignoring option" in line]
+    if done.returncode == 0 and not bad:
+        return []
+    texts = [line.rpartition("] ")[2] for line in bad] or [" ".join(done.stderr.split())[-300:]]
+    return [text for text in texts if text]
+
+
+def named(complaint: str, values: Mapping[str, str]) -> str | None:
+    """The option that a complaint is about; None where it names none that was written."""
+    for groups in NAMED.findall(complaint):
+        for word in filter(None, groups):
+            name = options.canonical(word)
+            if name in map(options.canonical, values):
+                return name
+    return None
+
+
+def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str) -> PlanError:
+    """The error for an option that the build does not know or whose value it does not take."""
+    own = {options.canonical(written): written for written in arm.settings}
+    where = f"arms.{arm.name}.settings.{own[name]}" if name in own else setter(arm, name)
+    known = known_names(build, account)
+    if name in known:
+        return PlanError(f"{where}: {PRODUCTS[build.engine]} {build.version} says: {complaint}")
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean `{near[0]}`?" if near else ": drop it"
+    reason = options.why_not(name, build)
+    if reason is not None:
+        hint = f": {reason}"
+    return PlanError(f"{where}: {PRODUCTS[build.engine]} {build.version} has no such option{hint}")
+
+
+def known_names(build: Build, account: Account) -> list[str]:
+    """The names of the options that the build lists with their values."""
+    env = account.options()["env"] | build.environment
+    command: list[str | Path] = [build.program, "--no-defaults", "--verbose", "--help"]
+    if build.engine == "mysql":
+        # A folder that a distribution compiled in need not be there.
+        command.insert(2, "--secure-file-priv=NULL")
+    done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
+    _, _, listed = done.stdout.partition("\n------")
+    return [options.canonical(line.split(" ", 1)[0]) for line in listed.splitlines()[1:] if line]

@@ -1,0 +1,93 @@
+"""Finds a password where the plan says that it is; it goes to the server and nowhere else.
+
+Nor does it go there so that others on the way can learn it, unless the plan says that it may.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from dbdyno.model import Address
+from dbdyno.model.error import ServerError
+
+FIELD = re.compile(r"((?:[^:\\]|\\.)*):")
+"""A field of a passfile's line with the colon behind it; `\\` takes the next character as it is."""
+OTHERS = 0o077
+"""The rights of everybody else on a passfile, of which there are to be none."""
+
+
+def of(address: Address) -> str | None:
+    """The password for an address; None where it names no place for one.
+
+    Raises ServerError where it is not there.
+    """
+    place = address.password
+    if place is None:
+        return None
+    if place.env is not None:
+        if place.env not in os.environ:
+            raise ServerError(f"the environment has no `{place.env}`: put the password there")
+        return os.environ[place.env]
+    assert place.passfile is not None, "a password's place is one of the two"
+    return in_passfile(place.passfile, address)
+
+
+def may_be_exposed(address: Address) -> bool:
+    """Whether the password may be sent without TLS in a way that others can learn it by."""
+    return address.password is not None and address.password.insecure
+
+
+def exposed(address: Address, asked: str, tls: str) -> str:
+    """The line on a server that asks for the password so; `tls`: how TLS is asked for.
+
+    As the load generator says it.
+    """
+    return (
+        f"the server asks for the password of user `{address.user}` {asked}, which exposes it "
+        f"without TLS: ask for TLS (`{tls}`), or allow it by `insecure = true` beside the "
+        "password's place"
+    )
+
+
+def in_passfile(path: Path, address: Address) -> str:
+    """The password of the first line that fits: host:port:database:user:password, `*` fits all.
+
+    The rules are libpq's (PostgreSQL documentation, "The Password File"). Raises ServerError where
+    the file cannot be read, is open to others, or has no line that fits.
+    """
+    try:
+        if path.stat().st_mode & OTHERS:
+            raise ServerError(f"`{path}` is open to others: chmod 600 {path}")
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ServerError(f"`{path}` cannot be read: {why}") from error
+    host = "localhost" if address.host.startswith("/") else address.host
+    wanted = (host, str(address.port), address.database, address.user)
+    for fields in filter(None, map(fields_of, lines)):
+        if all(one in ("*", other) for one, other in zip(fields, wanted, strict=False)):
+            return fields[-1]
+    raise ServerError(f"`{path}` has no line for {address.user} at {host}:{address.port}: add one")
+
+
+def fields_of(line: str) -> list[str] | None:
+    """The five fields of a passfile's line; None for a comment and what is no such line."""
+    if line.startswith("#"):
+        return None
+    found = list(split(line))
+    return found if len(found) == 5 else None
+
+
+def split(line: str) -> Iterator[str]:
+    """Four fields, and as the fifth all that is left."""
+    place = 0
+    for _ in range(4):
+        match = FIELD.match(line, place)
+        if match is None:
+            return
+        place = match.end()
+        yield re.sub(r"\\(.)", r"\1", match[1])
+    yield re.sub(r"\\(.)", r"\1", line[place:])

@@ -1,0 +1,1 @@
+"""PostgreSQL: builds, servers, settings, and what its statistics say."""

@@ -1,0 +1,85 @@
+"""Warms the caches of a server that was just started with data: by pg_prewarm, or by scans.
+
+What is read is all tables of the database with their indexes, tables first, by name. How well it
+works is the server's: see docs/servers.md.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from dbdyno.engine.interface import WARM_S_MAX, Execute
+from dbdyno.model import Json
+
+EXTENSION = "pg_prewarm"
+
+RELATIONS = """
+SELECT c.oid, c.oid::regclass::text, c.relkind::text, pg_relation_size(c.oid)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'i') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+ORDER BY c.relkind DESC, 2"""
+INDEXES = """
+SELECT i.indexrelid::regclass::text, i.indrelid::regclass::text, a.amname,
+       pg_get_expr(i.indpred, i.indrelid),
+       (SELECT string_agg(
+            pg_get_indexdef(i.indexrelid, k + 1, true)
+            || CASE WHEN i.indoption[k] & 1 = 1 THEN ' DESC' ELSE '' END
+            || CASE WHEN i.indoption[k] & 2 = 2 THEN ' NULLS FIRST' ELSE ' NULLS LAST' END,
+            ', ' ORDER BY k)
+        FROM generate_subscripts(i.indoption, 1) AS k)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'i' AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+ORDER BY 1"""
+BY_TABLE = (
+    "SELECT set_config(name, 'off', false) FROM pg_settings WHERE name IN "
+    "('enable_indexscan', 'enable_indexonlyscan', 'enable_bitmapscan')",
+    "SET max_parallel_workers_per_gather = 0",
+)
+BY_INDEX = (
+    "SELECT set_config(name, 'off', false) FROM pg_settings WHERE name IN "
+    "('enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_incremental_sort')",
+    "SET max_parallel_workers_per_gather = 0",
+)
+"""Settings of the session that leave the planner one way (9.6 has no incremental sort)."""
+
+
+def warm(how: str, execute: Execute) -> Json:
+    """Reads all tables and indexes; returns `warm` of done.json. Raises ServerError."""
+    begun_s = time.monotonic()
+    if how == "prewarm":
+        execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}", limit_s=WARM_S_MAX)
+    relations = execute(RELATIONS, limit_s=WARM_S_MAX)
+    left_out = prewarm(relations, execute) if how == "prewarm" else scan(relations, execute)
+    return {
+        "how": how,
+        "seconds": time.monotonic() - begun_s,
+        "relations": len(relations) - len(left_out),
+        "bytes": sum(size for _, name, _, size in relations if name not in left_out),
+        "left_out": left_out,
+    }
+
+
+def prewarm(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
+    """Reads every block of the relations into the server's own cache; leaves nothing out."""
+    for oid, *_ in relations:
+        execute(f"SELECT {EXTENSION}({oid}::oid::regclass)", limit_s=WARM_S_MAX)
+    return []
+
+
+def scan(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
+    """Reads tables by sequential scans and B-trees in their order; returns what it cannot read."""
+    for _, name, kind, _ in relations:
+        if kind == "r":
+            execute(*BY_TABLE, f"SELECT count(*) FROM ONLY {name}", limit_s=WARM_S_MAX)
+    left_out = []
+    for name, table, method, predicate, order in execute(INDEXES, limit_s=WARM_S_MAX):
+        if method != "btree":
+            left_out.append(name)
+            continue
+        where = f"WHERE {predicate}" if predicate else ""
+        # OFFSET 0 keeps the planner from dropping the order.
+        inside = f"SELECT 1 FROM ONLY {table} {where} ORDER BY {order} OFFSET 0"
+        execute(*BY_INDEX, f"SELECT count(*) FROM ({inside}) AS ordered", limit_s=WARM_S_MAX)
+    return left_out

@@ -1,0 +1,146 @@
+"""How PostgreSQL is built from source: by configure and make, with what its own configure knows.
+
+The features are those of the published builds: lz4 from 14 on, liburing from 18 on, and what
+configure takes by itself (readline, zlib, ICU from 16 on). contrib comes with it, as the lab uses
+pg_prewarm, pgstattuple and pg_buffercache.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from dbdyno.builds.flags import Flags
+from dbdyno.builds.log import BuildLog
+from dbdyno.builds.step import COMPILE_MARKS, Missing, Site, Step, explained, first_line
+from dbdyno.model.error import ServerError
+
+MAJOR_MIN = 12
+PACKAGE = re.compile(r"(?m)^PACKAGE_(NAME|VERSION)='([^']*)'")
+OPTION = re.compile(r"(?m)^ +--(with|without|enable|disable)-([a-z0-9-]+)")
+WRITTEN = re.compile(r"--(with|without|enable|disable)-([a-z0-9-]+)(=.*)?")
+WANTED = ("lz4", "liburing")
+"""Taken where configure knows them, as in the published builds; nothing else differs from its own
+choice."""
+FOLDERS = re.compile(r"--([a-z]+dir|prefix|exec-prefix)\b")
+"""Options that dyno decides."""
+
+MISSING = (
+    Missing(r"no acceptable C compiler|C compiler cannot create", "gcc libc6-dev"),
+    Missing(r"bison not found|Bison not found|bison.*is missing", "bison"),
+    Missing(r"flex not found|Flex not found|flex.*is missing", "flex"),
+    Missing(r"pkg-config script could not be found", "pkg-config"),
+    Missing(r"readline (library|header) not found|history header not found", "libreadline-dev",
+            "--without-readline"),
+    Missing(r"zlib library not found|<?zlib\.h", "zlib1g-dev", "--without-zlib"),
+    Missing(r"icu-uc|ICU library not found|unicode/ucol\.h|for ICU", "libicu-dev", "--without-icu"),
+    Missing(r"\(liblz4\)|lz4\.h|'lz4' is required", "liblz4-dev", "--without-lz4"),
+    Missing(r"\(libzstd|zstd\.h|'zstd' is required", "libzstd-dev", "--without-zstd"),
+    Missing(r"\(liburing\)|liburing\.h|liburing", "liburing-dev", "--without-liburing"),
+    Missing(r"\(numa\)|libnuma|numa\.h", "libnuma-dev", "--without-libnuma"),
+    Missing(r"\(libcurl|curl/curl\.h|'curl'", "libcurl4-openssl-dev", "--without-libcurl"),
+    Missing(r"openssl/|for OpenSSL", "libssl-dev", "--without-ssl"),
+    Missing(r"libxml|xml2|for XML", "libxml2-dev", "--without-libxml"),
+    Missing(r"libxslt|'xslt'", "libxslt1-dev", "--without-libxslt"),
+    Missing(r"llvm-config not found|clang not found", "llvm-dev clang", "--without-llvm"),
+    Missing(r"security/pam_appl|for PAM", "libpam0g-dev", "--without-pam"),
+    Missing(r"ldap\.h|for LDAP", "libldap-dev", "--without-ldap"),
+    Missing(r"gssapi", "libkrb5-dev", "--without-gssapi"),
+    Missing(r"systemd", "libsystemd-dev", "--without-systemd"),
+    Missing(r"Python\.h|shared library for Python", "python3-dev", "--without-python"),
+    Missing(r"Perl not found", "perl"),
+    Missing(r"perl\.h|embedded Perl|libperl", "libperl-dev", "--without-perl"),
+    Missing(r"tcl\.h|tclConfig|Tcl shell", "tcl-dev", "--without-tcl"),
+    Missing(r"uuid", "uuid-dev", "another --with-uuid"),
+    Missing(r"msgfmt|libintl|gettext", "gettext", "--disable-nls"),
+)  # fmt: skip
+"""What configure says where something is missing, the Debian package that has it, and the option
+that does without."""
+
+
+def version(tree: Path, origin: str) -> str:
+    """The version of the source, as it names itself. Raises ServerError where it is none."""
+    try:
+        text = (tree / "configure").read_text(errors="replace")
+    except OSError:
+        text = ""
+    found: dict[str, str] = dict(PACKAGE.findall(text))
+    if found.get("NAME") != "PostgreSQL":
+        raise ServerError(f"`{origin}` is no source of PostgreSQL: its configure does not say so")
+    said = found.get("VERSION", "")
+    major = re.match(r"\d+", said)
+    if major is None or int(major[0]) < MAJOR_MIN:
+        raise ServerError(
+            f"`{origin}` is PostgreSQL {said}: {MAJOR_MIN} is the oldest that is built"
+        )
+    return said
+
+
+def steps(site: Site, flags: Flags, options: Sequence[str], log: BuildLog) -> tuple[Step, ...]:
+    """The programs to run, in order. Raises ServerError where an option is not to be had."""
+    if shutil.which("make") is None:
+        raise ServerError("make is not installed: apt-get install make")
+    tree = site.tree
+    if said := log.run(["./configure", "--help"], tree):
+        raise ServerError(f"`./configure --help` failed: {said.strip()[-200:]}; see `{log.path}`")
+    known = known_options(log.path.read_text(errors="replace"))
+    configure = ["./configure", f"--prefix={site.prefix}", "--enable-debug"]
+    configure += arguments(flags, options, known)
+    make = ["make", f"--jobs={site.jobs}"]
+    install = ["make", "install", f"DESTDIR={site.root}"]
+    return (
+        Step(phase="configure", command=configure, folder=tree, leftover=tree / "config.log"),
+        Step(phase="compile", command=make, folder=tree),
+        Step(phase="compile", command=make, folder=tree / "contrib"),
+        Step(phase="install", command=install, folder=tree),
+        Step(phase="install", command=install, folder=tree / "contrib"),
+    )
+
+
+def known_options(help_text: str) -> frozenset[str]:
+    """The names of the features that `configure --help` knows: `lz4`, `icu`, `debug`."""
+    return frozenset(name for _, name in OPTION.findall(help_text))
+
+
+def arguments(flags: Flags, options: Sequence[str], known: Iterable[str]) -> list[str]:
+    """What configure is given after its prefix. Raises ServerError for options it does not know."""
+    there = frozenset(known)
+    named = {name for option in options if (name := _feature(option, there)) is not None}
+    found = [f"--with-{name}" for name in WANTED if name in there and name not in named]
+    if flags.cflags:
+        found.append(f"CFLAGS={flags.cflags}")
+    if flags.lto and not any(option.startswith("AR=") for option in options):
+        found += _archivers(options)
+    return [*found, *options]
+
+
+def _feature(option: str, known: frozenset[str]) -> str | None:
+    """The feature that an option of the user's is about; None for `NAME=value` and the like."""
+    if FOLDERS.match(option):
+        raise ServerError(f"--configure: `{option}`: dyno decides where a build lies: drop it")
+    match = WRITTEN.fullmatch(option)
+    if match is None:
+        return None
+    if match[2] not in known:
+        near = get_close_matches(match[2], known, n=1)
+        hint = f"did you mean `--{match[1]}-{near[0]}`?" if near else "see its `configure --help`"
+        raise ServerError(f"--configure: this source's configure knows no `{option}`; {hint}")
+    return match[2]
+
+
+def _archivers(options: Sequence[str]) -> list[str]:
+    """The archivers that can read what is compiled for optimising at link time, where there are."""
+    compiler = next((one[3:] for one in options if one.startswith("CC=")), "gcc")
+    prefix = "llvm-" if "clang" in compiler else "gcc-"
+    pairs = [("AR", prefix + "ar"), ("RANLIB", prefix + "ranlib")]
+    return [f"{name}={program}" for name, program in pairs if shutil.which(program)]
+
+
+def explain(phase: str, said: str) -> str:
+    """Why a phase failed, in one line, with what to do about it where that is known."""
+    if phase == "configure":
+        return explained(first_line(said, ["configure: error:"], 3), MISSING, "--configure")
+    return explained(first_line(said, COMPILE_MARKS), MISSING, "--configure")

@@ -1,0 +1,76 @@
+"""Takes before.json and after.json of a PostgreSQL server, 9.6 to 18 (docs/results.md).
+
+Asked while no window is open. A part that cannot be had is null, and named with its reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from dbdyno.engine.subject import Subject
+from dbdyno.model import Json
+
+SETTLE_S = 1.5
+"""Backends flush their statistics late; after this long they are complete."""
+
+
+def before(subject: Subject) -> Json:
+    """The state and the counters of the database, as a step is about to begin.
+
+    Statements have `$1` … in place of values. Raises ServerError only where it cannot connect.
+    """
+    # psycopg takes a third of a second to import; commands that reach no server do without.
+    from dbdyno.engine.postgres.probe import pages
+
+    begun_ns = time.monotonic_ns()
+    seen, unavailable = pages.look(subject.address, subject.tables)
+    found = counted(subject)
+    return together(found, seen, unavailable, begun_ns)
+
+
+def after(subject: Subject) -> Json:
+    """The same when a step has ended: the counters first, as a look into pages changes them."""
+    from dbdyno.engine.postgres.probe import pages
+
+    begun_ns = time.monotonic_ns()
+    found = counted(subject)
+    seen, unavailable = pages.look(subject.address, subject.tables)
+    return together(found, seen, unavailable, begun_ns)
+
+
+def together(found: Json, seen: Json, unavailable: Mapping[str, str], begun_ns: int) -> Json:
+    """One snapshot of both parts, with the time that they took."""
+    took_us = (time.monotonic_ns() - begun_ns) // 1000
+    unavailable = {**unavailable, **found["unavailable"]}
+    return found | seen | {"unavailable": unavailable, "took_us": took_us}
+
+
+def counted(subject: Subject) -> Json:
+    """What needs no look into the tables' pages."""
+    from dbdyno.engine.postgres.probe import debt, sizes, statistics
+    from dbdyno.engine.postgres.probe import query_plans as planner
+    from dbdyno.engine.postgres.probe.reader import connected
+    from dbdyno.engine.postgres.probe.relation import relations
+
+    with connected(subject.address) as reader:
+        # First what leaves traces in the statistics and in the log, then the counters.
+        plans = planner.plans(reader, subject.explain)
+        buffers = reader.part("buffers", statistics.buffers) or {"dirty": None, "dirty_bytes": None}
+        reader.part("flush", statistics.flush)
+        names = reader.part("relations", lambda _: relations(reader, subject.tables)) or []
+        return {
+            "mono_ns": time.monotonic_ns(),
+            "unix_ns": time.time_ns(),
+            "version_num": reader.version_num,
+            **statistics.counters(reader),
+            "tables": reader.part("tables", lambda _: statistics.tables(reader, names)),
+            "indexes": reader.part("indexes", lambda _: statistics.indexes(reader, names)),
+            "sizes": sizes.sizes(reader, subject.data_dir, subject.wal_dir),
+            "buffers": buffers,
+            "vacuum": reader.part("vacuum", lambda _: debt.vacuum(reader, names)),
+            "running": reader.part("running", debt.running),
+            "horizon": reader.part("horizon", debt.horizon),
+            "explain": plans,
+            "unavailable": reader.unavailable,
+        }

@@ -1,0 +1,81 @@
+"""Asks the planner how it would run each statement; nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from dbdyno.engine.postgres.probe.reader import Reader
+from dbdyno.model import Json
+
+GENERIC_VERSION_NUM = 120000
+"""plan_cache_mode, by which a generic plan can be asked for, came with PostgreSQL 12."""
+
+SAMPLES = {"date": "2000-01-01", "boolean": "true"}
+TIMESTAMP = "timestamp"
+
+
+def plans(reader: Reader, statements: Mapping[str, str]) -> Json:
+    """The plans of each statement (`$1` … in its SQL) by name: `custom` and `generic`, as text.
+
+    A custom plan is made for sample values (1, 2, …), a generic one for any. What has no plan
+    (VACUUM, a table that is not there) is None and named in the reader's `unavailable`.
+    """
+    names = {name: f"dyno_explain_{number}" for number, name in enumerate(statements)}
+    for name, sql in statements.items():
+        reader.part(f"explain.{name}", partial(prepare, prepared=names[name], sql=sql))
+    types = reader.part("explain", prepared_types) or {}
+    calls = {
+        name: call(prepared, types[prepared])
+        for name, prepared in names.items()
+        if prepared in types
+    }
+    found: Json = {name: {"custom": None, "generic": None} for name in statements}
+    for kind in ("custom", "generic"):
+        if choose(reader, kind):
+            for name, text in calls.items():
+                part = f"explain.{name}.{kind}"
+                found[name][kind] = reader.part(part, partial(explained, text=text))
+    return found
+
+
+def prepare(reader: Reader, prepared: str, sql: str) -> None:
+    """Prepares a statement; the server infers the types of its parameters."""
+    reader.rows(f"PREPARE {prepared} AS {sql}")
+
+
+def prepared_types(reader: Reader) -> dict[str, list[str]]:
+    """The parameters' types of each statement that could be prepared, by its name there."""
+    rows = reader.rows("SELECT name, parameter_types::text[] AS types FROM pg_prepared_statements")
+    return {row["name"]: row["types"] for row in rows}
+
+
+def call(prepared: str, types: list[str]) -> str:
+    """The EXECUTE with a sample value for each parameter."""
+    values = ", ".join(f"'{sample(type_name, n)}'" for n, type_name in enumerate(types, start=1))
+    return f"EXECUTE {prepared}({values})" if values else f"EXECUTE {prepared}"
+
+
+def sample(type_name: str, number: int) -> str:
+    """A value that the type accepts: the parameter's number where that is one."""
+    if type_name.startswith(TIMESTAMP):
+        return SAMPLES["date"]
+    return SAMPLES.get(type_name, str(number))
+
+
+def choose(reader: Reader, kind: str) -> bool:
+    """Makes the server plan in this way; False, with the reason kept, where it cannot.
+
+    Before 12 the first five executions of a statement are planned for their values.
+    """
+    if reader.version_num < GENERIC_VERSION_NUM:
+        if kind == "generic":
+            reader.unavailable["explain.generic"] = f"{reader.product} has no plan_cache_mode"
+        return kind == "custom"
+    setting = f"SET plan_cache_mode = force_{kind}_plan"
+    return reader.part(f"explain.{kind}", lambda asked: asked.rows(setting)) is not None
+
+
+def explained(reader: Reader, text: str) -> str:
+    """The plan of an EXECUTE, as EXPLAIN prints it."""
+    return "\n".join(str(row["QUERY PLAN"]) for row in reader.rows(f"EXPLAIN {text}"))

@@ -1,0 +1,90 @@
+"""A connection that asks the database about itself; what cannot be had is kept with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import psycopg
+from psycopg.rows import dict_row
+
+from dbdyno.engine.cutoff import cut_off
+from dbdyno.engine.postgres.client import connect
+from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain
+from dbdyno.model import Address, Json
+from dbdyno.model.error import ServerError
+
+STATEMENT_MS_MAX = 2000
+SNAPSHOT_S_MAX = 30.0
+"""A server that answers nothing for this long is cut off: its own time limit does not help then."""
+
+
+class Reader:
+    """A connection, the server's version, and what could not be read so far."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self.version_num = connection.info.server_version
+        self.unavailable: dict[str, str] = {}
+        self._connection = connection
+
+    @property
+    def product(self) -> str:
+        """The server's name with its major version: `PostgreSQL 15`, `PostgreSQL 9.6`."""
+        major, minor = divmod(self.version_num, 10000)
+        return f"PostgreSQL {major}" if major >= 10 else f"PostgreSQL {major}.{minor // 100}"
+
+    def rows(self, sql: str, parameters: Sequence[object] | None = None) -> list[Row]:
+        """The rows of a query, as JSON has values; raises psycopg.Error."""
+        cursor = self._connection.execute(sql.encode(), parameters)
+        if cursor.description is None:
+            return []
+        return [{name: plain(value) for name, value in row.items()} for row in cursor]
+
+    def row(self, sql: str, parameters: Sequence[object] | None = None) -> Row:
+        """The only row of a query; raises Unavailable where there is none."""
+        found = self.rows(sql, parameters)
+        if not found:
+            raise Unavailable("the server gave no row")
+        return found[0]
+
+    def part(self, name: str, read: Callable[[Reader], Found]) -> Found | None:
+        """What `read` gives; None, with the reason kept under `name`, where it cannot be had."""
+        return part(self.unavailable, name, lambda: read(self), (psycopg.Error, OSError))
+
+    def need(self, version_num: int, what: str) -> None:
+        """Raises Unavailable where the server is older than the version that brought `what`."""
+        if self.version_num < version_num:
+            raise Unavailable(f"{self.product} has no {what}")
+
+    def extend(self, extension: str) -> None:
+        """Makes the extension in the database; raises Unavailable where the build lacks it."""
+        if self.rows("SELECT 1 FROM pg_extension WHERE extname = %s", [extension]):
+            return
+        # This view reads all extensions' files.
+        if not self.rows("SELECT 1 FROM pg_available_extensions WHERE name = %s", [extension]):
+            raise Unavailable(f"this server comes without the extension {extension}")
+        self.rows(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+
+    def lack(self, part: str, keys: Sequence[str], reason: str) -> Json:
+        """Keys of a part that this version does not have: all None, the reason kept for each."""
+        self.unavailable |= {f"{part}.{key}": f"{self.product} {reason}" for key in keys}
+        return dict.fromkeys(keys)
+
+
+@contextmanager
+def connected(address: Address) -> Iterator[Reader]:
+    """A reader of the database at `address`; raises ServerError where it cannot connect.
+
+    Not in a transaction, each statement limited to STATEMENT_MS_MAX, the whole to SNAPSHOT_S_MAX.
+    """
+    limits = f"-c statement_timeout={STATEMENT_MS_MAX} -c lock_timeout={STATEMENT_MS_MAX}"
+    try:
+        connection: psycopg.Connection[Row] = connect(
+            address, "dyno probe", limits, prepare_threshold=None, row_factory=dict_row
+        )
+    except psycopg.Error as error:
+        raise ServerError(
+            f"database `{address.database}` at {address.host}:{address.port}: {one_line(error)}"
+        ) from error
+    with cut_off(connection, SNAPSHOT_S_MAX), connection:
+        yield Reader(connection)

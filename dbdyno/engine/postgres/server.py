@@ -1,0 +1,323 @@
+"""A PostgreSQL server of one arm: data directory, settings, start, watch, stop; versions 9.6 to 18.
+
+The postmaster is started directly, in a session of its own, and writes its log into a file that we
+open: so a `kill -9` of dyno loses nothing, and the server is found and ended at the next start.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from dbdyno.builds import Build
+from dbdyno.engine import golden, log, port, settings
+from dbdyno.engine.local_server import Home
+from dbdyno.engine.postgres import connection as sql
+from dbdyno.engine.postgres import facts, read_back
+from dbdyno.engine.postgres import process_kind as kind
+from dbdyno.host import account as accounts
+from dbdyno.host import process
+from dbdyno.host.place import Place
+from dbdyno.model import Address, Arm, Json
+from dbdyno.model.error import ServerError
+
+SUPERUSER = "dyno"
+INITDB = ("-U", SUPERUSER, "-A", "trust", "--data-checksums", "--no-locale", "-E", "UTF8", "-N")
+"""The same for all: 18 turns checksums on by default, 17 does not. -N: the lab syncs itself."""
+INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
+"""Settings that differ between two plans of the same arm without changing what its data are."""
+INITDB_S_MAX = 300.0
+START_S_MAX = 300.0
+SETTINGS_FILE = "dyno.conf"
+STOP_SIGNALS: process.Signals = (
+    (signal.SIGINT, 900.0),  # fast: a checkpoint writes all dirty buffers first
+    (signal.SIGQUIT, 20.0),
+    (signal.SIGKILL, 10.0),
+)
+CRASH_SIGNALS: process.Signals = STOP_SIGNALS[1:]
+
+
+class PostgresServer:
+    """One arm's server. Its methods raise ServerError, in one line that names the arm."""
+
+    engine = "postgres"
+    remote = False
+    drops_any = True
+    threads = False
+    job_fake: Json | None = None
+
+    def __init__(self, arm: Arm, build: Build, place: Place, settled: settings.Settled) -> None:
+        """Describes the server; nothing is made or started yet."""
+        self.name = arm.name
+        self.build = build
+        self._settled = settled
+        self._home = Home(arm, build, place, programs=build.program.resolve().parent)
+        self.log_path: Path | None = self._home.log_path
+        self._arm = arm
+        self._place = place
+        self._database = "postgres"
+        self._port = 0
+        self._watched = 0  # the position in the log up to which `failure` has looked
+        self._failure: str | None = None
+        self._kinds: dict[int, str] = {}
+        self._leaders: dict[int, int] = {}
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The data directory."""
+        return self._home.data_dir
+
+    @property
+    def wal_dir(self) -> Path | None:
+        """The folder of the write-ahead log."""
+        return self._home.wal_dir or self._home.data_dir / self._wal_name
+
+    @property
+    def _wal_name(self) -> str:
+        return "pg_wal" if self.build.major >= 10 else "pg_xlog"
+
+    @property
+    def postmaster_pid(self) -> int | None:
+        """The postmaster's process id; None when it does not run."""
+        return self._home.pid
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """How the settings depart from the preset's published table, in sentences."""
+        return self._settled.departures
+
+    def setting(self, name: str) -> str | None:
+        """What the preset, the plan or the lab set; None where the server's default holds."""
+        return self._settled.values.get(name)
+
+    def check(self) -> None:
+        """Looks whether the server can be made; leaves nothing behind.
+
+        Raises PlanError, HostError or ServerError: a setting that the build does not know, a folder
+        or a port in use, a folder that the account cannot reach.
+        """
+        self._home.check()
+        values = {**self._settled.values, "unix_socket_directories": str(self._home.socket_dir)}
+        if self.build.made:
+            place = self._place
+            settings.verify(self._arm, self.build, values, place.account, place.run_root)
+        wanted = int(self._settled.values.get("port", "0"), 0)
+        self._port = port.choose(self.name, wanted)
+
+    @property
+    def identity(self) -> Json:
+        """What of the server determines how its data come to lie on the disk.
+
+        Settings that follow from the disk's free room, the port or the load are left out, but for
+        those that the arm names.
+        """
+        own = {"postgres_sha256": self.build.sha256, "initdb": list(INITDB)}
+        return self._home.identity(self._settled, INCIDENTAL) | own
+
+    def has_extension(self, name: str) -> bool:
+        """Whether the build comes with an extension. Raises ServerError where it does not say."""
+        return self.build.has_extension(name, self._place.account)
+
+    def prepare(self) -> None:
+        """Makes a fresh data directory with the settings; an earlier one of the arm is removed."""
+        data, wal = self._make_folders()
+        command: list[str | Path] = [self.build.initdb, "-D", data, *INITDB]
+        if wal is not None:
+            command += ["-X", wal]
+        begun_s = time.monotonic()
+        env = self._place.account.options()["env"] | self.build.environment
+        done = accounts.run(
+            command, self._place.account, limit_s=INITDB_S_MAX, env=env, cwd=self._home.folder
+        )
+        if done.returncode != 0:
+            said = " ".join((done.stderr or done.stdout).split())
+            raise ServerError(f"arm {self.name}: initdb failed: {said[-500:]}")
+        self._home.times["initdb_s"] = time.monotonic() - begun_s
+        with (data / "postgresql.conf").open("a") as main:
+            main.write(f"\ninclude '{SETTINGS_FILE}'\n")
+        self._write_settings()
+
+    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+        """Makes the data directory a copy of a golden one, with this server's settings.
+
+        `shared_blocks`: see golden.fill. Raises HostError where the disk refuses.
+        """
+        data, wal = self._make_folders()
+        begun_s = time.monotonic()
+        self._home.fill(copy, shared_blocks=shared_blocks)
+        if wal is not None:
+            golden.point_to_wal(data, wal, self._wal_name)
+        self._home.times["copy_s"] = time.monotonic() - begun_s
+        self._write_settings()
+
+    def keep(self, parts: Json, about: Json) -> golden.Copy:
+        """Shuts the server down and makes its data directory a golden copy; it has none then.
+
+        `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError
+        where it does not shut down in order, HostError where the disk refuses.
+        """
+        self.stop()
+        return self._home.keep(parts, about)
+
+    def start(self) -> None:
+        """Starts the server and waits until it answers.
+
+        Raises ServerError with the reason from the log where it does not.
+        """
+        begun_s = time.monotonic()
+        self._watched, self._failure = self.log_position(), None
+        self._kinds, self._leaders = {}, {}
+        self._home.start([self.build.program, "-D", self._home.data_dir])
+        self._wait_for_answer()
+        self._home.times["start_s"] = time.monotonic() - begun_s
+        # Once more: now its shared memory is known, too.
+        self._home.register()
+
+    def stop(self, crash: bool = False) -> None:
+        """Shuts the server down with a checkpoint and waits for its end, if it runs.
+
+        `crash`: at once, without a checkpoint. What does not end in time is ended by force.
+        """
+        self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
+
+    def remove(self) -> None:
+        """Removes data directory, write-ahead log and socket; the server's own log stays."""
+        self._home.remove()
+
+    def failure(self) -> str | None:
+        """None while the server is well; else what happened to it, in a sentence that stays."""
+        if self._failure is None and self.log_path is not None:
+            position = self.log_position()
+            found = log.crash(log.read(self.log_path, self._watched))
+            # A message that is still being written is read again from its beginning.
+            self._watched = max(self._watched, position - log.TAIL_BYTES_MAX)
+            how = self._home.ended()
+            if how is not None:
+                # Who is ended by a signal says nothing; what was wrong before is another matter.
+                levels = ("PANIC",) if how.startswith("signal") else log.BAD_LEVELS
+                why = found or log.reason(self.log_tail(5), levels)
+                self._failure = f"the server of arm {self.name} {log.ending(how, why)}"
+            elif found is not None:
+                self._failure = f"the server of arm {self.name} crashed and restarted: {found}"
+        return self._failure
+
+    def facts(self) -> Json:
+        """What server.json of a result says about the server; it has to run."""
+        found = facts.ask(self._query)
+        departures = [*self._settled.departures, *self._read_back()]
+        return found | self._home.facts(self._settled) | {"departures": departures}
+
+    def address(self, *, tcp: bool = False) -> Address | None:
+        """Where the server answers: its unix socket, or 127.0.0.1 with `tcp`.
+
+        The database is the one that was made last.
+        """
+        host = "127.0.0.1" if tcp else str(self._home.socket_dir)
+        return Address(host=host, port=self._port, user=SUPERUSER, database=self._database)
+
+    def execute(
+        self, *statements: str, database: str | None = None, limit_s: float = sql.LIMIT_S
+    ) -> list[tuple[Any, ...]]:
+        """Runs statements one after the other, each in a transaction of its own.
+
+        Returns the rows of the last one. Raises ServerError where one fails or takes longer than
+        `limit_s`.
+        """
+        address = self.address()
+        assert address is not None
+        target = sql.Target(address, database or self._database)
+        try:
+            return sql.execute(target, statements, limit_s)
+        except ServerError as error:
+            raise ServerError(f"arm {self.name}: {error}") from error
+
+    def create_database(self, name: str) -> None:
+        """Makes the database anew; `address` and `execute` use it from now on."""
+        quoted = '"' + name.replace('"', '""') + '"'
+        self.execute(
+            f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}", database="postgres"
+        )
+        self._database = name
+
+    def use_database(self, name: str) -> None:
+        """Uses a database that is there from now on."""
+        self._database = name
+
+    def processes(self) -> dict[int, str]:
+        """The living children of the postmaster (not itself) and what each is for."""
+        pid = self.postmaster_pid
+        if pid is None:
+            return {}
+        living = process.children(pid)
+        for child in living:
+            if child not in self._kinds:
+                self._learn(child)
+        self._kinds = {child: self._kinds[child] for child in living if child in self._kinds}
+        self._leaders = {child: self._leaders[child] for child in living if child in self._leaders}
+        return {child: self._kinds.get(child, "other") for child in living}
+
+    def leaders(self) -> dict[int, int]:
+        """Parallel worker -> the backend that leads it, of those that `processes` told last."""
+        return dict(self._leaders)
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last lines of the server's log."""
+        return self._home.log_tail(lines)
+
+    def log_position(self) -> int:
+        """The log's length in bytes, for `log_events`."""
+        return self._home.log_position()
+
+    def log_events(self, since: int) -> list[Json]:
+        """The events of the log (docs/results.md, done.json) from the position `since` on."""
+        return log.step_events(self._home.log_path, since)
+
+    def _learn(self, child: int) -> None:
+        """Takes from a process's title what it is for; one just made has no title of its own."""
+        title = process.command_line(child)
+        cluster_name = self._settled.values.get("cluster_name", "")
+        known = kind.kind_of(title, cluster_name)
+        if known is not None:
+            self._kinds[child] = known
+        leader = kind.leader_of(title, cluster_name)
+        if leader is not None:
+            self._leaders[child] = leader
+
+    def _query(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.execute(statement)
+
+    def _read_back(self) -> list[str]:
+        wanted = {
+            name: value
+            for name, value in self._settled.values.items()
+            if name not in settings.RESERVED | {"port"}
+        }
+        return read_back.sentences(self._query, wanted)
+
+    def _make_folders(self) -> tuple[Path, Path | None]:
+        """Empty folders for data, write-ahead log and socket, after the checks; registered."""
+        self._place.make()
+        self.check()
+        self._database = "postgres"
+        return self._home.make()
+
+    def _write_settings(self) -> None:
+        values = dict(self._settled.values) | {
+            "port": str(self._port),
+            "unix_socket_directories": str(self._home.socket_dir),
+        }
+        file = self._home.data_dir / SETTINGS_FILE
+        file.write_text(settings.text_of(values))
+        self._place.account.own(file)
+
+    def _wait_for_answer(self) -> None:
+        address = self.address()
+        assert address is not None
+        target = sql.Target(address, "postgres")
+        self._home.wait_for_answer(
+            lambda: sql.answers(target),
+            lambda: log.reason(log.read(self._home.log_path, self._watched)),
+            START_S_MAX,
+        )

@@ -1,0 +1,183 @@
+"""Samples what sessions wait for while a window is open, into waits.jsonl (docs/results.md).
+
+A connection of its own is asked by a thread. It is what the lab does to a server that is measured,
+and only where the plan asks for it; what it costs is in the result, on both sides.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from dbdyno.engine.postgres.activity import Names, look, sql
+from dbdyno.engine.postgres.client import connect
+from dbdyno.model import Address, Json
+from dbdyno.model.error import ServerError
+
+if TYPE_CHECKING:
+    import psycopg
+
+APPLICATION = "dyno waits"
+STATEMENT_MS_MAX = 5_000
+END_S_MAX = 1.0
+"""How long the last sample may take; then its connection is cut."""
+STRIDE = 0.6180339887498949
+"""The golden ratio less 1, by which the moment of a sample moves on within its interval."""
+
+Write = Callable[[Json], None]
+
+
+def moment(number: int) -> float:
+    """When a sample is due, in intervals since the first one began: once in each.
+
+    Multiples of the golden ratio fill an interval evenly (Weyl), so that samples cannot keep step
+    with what recurs, such as a burst at the beginning of each second.
+    """
+    return number + (number + 0.5) * STRIDE % 1.0
+
+
+class WaitSampler:
+    """Samples a server's sessions from `begin` to `stop`, less the time between `rest` and `begin`.
+
+    A context manager: its connection and its thread are gone afterwards. What keeps it from
+    sampling is in `failure`, and nobody else's trouble.
+    """
+
+    def __init__(self, address: Address, job: Json, interval_s: float, write: Write) -> None:
+        """Connects, and writes the file's first line. Raises ServerError where it cannot connect.
+
+        `job` has the names of statements; `write` gets each line.
+        """
+        self.failure: str | None = None  # why it ended before it was told to
+        self.samples = 0
+        self.late = 0  # intervals that passed without a sample
+        self.cpu_us = 0.0  # of the thread, from the first sample on
+        self._connection = connected(address)
+        self._sql = sql(self._connection.info.server_version)
+        self._interval_ns = round(interval_s * 1e9)
+        self._write = write
+        self._names = Names(job["statements"])
+        self._roles: dict[int, str] = {}
+        self._begun_ns = 0  # as `begin` says it; the thread takes it over into `_base_ns`
+        self._base_ns, self._slot = 0, 0  # the interval from there whose sample comes next
+        self._going, self._ended = threading.Event(), threading.Event()
+        self._mistake: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="waits", daemon=True)
+        version_num = self._connection.info.server_version
+        header: Json = {"asked_ns": self._interval_ns, "application": APPLICATION}
+        write(header | {"version_num": version_num})
+
+    @property
+    def pid(self) -> int:
+        """The server's process that is asked."""
+        return self._connection.info.backend_pid
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def observe(self, event: Json) -> None:
+        """Takes note of whose a connection is, from an event of the generator."""
+        if event["event"] == "connected" and event.get("server_pid"):
+            self._roles[event["server_pid"]] = event["role"]
+
+    def begin(self) -> None:
+        """Begins to sample, at the window's start or after a rest."""
+        self._begun_ns = time.monotonic_ns()
+        self._going.set()
+
+    def rest(self) -> None:
+        """Samples no more until `begin`; one that goes on ends, and is the last."""
+        self._going.clear()
+
+    def finish(self) -> None:
+        """Ends the thread and the connection, and writes the last line; further calls do nothing.
+
+        Raises what is no fault of the server.
+        """
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._going.set()
+        self._thread.join(END_S_MAX)
+        if self._thread.is_alive():
+            self._cut()
+            self._thread.join()
+        self._connection.close()
+        if self._mistake is not None:
+            raise self._mistake
+        last: Json = {"end": True, "samples": self.samples, "late": self.late}
+        self._write(last | {"cpu_us": self.cpu_us, "failed": self.failure})
+
+    def _run(self) -> None:
+        import psycopg
+
+        started_ns = time.thread_time_ns()
+        try:
+            with self._connection.cursor() as cursor:
+                while self._wait():
+                    self._sample(cursor)
+                    self.cpu_us = (time.thread_time_ns() - started_ns) / 1000
+        except (psycopg.Error, OSError) as error:
+            self.failure = " ".join(str(error).split()) or type(error).__name__
+        except Exception as error:
+            self._mistake = error
+
+    def _wait(self) -> bool:
+        """Waits until the next sample is due; False: there is to be none."""
+        while True:
+            self._going.wait()
+            if self._ended.is_set():
+                return False
+            if self._base_ns != self._begun_ns:
+                self._base_ns, self._slot = self._begun_ns, 0
+            self._pass_over()
+            due_ns = self._base_ns + round(moment(self._slot) * self._interval_ns)
+            if self._ended.wait(max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
+                return False
+            if self._going.is_set() and self._base_ns == self._begun_ns:
+                self._slot += 1
+                return True
+
+    def _pass_over(self) -> None:
+        """Leaves out the intervals that are over, and counts them."""
+        passed = (time.monotonic_ns() - self._base_ns) // self._interval_ns
+        missed = max(0, passed - self._slot)
+        self.late += missed
+        self._slot += missed
+
+    def _sample(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        begun_ns = time.monotonic_ns()
+        cursor.execute(self._sql.encode(), prepare=True)
+        seen = look(cursor.fetchall(), self._roles, self._names)
+        took_us = (time.monotonic_ns() - begun_ns) // 1000
+        self._write({"mono_ns": begun_ns, "took_us": took_us, **seen.as_json()})
+        self.samples += 1
+
+    def _cut(self) -> None:
+        """Makes a wait for a server that does not answer fail."""
+        with (
+            suppress(OSError),
+            socket.socket(fileno=os.dup(self._connection.fileno())) as end,
+        ):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+def connected(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
+    """A connection for samples. Raises ServerError."""
+    import psycopg
+
+    limit = f"-c statement_timeout={STATEMENT_MS_MAX}"
+    try:
+        return connect(address, APPLICATION, limit, client_encoding="UTF8")
+    except psycopg.Error as error:
+        said = " ".join(str(error).split())
+        raise ServerError(f"database `{address.database}`: {said}") from error

@@ -1,0 +1,13 @@
+"""Presets: published server settings as data, by name and tags, for an engine, version and host.
+
+Nothing here reads anything but the files of the package, engine/*/presets.
+"""
+
+from __future__ import annotations
+
+from dbdyno.engine.preset.name import parse
+from dbdyno.engine.preset.render import Settings, render
+from dbdyno.engine.preset.show import listing, show
+from dbdyno.model.capacity import Capacity
+
+__all__ = ["Capacity", "Settings", "listing", "parse", "render", "show"]

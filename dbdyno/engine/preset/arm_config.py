@@ -1,0 +1,43 @@
+"""The configuration that an arm names: a preset, sized to the host, or a file of one's own.
+
+What a preset means and how its sizes follow is told in docs/servers.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbdyno.engine.preset import Settings, render
+from dbdyno.engine.preset import config_file as own
+from dbdyno.model import Arm
+from dbdyno.model.capacity import Capacity
+from dbdyno.model.error import PlanError
+from dbdyno.model.size import UNITS, buffer_bytes, bytes_of, text_of
+
+__all__ = ["UNITS", "Settings", "buffer_bytes", "bytes_of", "of_arm", "render", "text_of"]
+
+
+def of_arm(arm: Arm, capacity: Capacity, version_num: int) -> Settings:
+    """The settings of an arm's `config` alone: a preset is sized to its `memory` or the host's.
+
+    None of them where the arm names none. Raises PlanError that names the arm.
+    """
+    if arm.config is None:
+        return Settings(values={}, departures=())
+    where = f"arms.{arm.name}"
+    if arm.config_text is not None:
+        source = f"{where}.config: {arm.config}"
+        return own.parse(arm.config_text, source=source, engine=arm.engine, version_num=version_num)
+    try:
+        memory_bytes = bytes_of(arm.memory) if arm.memory else capacity.memory_bytes
+    except PlanError as error:
+        raise PlanError(f"{where}.memory: {error}") from error
+    try:
+        return render(
+            arm.config,
+            engine=arm.engine,
+            capacity=replace(capacity, memory_bytes=memory_bytes),
+            version_num=version_num,
+        )
+    except PlanError as error:
+        raise PlanError(f"{where}.{error}") from error

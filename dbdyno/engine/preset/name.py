@@ -1,0 +1,121 @@
+"""The name of a configuration: a preset, tags and perhaps a host's size, as `x10b_wm4_c8r32`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbdyno.engine.preset import files as content
+from dbdyno.engine.preset.files import ENGINES, NUMBER, Preset, Size, Tag, pattern
+from dbdyno.model.document import suggestion
+from dbdyno.model.error import PlanError
+
+COLUMN = re.compile(r"c\d+r\d+")
+ALIASES = {"bee": "c8r16"}
+"""Other published names of hosts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What a configuration's name means."""
+
+    preset: Preset
+    tags: tuple[Tag, ...]
+    size: Size | None  # the published column that is named; None: sized to the host
+
+
+def parse(name: str, engine: str) -> Chosen:
+    """What a configuration's name means for an engine. Raises PlanError where it means nothing."""
+    head, *rest = name.split("_")
+    preset = find_preset(head, engine)
+    sizes: list[Size] = []
+    tags: list[Tag] = []
+    for word in rest:
+        word = ALIASES.get(word, word)
+        if COLUMN.fullmatch(word):
+            sizes.append(find_size(word, preset, name))
+        else:
+            tags.append(find_tag(word, engine, name))
+    if len(sizes) > 1:
+        raise PlanError(f"config: `{name}` names {len(sizes)} hosts' sizes: keep one")
+    refuse_contradictions(tags, name)
+    return Chosen(preset=preset, tags=tuple(tags), size=sizes[0] if sizes else None)
+
+
+def find_preset(word: str, engine: str) -> Preset:
+    """The preset of an engine that `word` names. Raises PlanError."""
+    known = content.presets(engine) if engine in ENGINES else {}
+    for listed, preset in known.items():
+        found = pattern(listed).fullmatch(word)
+        if found is not None:
+            return replace(preset, name=word, settings=numbered(preset.settings, found))
+    there = ", ".join(known) or "none"
+    others = [one for one in ENGINES if one != engine and word in content.presets(one)]
+    if others:
+        raise PlanError(
+            f"config: `{word}` is a preset of {' and '.join(others)}; {engine} has {there}"
+        )
+    raise PlanError(f"config: there is no preset `{word}`: take one of {there}")
+
+
+def find_size(word: str, preset: Preset, name: str) -> Size:
+    """The published column that is named. Raises PlanError."""
+    for size in preset.sizes:
+        if size.name == word:
+            return size
+    there = ", ".join(size.name for size in preset.sizes)
+    raise PlanError(
+        f"config: `{name}`: {preset.name} is not published for `{word}`, but for {there}; without "
+        "a size it is sized to the host"
+    )
+
+
+def find_tag(word: str, engine: str, name: str) -> Tag:
+    """The tag that `word` names. Raises PlanError with the nearest one, or whose it is."""
+    known = content.tags(engine)
+    found = tag_of(word, known)
+    if found is not None:
+        return found
+    others = [
+        one for one in ENGINES if one != engine and tag_of(word, content.tags(one)) is not None
+    ]
+    if others:
+        raise PlanError(
+            f"config: `{name}`: `_{word}` is a tag of {' and '.join(others)}, not of {engine}"
+        )
+    hint = suggestion(word, [tag.name.replace(NUMBER, "4") for tag in known])
+    raise PlanError(f"config: `{name}`: no tag `_{word}`; {hint}")
+
+
+def tag_of(word: str, known: Iterable[Tag]) -> Tag | None:
+    """The tag among `known` that `word` names, with its number put in."""
+    for tag in known:
+        found = pattern(tag.name).fullmatch(word)
+        if found is not None:
+            return replace(tag, name=word, settings=numbered(tag.settings, found))
+    return None
+
+
+def numbered(settings: Mapping[str, Any], found: re.Match[str]) -> dict[str, Any]:
+    """Settings with the number of a name put in where they have `{n}`."""
+    if not found.groups():
+        return dict(settings)
+    return {
+        key: value.replace("{n}", found[1]) if isinstance(value, str) else value
+        for key, value in settings.items()
+    }
+
+
+def refuse_contradictions(tags: Iterable[Tag], name: str) -> None:
+    """Raises PlanError where two tags set the same."""
+    by: dict[str, str] = {}
+    for tag in tags:
+        for setting in tag.settings:
+            if setting in by:
+                raise PlanError(
+                    f"config: `{name}`: `_{by[setting]}` and `_{tag.name}` both set {setting}: "
+                    "keep one"
+                )
+            by[setting] = tag.name

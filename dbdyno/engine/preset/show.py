@@ -1,0 +1,123 @@
+"""Presets for people to read: a list of them, and one as a configuration file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from dbdyno.engine.preset import files as content
+from dbdyno.engine.preset import name as names
+from dbdyno.engine.preset.render import render
+from dbdyno.model import version
+from dbdyno.model.capacity import Capacity
+from dbdyno.model.error import PlanError
+from dbdyno.model.size import UNITS
+
+VERSION = re.compile(r"\d+(\.\d+){0,2}")
+MARIADB_FROM = 10
+"""Major versions from here on are MariaDB's where an InnoDB preset is asked for: MySQL has none."""
+
+
+def listing() -> Iterator[str]:
+    """A line for each preset of each engine: engine, name, versions, title; then the tags."""
+    rows = [
+        (engine, name, versions(preset), preset.title)
+        for engine in content.ENGINES
+        for name, preset in content.presets(engine).items()
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
+        yield "  ".join([*cells, row[3]])
+    for engine in ("postgres", "mysql"):
+        tags = " ".join(f"_{tag.name}" for tag in content.tags(engine))
+        yield f"tags of {engine}: {tags}"
+    yield "hosts' sizes: " + " ".join(f"_{name}" for name in size_names())
+
+
+def size_names() -> list[str]:
+    """The hosts that presets are published for."""
+    found = [
+        size.name
+        for engine in content.ENGINES
+        for preset in content.presets(engine).values()
+        for size in preset.sizes
+    ]
+    return list(dict.fromkeys(found))
+
+
+def versions(preset: content.Preset) -> str:
+    """The versions that a preset is published for."""
+    least, most = preset.versions_min, preset.versions_max
+    if least is None and most is None:
+        return "all"
+    return f"{least or ''}-{most or ''}" if most else f"{least}+"
+
+
+def engine_of(preset: str, release: str | None) -> str:
+    """The engine whose preset is meant: of two with one name by the version, else the first.
+
+    Raises PlanError where none has it.
+    """
+    head = preset.split("_")[0]
+    having = []
+    for engine in content.ENGINES:
+        if any(content.pattern(one).fullmatch(head) for one in content.presets(engine)):
+            having.append(engine)
+    if not having:
+        known = dict.fromkeys(one for of in content.ENGINES for one in content.presets(of))
+        raise PlanError(f"config: there is no preset `{head}`: take one of {', '.join(known)}")
+    if "mariadb" in having and release and int(release.split(".")[0]) >= MARIADB_FROM:
+        return "mariadb"
+    return having[0]
+
+
+def show(
+    preset: str,
+    *,
+    capacity: Capacity,
+    release: str | None = None,
+    engine: str | None = None,
+) -> str:
+    """A preset as a configuration file for a host and a version, the newest where none is named.
+
+    Raises PlanError where there is no such preset or version.
+    """
+    if release is not None and not VERSION.fullmatch(release):
+        raise PlanError(f"--version: `{release}` is no version: write it as 17, 9.6 or 8.4.6")
+    if engine is not None and engine not in content.ENGINES:
+        raise PlanError(f"--engine: `{engine}`: take one of {', '.join(content.ENGINES)}")
+    of = engine or engine_of(preset, release)
+    chosen = names.parse(preset, of).preset
+    release = release or newest(chosen)
+    settings = render(
+        preset,
+        engine=of,
+        capacity=capacity,
+        version_num=version.number_of(of, release),
+    )
+    host = f"{capacity.cores} cores, {capacity.memory_bytes / UNITS['GB']:.1f} GB of memory"
+    lines = [f"# {preset}: {chosen.title}", f"# for {of} {release}, {host}"]
+    lines += [f"# {sentence}" for sentence in settings.departures]
+    return "\n".join(lines) + "\n" + text_of(settings.values, of)
+
+
+def newest(preset: content.Preset) -> str:
+    """The newest version that a preset is published for and we know of."""
+    known = version.NEWEST[preset.engine]
+    most = preset.versions_max
+    return min(known, most, key=version.bound) if most else known
+
+
+def text_of(values: Mapping[str, str], engine: str) -> str:
+    """Settings as a configuration file of an engine."""
+    if engine == "postgres":
+        return "".join(f"{name} = '{value}'\n" for name, value in values.items())
+    return "[mysqld]\n" + "".join(f"{option(name, one)}\n" for name, one in values.items())
+
+
+def option(name: str, value: str) -> str:
+    """A line of my.cnf. The binary log is on or off to us; a value there would name its files."""
+    if name == "log_bin":
+        return name if value == "ON" else f"skip_{name}"
+    return f"{name} = {value}"

@@ -1,0 +1,160 @@
+"""The unprivileged account that servers run as, and running programs as it.
+
+PostgreSQL refuses to run as root, and a server has no business with root's rights. A lab that an
+ordinary user started runs its servers as that user.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.model import FAMILIES, Json
+from dbdyno.model.error import HostError, ServerError
+
+LAST_RESORT = "nobody"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """A user of the machine; `other` where it is another than the one dyno runs as."""
+
+    name: str
+    uid: int
+    gid: int
+    other: bool
+
+    def options(self) -> Json:
+        """The arguments of `subprocess` that make a program run as this account.
+
+        The environment is the same on every host: no `PG*` variable, locale or time zone of ours
+        gets in.
+        """
+        options: Json = {
+            "env": {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC", "HOME": "/"},
+            "stdin": subprocess.DEVNULL,
+        }
+        if self.other:
+            options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
+        return options
+
+    def own(self, path: Path) -> None:
+        """Gives `path` to the account."""
+        if self.other:
+            os.chown(path, self.uid, self.gid)
+
+    def make_folder(self, path: Path) -> None:
+        """Makes the folder `path` for the account alone (mode 0700) where it is not there yet."""
+        path.mkdir(exist_ok=True)
+        path.chmod(0o700)
+        self.own(path)
+
+
+def choose(engine: str, requested: str | None = None) -> Account:
+    """The account for a server of `engine`: the requested one, else the engine's own, else nobody.
+
+    Raises HostError where the requested one does not exist, is root, or cannot be taken because
+    dyno does not run as root.
+    """
+    uid = os.geteuid()
+    if uid != 0:
+        return own_account(uid, requested)
+    if requested is not None:
+        entry = entry_of(requested)
+        if entry is None:
+            raise HostError(
+                f"server.user: there is no account `{requested}`: make it, or drop the key"
+            )
+        if entry.pw_uid == 0:
+            raise HostError("server.user: servers do not run as root: name another account")
+        return account_of(entry)
+    # A distribution's package of an engine makes an account that is called as its family.
+    for name in (FAMILIES.get(engine, LAST_RESORT), LAST_RESORT):
+        entry = entry_of(name)
+        if entry is not None and entry.pw_uid != 0:
+            return account_of(entry)
+    raise HostError("server.user: no account to run servers as: make one and name it")
+
+
+def own_account(uid: int, requested: str | None) -> Account:
+    """The account dyno runs as. Raises HostError where another one is requested."""
+    try:
+        entry = pwd.getpwuid(uid)
+        name, gid = entry.pw_name, entry.pw_gid
+    except KeyError:  # in containers a user may have no entry
+        name, gid = str(uid), os.getegid()
+    if requested not in (None, name):
+        raise HostError(f"server.user: only root can run servers as `{requested}`: drop the key")
+    return Account(name=name, uid=uid, gid=gid, other=False)
+
+
+def entry_of(name: str) -> pwd.struct_passwd | None:
+    """The machine's entry for the account, None where there is none."""
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def account_of(entry: pwd.struct_passwd) -> Account:
+    """An account of the machine, for a dyno that runs as root."""
+    return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, other=True)
+
+
+def run(
+    command: Sequence[str | Path], account: Account, *, limit_s: float, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program as `account` to its end and returns what it said.
+
+    Raises ServerError where it cannot be started or takes longer than `limit_s` seconds; a status
+    other than 0 is the caller's to judge.
+    """
+    options = {"cwd": "/"} | account.options() | options
+    try:
+        return subprocess.run(
+            [str(part) for part in command],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+            **options,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ServerError(f"`{command[0]}` did not end within {limit_s:.0f} s") from error
+    except OSError as error:
+        raise ServerError(
+            f"`{command[0]}` cannot be run as account `{account.name}`: {error.strerror}; "
+            "the program and the folders above it must be open to that account"
+        ) from error
+
+
+def blocked_at(path: Path, account: Account) -> Path | None:
+    """The first folder on the way to `path` that the account may not enter; None if it may."""
+    if not account.other:
+        return None
+    for folder in [*reversed(path.absolute().parents), path.absolute()]:
+        try:
+            found = folder.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not may_enter(found, account):
+            return folder
+    return None
+
+
+def may_enter(found: os.stat_result, account: Account) -> bool:
+    """Whether the account has the right of execution on what was found; files count as entered."""
+    if not stat.S_ISDIR(found.st_mode):
+        return True
+    if found.st_uid == account.uid:
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid == account.gid:
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)

@@ -1,0 +1,83 @@
+"""The folders of one server's data: made by us, known by a mark, never taken from somebody else.
+
+data_root/<arm>/made-by-dyno     the mark: without it nothing here is removed
+data_root/<arm>/data/            the data directory
+wal_root/<arm>/wal/              its write-ahead log, where the plan names a folder for it
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from dbdyno.host import account as accounts
+from dbdyno.host import process
+from dbdyno.host.account import Account
+from dbdyno.model.error import HostError, ServerError
+
+MARK = "made-by-dyno"
+
+
+def check(folder: Path, account: Account, arm: str) -> None:
+    """Raises ServerError where `folder` is in use or foreign, HostError where it is closed."""
+    if blocked := accounts.blocked_at(folder.parent, account):
+        raise HostError(
+            f"server.data_dir: account `{account.name}` cannot enter `{blocked}`: choose another "
+            f"folder, or open it (chmod o+x {blocked})"
+        )
+    if not folder.exists():
+        return
+    if not (folder / MARK).is_file() and any(folder.iterdir()):
+        raise ServerError(
+            f"arms.{arm}: `{folder}` was not made by dyno: move it away, or choose another "
+            "`data_dir`"
+        )
+    holder = user_of(folder)
+    if holder is not None:
+        raise ServerError(
+            f"arms.{arm}: `{folder}` is in use by process {holder}: end that, or move data_dir"
+        )
+
+
+def user_of(folder: Path) -> int | None:
+    """The server process that works in `folder`; None where nobody does."""
+    pid_file = folder / "data" / "postmaster.pid"
+    try:
+        pid = int(pid_file.read_text().split("\n", 1)[0])
+    except (FileNotFoundError, ValueError):
+        pid = None
+    working = process.working_in(folder)
+    return pid if pid in working else min(working, default=None)
+
+
+def make(folder: Path, name: str, account: Account) -> Path:
+    """Makes `folder` anew, with its mark and an empty folder `name` of the account in it.
+
+    Raises HostError where it cannot be made.
+    """
+    remove(folder)
+    try:
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+        (folder / MARK).write_text("This folder is dyno's: it may be removed at any time.\n")
+        account.make_folder(folder / name)
+    except OSError as error:
+        raise HostError(
+            f"`{folder}` cannot be made: {error.strerror}: choose another folder"
+        ) from error
+    return folder / name
+
+
+def remove(folder: Path) -> None:
+    """Removes a folder that has our mark; one without it is left alone, whatever is in it."""
+    if (folder / MARK).is_file():
+        # The mark goes last: what a break leaves of the folder is still known as ours.
+        for inside in folder.iterdir():
+            if inside.is_dir() and not inside.is_symlink():
+                shutil.rmtree(inside)
+            elif inside.name != MARK:
+                inside.unlink()
+        (folder / MARK).unlink()
+        folder.rmdir()
+    elif folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()

@@ -1,0 +1,1 @@
+"""Reads the machine: its facts, and its counters by owner each second."""

@@ -1,0 +1,168 @@
+"""Collects what a result must know of the machine: host.json (docs/results.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from dbdyno.host.observe import background_load as look
+from dbdyno.host.observe import files, limits, memory, processor, procfs, storage
+from dbdyno.host.observe.reader import Reader
+from dbdyno.model import Json
+
+DETECT_LIMIT_S = 5.0
+LOOK_S = 0.5
+"""How long a run looks at what else the host does, before its first block."""
+SYNCS_S_MAX = 0.5
+
+SYSCTL = (
+    "fs.aio-max-nr",
+    "fs.file-max",
+    "fs.nr_open",
+    "kernel.io_uring_disabled",
+    "kernel.nmi_watchdog",
+    "kernel.numa_balancing",
+    "kernel.perf_event_paranoid",
+    "kernel.pid_max",
+    "kernel.randomize_va_space",
+    "kernel.sched_autogroup_enabled",
+    "kernel.threads-max",
+    "kernel.watchdog",
+    "net.core.somaxconn",
+    "vm.dirty_background_bytes",
+    "vm.dirty_background_ratio",
+    "vm.dirty_bytes",
+    "vm.dirty_expire_centisecs",
+    "vm.dirty_ratio",
+    "vm.dirty_writeback_centisecs",
+    "vm.max_map_count",
+    "vm.nr_hugepages",
+    "vm.nr_overcommit_hugepages",
+    "vm.overcommit_memory",
+    "vm.overcommit_ratio",
+    "vm.swappiness",
+    "vm.zone_reclaim_mode",
+)
+
+HYPERVISORS = {
+    "KVM": "kvm",
+    "QEMU": "qemu",
+    "Amazon EC2": "amazon",
+    "Google": "google",
+    "VMware": "vmware",
+    "Microsoft": "microsoft",
+    "innotek": "oracle",
+    "Xen": "xen",
+}
+"""What stands in the firmware's names -> what systemd-detect-virt calls it."""
+
+
+def collect(
+    data_path: Path, *, measure: bool = True, look_s: float = LOOK_S, reader: Reader | None = None
+) -> Json:
+    """The facts of this machine and of the storage under `data_path`; None: cannot be read.
+
+    `measure`: also looks for `look_s` seconds at what else the host does, and measures what a sync
+    and a reading of the clock take: a second in all. `unread` says why a fact is null.
+    """
+    reader = reader or Reader()
+    processors = procfs.cpuinfo(reader.text("cpu", "/proc/cpuinfo") or "")
+    found = {
+        "since_unix_ns": time.time_ns(),
+        "cpu": processor.cpu(reader, processors),
+        **memory.collect(reader),
+        "kernel": platform.release(),
+        "os": operating_system(reader),
+        "boot_id": files.line(reader.at("/proc/sys/kernel/random/boot_id")),
+        "hostname_hash": hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12],
+        "user_id": limits.user_id(reader),
+        "virtual": virtual(reader, processors),
+        "container": container(reader),
+        "read_only": read_only(reader),
+        "frequency": processor.frequency(reader, processors),
+        "processors": processor.layout(reader),
+        "mitigations": processor.mitigations(reader),
+        "limits": limits.of_process(reader),
+        "control_group": limits.control_group(reader),
+        "login_service": limits.login_service(reader),
+        "data": storage.data(reader, data_path),
+        "sysctl": {name: sysctl(reader, name) for name in SYSCTL},
+        "sync": None,
+        "look": None,
+    }
+    clock = processor.clock(reader)
+    found |= {"clock_source": clock.pop("source"), "clock": clock | {"read_ns": None}}
+    if measure and reader.here:
+        found["look"] = look.look(reader, look_s)
+        found["sync"] = storage.syncs(reader, data_path, SYNCS_S_MAX)
+        found["clock"]["read_ns"] = look.clock_read_ns()
+    else:
+        for fact in ("look", "sync", "clock.read_ns"):
+            reader.nothing(fact, "not measured: no server of this host takes part")
+    return found | {"unread": dict(sorted(reader.unread.items()))}
+
+
+def operating_system(reader: Reader) -> str | None:
+    """The distribution's own name for itself."""
+    text = reader.text("os", "/etc/os-release") or ""
+    found = re.search(r'^PRETTY_NAME="?(.*?)"?$', text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def virtual(reader: Reader, processors: list[dict[str, str]]) -> str | None:
+    """The hypervisor's name; "unknown" where only the CPU tells of one; None on bare metal."""
+    detected = detect("--vm") if reader.here else None
+    if detected is not None:
+        return None if detected == "none" else detected
+    names = " ".join(
+        files.line(reader.at(f"/sys/class/dmi/id/{key}")) or ""
+        for key in ("sys_vendor", "product_name")
+    )
+    known = next((name for sign, name in HYPERVISORS.items() if sign in names), None)
+    below = "hypervisor" in (processors[0].get("flags", "") if processors else "").split()
+    kind = files.line(reader.at("/sys/hypervisor/type"))
+    return known or kind or ("unknown" if below else None)
+
+
+def container(reader: Reader) -> bool:
+    """Whether this runs in a container: other limits and other neighbours than the host shows."""
+    detected = detect("--container") if reader.here else None
+    if detected is not None:
+        return detected != "none"
+    groups = files.text(reader.at("/proc/1/cgroup")) or ""
+    marks = (reader.at("/.dockerenv"), reader.at("/run/.containerenv"))
+    return any(mark.exists() for mark in marks) or bool(
+        re.search(r"docker|kubepods|containerd|lxc", groups)
+    )
+
+
+def detect(kind: str) -> str | None:
+    """What systemd-detect-virt says ("none" for nothing); None where there is no such program."""
+    program = shutil.which("systemd-detect-virt")
+    if program is None:
+        return None
+    try:
+        ended = subprocess.run(
+            [program, kind], capture_output=True, text=True, timeout=DETECT_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ended.stdout.strip() or None
+
+
+def read_only(reader: Reader) -> list[str]:
+    """Which of the kernel's settings nobody can change here, not even root: `/sys`, `/proc/sys`."""
+    mounts = procfs.mountinfo(files.text(reader.at("/proc/self/mountinfo")) or "")
+    last = {mount.mount_point: mount.options.split(",") for mount in mounts}
+    return [path for path in ("/sys", "/proc/sys") if "ro" in last.get(path, ())]
+
+
+def sysctl(reader: Reader, name: str) -> int | str | None:
+    """A kernel setting, as a number where it is one."""
+    return reader.value(f"sysctl.{name}", f"/proc/sys/{name.replace('.', '/')}")

@@ -1,0 +1,135 @@
+"""What is spent by processes that are neither the lab's, nor an arm's, nor threads of the kernel.
+
+The lab's and the arms' are dyno and all that descends from it: generator, servers, also those of
+arms that wait for their turn, hooks. What the kernel's threads do (writing back, swapping, serving
+requests) is an arm's doing as often as not, and is told apart.
+
+A process that comes and goes between two looks is in the account of the one that waited for it
+(cutime of proc(5)). Not known are: children that nobody waits for, as their parent ignores SIGCHLD;
+what interrupts take; and what runs outside of this container, or is hidden by /proc's `hidepid`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from dbdyno.host.observe import files, procfs
+from dbdyno.host.observe.usage import TICK_US
+from dbdyno.model import Json
+
+PF_KTHREAD = 0x00200000
+"""A thread of the kernel (include/linux/sched.h); an io_uring worker is its process's own."""
+HOOK_MARK = "DYNO_RESULTS"
+"""A variable in the environment of a plan's hooks, by which one is known that left its parent."""
+PROCESSES_NAMED_MAX = 3
+
+Birth = tuple[int, int]
+"""A process id and when it began, in ticks: together they name one process."""
+
+
+class Spent(NamedTuple):
+    """What a process has spent since its start, in ticks."""
+
+    name: str
+    own: int
+    children: int  # that ended and were waited for, with theirs
+
+
+class Look(NamedTuple):
+    """All processes at one moment, without the lab's and the arms'."""
+
+    others: Mapping[Birth, Spent]
+    kernel: int  # ticks of the kernel's threads
+
+
+class Foreign:
+    """Looks at all processes again and again: what the foreign ones have spent since the first."""
+
+    def __init__(self, lab_pid: int) -> None:
+        self._lab_pid = lab_pid
+        self._first: Look | None = None
+
+    def read(self) -> Json:
+        """`foreign` of a line of host.jsonl (docs/results.md); reads /proc."""
+        now = look(dict(stats()), self._lab_pid)
+        if self._first is None:
+            self._first = now
+        of_hooks = {
+            birth for birth in grown(self._first, now) if is_of_hook(birth[0])
+        }  # few have grown, so few environments are read
+        return spent(self._first, now, of_hooks)
+
+
+def stats() -> Iterator[tuple[int, procfs.ProcessStat]]:
+    """All processes that can be seen, by id."""
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (text := files.record(f"/proc/{name}/stat")):
+            yield int(name), procfs.process_stat(text)
+
+
+def look(found: Mapping[int, procfs.ProcessStat], lab_pid: int) -> Look:
+    """Sorts the processes of a moment."""
+    ours = descendants(found, lab_pid)
+    others: dict[Birth, Spent] = {}
+    kernel = 0
+    for pid, stat in found.items():
+        own = stat.user_ticks + stat.system_ticks
+        if stat.flags & PF_KTHREAD:
+            kernel += own
+        elif pid not in ours:
+            others[pid, stat.start_ticks] = Spent(stat.name, own, stat.children_ticks)
+    return Look(others, kernel)
+
+
+def descendants(found: Mapping[int, procfs.ProcessStat], pid: int) -> set[int]:
+    """The process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for one, stat in found.items():
+        children.setdefault(stat.parent_pid, []).append(one)
+    ours, new = {pid}, [pid]
+    while new:
+        new = [child for one in new for child in children.get(one, ()) if child not in ours]
+        ours.update(new)
+    return ours
+
+
+def grown(before: Look, now: Look) -> dict[Birth, int]:
+    """The foreign processes that are there and spent anything themselves, in ticks."""
+    own = {birth: one.own - before.others.get(birth, one._replace(own=0)).own
+           for birth, one in now.others.items()}  # fmt: skip
+    return {birth: ticks for birth, ticks in own.items() if ticks > 0}
+
+
+def is_of_hook(pid: int) -> bool:
+    """Whether a process, or who made it, was begun by a hook of a plan."""
+    environment = files.record(f"/proc/{pid}/environ") or ""
+    return f"\0{HOOK_MARK}=" in f"\0{environment}"
+
+
+def spent(before: Look, now: Look, left_out: set[Birth]) -> Json:
+    """What was spent between two looks, the largest spenders by name; without those left out.
+
+    Whoever ends hands what it spent, and its children, to the one that waits for it. So the sum of
+    all accounts grows by what is spent, unless an account is lost; what the living have spent
+    themselves is certain.
+    """
+    own = {birth: ticks for birth, ticks in grown(before, now).items() if birth not in left_out}
+    accounts = _total(now, left_out) - _total(before, left_out)
+    ticks = max(sum(own.values()), accounts)
+    first = sorted(own, key=lambda birth: (-own[birth], birth))[:PROCESSES_NAMED_MAX]
+    return {
+        "cpu_us": ticks * TICK_US,
+        "kernel_us": (now.kernel - before.kernel) * TICK_US,
+        "processes": [
+            {"pid": birth[0], "name": now.others[birth].name, "cpu_us": own[birth] * TICK_US}
+            for birth in first
+        ],
+    }
+
+
+def _total(seen: Look, left_out: set[Birth]) -> int:
+    return sum(
+        one.own + one.children for birth, one in seen.others.items() if birth not in left_out
+    )

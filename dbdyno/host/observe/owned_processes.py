@@ -1,0 +1,194 @@
+"""All that has an owner: the server's processes or threads, the generator and the lab."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from dbdyno.host.observe import files, procfs
+from dbdyno.host.observe.members import Children, Members, Threads
+from dbdyno.host.observe.owners import EXITED, Ledger, Process
+from dbdyno.host.observe.usage import ProcessReader, ProcessReading, counts_nanoseconds
+from dbdyno.model import Json
+
+GENERATOR = "generator"
+LAB = "lab"
+LAB_WAITS = "lab:waits"
+"""The server process that the lab asks what sessions wait for: its cost is not the server's."""
+BACKGROUND = "background:"
+PARALLEL = "parallel:"
+"""Before the role whose connections lead parallel workers."""
+SESSIONS = ("backend", "connection")
+"""Kinds of what serves a connection, a process or a thread."""
+OTHER_BACKEND = "backend:other"
+OTHER = "other"
+UNNAMED = "background"
+"""The kind of a thread of which nothing is known but that it serves no connection."""
+
+
+class ServerProcesses(Protocol):
+    """What the sampler asks of a server (dbdyno.engine.Server has it)."""
+
+    @property
+    def threads(self) -> bool:
+        """Whether the server is one process, whose threads serve its connections."""
+
+    @property
+    def postmaster_pid(self) -> int | None:
+        """The pid of the server's first process; None: nothing runs."""
+
+    def processes(self) -> Mapping[int, str]:
+        """The live processes, or threads, and their kinds: "backend", "checkpointer", "purge" …"""
+
+    def leaders(self) -> Mapping[int, int]:
+        """Parallel worker -> the backend that leads it, of those that `processes` told last."""
+
+
+class Processes:
+    """All processes, or threads, with an owner."""
+
+    def __init__(self, server: ServerProcesses, roles: Mapping[int, str], lab_pid: int) -> None:
+        self.generator_pid: int | None = None
+        self.waits_pid: int | None = None
+        self._server = server
+        self._roles = roles
+        self._lab_pid = lab_pid
+        self._nanoseconds = counts_nanoseconds()
+        self._ledger = Ledger()
+        self._members: Members = Threads() if server.threads else Children()
+        self._others: dict[int, ProcessReader] = {}  # the generator's and the lab's
+        self._readers: dict[int, ProcessReader] = {}  # of the server's members
+        self._kinds: dict[int, str] = {}  # of the server's members that are read
+        self._leaders: dict[int, int] = {}  # of parallel workers
+        self._unsettled: set[int] = set()  # seen for the first time in the last reading
+        self._postmaster: tuple[int, int] | None = None  # pid and start
+
+    @property
+    def key(self) -> str:
+        """The key of an event `connected` that names the member that serves the connection."""
+        return self._members.key
+
+    def read(self) -> Json:
+        """Reads all of them: `owners`, `rss_bytes` and where the CPU time comes from.
+
+        `led`: that parallel workers are with the role that leads them (docs/results.md).
+        """
+        self._find_members()  # first, as it takes longest: what ends meanwhile is counted
+        account_ns = self._account_ns()
+        found = [*self._read_others()]
+        server = list(self._read_members(found))
+        live_ns = sum(reading.usage.cpu_ns for reading in server)
+        ended_ns = None if account_ns is None else self._members.ended_ns(account_ns, live_ns)
+        self._ledger.update(found, ended_ns)
+        return {
+            "owners": self._ledger.as_json(),
+            "rss_bytes": self._members.resident_bytes(server),
+            "cpu_source": "schedstat" if self._nanoseconds else "stat",
+            "led": True,
+        }
+
+    def pss_bytes(self) -> int | None:
+        """The server's memory, shared pages counted once; None where it cannot be read."""
+        if self._postmaster is None:
+            return None
+        members = self._members.with_memory(self._postmaster[0], list(self._kinds))
+        sizes = [self._readers[member].pss_bytes() for member in members if member in self._readers]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if known and len(known) == len(sizes) else None
+
+    def _account_ns(self) -> int | None:
+        """CPU time of which that of the ended is a part; notices when it is another postmaster."""
+        pid = self._server.postmaster_pid
+        text = files.record(f"/proc/{pid}/stat") if pid is not None else None
+        if pid is None or not text:
+            return None
+        stat = procfs.process_stat(text)
+        postmaster = (pid, stat.start_ticks)
+        if self._postmaster not in (None, postmaster):
+            self._ledger.restart()
+        self._postmaster = postmaster
+        return self._members.account_ns(pid, stat, nanoseconds=self._nanoseconds)
+
+    def _find_members(self) -> None:
+        """Finds those that came, and asks the server what they are.
+
+        Asking reads each one's title, so it is done only when there are new ones, and once more at
+        the reading after that: one that was just made has its parent's title. One leaves when it
+        can be read no more: the kernel's list of children may miss one.
+        """
+        pid = self._server.postmaster_pid
+        if pid is None:
+            return
+        listed = self._members.listed(pid)
+        new = None if listed is None else listed - self._kinds.keys()
+        if new or new is None or self._unsettled:
+            kinds = dict.fromkeys(new or (), OTHER) if self._server.threads else {}
+            kinds |= self._server.processes()
+            kinds[pid] = self._members.main
+            self._leaders.update(self._server.leaders())
+            self._unsettled = kinds.keys() - self._kinds.keys()
+            self._kinds.update(kinds)
+
+    def _read_others(self) -> list[Process]:
+        """The lab's and the generator's processes."""
+        own = {self._lab_pid: LAB}
+        if self.generator_pid is not None:
+            own[self.generator_pid] = GENERATOR
+        found = []
+        for pid, owner in own.items():
+            if pid not in self._others:
+                self._others[pid] = ProcessReader(pid=pid, nanoseconds=self._nanoseconds)
+            reading = self._others[pid].read()
+            if reading is None:
+                del self._others[pid]
+                continue
+            found.append(Process(pid, reading.start_ticks, owner, reading.usage, child=False))
+        return found
+
+    def _read_members(self, found: list[Process]) -> list[ProcessReading]:
+        """The readings of the server's members, which are added to `found` with their owners."""
+        readings = []
+        for member in list(self._kinds):
+            reading = self._read_one(member)
+            if reading is None:
+                self._forget(member)
+                continue
+            if self._readers[member].first_seen_at_its_end:
+                self._kinds[member] = EXITED
+            apart = self._members.main_ends_apart and self._kinds[member] == self._members.main
+            owner = self._owner(member)
+            start = reading.start_ticks
+            found.append(Process(member, start, owner, reading.usage, child=not apart))
+            readings.append(reading)
+        return readings
+
+    def _owner(self, member: int) -> str:
+        if member == self.waits_pid:
+            return LAB_WAITS
+        role = self._roles.get(member)
+        if role is not None:
+            return f"role:{role}"
+        kind = self._kinds[member]
+        if kind == EXITED:
+            return EXITED
+        led = self._roles.get(self._leaders.get(member, 0))
+        if led is not None:
+            return f"{PARALLEL}{led}"
+        if kind in SESSIONS:
+            return OTHER_BACKEND
+        return f"{BACKGROUND}{OTHER if kind == UNNAMED else kind}"
+
+    def _read_one(self, member: int) -> ProcessReading | None:
+        if member not in self._readers:
+            # None: the list of members is of a server that has just ended.
+            pid = self._server.postmaster_pid
+            if pid is None:
+                return None
+            self._readers[member] = self._members.reader(pid, member, nanoseconds=self._nanoseconds)
+        return self._readers[member].read()
+
+    def _forget(self, member: int) -> None:
+        self._readers.pop(member, None)
+        self._kinds.pop(member, None)
+        self._leaders.pop(member, None)
+        self._unsettled.discard(member)

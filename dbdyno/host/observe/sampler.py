@@ -1,0 +1,175 @@
+"""Reads the host's counters each second and at a window's and its turns' ends, into host.jsonl.
+
+Each line is cumulative counters of the host, the device and every owner (docs/results.md). The
+readings are of /proc only: nothing is asked of the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from dbdyno.host.observe import files, procfs
+from dbdyno.host.observe.device import Device
+from dbdyno.host.observe.foreign_load import Foreign
+from dbdyno.host.observe.owned_processes import Processes, ServerProcesses
+from dbdyno.host.observe.usage import TICKS_PER_S
+from dbdyno.model import Json
+from dbdyno.model.error import LabDied
+
+OUTSIDE_WINDOW = ("start", "end")
+WINDOW_ENDS = ("open", "close")
+
+
+class Sampler:
+    """Appends readings to `path`: `start` and `stop` for each second, `read` for one at once.
+
+    `roles` says which role a server's process, or thread, works for; it may be filled while
+    readings go on. Readings are made under a lock, so `read` may be called from any thread. One
+    that cannot be made raises LabDied: at once, or of those of each second in `stop`.
+    `foreign`: whether to look what processes spend that are neither the lab's nor an arm's.
+    """
+
+    def __init__(  # noqa: PLR0913 (what is observed, each by its name)
+        self,
+        path: Path,
+        *,
+        device: Device | None,
+        server: ServerProcesses,
+        roles: MutableMapping[int, str] | None = None,
+        generator_pid: int | None = None,
+        lab_pid: int | None = None,
+        interval_s: float = 1.0,
+        foreign: bool = True,
+    ) -> None:
+        self.roles: MutableMapping[int, str] = {} if roles is None else roles
+        self.cpu_us = 0.0  # CPU time of all readings so far, with their writing
+        self._device = device.name if device else None
+        lab_pid = os.getpid() if lab_pid is None else lab_pid
+        self._processes = Processes(server, self.roles, lab_pid)
+        self._foreign = Foreign(lab_pid) if foreign else None
+        self._processes.generator_pid = generator_pid
+        self._interval_s = interval_s
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._lock = threading.Lock()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._each_second, name="sampler", daemon=True)
+        self._failure: LabDied | None = None
+
+    def start(self) -> None:
+        """Begins the readings of each second; the first is made one interval from now."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the readings, syncs the file and closes it; raises LabDied where one failed."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        with self._lock:
+            if self._file >= 0:
+                os.fsync(self._file)
+                os.close(self._file)
+                self._file = -1
+        if self._failure is not None:
+            raise self._failure
+
+    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
+        """Makes a reading at once; `kind` is one of those in docs/results.md, host.jsonl.
+
+        `event_mono_ns`: when that happened of which the reading tells; how much later it was
+        made is in the line.
+        """
+        self._read(kind, event_mono_ns)
+
+    def add_role(self, pid: int, role: str) -> None:
+        """Tells that the server process, or thread, `pid` works for `role`."""
+        self.roles[pid] = role
+
+    def set_waits(self, pid: int) -> None:
+        """Tells which server process, or thread, the lab asks what sessions wait for."""
+        self._processes.waits_pid = pid
+
+    def set_generator(self, pid: int) -> None:
+        """Tells which process the load generator is."""
+        self._processes.generator_pid = pid
+
+    def observe(self, event: Json) -> None:
+        """Takes note of who is who in an event of the generator; of ticks takes no note."""
+        if event["event"] == "connected" and (member := event.get(self._processes.key)):
+            self.add_role(member, event["role"])
+        elif event["event"] == "hello":
+            self.set_generator(event["pid"])
+
+    def _each_second(self) -> None:
+        due_s = time.monotonic() + self._interval_s
+        try:
+            while not self._ending.wait(max(0.0, due_s - time.monotonic())):
+                self._read("second", None)
+                while due_s <= time.monotonic():
+                    due_s += self._interval_s
+        except LabDied as error:
+            self._failure = error
+
+    def _read(self, kind: str, event_mono_ns: int | None) -> None:
+        with self._lock:
+            cpu_start_ns = time.thread_time_ns()
+            try:
+                line = self._line(kind, event_mono_ns)
+                text = json.dumps(line, separators=(",", ":")) + "\n"
+                os.write(self._file, text.encode())
+            except Exception as error:
+                # Whatever it is: a slip in some file of /proc is not to cost a plan of days.
+                raise LabDied(f"the sampler of the host failed: {error!r}") from error
+            self.cpu_us += (time.thread_time_ns() - cpu_start_ns) / 1000
+
+    def _line(self, kind: str, event_mono_ns: int | None) -> Json:
+        mono_ns = time.monotonic_ns()
+        processes = self._processes.read()
+        line: Json = {
+            "kind": kind,
+            "mono_ns": mono_ns,
+            "read_ns": 0,
+            "delay_ns": None if event_mono_ns is None else mono_ns - event_mono_ns,
+            "host": host(),
+            "disk": disk(self._device),
+            **processes,
+        }
+        line["read_ns"] = time.monotonic_ns() - mono_ns
+        if kind in WINDOW_ENDS:  # last, as it takes longest and need not be of this very moment
+            line["foreign"] = None if self._foreign is None else self._foreign.read()
+        if kind in OUTSIDE_WINDOW:
+            line["pss_bytes"] = self._processes.pss_bytes()
+        return line
+
+
+def host() -> Json:
+    """The whole host's counters; Linux always has these files."""
+    stat = procfs.stat(files.text("/proc/stat") or "", TICKS_PER_S)
+    memory = procfs.meminfo(files.text("/proc/meminfo") or "")
+    swapped_in, swapped_out = procfs.swap_pages(files.text("/proc/vmstat") or "")
+    return {
+        "cpu_us": stat.cpu_us,
+        "context_switches": stat.context_switches,
+        "running": stat.running,
+        "memory_bytes": {
+            "total": memory["MemTotal"],
+            "free": memory["MemFree"],
+            "available": memory["MemAvailable"],
+            "cached": memory["Cached"],
+            "dirty": memory["Dirty"],
+            "writeback": memory["Writeback"],
+        },
+        "swap_pages": {"in": swapped_in, "out": swapped_out},
+    }
+
+
+def disk(device: str | None) -> Json | None:
+    """The device's counters; None where the device under the data is not known."""
+    if device is None:
+        return None
+    text = files.record(f"/sys/class/block/{device}/stat")
+    return {"device": device, **procfs.disk_stat(text)._asdict()} if text else None

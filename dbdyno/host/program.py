@@ -1,0 +1,55 @@
+"""Finds the programs that come with the package: dyno-loadgen and dyno-fetch.
+
+Never by PATH: another environment's program of the same name may be of another version.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from importlib import resources
+from pathlib import Path
+
+from dbdyno.model.error import DynoError, GeneratorError, ServerError
+
+ERRORS: dict[str, type[DynoError]] = {"dyno-loadgen": GeneratorError, "dyno-fetch": ServerError}
+"""The programs, and what is raised where one is missing."""
+
+
+def find(name: str) -> Path:
+    """The path of `dyno-loadgen` or `dyno-fetch`.
+
+    An environment variable named for it (`DYNO_LOADGEN`, `DYNO_FETCH`) decides where it is set;
+    else the program lies beside our own scripts. Raises GeneratorError or ServerError, which lists
+    what was tried.
+    """
+    error = ERRORS[name]
+    variable = name.upper().replace("-", "_")
+    override = os.environ.get(variable)
+    if override is not None:
+        if not is_program(Path(override)):
+            raise error(f"`{variable}` names `{override}`, which is no program: unset or mend it")
+        return Path(override).absolute()
+    tried = candidates(name)
+    for path in tried:
+        if is_program(path):
+            return path
+    raise error(
+        f"`{name}` is not installed: tried {', '.join(f'`{path}`' for path in tried)}; "
+        f"install dbdyno with its programs (`pip install .`), or set `{variable}`"
+    )
+
+
+def candidates(name: str) -> list[Path]:
+    """Where a program of this installation may lie, the likeliest first."""
+    paths = [Path(sysconfig.get_path("scripts")) / name]
+    # `uv run --with` and `pip install --prefix`: <prefix>/lib/pythonX.Y/site-packages/dbdyno
+    above = Path(str(resources.files("dbdyno"))).resolve().parents
+    if len(above) > 3 and above[0].name in ("site-packages", "dist-packages"):
+        paths.append(above[3] / "bin" / name)
+    return list(dict.fromkeys(paths))
+
+
+def is_program(path: Path) -> bool:
+    """Whether `path` is a file that we may run."""
+    return path.is_file() and os.access(path, os.X_OK)

@@ -1,0 +1,103 @@
+"""What the arms of a result came to, beside the base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dbdyno.model.json import Json
+from dbdyno.model.step_run import StepRun
+from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Sizing, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A ratio to the base with its 95 % t interval on log ratios (None with one block)."""
+
+    value: float
+    low: float | None
+    high: float | None
+    blocks: int
+
+
+Bound = Literal["exact", "at least", "at most", "unknown"]
+"""What a number is to the true one where the load generator was at its limit; unknown: on both."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One arm in one step, over all blocks that are judged."""
+
+    arm: str
+    runs: tuple[StepRun, ...]  # by block
+    value: float | None  # geometric mean of the headline metric over the runs that have it
+    value_bound: Bound  # of `value`
+    ratio: Ratio | None  # to the base, over the blocks that have both
+    ratio_bound: Bound  # of `ratio`
+    sla_met: int | None  # in how many runs; None where the step has no target
+    metrics: Mapping[str, float | None]  # arithmetic mean over blocks
+    ratios: Mapping[str, Ratio]  # of each metric that both arms have
+    verdict: Verdict | None = None  # None: the base, or a step without a headline
+    costs: Mapping[str, Judgement] = field(default_factory=dict)  # explanatory, by metric
+    explanation: Explanation | None = None  # of what is faster, slower or mixed
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepComparison:
+    """One step, all arms, the base first."""
+
+    workload: str
+    ordinal: int
+    step: str
+    headline: str | None
+    cells: tuple[Cell, ...]
+    group: str | None = None  # the title under which tables list it
+    notices: tuple[str, ...] = ()  # what the arms did not have alike
+
+
+@dataclass(frozen=True, kw_only=True)
+class Across:
+    """Two steps of one arm: the throughput of the second by that of the first, paired by block."""
+
+    kind: Literal["post by pre", "scale-up"]
+    workload: str
+    arm: str
+    first: str  # a step's name: before the writes, or with the fewest clients
+    second: str
+    ratio: Ratio | None  # None: no block has both
+    clients: tuple[int, int] | None = None  # of both; scale-up only, where their quotient is ideal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Something in which two arms differ that the plan names, or does not name."""
+
+    what: str  # "version", "compiler", "setting work_mem" …
+    values: Mapping[str, str]  # by arm
+    planned: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Everything that a report shows, in plain values."""
+
+    title: str
+    label: str | None
+    base: str
+    arms: tuple[str, ...]  # the base first
+    blocks: int  # judged
+    void_blocks: tuple[str, ...]  # with reasons
+    host: Json
+    generator: Json | None  # generator.jsonl's last line: the load generator's ceiling on this host
+    servers: Mapping[str, Json]  # arm -> server.json of its last run
+    plan: Json
+    steps: tuple[StepComparison, ...]
+    across: tuple[Across, ...] = ()
+    overall: tuple[Overall, ...] = ()
+    calibration: Calibration | None = None  # where a double of the base was measured
+    sizing: Sizing | None = None  # where a pilot fixed the number of blocks
+    aims: Aims = field(default_factory=Aims)
+    differences: tuple[Difference, ...]
+    warnings: tuple[str, ...]
+    incomplete: str | None  # "2 of 3 blocks done", else None

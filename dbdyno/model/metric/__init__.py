@@ -1,0 +1,83 @@
+"""The table of metrics: each is one row, with its unit, its direction and how it is computed.
+
+The first twenty are the columns of the Insert Benchmark's published tables, under their published
+names and in their order (the twenty-first is the arm's name). Where how it is computed departs from
+the published scripts, the row says so. The other rows are ours. `docs/metrics.md` is generated from
+this table by `tools/metric_table.py`; `dbdyno.analysis.step.assemble` computes them.
+
+An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`; of
+transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbdyno.model.metric.cost import COST
+from dbdyno.model.metric.debt import DEBT
+from dbdyno.model.metric.published import PUBLISHED
+from dbdyno.model.metric.row import Metric, Servers
+from dbdyno.model.metric.service import SERVICE
+
+__all__ = ["METRICS", "Metric", "by_name", "document", "held", "servers"]
+
+METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *DEBT)
+
+HELD_SHARE = 0.95
+"""Of a target rate, from which on it counts as held (spec insert-benchmark.md 6.3)."""
+
+
+def held(achieved: float, target: float) -> bool:
+    """Whether a rate was held: 95 % of it, rounded, as in the published reports."""
+    return achieved >= round(HELD_SHARE * target)
+
+
+_FAMILIES: Mapping[str, Servers] = {"mysql": "InnoDB", "mariadb": "InnoDB"}
+
+
+def servers(engine: str) -> Servers:
+    """The servers of an engine, as rows name them; whose engine is a fake has PostgreSQL's."""
+    return _FAMILIES.get(engine, "PostgreSQL")
+
+
+_BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def by_name(name: str) -> Metric:
+    """The metric of this name. Raises KeyError where there is none."""
+    return _BY_NAME[name]
+
+
+def document() -> str:
+    """docs/metrics.md."""
+    lines = [
+        "# Metrics",
+        "",
+        "Generated from `dbdyno/metric/` by `tools/metric_table.py`; change the table there.",
+        "",
+        "An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`;",
+        "of transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`).",
+        "Rates and costs are differences of counters over exactly the window, not means of",
+        "samples, but for waits, which nothing counts. What a machine or a version cannot tell is",
+        "`NA`. Metrics that only some servers have (*of*) are not compared with other servers'.",
+    ]
+    for title, published in (("Published columns", True), ("Ours", False)):
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            "| name | unit | better | of | what | how |",
+            "|" + "---|" * 6,
+        ]
+        better = {"higher": "more", "lower": "less", "neutral": ""}
+        lines += [
+            f"| `{m.name}` | {m.unit} | {better[m.direction]} | {_of(m)} | {m.title} | {m.how} |"
+            for m in METRICS
+            if m.published is published
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _of(metric: Metric) -> str:
+    """Whose a metric is; nothing where all servers can have it."""
+    return "" if metric.servers == "all" else metric.servers

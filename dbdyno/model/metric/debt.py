@@ -1,0 +1,103 @@
+"""Rows of the table of metrics: what is written, what is left to do, and the idle machine."""
+
+from __future__ import annotations
+
+from dbdyno.model.metric import row
+from dbdyno.model.metric.row import Metric
+
+DEBT: tuple[Metric, ...] = (
+    # --- Writes and debt ---
+    row.own(
+        "wpq", "1/operation", "lower", 4,
+        """device writes per operation | write requests in the window by operations in the window,
+        whatever they count""",
+    ),
+    row.own(
+        "wkbpq", "KiB/operation", "lower", 3,
+        """bytes written per operation | bytes written in the window by operations in the window;
+        wKB/o in sysbench's published tables""",
+    ),
+    row.own(
+        "wal_bytes_per_op", "bytes/operation", "lower", 1,
+        """WAL per operation | how far the WAL's position moved from before the step to after it, by
+        operations in the window; the position is what every version has. Of MySQL and MariaDB the
+        log sequence number of InnoDB's redo log""",
+    ),
+    row.postgres(row.own(
+        "fpi_per_op", "1/operation", "lower", 4,
+        """full-page images per operation | difference of pg_stat_wal's full-page images from before
+        the step to after it, by operations; NA before PostgreSQL 14""",
+    )),
+    row.postgres(row.own(
+        "checkpoints", "count", "neutral", 0,
+        """checkpoints | timed and requested ones from before the step to after it""",
+    )),
+    row.postgres(row.own(
+        "checkpoint_overlap_s", "s", "neutral", 1,
+        """checkpoint time | seconds of the window in which a checkpoint was running, from the
+        server's log; NA where the log has none of the checkpoints that were counted""",
+    )),
+    row.postgres(row.own(
+        "autovacuum_runs", "count", "neutral", 0,
+        """autovacuum runs | difference from before the step to after it, all tables""",
+    )),
+    row.postgres(row.own(
+        "dead_rows_after", "rows", "lower", 0,
+        """dead rows | rows that no vacuum has removed yet after the step, all the workload's
+        tables, as the statistics estimate them""",
+    )),
+    row.own(
+        "dirty_mb_open", "MiB", "neutral", 1,
+        """unwritten data at the start | Dirty + Writeback of /proc/meminfo as the window opens""",
+    ),
+    row.own(
+        "dirty_mb_close", "MiB", "neutral", 1,
+        """unwritten data at the end | Dirty + Writeback of /proc/meminfo as the window closes""",
+    ),
+    # --- The same of InnoDB ---
+    row.innodb(row.own(
+        "binlog_bytes_per_op", "bytes/operation", "lower", 1,
+        """binary log per operation | how much longer the binary logs became from before the step to
+        after it, by operations; 0 where it is off, NA where files of that time were purged""",
+    )),
+    row.innodb(row.own(
+        "pages_written_per_op", "1/operation", "lower", 4,
+        """pages written | Innodb_pages_written from before the step to after it, by operations:
+        what the page cleaners wrote, also of what earlier steps had changed""",
+    )),
+    row.innodb(row.own(
+        "doublewrite_pages_per_op", "1/operation", "lower", 4,
+        """pages written to the doublewrite buffer | Innodb_dblwr_pages_written, likewise; 0 where
+        it is off""",
+    )),
+    row.innodb(row.own(
+        "fsyncs_per_op", "1/operation", "lower", 4,
+        """syncs of files | Innodb_data_fsyncs, likewise""",
+    )),
+    row.innodb(row.own(
+        "log_fsyncs_per_op", "1/operation", "lower", 4,
+        """syncs of the redo log | Innodb_os_log_fsyncs, likewise; NA of MariaDB from 10.8 on, which
+        does not count them""",
+    )),
+    row.innodb(row.own(
+        "history_after", "transactions", "lower", 0,
+        """transactions to purge | the history list's length after the step: undo logs of committed
+        transactions that purge has not come to, and with them rows marked as deleted""",
+    )),
+    # --- The idle machine ---
+    row.own(
+        "canary_cpu_us", "µs", "neutral", 0,
+        """canary: CPU | a fixed loop of arithmetic on the idle machine, mean of before and after
+        the step""",
+    ),
+    row.own(
+        "canary_memory_ns", "ns", "neutral", 1,
+        """canary: memory | a dependent load in 64 MiB on the idle machine, mean of before and after
+        the step""",
+    ),
+    row.own(
+        "canary_fsync_us", "µs", "neutral", 0,
+        """canary: fsync | median of 50 synced appends of 8 KiB to the data device on the idle
+        machine, mean of before and after the step""",
+    ),
+)  # fmt: skip

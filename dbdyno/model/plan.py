@@ -1,0 +1,152 @@
+"""A plan: arms, workloads, blocks, and how it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dbdyno.model.verdict import Aims
+
+
+@dataclass(frozen=True, kw_only=True)
+class Password:
+    """Where a password is to be found; it is in no plan, job, result or log."""
+
+    env: str | None = None  # an environment variable's name
+    passfile: Path | None = None  # a file in libpq's format; its rules hold for MySQL, too
+    insecure: bool = False  # whether it may be sent so that others on the way can learn it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One thing compared: an engine, a build of it, and a configuration."""
+
+    name: str
+    engine: str  # "postgres", "mysql", "mariadb" or "fake"
+    # Where the server comes from: one of these four.
+    version: str | None = None  # "17.6", "17" (the newest 17)
+    base_dir: Path | None = None  # a folder with bin/postgres, bin/mysqld, sbin/mariadbd …
+    build: str | None = None  # the name of a build made by `dyno server build`
+    dsn: str | None = None  # of a server that runs elsewhere, without a password
+    password: Password | None = None  # of `dsn`
+    allow_drop: bool = False  # of `dsn`: whether tables go that dyno did not make
+    config: str | None = None  # a preset's name with its tags, such as "x10a", or a file's path
+    config_text: str | None = None  # what stands in that file; None: `config` is a preset
+    memory: str | None = None  # what a preset is sized for, such as "4GB"; None: the host's
+    settings: Mapping[str, str] = field(default_factory=dict)  # on top of the preset
+    environment: Mapping[str, str] = field(default_factory=dict)  # of the server's process
+    memory_max: str | None = None  # what the server's processes may take, by a cgroup; None: all
+    fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
+    same_as: str | None = None  # the base's name: this arm is a double of it, measured beside it
+    shown: bool = True  # False: a double that is no arm of its own, but the base once more
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadUse:
+    """A workload as a plan uses it."""
+
+    name: str  # a shipped workload's name, or a path to a TOML file
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[str, ...] | None = None  # only these steps, in the workload's order; None: all
+    fill: str | None = None  # "fast" or "published"; None: what the workload's file says
+    set: str | None = None  # which of the file's sets of steps; None: the file's own choice
+    preset: str | None = None  # parameters by name, below those given one by one
+    save: str | None = None  # "post-l.i2": keep the data directory after this step; None: never
+    warm: str | None = None  # "prewarm" or "scan": after a start from what was kept; None: neither
+    groups: tuple[str, ...] | None = None  # only these, and steps of none; None: all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Void:
+    """Above what a block is void that something outside the arms disturbed."""
+
+    foreign: float = 0.05  # others' CPU in any measured window, as a share of all cores' time
+    stolen: float | None = None  # the same of time that other machines took; None: only a warning
+    swap: bool = False  # whether any page that is swapped in or out does; else only a warning
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How often and in which order the arms run."""
+
+    blocks: int = 1  # of `auto` those known so far: the pilot's, then with the fresh ones
+    auto: bool = False  # a pilot says how many blocks it takes
+    minutes_max: float | None = None  # for all blocks; `auto` only
+    ghost: bool = False  # a double of the base is an arm
+    comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
+    interleave: str = "run"  # "step", "slice": all arms are up, and take turns
+    slice_s: float = 1.0  # how long a turn lasts where slices are interleaved
+    checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
+    void: Void = Void()
+    repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
+
+    @property
+    def together(self) -> bool:
+        """Whether all arms of a block are up at once."""
+        return self.interleave != "run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observe:
+    """What is asked of the server while a window is open."""
+
+    waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
+
+
+HookMoment = Literal["before-run", "after-run", "before-step", "after-step"]
+"""When a hook runs; never while a window is open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hook:
+    """A command, or SQL, that a plan wants between what is measured."""
+
+    when: HookMoment
+    command: tuple[str, ...] | None = None  # a program and its arguments
+    sql: tuple[str, ...] = ()  # statements, sent to the arm's server
+    arms: tuple[str, ...] | None = None  # only these; None: all
+    steps: tuple[str, ...] | None = None  # only these; None: all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """On which processors and memory servers and the generator run; None: as the system likes."""
+
+    server_cpus: str | None = None  # "0-3,8" as taskset has it
+    generator_cpus: str | None = None
+    interleave_memory: bool = False  # of servers, over all NUMA nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A plan that has been parsed and checked; what exists is valid."""
+
+    name: str
+    path: Path | None
+    text: str  # the TOML as it was written
+    seed: int
+    base: str  # the base arm's name
+    arms: tuple[Arm, ...]
+    workloads: tuple[WorkloadUse, ...]
+    schedule: Schedule
+    data_dir: Path | None = None
+    wal_dir: Path | None = None
+    server_user: str | None = None
+    label: str | None = None  # shown with the title, such as "demo: steps far too short to decide"
+    threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
+    observe: Observe = Observe()
+    placement: Placement = Placement()
+    hooks: tuple[Hook, ...] = ()
+    aims: Aims = field(default_factory=Aims)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Every arm once, in this order, on one host."""
+
+    number: int  # from 1
+    order: tuple[str, ...]  # arm names
+    seed: int  # the same for all arms of the block
+    steps: Mapping[str, tuple[str, ...]] | None = None  # by workload, only these; None: all

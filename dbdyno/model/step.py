@@ -1,0 +1,70 @@
+"""A step of a workload, as it is measured, and where its load goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.model.json import Json
+from dbdyno.model.plan import Password
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """A step's throughput: which role's work, counted how, under which published name."""
+
+    metric: str  # "ips", "qps" or "scan"
+    role: str
+    count: str  # "rows", "operations", or "statements" with BEGIN and COMMIT
+    work: int | None = None  # this much work instead of what was counted (l.x: indexed rows)
+    each: int | None = None  # each operation counts as so much work (scan: the rows of a table)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sla:
+    """A rate that a step's background work must hold (95 % of it counts as held)."""
+
+    role: str
+    rows_per_s: float  # all clients together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One interval of a workload, expanded for one engine: ready to become a job."""
+
+    ordinal: int  # from 1
+    name: str
+    workload: str
+    measured: bool
+    writes: bool
+    warm: str
+    setup: tuple[str, ...]  # SQL before the job, not measured (create tables)
+    job: Json  # the job without server, seed, fake, autostart
+    headline: Headline | None
+    sla: Sla | None
+    pad_to_s: float | None  # the step lasts at least this long
+    roles: Mapping[str, str]  # role -> kind in the published tables: insert, delete, query, other
+    tables: tuple[str, ...]  # the tables' names, for the probe
+    # Statement name -> SQL for EXPLAIN: PostgreSQL's with $n, others' with sample literals.
+    explain: Mapping[str, str]
+    expected_s: float | None  # a guess for progress and `check`; None: unknown
+    nominal_s: float | None  # what the step lasts where the target rate is held
+    group: str | None = None  # the title under which tables list it: "point queries"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where a server answers.
+
+    `host` that begins with `/` is a unix socket: its folder with PostgreSQL, its file with MySQL.
+    """
+
+    host: str
+    port: int
+    user: str
+    database: str
+    password: Password | None = None
+    # libpq's sslmode: "prefer", "require", "verify-ca", "verify-full"; None: no TLS.
+    tls: str | None = None
+    tls_root: Path | None = None  # the certificates that are trusted; None: the system's

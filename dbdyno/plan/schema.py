@@ -1,0 +1,187 @@
+"""A plan as it is written: its tables and keys, with their types and defaults (docs/plan.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dbdyno.model import Schedule, Void
+from dbdyno.model.document import Form
+from dbdyno.model.error import PlanError
+from dbdyno.model.verdict import Aims
+from dbdyno.workload.schema import Load
+
+Scalar = str | bool | int | float
+"""A setting's value as it is written."""
+
+
+class FakeStallForm(Form):
+    """A time in which the in-process server stands still."""
+
+    at_s: float | int
+    for_s: float | int
+
+
+class FakeErrorForm(Form):
+    """An error that the in-process server replies now and then."""
+
+    statement: str
+    every: int = Field(ge=1)
+    code: str
+
+
+class FakeForm(Form):
+    """The in-process server of engine "fake" (contract/README.md), and what it costs."""
+
+    service_us: dict[str, float | int] = Field(default_factory=dict)
+    default_us: float | int = Field(default=100, ge=0)
+    jitter: float | int = Field(default=0, ge=0, lt=1)
+    rows: dict[str, int] = Field(default_factory=dict)
+    stalls: list[FakeStallForm] = Field(default_factory=list)
+    errors: list[FakeErrorForm] = Field(default_factory=list)
+    lost_at_s: float | int | None = None
+    cursor: dict[str, int] = Field(default_factory=dict)
+    server_cpu_us: dict[str, float | int] = Field(default_factory=dict)
+    foreign_share: float | int = Field(default=0, ge=0, le=1)
+
+
+class PasswordForm(Form):
+    """Where a password is to be found, as it is written."""
+
+    env: str | None = None
+    passfile: str | None = None
+    insecure: bool = False
+
+
+class ArmForm(Form):
+    """An arm as it is written."""
+
+    engine: str = "postgres"
+    version: str | None = None
+    base_dir: str | None = None
+    build: str | None = None
+    dsn: str | None = None
+    password: PasswordForm | None = None
+    allow_drop: bool = False
+    config: str | None = None
+    memory: str | None = None
+    settings: dict[str, Scalar] = Field(default_factory=dict)
+    matrix: dict[str, list[Scalar | list[Scalar]]] | None = None
+    environment: dict[str, str] = Field(default_factory=dict)
+    memory_max: str | None = None
+    fake: FakeForm | None = None
+
+
+class WorkloadForm(Form):
+    """A workload's use as it is written."""
+
+    name: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    steps: list[str] | None = None
+    groups: list[str] | None = None
+    fill: Load | Literal["keep"] | None = None
+    set: str | None = None
+    preset: str | None = None
+    save: str | None = None
+    warm: str = "none"
+
+
+class VoidForm(Form):
+    """What makes a block void, as it is written."""
+
+    foreign: float | int = Void.foreign
+    stolen: float | int | None = None
+    swap: bool = False
+
+
+class ScheduleForm(Form):
+    """The schedule as it is written."""
+
+    blocks: int | Literal["auto"] = 1
+    minutes_max: float | int | None = None
+    ghost: bool = False
+    interleave: str = "run"
+    slice_s: float | int | None = None
+    checkpoint: str | None = None
+    void: VoidForm = Field(default_factory=VoidForm)
+    repeats_max: int = Schedule.repeats_max
+
+
+class ServerForm(Form):
+    """Where servers keep their data and whose they are, as it is written."""
+
+    data_dir: str | None = None
+    wal_dir: str | None = None
+    user: str | None = None
+    cpus: str | None = None
+    interleave_memory: bool = False
+
+
+class GeneratorForm(Form):
+    """How the load generator runs, as it is written."""
+
+    threads: int | None = None
+    cpus: str | None = None
+
+
+class HookForm(Form):
+    """A command or SQL between what is measured, as it is written."""
+
+    when: str
+    command: list[str] | None = None
+    sql: str | list[str] | None = None
+    arms: list[str] | None = None
+    steps: list[str] | None = None
+
+
+class ObserveForm(Form):
+    """What is asked of servers while windows are open, as it is written."""
+
+    waits: str | None = None
+
+
+class VerdictForm(Form):
+    """What verdicts are to tell apart, as it is written."""
+
+    margin: float | int = Aims.margin
+    effect: float | int = Aims.effect
+    power: float | int = Aims.power
+
+
+class PlanForm(Form):
+    """The whole plan as it is written."""
+
+    name: str | None = None
+    label: str | None = None
+    seed: int = 1
+    base: str | None = None
+    arms: dict[str, ArmForm] = Field(min_length=1)
+    workloads: list[WorkloadForm] = Field(min_length=1)
+    schedule: ScheduleForm = Field(default_factory=ScheduleForm)
+    server: ServerForm = Field(default_factory=ServerForm)
+    generator: GeneratorForm = Field(default_factory=GeneratorForm)
+    observe: ObserveForm = Field(default_factory=ObserveForm)
+    hooks: list[HookForm] = Field(default_factory=list)
+    verdict: VerdictForm = Field(default_factory=VerdictForm)
+
+
+NAMING = "use letters, digits, dots, underscores, plus and minus signs, at most 64"
+"""What a name is made of that becomes a folder's."""
+
+
+def path_of(written: str | None, plan: Path | None, key: str, source: str) -> Path | None:
+    """A path of the plan: relative ones begin at the plan's folder."""
+    if written is None:
+        return None
+    if not written or written.startswith("~"):
+        raise refusal(
+            source, key, f"{written!r} must be an absolute path, or one from the plan's folder"
+        )
+    return (plan.parent if plan else Path()) / written
+
+
+def refusal(source: str, key: str, sentence: str) -> PlanError:
+    """The error for a key of the plan `source`, whose line names both."""
+    return PlanError(f"{source}: key `{key}`: {sentence}")

@@ -1,0 +1,133 @@
+"""What sessions did over time as a Vega-Lite specification: layers that add up, by run. Pure.
+
+A kind has its colour by its place among all kinds (`look`), whichever of them a chart shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dbdyno.model import Json, Series
+from dbdyno.report.chart import lines as seconds
+from dbdyno.report.chart import style as look
+from dbdyno.report.parts import Stack, StackChart
+from dbdyno.report.section.waits import KINDS, kind_place
+
+PANEL_HEIGHT = 84
+LEGEND_COLUMNS = 4  # so many fit beside each other on a telephone
+
+OTHER = "other"
+
+
+def numbers(chart: StackChart, points_max: int) -> int:
+    """How many numbers the layers of a chart take, from which follows what the page will weigh."""
+    points = _points(chart, points_max)
+    longest = (max(len(one.x_s) for one in stack.layers.values()) for stack in chart.stacks)
+    return sum(min(points, length) for length in longest) * (1 + len(chart.kinds))
+
+
+def _points(chart: StackChart, points_max: int) -> int:
+    """The points of a panel, so that an arm's layers take what a line of `points_max` takes."""
+    blocks = len({stack.block for stack in chart.stacks})
+    return max(1, 2 * points_max // (blocks * (1 + len(chart.kinds))))
+
+
+def spec(chart: StackChart, arms: Sequence[str], points_max: int = seconds.POINTS_MAX) -> Json:
+    """Sessions by kind over time: a row for each arm, a column for each block, one scale."""
+    shown = {stack.arm for stack in chart.stacks}
+    blocks = sorted({stack.block for stack in chart.stacks})
+    row = {"field": "arm", "sort": [arm for arm in arms if arm in shown]}
+    column = {"field": "block", "sort": [seconds.block_name(block) for block in blocks]}
+    headed = {"labels": len(blocks) > 1, "labelPadding": 1}
+    points = _points(chart, points_max)
+    return {
+        "data": {"values": [_datum(stack, chart.kinds, points) for stack in chart.stacks]},
+        "params": [{"name": "zoom", "value": None}],
+        "facet": {
+            "row": row | {"type": "nominal", "title": None, "header": {"labels": False}},
+            "column": column | {"type": "nominal", "title": None, "header": headed},
+        },
+        "spacing": {"row": 16, "column": look.PANEL_GAP},
+        "spec": {
+            "width": seconds.PANEL_WIDTH,
+            "height": PANEL_HEIGHT,
+            "layer": [_layers(chart.kinds), _names(blocks[0])],
+        },
+        "usermeta": {
+            "kind": "seconds",
+            "columns": len(blocks),
+            "stacked": [[kind, kind_place(kind)] for kind in chart.kinds],
+        },
+    }
+
+
+_SCALE: Json = {"scale": {"zero": True}, "axis": {"tickCount": 3}}
+
+
+def _datum(stack: Stack, kinds: Sequence[str], points: int) -> Json:
+    """A panel as arrays, which the chart unfolds; `x2` is empty, as nothing is shaded."""
+    times, layers = _aligned(stack.layers, kinds)
+    thinned = {
+        kind: seconds.thin(Series(x_s=times, y=layer), points)[:2] for kind, layer in layers.items()
+    }
+    made: Json = {"arm": stack.arm, "block": seconds.block_name(stack.block), "what": "stack"}
+    x = next(iter(thinned.values()))[0]
+    return made | {
+        "x": seconds.shortened(x),
+        "x2": [],
+        **{kind: seconds.shortened(y) for kind, (_, y) in thinned.items()},
+    }
+
+
+def _aligned(
+    layers: Mapping[str, Series], kinds: Sequence[str]
+) -> tuple[tuple[float, ...], dict[str, tuple[float, ...]]]:
+    """All layers over the same times; a kind that was not seen at a time is 0 there."""
+    times = tuple(sorted({x for one in layers.values() for x in one.x_s})) or (0.0,)
+    values = {kind: dict(zip(one.x_s, one.y, strict=True)) for kind, one in layers.items()}
+    return times, {kind: tuple(values.get(kind, {}).get(x, 0.0) for x in times) for kind in kinds}
+
+
+def _layers(kinds: Sequence[str]) -> Json:
+    colors = {
+        "domain": [*KINDS, OTHER],
+        "range": "kinds",
+    }
+    names = [*dict.fromkeys(_shown(kind) for kind in kinds)]
+    legend = {"values": names, "title": None, "columns": LEGEND_COLUMNS, "symbolType": "square"}
+    return {
+        "transform": [
+            {"flatten": ["x", *kinds]},
+            {"fold": list(kinds), "as": ["kind", "y"]},
+            {"calculate": f"indexof({list(kinds)}, datum.kind)", "as": "place"},
+            {"calculate": _shown_expression(kinds), "as": "shown"},
+        ],
+        "mark": {"type": "area", "interpolate": "linear", "clip": True},
+        "encoding": {
+            "x": seconds.time_axis(),
+            "y": {"field": "y", "type": "quantitative", "title": None, "stack": "zero"} | _SCALE,
+            "color": {"field": "shown", "type": "nominal", "scale": colors, "legend": legend},
+            "order": {"field": "place"},
+            "detail": {"field": "kind"},
+        },
+    }
+
+
+def _shown(kind: str) -> str:
+    """The name under which a kind has a colour."""
+    known = kind in KINDS
+    return kind if known else OTHER
+
+
+def _shown_expression(kinds: Sequence[str]) -> str:
+    others = [kind for kind in kinds if _shown(kind) == OTHER]
+    return f"indexof({others}, datum.kind) < 0 ? datum.kind : '{OTHER}'"
+
+
+def _names(first_block: int) -> Json:
+    """The arm's name above its first panel; colours are those of kinds here."""
+    return {
+        "transform": [{"filter": f"datum.block == '{seconds.block_name(first_block)}'"}],
+        "mark": {"type": "text", "style": "name", "align": "left", "baseline": "middle"},
+        "encoding": {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "arm"}},
+    }

@@ -1,0 +1,61 @@
+"""From which ratios on a table is coloured: the thresholds of the published studies, or others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dbdyno.model.error import DynoError
+from dbdyno.report import number
+from dbdyno.report.parts import ARROWS, Tone
+
+DIGITS = 2
+"""Digits of a ratio in a table, by which its colour is chosen: what a reader sees decides."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Red at or below `low`, green at or above `high`, gray between."""
+
+    low: float
+    high: float
+
+    def tone(self, value: float) -> Tone:
+        """The colour of a ratio, as it is rounded in the table."""
+        if math.isnan(value) or math.isinf(value):
+            return ""
+        shown = round(value, DIGITS)
+        return "slower" if shown <= self.low else "faster" if shown >= self.high else "alike"
+
+    @property
+    def colors(self) -> str:
+        """What the colours mean, without the sentence's end."""
+        return f"Red ▼: up to {_words(self.low)}; green ▲: from {_words(self.high)}; gray: between"
+
+    @property
+    def arrows(self) -> str:
+        """What the arrows mean where there are no colours."""
+        down, up = ARROWS["slower"], ARROWS["faster"]
+        return f"{up}: from {_words(self.high)}; {down}: up to {_words(self.low)}."
+
+
+PUBLISHED = Thresholds(0.97, 1.03)
+"""Those of the studies that compare versions with sysbench (seed 001); others have 0.95, 1.05."""
+
+
+def parse(text: str) -> Thresholds:
+    """Thresholds from words such as `0.97,1.03`. Raises DynoError where they are none."""
+    try:
+        low, high = (float(word) for word in text.split(","))
+    except ValueError:
+        low = high = math.nan
+    if not 0 < low <= 1 <= high < math.inf or low == high:
+        raise DynoError(
+            f"--colors: `{text}`: give two ratios, red up to the one and green from the other, "
+            "around 1, as in `--colors 0.97,1.03`"
+        )
+    return Thresholds(low, high)
+
+
+def _words(value: float) -> str:
+    return number.number(value, max(DIGITS, len(f"{value:.6g}".partition(".")[2])))

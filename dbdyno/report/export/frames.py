@@ -1,0 +1,107 @@
+"""The rows of an export as data frames, in pieces that fit memory, or whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbdyno.model import Json
+from dbdyno.report.export import second_rows as second
+from dbdyno.report.export import step_rows as derived
+from dbdyno.report.export.source import Source
+from dbdyno.report.export.step_rows import Rows
+from dbdyno.report.export.tables import FRAME_TYPES, TABLES, Table, by_name
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ROWS_MAX = 10_000
+"""Rows of a piece: some megabytes."""
+
+MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
+    (
+        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across", "notices"}),
+        derived.facts,
+    ),
+    (
+        frozenset(
+            {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
+        )
+        | {"targets", "fairness", "stalls", "states"},
+        derived.steps,
+    ),
+    (frozenset({"ticks", "clients"}), second.load),
+    (frozenset({"samples", "owner_samples"}), second.host),
+)
+"""Which tables are made together, as their rows come from the same files."""
+
+
+def pieces(sources: Iterable[Source], wanted: Collection[str]) -> Iterator[tuple[Table, DataFrame]]:
+    """The rows of the tables named `wanted`, each time at most ROWS_MAX of one table."""
+    for source in sources:
+        for tables, make in MAKERS:
+            its = tables & set(wanted)
+            if its:
+                yield from _cut(make(source), its)
+
+
+def _cut(rows: Rows, wanted: Collection[str]) -> Iterator[tuple[Table, DataFrame]]:
+    waiting: dict[str, list[Json]] = {name: [] for name in wanted}
+    for name, row in rows:
+        if name in waiting:
+            waiting[name].append(row)
+            if len(waiting[name]) >= ROWS_MAX:
+                yield by_name(name), frame(by_name(name), waiting[name])
+                waiting[name].clear()
+    for name, rest in waiting.items():
+        if rest:
+            yield by_name(name), frame(by_name(name), rest)
+
+
+def frame(table: Table, rows: list[Json]) -> DataFrame:
+    """The rows as a data frame with the table's columns and types."""
+    import pandas
+
+    return pandas.DataFrame(
+        {
+            column.name: pandas.Series(
+                [row[column.name] for row in rows], dtype=FRAME_TYPES[column.type]
+            )
+            for column in table.columns
+        }
+    )
+
+
+class Result:
+    """Result folders as data frames: `result.steps`, `result.ticks` … (docs/export.md).
+
+    A frame is made when it is asked for and not kept. `problems` says what could not be read of
+    the frames that were made so far.
+    """
+
+    def __init__(self, *folders: Path | str, base: str | None = None) -> None:
+        """Raises ResultError in one line where a folder holds no result."""
+        self._sources = [Source.open(Path(folder), base) for folder in folders]
+
+    def table(self, name: str) -> DataFrame:
+        """The table of this name as a data frame. Raises KeyError where there is none."""
+        import pandas
+
+        table = by_name(name)
+        found = [piece for _, piece in pieces(self._sources, {name})]
+        return pandas.concat(found, ignore_index=True) if found else frame(table, [])
+
+    def __getattr__(self, name: str) -> DataFrame:
+        if name not in self.__dir__() or name.startswith("_"):
+            known = ", ".join(table.name for table in TABLES)
+            raise AttributeError(f"there is no table `{name}`; there are {known}")
+        return self.table(name)
+
+    def __dir__(self) -> list[str]:
+        return ["table", "problems", *(table.name for table in TABLES)]
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read, a sentence each."""
+        return [problem for source in self._sources for problem in source.problems]

@@ -1,0 +1,168 @@
+"""docs/export.md: how to export, every table with its columns, and questions in SQL to start from.
+
+The page is made from the tables themselves; a test compares, and asks every question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbdyno.report.export.tables import RESULT, RUN, TABLES, Column, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Something that one may want to know, in SQL."""
+
+    title: str
+    sql: str
+
+
+QUESTIONS: tuple[Question, ...] = (
+    Question(
+        title="The ratio by step: what reports show as relative to the base",
+        sql="""
+SELECT step, arm, metric, ratio, low, high, blocks
+FROM comparisons
+WHERE headline AND arm <> base
+ORDER BY workload, ordinal, arm
+""",
+    ),
+    Question(
+        title="The verdicts, with the figures that they rest on",
+        sql="""
+SELECT step, arm, step_verdict, metric, verdict, round(100 * (ratio - 1), 1) AS change_pct,
+       q, visible, blocks_needed
+FROM verdicts
+WHERE kind = 'primary'
+ORDER BY workload, ordinal, arm, metric
+""",
+    ),
+    Question(
+        title="p99 over time in one step, an arm a column (mean over the blocks)",
+        sql="""
+PIVOT (
+  SELECT arm, ceil(second) AS second, p99_us
+  FROM ticks
+  WHERE step = 'qr100' AND kind = 'query' AND judged
+)
+ON arm USING round(avg(p99_us)) GROUP BY second ORDER BY second
+""",
+    ),
+    Question(
+        title="CPU per query by arm and owner, in microseconds",
+        sql="""
+SELECT step, arm, owner, round(sum(cpu_us) / sum(rate * window_s), 1) AS cpu_us_per_query
+FROM costs NATURAL JOIN steps
+WHERE headline = 'qps' AND judged
+GROUP BY ALL ORDER BY step, owner, arm
+""",
+    ),
+    Question(
+        title="Steps that missed their target, with what was missing",
+        sql="""
+SELECT step, arm, block, target, achieved, round(100 * (1 - achieved / target), 1) AS missing_pct
+FROM steps
+WHERE NOT held AND judged
+ORDER BY missing_pct DESC
+""",
+    ),
+    Question(
+        title="The canary over all steps, in the order in which they ran: was the machine steady?",
+        sql="""
+PIVOT (
+  SELECT started, arm, block, void, step, metric, value
+  FROM metrics NATURAL JOIN steps
+  WHERE metric LIKE 'canary%'
+)
+ON metric USING any_value(value) ORDER BY started
+""",
+    ),
+    Question(
+        title="Statements that found no row, and what was really done",
+        sql="""
+SELECT step, arm, block, name, per_s, rows_per_s, round(100 * (1 - found), 1) AS missed_pct
+FROM statements
+WHERE found < 0.99 AND judged
+ORDER BY missed_pct DESC
+""",
+    ),
+)
+
+HEAD = """# Export
+
+Generated from `tables.py` and `manual.py` in `dbdyno/report/export/` by `tools/export_page.py`;
+change it there.
+
+A result as tables, for SQL, spreadsheets and data frames. The result folder stays the truth
+([results.md](results.md)); an export is made from it as often as one likes.
+
+```
+dyno export results/demo --to demo.duckdb                  all tables, to ask SQL
+dyno export results/demo results/other --to all.duckdb     several plans together
+dyno export results/demo --to steps.csv                    one table: steps
+dyno export results/demo --to ticks.parquet --table ticks  one table, named
+dyno export results/demo --to demo/ --format csv           a file of each table in a folder
+```
+
+- The ending says the form: `.duckdb`, `.csv`, `.json` (one array of objects) or `.parquet`. A
+  folder ends in `/` or is there already; it takes Parquet unless `--format` says otherwise.
+- A file that is there already is replaced, whole or not at all.
+- In a DuckDB file every table and column has its comment (`duckdb_tables()`, `duckdb_columns()`).
+- Steps that failed and blocks that are void or unfinished are exported too. Reports count only rows
+  with `judged`; so should a mean. A null is what cannot be known, never 0.
+- What a damaged file would have given is left out, and said.
+
+In Python the same tables are data frames (pandas), each made when it is asked for:
+
+```python
+import dbdyno
+
+result = dbdyno.read("results/demo")  # or several folders
+result.steps.query("judged").groupby(["step", "arm"]).rate.mean()
+result.ticks  # every second of every step
+```
+
+A frame is whole in memory; for a plan of many hours ask a DuckDB file instead.
+
+## Questions to start from
+
+They are for a DuckDB file: `duckdb demo.duckdb`, or `duckdb.connect("demo.duckdb").sql(…)` in
+Python. `NATURAL JOIN steps` brings to any table of steps what `steps` says of them: the two share
+their step's columns and no others.
+"""
+
+TABLES_HEAD = """## Tables
+
+Each row begins with `result` and `plan`; where it belongs to a step of a run, the other seven
+follow:
+"""
+
+
+def document() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    parts += [
+        f"{question.title}:\n\n```sql\n{question.sql.strip()}\n```\n" for question in QUESTIONS
+    ]
+    parts += [TABLES_HEAD, _rows((*RESULT, *RUN))]
+    parts += [_section(table) for table in TABLES]
+    return "\n".join(parts)
+
+
+def _section(table: Table) -> str:
+    shared = len(RESULT)
+    begins = "`result`, `plan`"
+    if table.columns[shared : shared + len(RUN)] == RUN:
+        shared += len(RUN)
+        begins = "a step of a run"
+    return f"### `{table.name}`\n\nOne row: {table.row}. Begins with {begins}.\n\n" + _rows(
+        table.columns[shared:]
+    )
+
+
+def _rows(columns: Sequence[Column]) -> str:
+    lines = ["| column | type | unit | what |", "|---|---|---|---|"]
+    lines += [f"| `{one.name}` | {one.type} | {one.unit} | {one.what} |" for one in columns]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,145 @@
+"""The rows of each second, from the raw lines: what was done, by client, and what it cost.
+
+A step at a time is in memory, never a whole result.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step.evidence import BUSY, CPU_PARTS
+from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
+from dbdyno.model import Json
+from dbdyno.model.job import timed_operations
+from dbdyno.report.export.source import Place, Source
+from dbdyno.report.export.step_rows import Rows
+from dbdyno.stats.response_times import Histogram
+
+# --- The load --------------------------------------------------------------------------------
+
+
+def load(source: Source) -> Rows:
+    """The rows of `ticks` and `clients` of every step, step by step."""
+    for place in source.places():
+        yield from source.stream(place.folder, _load(source, place))
+
+
+def _load(source: Source, place: Place) -> Rows:
+    step = place.folder.step()
+    key = source.step_key(place, step)
+    timed = timed_operations(place.folder.job() or {})
+    for tick in raw.load(place.folder.events()).ticks:
+        common = key | {
+            "role": tick.role,
+            "kind": step.get("roles", {}).get(tick.role, "other"),
+            "second": tick.end_s,
+            "seconds": tick.seconds,
+        }
+        yield "ticks", common | _tick(tick, timed)
+        for client, (count, rows, errors, max_us) in enumerate(tick.clients):
+            amounts = {"operations": count, "rows": rows, "errors": errors, "max_us": max_us}
+            yield "clients", common | {"client": client} | amounts
+
+
+def _tick(tick: Tick, timed: set[str]) -> Json:
+    parts = [
+        part["response"]
+        for name, part in tick.operations.items()
+        if part["count"] and (not timed or name in timed)
+    ]
+    (times,) = Histogram.of_each([parts])
+    times.max_us = min(times.max_us, tick.max_us)
+    known = times.count > 0  # a fill's rows have an empty histogram
+    return {
+        "operations": tick.count,
+        "rows": tick.rows,
+        "errors": tick.errors,
+        "retries": tick.retries,
+        "p50_us": times.percentile_us(0.5) if known else None,
+        "p99_us": times.percentile_us(0.99) if known else None,
+        "max_us": tick.max_us if tick.count else None,
+        "late_us_max": tick.late_us_max,
+        "backlog": tick.backlog,
+    }
+
+
+# --- The machine -----------------------------------------------------------------------------
+
+
+def host(source: Source) -> Rows:
+    """The rows of `samples` and `owner_samples` of every step, step by step."""
+    for place in source.places():
+        yield from source.stream(place.folder, _host(source, place))
+
+
+def _host(source: Source, place: Place) -> Rows:
+    key = source.step_key(place, place.folder.step())
+    host = raw.host(place.folder.host())
+    if host.open is None:  # no window, so there is no time to count from
+        return
+    readings = host.readings
+    opened_ns = host.open["mono_ns"] - (host.open.get("delay_ns") or 0)
+    for before, after in pairwise(readings):
+        seconds = (after["mono_ns"] - before["mono_ns"]) / NS_PER_S
+        if seconds <= 0:
+            continue
+        second = (after["mono_ns"] - opened_ns) / NS_PER_S
+        common = key | {"second": second, "seconds": seconds}
+        yield "samples", common | _sample(before, after, seconds)
+        for owner in after.get("owners", {}):
+            yield "owner_samples", common | _owner(owner, before, after, seconds)
+
+
+def _sample(before: Json, after: Json, seconds: float) -> Json:
+    def per_s(*path: str) -> float | None:
+        return raw.per(raw.difference(before, after, *path), seconds)
+
+    moved = {part: raw.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS}
+    whole = raw.plus(moved.values())
+
+    def share(*parts: str) -> float | None:
+        return raw.scaled(raw.per(raw.plus(moved[part] for part in parts), whole), 100.0)
+
+    memory = ("host", "memory_bytes")
+    return {
+        "cpu_busy_pct": share(*BUSY),
+        "cpu_iowait_pct": share("iowait"),
+        "cpu_steal_pct": share("steal"),
+        "context_switches_per_s": per_s("host", "context_switches"),
+        "running": raw.number(after, "host", "running"),
+        "memory_available_bytes": raw.number(after, *memory, "available"),
+        "memory_cached_bytes": raw.number(after, *memory, "cached"),
+        "memory_dirty_bytes": raw.number(after, *memory, "dirty"),
+        "memory_writeback_bytes": raw.number(after, *memory, "writeback"),
+        "swap_in_pages_per_s": per_s("host", "swap_pages", "in"),
+        "swap_out_pages_per_s": per_s("host", "swap_pages", "out"),
+        "disk_reads_per_s": per_s("disk", "reads"),
+        "disk_read_bytes_per_s": per_s("disk", "read_bytes"),
+        "disk_writes_per_s": per_s("disk", "writes"),
+        "disk_write_bytes_per_s": per_s("disk", "write_bytes"),
+        "disk_flushes_per_s": per_s("disk", "flushes"),
+        "disk_busy_pct": raw.scaled(per_s("disk", "io_ms"), 0.1),  # ms per s, in percent
+        "disk_in_flight": raw.number(after, "disk", "in_flight"),
+        "rss_bytes": raw.number(after, "rss_bytes"),
+    }
+
+
+def _owner(owner: str, before: Json, after: Json, seconds: float) -> Json:
+    """An owner that was not there at the reading before had spent nothing until then."""
+    first = before.get("owners", {}).get(owner, {})
+    last = after["owners"][owner]
+
+    def per_s(key: str) -> float | None:
+        now = raw.number(last, key)
+        return None if now is None else (now - (raw.number(first, key) or 0.0)) / seconds
+
+    switches = [per_s("voluntary"), per_s("involuntary")]
+    return {
+        "owner": owner,
+        "cpu_cores": raw.scaled(per_s("cpu_ns"), 1 / NS_PER_S),
+        "context_switches_per_s": None if None in switches else raw.plus(switches),
+        "read_bytes_per_s": per_s("read_bytes"),
+        "write_bytes_per_s": per_s("write_bytes"),
+        "processes": raw.number(last, "processes"),
+    }

@@ -1,0 +1,265 @@
+"""The rows that come from what was derived: steps and their figures, and arms against the base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+
+from dbdyno.analysis.step import state
+from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepComparison, StepRun, metric
+from dbdyno.report.export.source import Place, Source, started
+from dbdyno.report.export.tables import by_name
+
+Rows = Iterator[tuple[str, Json]]
+"""Rows by the name of their table."""
+
+BUCKETS = (
+    "to_256us", "to_1ms", "to_4ms", "to_16ms", "to_64ms", "to_256ms", "to_1s", "to_4s", "to_16s",
+    "above_16s",
+)  # fmt: skip
+"""The columns of the ten published buckets, in their order."""
+
+
+# --- The whole result ------------------------------------------------------------------------
+
+
+def facts(source: Source) -> Rows:
+    """The rows of all tables that are of whole results (frame.MAKERS)."""
+    yield "plans", source.key | _plan(source)
+    comparison = source.comparison
+    for arm in comparison.plan["arms"]:
+        server = comparison.servers.get(arm["name"], {})
+        key = source.key | {"arm": arm["name"]}
+        yield "arms", key | _arm(arm, server, comparison.base)
+        changed = server.get("nondefault") or {}
+        for name, value in (server.get("settings") or {}).items():
+            row = {"name": name, "value": str(value), "nondefault": name in changed}
+            yield "settings", key | row
+    for step in comparison.steps:
+        for cell in step.cells:
+            for row in _comparisons(step, cell, comparison.base):
+                yield "comparisons", source.key | row
+            for row in _verdicts(step, cell, comparison.base):
+                yield "verdicts", source.key | row
+    for pair in comparison.across:
+        yield "across", source.key | _across(pair)
+    for notice in comparison.warnings:
+        nowhere = dict.fromkeys(("workload", "ordinal", "step"))
+        yield "notices", source.key | nowhere | {"notice": notice}
+    for step in comparison.steps:
+        about: Json = {"workload": step.workload, "ordinal": step.ordinal, "step": step.step}
+        for notice in step.notices:
+            yield "notices", source.key | about | {"notice": notice}
+
+
+def _plan(source: Source) -> Json:
+    comparison = source.comparison
+    host, cpu = comparison.host, comparison.host.get("cpu") or {}
+    return {
+        "label": comparison.label,
+        "base": comparison.base,
+        "blocks_planned": comparison.plan["blocks"],
+        "blocks_judged": comparison.blocks,
+        "incomplete": comparison.incomplete,
+        "cpu": cpu.get("model"),
+        "cores": cpu.get("cores"),
+        "memory_bytes": host.get("memory_bytes"),
+        "kernel": host.get("kernel"),
+        "file_system": (host.get("data") or {}).get("file_system"),
+        "plan_text": comparison.plan.get("text"),
+    }
+
+
+def _arm(arm: Json, server: Json, base: str) -> Json:
+    return {
+        "base": arm["name"] == base,
+        "engine": arm.get("engine"),
+        "version": server.get("version", arm.get("version")),
+        "version_text": server.get("version_text"),
+        "compiler": server.get("compiler"),
+        "config": arm.get("config"),
+        "data_checksums": server.get("data_checksums"),
+    }
+
+
+def _comparisons(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
+    means = {one.arm: one.metrics for one in step.cells}
+    for name, mean in cell.metrics.items():
+        ratio = cell.ratios.get(name)
+        of_base = means.get(base, {}).get(name)
+        if mean is None and of_base is None:
+            continue
+        headline = name == step.headline
+        yield {
+            **_place(step, cell, base),
+            "metric": name,
+            "headline": headline,
+            "unit": metric.by_name(name).unit,
+            "direction": metric.by_name(name).direction,
+            "base_mean": of_base,
+            "mean": mean,
+            **_ratio(ratio),
+            "bound": cell.ratio_bound if headline else None,
+        }
+
+
+def _place(step: StepComparison, cell: Cell, base: str) -> Json:
+    return {
+        "workload": step.workload,
+        "ordinal": step.ordinal,
+        "step": step.step,
+        "step_group": step.group,
+        "base": base,
+        "arm": cell.arm,
+    }
+
+
+def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
+    """A row for each metric that is judged; one without figures where none is."""
+    verdict = cell.verdict
+    if verdict is None:
+        return
+    said = _place(step, cell, base) | {
+        "step_verdict": verdict.word,
+        "outcome": verdict.outcome or None,
+        "explanation": cell.explanation.text if cell.explanation else None,
+    }
+    if not verdict.judgements:
+        figures = {column.name: None for column in by_name("verdicts").columns}
+        primary = {"metric": step.headline, "kind": "primary", "decides": False, "blocks": 0}
+        yield figures | said | primary
+    primaries = [(one, "primary") for one in verdict.judgements]
+    for judgement, kind in (*primaries, *((one, "explanatory") for one in cell.costs.values())):
+        row = asdict(judgement)
+        decides = kind == "primary" and judgement.metric in verdict.by
+        yield said | row | {"kind": kind, "decides": decides, "verdict": row.pop("word")}
+
+
+def _ratio(ratio: Ratio | None) -> Json:
+    return {
+        "ratio": ratio.value if ratio else None,
+        "low": ratio.low if ratio else None,
+        "high": ratio.high if ratio else None,
+        "blocks": ratio.blocks if ratio else 0,
+    }
+
+
+def _across(pair: Across) -> Json:
+    first_clients, second_clients = pair.clients or (None, None)
+    return {
+        "kind": pair.kind,
+        "workload": pair.workload,
+        "arm": pair.arm,
+        "first_step": pair.first,
+        "second_step": pair.second,
+        "first_clients": first_clients,
+        "second_clients": second_clients,
+        **_ratio(pair.ratio),
+    }
+
+
+# --- A step of a run -------------------------------------------------------------------------
+
+
+def steps(source: Source) -> Rows:
+    """The rows of every step of every run, but for those of its seconds."""
+    for run, key, place in source.runs():
+        yield "steps", key | _step(source, run, place)
+        for table, row in _figures(run):
+            yield table, key | row
+
+
+def _step(source: Source, run: StepRun, place: Place | None) -> Json:
+    begun = None if place is None else source.lost.usable(partial(started, place.folder))
+    return {
+        "measured": run.measured,
+        "status": run.status,
+        "reason": run.reason,
+        "started": begun,
+        "window_s": run.seconds,
+        "step_group": run.group,
+        "headline": run.headline,
+        "rate": run.metrics.get(run.headline) if run.headline else None,
+        "limited": "\n".join(run.limited) or None,
+        "target": run.sla_target,
+        "achieved": run.sla_achieved,
+        "held": run.sla_met,
+        "clients": run.extent.clients if run.extent else None,
+        "connections": run.extent.connections if run.extent else None,
+        "tables": run.extent.tables if run.extent else None,
+        "shape": run.shape,
+        "position": run.position,
+        "end_spread": run.end_spread,
+        "server_version": place.server.get("version") if place else None,
+        "warnings": "\n".join(run.warnings) or None,
+    }
+
+
+def _figures(run: StepRun) -> Rows:
+    for name, value in run.metrics.items():
+        if value is not None:
+            known = metric.by_name(name)
+            row = {"metric": name, "unit": known.unit, "direction": known.direction}
+            yield "metrics", row | {"value": value}
+    for statement in run.statements:
+        yield "statements", asdict(statement)
+    for table, of, times in (
+        ("response", "kind", run.response),
+        ("response", "operation", run.operations),
+        ("service", "kind", run.service),
+        ("service", "operation", run.operations_service),
+    ):
+        for name, found in times.items():
+            yield table, {"of": of, "name": name} | _response(found)
+    for owner, cost in run.owners.items():
+        yield "costs", {"owner": owner} | asdict(cost)
+    yield from _waits(run)
+    for span in run.spans:
+        yield "spans", asdict(span)
+    for target in run.targets:
+        row = asdict(target)
+        rates = {"target_per_s": row["rows_per_s"], "achieved_per_s": row["achieved"]}
+        yield "targets", row | rates
+    for stalls in run.stalls:
+        yield "stalls", asdict(stalls)
+    yield from _fairness(run)
+    for moment, values in (("before", run.state_before), ("after", run.state_after)):
+        for name, value in values.items():
+            if value is not None:
+                row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
+                yield "states", row | {"value": value}
+
+
+def _response(found: ResponseTimes) -> Json:
+    row = asdict(found)
+    return row | dict(zip(BUCKETS, row.pop("buckets"), strict=True))
+
+
+def _waits(run: StepRun) -> Rows:
+    waits = run.waits
+    if waits is None:
+        return
+    sampled: Json = {"samples": waits.samples, "interval_s": waits.interval_s}
+    for one in waits.load:
+        seen = {"event": one.event or None, "statement": one.statement or None}
+        yield "waits", asdict(one) | seen | sampled
+    for owner, sessions in waits.idle.items():
+        idle: Json = {"owner": owner, "kind": "idle", "event": None, "statement": None}
+        yield "waits", idle | {"sessions": sessions} | sampled
+
+
+def _fairness(run: StepRun) -> Rows:
+    for found in run.fairness:
+        for client, (count, rate) in enumerate(zip(found.counts, found.rates, strict=True)):
+            row = {
+                "role": found.role,
+                "kind": found.kind,
+                "client": client,
+                "unit": found.unit,
+                "count": count,
+                "per_s": rate,
+                "finish_s": found.finish_s[client] if found.finish_s else None,
+                "jain": found.jain,
+            }
+            yield "fairness", row

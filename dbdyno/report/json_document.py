@@ -1,0 +1,203 @@
+"""A comparison as JSON for programs: `dyno compare DIR --json`. docs/compare.md has every key.
+
+The form is numbered: within a number keys may be added, and none goes away or changes its meaning.
+It leaves out what belongs to single runs; the result folder and `dyno export` have that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from dbdyno import __version__
+from dbdyno.analysis.compare.arm_vs_base import cpu_of
+from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
+from dbdyno.model.verdict import Explanation, Judgement, Overall
+
+FORMAT = 1
+"""Counts up when a key goes away or changes its meaning."""
+
+
+def render(comparison: Comparison) -> str:
+    """The comparison as JSON text; it has no NaN and no infinity."""
+    return json.dumps(form(comparison), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def form(comparison: Comparison) -> Json:
+    """The same as plain values. What is not known, or infinite, is None."""
+    plan = comparison.plan
+    found = {
+        "format": FORMAT,
+        "dyno": __version__,
+        "title": comparison.title,
+        "label": comparison.label,
+        "plan": plan.get("name"),
+        "base": comparison.base,
+        "arms": comparison.arms,
+        "ghost": ghost(comparison),
+        "blocks": comparison.blocks,
+        "aims": asdict(comparison.aims),
+        "sizing": asdict(comparison.sizing) if comparison.sizing else None,
+        "calibration": asdict(comparison.calibration) if comparison.calibration else None,
+        "overall": [_overall(one) for one in comparison.overall],
+        "steps": [_step(one) for one in comparison.steps],
+        "across": [_across(one) for one in comparison.across],
+        "warnings": comparison.warnings,
+        "void_blocks": comparison.void_blocks,
+        "incomplete": comparison.incomplete,
+    }
+    return {key: _finite(value) for key, value in found.items()}
+
+
+def ghost(comparison: Comparison) -> str | None:
+    """The arm that is shown and is a double of another; None where the plan has none."""
+    same = {arm["name"] for arm in comparison.plan.get("arms", []) if arm.get("same_as")}
+    return next((arm for arm in comparison.arms if arm in same), None)
+
+
+def _finite(value: Any) -> Any:
+    """The value with None for every number that JSON has no word for, and lists for tuples."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value
+
+
+# --- Steps -----------------------------------------------------------------------------------
+
+
+def _step(step: StepComparison) -> Json:
+    base, *others = step.cells
+    return {
+        "workload": step.workload,
+        "ordinal": step.ordinal,
+        "step": step.step,
+        "group": step.group,
+        "headline": step.headline,
+        "base_values": {name: _value(base, step, name) for name in _known(step, [base])},
+        "arms": [_arm(step, cell, base) for cell in others],
+        "limited": {cell.arm: reasons for cell in step.cells if (reasons := _limits(cell))},
+        "notices": step.notices,
+    }
+
+
+def _limits(cell: Cell) -> list[str]:
+    """Why the arm's rate is "at least", each reason once."""
+    return list(dict.fromkeys(reason for run in cell.runs for reason in run.limited))
+
+
+def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
+    verdict = cell.verdict
+    judgements = dict(cell.costs)
+    if verdict is not None:
+        judgements |= {one.metric: one for one in verdict.judgements}
+    metrics: Json = {}
+    for name in _known(step, [cell, base]):
+        metrics[name] = {
+            "primary": name in _primary(step),
+            "value": _value(cell, step, name),
+            "base": _value(base, step, name),
+            "bound": cell.ratio_bound if name == step.headline else "exact",
+            **(
+                _judged(judgements[name])
+                if name in judgements
+                else _not_judged(cell.ratios.get(name))
+            ),
+        }
+    return {
+        "arm": cell.arm,
+        "verdict": verdict.word if verdict else None,
+        "by": verdict.by if verdict else (),
+        "outcome": verdict.outcome if verdict else "",
+        "metrics": metrics,
+        "findings": [_finding(cell.explanation)] if cell.explanation else [],
+    }
+
+
+def _primary(step: StepComparison) -> tuple[str, ...]:
+    """The metrics by which the step is judged."""
+    return () if step.headline is None else (step.headline, cpu_of(step.cells))
+
+
+def _known(step: StepComparison, cells: Iterable[Cell]) -> list[str]:
+    """The metrics of which one of the cells has a value, those first that judge."""
+    names = dict.fromkeys(_primary(step))
+    names |= dict.fromkeys(name for cell in cells for name in cell.metrics)
+    return [name for name in names if any(_value(cell, step, name) is not None for cell in cells)]
+
+
+def _value(cell: Cell, step: StepComparison, name: str) -> float | None:
+    """The arm's mean as reports show it: geometric of the headline, of others arithmetic."""
+    return cell.value if name == step.headline else cell.metrics.get(name)
+
+
+def _finding(explanation: Explanation) -> Json:
+    return {
+        "text": explanation.text,
+        "explained": explanation.explained,
+        "causes": [{"metric": one.metric, "words": one.words} for one in explanation.causes],
+        "unchanged": explanation.unchanged,
+    }
+
+
+# --- What is said of a metric ----------------------------------------------------------------
+
+
+def _judged(one: Judgement) -> Json:
+    return {
+        "blocks": one.blocks,
+        "ratio": one.ratio,
+        "low": one.low,
+        "high": one.high,
+        "p": one.p,
+        "p_sign": one.p_sign,
+        "q": one.q,
+        "sd": one.sd,
+        "margin": one.margin,
+        "verdict": one.word,
+        "visible": one.visible,
+        "blocks_needed": one.blocks_needed,
+        "minutes_needed": one.minutes_needed,
+        "stood_still": one.stood_still,
+        "base_stood_still": one.base_stood_still,
+        "p_still": one.p_still,
+    }
+
+
+def _not_judged(ratio: Ratio | None) -> Json:
+    """The same keys of a metric of which nothing is said, as in a pilot."""
+    unsaid = ("p", "p_sign", "q", "sd", "margin", "verdict", "visible", "blocks_needed")
+    still = {"stood_still": 0, "base_stood_still": 0, "p_still": None}
+    return {**_ratio(ratio), **dict.fromkeys((*unsaid, "minutes_needed")), **still}
+
+
+def _ratio(ratio: Ratio | None) -> Json:
+    return {
+        "blocks": ratio.blocks if ratio else 0,
+        "ratio": ratio.value if ratio else None,
+        "low": ratio.low if ratio else None,
+        "high": ratio.high if ratio else None,
+    }
+
+
+def _overall(one: Overall) -> Json:
+    where = {"arm": one.arm, "workload": one.workload, "steps": one.steps}
+    return {**where, "metric": one.judgement.metric, **_judged(one.judgement)}
+
+
+def _across(pair: Across) -> Json:
+    return {
+        "kind": pair.kind,
+        "workload": pair.workload,
+        "arm": pair.arm,
+        "first": pair.first,
+        "second": pair.second,
+        "clients": pair.clients,
+        **_ratio(pair.ratio),
+    }

@@ -1,0 +1,223 @@
+"""The page as one HTML file that needs no network: tables in the document, charts drawn by Vega."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbdyno.model import Json
+from dbdyno.report import chart, number
+from dbdyno.report.chart import layers as stack
+from dbdyno.report.chart import lines as seconds
+from dbdyno.report.chart import style as look
+from dbdyno.report.parts import Column, Page, Row, Section, Table, Workload
+from dbdyno.report.render import picture
+
+if TYPE_CHECKING:
+    import jinja2
+
+BYTES_MAX = 5_000_000
+POINTS_MIN = 60  # of one arm in one chart
+NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measured
+CHART_BYTES = 5_000  # of a chart without its lines; measured
+TITLE_LENGTH_MIN = 50  # characters of what is shown on hover, from which on it is there once
+SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
+_PLACE = "<charts>"
+"""Where the charts' data goes once it is known how much there is room for.
+
+No text of a plan or a server is the same: in elements and scripts `<` is always escaped.
+"""
+
+
+def render(page: Page) -> str:
+    """The page as HTML, complete in itself."""
+    import vl_convert
+
+    template = _environment().get_template("page.html.j2")
+    shell = template.render(
+        page=page,
+        titles=Titles(),
+        charts=_PLACE,
+        colors=look.colors(len(page.arms)),
+        kinds=look.kind_colors(),
+        font=look.FONT,
+        looks=_looks(page),
+        library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
+        scripts=[(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS],
+    )
+    before, after = shell.split(_PLACE)
+    room = BYTES_MAX - len(shell.encode())
+    return f"{before}{_fitting_specs(page, room)}{after}"
+
+
+def _looks(page: Page) -> Json:
+    """What the page's scripts need to know of how charts look."""
+    return {
+        "arms": page.arms,
+        "page": look.page(len(page.arms)),
+        "picture": look.picture(len(page.arms)),
+        "axis_px": look.AXIS_WIDTH,
+        "gap_px": look.PANEL_GAP,
+        "picture_px": chart.PICTURE_WIDTH,
+        "picture_scale": picture.PNG_SCALE,
+    }
+
+
+def _fitting_specs(page: Page, room: int) -> str:
+    """The charts' specifications as JSON, thinned until they take at most `room` bytes.
+
+    Never to fewer than POINTS_MIN: a page of very many arms is larger rather than empty.
+    """
+    points = _likely_points(page, room)
+    while True:
+        text = embed(shared(chart.specs(page, points)))
+        size = len(text.encode())
+        if size <= room or points <= POINTS_MIN:
+            return text
+        points = max(POINTS_MIN, min(points - 1, int(points * room / size * 0.95)))
+
+
+def shared(specs: Mapping[str, Json]) -> Json:
+    """Specifications with what many of them have alike once: nearly all but their data."""
+    shapes: dict[str, int] = {}
+    charts = {}
+    for name, spec in specs.items():
+        shape = json.dumps({key: part for key, part in spec.items() if key not in _OWN})
+        own = {key: part for key, part in spec.items() if key in _OWN}
+        charts[name] = {"shape": shapes.setdefault(shape, len(shapes)), **own}
+    return {"shapes": [json.loads(shape) for shape in shapes], "charts": charts}
+
+
+_OWN = frozenset({"data", "usermeta"})
+
+
+class Titles:
+    """What tables show on hover; long texts, which many of them have, stand once on the page."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    @property
+    def texts(self) -> list[str]:
+        """The long texts by their place, as far as the page has been rendered."""
+        return list(self._places)
+
+    def attribute(self, text: str) -> str:
+        """The attribute of an element that shows this text on hover; none for no text."""
+        if not text:
+            return ""
+        if len(text) < TITLE_LENGTH_MIN:
+            return f' title="{escape(text)}"'
+        return f' data-title="{self._places.setdefault(text, len(self._places))}"'
+
+
+def _likely_points(page: Page, room: int) -> int:
+    """As many points as will probably fit, so that specifications are made once."""
+    sections = [section for workload in page.workloads for section in workload.sections]
+    charts = [one for section in sections for one in chart.seconds_charts(section)]
+    stacks = [one for section in sections for one in section.stacks]
+    points, shrink = seconds.POINTS_MAX, 0.95
+    while points > POINTS_MIN:
+        numbers = sum(seconds.numbers(one, points) for one in charts)
+        numbers += sum(stack.numbers(one, points) for one in stacks)
+        if numbers * NUMBER_BYTES + (len(charts) + len(stacks)) * CHART_BYTES <= room:
+            break
+        points = int(points * shrink)
+    return max(POINTS_MIN, points)
+
+
+def _templates() -> Path:
+    return Path(__file__).parent / "templates"
+
+
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_templates()),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["embed"] = embed
+    environment.filters["column_groups"] = column_groups
+    environment.filters["row_groups"] = row_groups
+    environment.filters["has_groups"] = has_groups
+    environment.filters["parts"] = parts
+    environment.filters["overview"] = overview
+    environment.filters["throughput_name"] = chart.throughput_name
+    environment.filters["throughput_note"] = chart.throughput_note
+    environment.filters["bars_words"] = bars_words
+    environment.globals["stack_note"] = chart.STACK_NOTE
+    environment.filters["unbroken"] = number.unbroken
+    return environment
+
+
+def embed(value: object) -> str:
+    """A value as JSON that may stand inside a script element."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def has_groups(table: Table) -> bool:
+    """Whether the columns have headings in common."""
+    return any(column.group for column in table.columns)
+
+
+def column_groups(columns: Iterable[Column]) -> list[tuple[str, int]]:
+    """Headings that neighbouring columns share, with how many share each."""
+    return [(group, len(list(some))) for group, some in groupby(columns, lambda one: one.group)]
+
+
+def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+    """Rows that stand together, under the name of their group."""
+    return [(group, list(some)) for group, some in groupby(rows, lambda one: one.group)]
+
+
+def bars_words(section: Section) -> str:
+    """What the chart of throughput shows, in words."""
+    bars = (
+        " ".join(part for part in (bar.arm, bar.text, bar.detail) if part) for bar in section.bars
+    )
+    return f"{section.bars_title}: {'; '.join(bars)}"
+
+
+def overview(workload: Workload) -> list[tuple[str, str]]:
+    """What sums up a workload of many steps, as (anchor, name) for the contents list."""
+    grouped = workload.grouped
+    groups = grouped.groups if grouped is not None else ()
+    found = [(table.name, "verdicts") for table in workload.verdicts[:1]]
+    found += [(group.name, group.title) for group in groups]
+    if grouped is not None and grouped.legend:
+        found.append((f"{workload.name}-absolute-groups", "throughput of all arms"))
+    if workload.fragmentation is not None:
+        found.append((workload.fragmentation.name, "before and after the writes"))
+    if workload.scale_up is not None:
+        found.append((workload.scale_up.name, "scale-up"))
+    else:
+        found += [(one.table.name, one.table.title) for one in workload.scaling]
+    if grouped is not None:
+        found.append((f"{workload.name}-per-operation", "what an operation costs"))
+    return found
+
+
+def parts(section: Section) -> list[tuple[str, str]]:
+    """What a step's section has, as (anchor, name) for the contents list."""
+    found = (
+        ("why", "why", section.why),
+        ("statements-part", "statements", section.statements),
+        ("targets", "targets", section.targets),
+        ("metrics-part", "metrics", section.metrics),
+        ("response", "response", section.response),
+        ("graphs", "seconds", section.charts),
+        ("time", "time", (*section.ledger, *section.waits)),
+        ("cost", "cost", section.costs),
+        ("fairness", "fairness", (*section.fairness, *section.clients)),
+        ("state", "state", section.state),
+    )
+    return [(f"{section.name}-{anchor}", name) for anchor, name, there in found if there]

@@ -1,0 +1,336 @@
+"""The page as Markdown to paste into a post, a pull request or a wiki, with its pictures.
+
+Tables are GitHub's, and wide ones stand on their side; what only some readers want is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import groupby
+from urllib.parse import quote
+
+from dbdyno.report import chart
+from dbdyno.report.parts import (
+    ARROWS,
+    Bar,
+    Cell,
+    Column,
+    Finding,
+    Grouped,
+    Page,
+    Section,
+    Table,
+    Workload,
+)
+from dbdyno.report.table_layout import plain, transposed
+
+COLUMNS_MAX = 9
+"""A table of more columns stands on its side where it has fewer rows than columns."""
+HEADLINE_CHARTS = 2
+"""The first charts of a step are of what its throughput counts: the rate, the longest response."""
+
+Pictures = Mapping[str, str]
+"""Where the picture of a chart lies, by the chart's name: a path relative to the Markdown."""
+
+
+def render(page: Page, pictures: Pictures | None = None) -> str:
+    """The page as Markdown with GitHub's tables; a chart is shown where it has a picture."""
+    return "\n".join(_page(page, pictures or {})).rstrip() + "\n"
+
+
+def not_shown(section: Section) -> Iterable[str]:
+    """The charts of one step of many that a post leaves out: the first two say what it did."""
+    yield chart.throughput_name(section)
+    yield from (one.name for one in section.charts[HEADLINE_CHARTS:])
+    yield from (one.name for one in section.stacks)
+
+
+def escape(text: str) -> str:
+    """Words that mean nothing but themselves, on one line, also within a table."""
+    text = " ".join(text.split())
+    for sign in "\\`*_[]<>|#~":
+        text = text.replace(sign, f"\\{sign}" if sign not in "<>" else f"&{_ENTITIES[sign]};")
+    return text
+
+
+_ENTITIES = {"<": "lt", ">": "gt"}
+
+
+# --- Parts -----------------------------------------------------------------------------------
+
+
+def _page(page: Page, pictures: Pictures) -> Iterable[str]:
+    yield f"# {escape(page.title)}"
+    if page.label:
+        yield f"\n**{escape(page.label)}**"
+    for finding in page.headline:
+        yield f"\n**{escape(finding.text)}**\n"
+        yield from (line for item in finding.items for line in _item(item, ""))
+    if page.warnings:
+        yield "\n## Warnings\n"
+        yield from (f"- {escape(warning)}" for warning in page.warnings)
+    yield "\n## Builds, configuration and hardware"
+    yield from (f"\n{escape(paragraph)}" for paragraph in page.introduction)
+    if page.differences:
+        yield from _table(page.differences, 3)
+    for workload in page.workloads:
+        yield from _workload(workload, pictures)
+    if page.calibration:
+        yield from _table(page.calibration, 2)
+    yield from _folded("The machine and the arms, fact by fact", _facts(page))
+    yield from _folded("What the metrics are", _metrics(page))
+    yield from _folded("How to repeat", _repeat(page))
+
+
+def _item(finding: Finding, indent: str) -> Iterable[str]:
+    """An item of the headline, and those below it."""
+    label = f"**{escape(finding.label)}**" if finding.label else ""
+    yield f"{indent}- {': '.join(filter(None, (label, escape(finding.text))))}"
+    for item in finding.items:
+        yield from _item(item, f"{indent}  ")
+
+
+def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
+    yield f"\n## {escape(workload.title)}"
+    for table in workload.verdicts:
+        yield from _table(table, 3)
+    if workload.steps:
+        yield from _steps(workload)
+    turned = any(_wide(table) for table in workload.summary)  # what is read together looks alike
+    for table in workload.summary:
+        yield from _table(table, 3, turned=turned)
+    if workload.ratios:
+        yield from _picture(workload.ratios.name, workload.ratios.describe, pictures)
+    if workload.grouped:
+        yield from _grouped(workload.grouped, pictures)
+    if workload.fragmentation:
+        yield from _table(workload.fragmentation, 3)
+    if workload.scale_up:
+        yield from _table(workload.scale_up, 3)
+        yield from _folded("Scale-up, step by step", _scaling(workload, pictures))
+    else:
+        yield from _scaling(workload, pictures)
+    for section in workload.sections:
+        lines = _section(section, pictures)
+        yield from _folded(_summary(section), lines) if section.group else lines
+
+
+def _scaling(workload: Workload, pictures: Pictures) -> Iterable[str]:
+    for one in workload.scaling:
+        yield from _table(one.table, 3)
+        yield from _picture(one.chart.name, one.chart.describe, pictures) if one.chart else ()
+
+
+def _steps(workload: Workload) -> Iterable[str]:
+    """The table of the steps, which is long where they are many."""
+    if workload.steps:
+        lines = _table(workload.steps, 3)
+        yield from _folded(workload.steps.title, lines) if workload.grouped else lines
+
+
+def _grouped(grouped: Grouped, pictures: Pictures) -> Iterable[str]:
+    """Each group with its table and its chart; what explains them folded."""
+    yield from (f"{escape(line)}  " for line in ("", *grouped.legend))
+    yield f"\n{escape(' '.join((grouped.note, grouped.arrows)).strip())}"
+    for group in grouped.groups:
+        yield from _table(replace(group.relative or group.absolute, title=group.title), 3)
+        if group.ratios:
+            yield from _picture(group.ratios.name, group.ratios.describe, pictures)
+    compared = [group.absolute for group in grouped.groups if group.relative]
+    yield from _folded("Throughput of all arms", _tables(compared))
+    costs = _tables([group.per_operation for group in grouped.groups])
+    told = (f"\n{escape(grouped.per_operation_note)}",)
+    yield from _folded("What an operation costs", (*costs, *told))
+    if grouped.fairness:
+        yield from _folded(grouped.fairness.title, _table(grouped.fairness, 4))
+
+
+def _tables(tables: Iterable[Table]) -> Iterable[str]:
+    return (line for table in tables for line in _table(table, 4))
+
+
+def _summary(section: Section) -> str:
+    """A step that is folded, in a line."""
+    return " · ".join((section.title, *(_plain_bar(bar) for bar in section.bars)))
+
+
+def _section(section: Section, pictures: Pictures) -> Iterable[str]:
+    """A step: what a reader of the published reports looks for, then all else, folded."""
+    drawn = [*chart.seconds_charts(section)]
+    open_charts = [*section.charts[:HEADLINE_CHARTS], *section.clients]
+    yield f"\n## {escape(section.title)}\n"
+    yield escape(section.subtitle)
+    if section.bars:
+        yield f"\n{' · '.join(map(_bar, section.bars))}"
+        name = chart.throughput_name(section)
+        words = "; ".join(f"{bar.arm} {bar.text}" for bar in section.bars)
+        yield from _picture(name, f"{section.bars_title}: {words}", pictures)
+    if section.notices:
+        yield ""
+        yield from (f"- {escape(notice)}" for notice in section.notices)
+    if section.why:
+        yield "\n**Why**\n"
+        yield from (f"- {escape(told.text)}" for one in section.why for told in (one, *one.items))
+    tables = (*section.statements, *section.targets, *section.metrics[:1], *section.response[:1])
+    for table in tables:
+        yield from _table(table, 3)
+    for one in open_charts:
+        yield from _picture(one.name, one.describe, pictures)
+    if pictures and open_charts:
+        yield f"\n{escape(section.charts_note)}"
+    for table in section.fairness[:1]:
+        yield from _table(table, 3)
+    yield from (f"\n**State after.** {escape(table.note)}" for table in section.state)
+    yield from _folded(
+        f"{section.title}: more charts by the second",
+        (
+            line
+            for one in drawn
+            if one not in open_charts
+            for line in _picture(one.name, one.describe, pictures)
+        ),
+    )
+    yield from _folded(f"{section.title}: where the time goes", _time(section, pictures))
+    yield from _rest(section)
+
+
+def _time(section: Section, pictures: Pictures) -> Iterable[str]:
+    """The ledger of an operation's time, and what sessions were seen to do."""
+    yield from _tables(section.ledger)
+    for one in section.stacks:
+        yield from _picture(one.name, one.describe, pictures)
+    yield from _tables(section.waits)
+
+
+def _rest(section: Section) -> Iterable[str]:
+    """The tables that only some readers want, under their titles."""
+    found = (
+        *section.response[1:],
+        *section.fairness[1:],
+        *section.costs,
+        *section.state,
+        *section.metrics[1:],
+    )
+    titles = ", ".join(table.title[:1].lower() + table.title[1:] for table in found)
+    lines = (line for table in found for line in _table(table, 4))
+    yield from _folded(f"{section.title}: {titles}", lines)
+
+
+def _facts(page: Page) -> Iterable[str]:
+    yield from (f"- {escape(name)}: {escape(text)}" for name, text in page.facts)
+    yield from _table(page.servers, 4)
+
+
+def _metrics(page: Page) -> Iterable[str]:
+    """What the columns of the published metrics are, each once."""
+    columns = (
+        column
+        for workload in page.workloads
+        for section in workload.sections
+        for table in section.metrics[:1]
+        for column in table.columns
+    )
+    meanings = {column.text: column.title for column in columns if column.title}
+    yield from (f"- **{escape(name)}**: {escape(text)}" for name, text in meanings.items())
+
+
+def _repeat(page: Page) -> Iterable[str]:
+    repeat = page.repeat
+    yield f"With dyno {escape(repeat.dyno)} and the plan below as `{repeat.plan_name}`:"
+    yield from _fenced(repeat.command, "sh")
+    if repeat.plan_text:
+        yield from _fenced(repeat.plan_text, "toml")
+    if repeat.pinned:
+        yield "\nWhat the plan leaves open was settled when it first ran:\n"
+        yield from (f"- {escape(name)}: {escape(text)}" for name, text in repeat.pinned)
+
+
+def _fenced(text: str, language: str) -> Iterable[str]:
+    """Words as they are, in a fence longer than any within them."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    yield f"\n{fence}{language}\n{text}\n{fence}"
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterable[str]:
+    """What a reader opens who wants it; nothing where there is nothing to show."""
+    found = list(lines)
+    if found:
+        yield f"\n<details>\n<summary>{escape(title)}</summary>\n"
+        yield from found
+        yield "\n</details>"
+
+
+def _picture(name: str, describe: str, pictures: Pictures) -> Iterable[str]:
+    if name in pictures:
+        yield f"\n![{escape(describe)}]({quote(pictures[name])})"
+
+
+def _plain_bar(bar: Bar) -> str:
+    return " ".join(word for word in (bar.arm, bar.text, bar.detail) if word)
+
+
+def _bar(bar: Bar) -> str:
+    detail = f" {escape(bar.detail)}" if bar.detail else ""
+    return f"{escape(bar.arm)} **{escape(bar.text)}**{detail}"
+
+
+# --- Tables ----------------------------------------------------------------------------------
+
+
+def _table(table: Table, level: int, *, turned: bool = False) -> Iterable[str]:
+    """A table that fits a post: as it is, on its side, or that in pieces."""
+    yield f"\n{'#' * level} {escape(table.title)}\n"
+    for place, shape in enumerate(_shapes(table, turned=turned)):
+        if place:
+            yield ""
+        yield _line(_headings(shape.columns))
+        yield from _body(shape)
+    if table.note:
+        yield f"\n{escape(table.note)}"
+    tones = {cell.tone for row in table.rows for cell in row.cells}
+    if tones & ARROWS.keys() and table.arrows:
+        yield f"\n{table.arrows}"
+
+
+def _wide(table: Table) -> bool:
+    turns = table.heading == 0
+    return turns and len(table.columns) > COLUMNS_MAX and len(table.rows) + 1 < len(table.columns)
+
+
+def _shapes(table: Table, *, turned: bool) -> list[Table]:
+    """The table itself; a wide one on its side, and where that is wide too by groups of rows."""
+    if not (turned or _wide(table)):
+        return [table]
+    if len(table.rows) + 1 <= COLUMNS_MAX:
+        return [transposed(table)]
+    groups = groupby(table.rows, lambda row: row.group)
+    return [transposed(replace(table, rows=tuple(rows))) for _, rows in groups]
+
+
+def _body(table: Table) -> Iterable[str]:
+    yield _line(":--" if column.left else "--:" for column in table.columns)
+    for group, rows in groupby(table.rows, lambda row: row.group):
+        if group:
+            yield _line([f"*{escape(group)}*", *[""] * (len(table.columns) - 1)])
+        yield from (_line(_cell(cell) for cell in row.cells) for row in rows)
+
+
+def _headings(columns: Iterable[Column]) -> Iterable[str]:
+    """A column's name; the first of a group bears the group's name above it."""
+    for group, some in groupby(columns, lambda column: column.group):
+        for place, column in enumerate(some):
+            above = f"{escape(group)}<br>" if group and place == 0 else ""
+            yield f"{above}{escape(column.text)}"
+
+
+def _cell(cell: Cell) -> str:
+    bare = not cell.detail or cell.detail.startswith("[")
+    text = escape(plain(cell if bare else replace(cell, detail=f"({cell.detail})")))
+    return f"**{text}**" if cell.tone in ("total", "notice") and text else text
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,49 @@
+"""The files of a post: its Markdown with a folder of pictures, or all pictures alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dbdyno.model import Json
+from dbdyno.model.error import DynoError
+from dbdyno.report import chart
+from dbdyno.report.parts import Page, Section
+from dbdyno.report.render import markdown, picture, png
+
+
+def files(page: Page, path: Path) -> dict[Path, bytes]:
+    """`post.md`, and a picture of each chart that it shows in the folder `post` beside it.
+
+    Raises DynoError where the name has no ending, so that file and folder would be one.
+    """
+    folder = path.with_suffix("")
+    if folder == path:
+        raise DynoError(
+            f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
+            f"the folder `{path.name}`"
+        )
+    left_out = {name for section in _folded(page) for name in markdown.not_shown(section)}
+    specs = {name: spec for name, spec in chart.specs(page).items() if name not in left_out}
+    pictures = {folder / f"{name}.png": _png(spec, page) for name, spec in specs.items()}
+    places = {name: f"{folder.name}/{name}.png" for name in specs}
+    return {**pictures, path: markdown.render(page, places).encode()}
+
+
+def _folded(page: Page) -> Iterable[Section]:
+    """The steps that are many."""
+    sections = (section for workload in page.workloads for section in workload.sections)
+    return (section for section in sections if section.group)
+
+
+def pictures(page: Page, folder: Path) -> dict[Path, bytes]:
+    """Every chart as SVG and as PNG, by its name."""
+    found: dict[Path, bytes] = {}
+    for name, spec in chart.specs(page).items():
+        found[folder / f"{name}.svg"] = picture.svg(spec, page.arms)
+        found[folder / f"{name}.png"] = _png(spec, page)
+    return found
+
+
+def _png(spec: Json, page: Page) -> bytes:
+    return png.packed(picture.png(spec, page.arms))

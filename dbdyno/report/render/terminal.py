@@ -1,0 +1,323 @@
+"""The page in a terminal: tables that fit its width, in colour where it has colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from dbdyno.report import number, spread
+from dbdyno.report.parts import (
+    Bar,
+    Cell,
+    Column,
+    Finding,
+    Grouped,
+    Page,
+    Row,
+    Section,
+    Table,
+    Tone,
+    Workload,
+)
+from dbdyno.report.table_layout import (
+    GAP,
+    aligned,
+    fitting,
+    part_widths,
+    plain,
+    total,
+    transposed,
+    width,
+    without_blank_rows,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+STYLES: dict[Tone, str] = {
+    "red": "black on #ff9a9a",
+    "green": "black on #81ffa6",
+    "gray": "black on #d7d7d7",
+    "blue": "black on #81fff9",
+    "yellow": "black on #ffdd81",
+    "faster": "black on #81ffa6",
+    "slower": "black on #ff9a9a",
+    "alike": "black on #d7d7d7",
+    "failed": "italic",
+    "quiet": "dim",
+    "notice": "bold",
+    "total": "bold",
+}
+BAR_WIDTH = 30
+
+
+def print_page(page: Page, console: Console, *, full: bool = False) -> None:
+    """Prints the headline, the warnings and the summary tables; with `full` all the rest too."""
+    _head(page, console)
+    if full:
+        _introduction(page, console)
+    for workload in page.workloads:
+        if len(page.workloads) > 1 or full:
+            _line(console, f"\n{workload.title}", "bold underline")
+        for table in workload.verdicts:
+            _table(table, console)
+        if full and workload.steps:
+            _table(workload.steps, console)
+        for table in workload.summary:
+            _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
+        if workload.grouped:
+            _grouped(workload.grouped, console, full=full)
+        for table in _across(workload, full=full):
+            _table(table, console)
+        if full:
+            for section in workload.sections:
+                _section(section, console)
+    if page.calibration and (full or set(page.arms) <= {page.base, page.calibration.arm}):
+        _table(page.calibration, console)
+    if full:
+        _tail(page, console)
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    """A line of words as they are: no markup, nothing highlighted."""
+    console.print(text, style=style or None, markup=False, highlight=False)
+
+
+def _item(console: Console, text: str) -> None:
+    """A list item, wrapped under itself."""
+    from rich.text import Text
+
+    for line in Text(number.unbroken(text)).wrap(console, console.width - 2):
+        line.rstrip()
+        console.print(Text("  ") + line)
+
+
+def _finding(finding: Finding, console: Console, *, depth: int) -> None:
+    """An item of the headline and those below it, each wrapped under itself."""
+    from rich.text import Text
+
+    words = Text(number.unbroken(": ".join(filter(None, (finding.label, finding.text)))))
+    if finding.label:
+        words.stylize(STYLES.get(finding.tone, "") or "bold", 0, len(finding.label))
+    indent = "  " * depth
+    for line in words.wrap(console, console.width - len(indent)):
+        line.rstrip()
+        console.print(Text(indent) + line)
+    for item in finding.items:
+        _finding(item, console, depth=depth + 1)
+
+
+def _head(page: Page, console: Console) -> None:
+    _line(console, page.title, "bold")
+    if page.label:
+        _line(console, page.label, "bold yellow")
+    for finding in page.headline:
+        _line(console, f"\n{finding.text}", "bold")
+        for item in finding.items:
+            _finding(item, console, depth=1)
+    if page.warnings:
+        _line(console, "\nWarnings", "bold")
+        for warning in page.warnings:
+            _item(console, warning)
+
+
+def _introduction(page: Page, console: Console) -> None:
+    _line(console, "\nBuilds, configuration and hardware", "bold underline")
+    for paragraph in page.introduction:
+        _item(console, paragraph)
+    if page.differences:
+        _words_table(page.differences, console)
+
+
+def _tail(page: Page, console: Console) -> None:
+    _line(console, "\nMeasured on", "bold underline")
+    for name, text in page.facts:
+        _item(console, f"{name}: {text}")
+    _words_table(page.servers, console)
+    _line(console, "\nHow to repeat", "bold")
+    _item(console, f"{page.repeat.command}   (dyno {page.repeat.dyno})")
+    for name, text in page.repeat.pinned:
+        _item(console, f"{name}: {text}")
+
+
+def _across(workload: Workload, *, full: bool) -> Iterable[Table]:
+    """The tables that compare steps with each other; each sweep by itself only with `full`."""
+    found = (workload.fragmentation, workload.scale_up)
+    yield from (table for table in found if table is not None)
+    if full or workload.scale_up is None:
+        yield from (one.table for one in workload.scaling)
+
+
+# --- Groups ----------------------------------------------------------------------------------
+
+
+def _grouped(grouped: Grouped, console: Console, *, full: bool) -> None:
+    """The published tables one below the other; with `full` also what explains them."""
+    if grouped.legend:
+        console.print()
+    for line in grouped.legend:
+        _line(console, line)
+    for group in grouped.groups:
+        _bare(group.relative or group.absolute, console)
+    _line(console, f"{grouped.note} {grouped.colors}".strip(), "dim")
+    if not full:
+        return
+    for group in grouped.groups:
+        if group.relative is not None:
+            _table(group.absolute, console)
+    for group in grouped.groups:
+        _table(group.per_operation, console)
+    _line(console, grouped.per_operation_note, "dim")
+    if grouped.fairness:
+        _table(_brief(grouped.fairness, console.width), console)
+
+
+def _bare(table: Table, console: Console) -> None:
+    """A table whose last heading is its title, as published."""
+    for part in fitting(table, console.width):
+        console.print()
+        _body(part, console)
+    if table.note:
+        _line(console, table.note, "dim")
+
+
+# --- Steps -----------------------------------------------------------------------------------
+
+
+def _section(section: Section, console: Console) -> None:
+    _line(console, f"\n{section.title}", "bold underline")
+    _line(console, section.subtitle, "dim")
+    for notice in section.notices:
+        _item(console, notice)
+    _bars(section.bars, console)
+    _why(section, console)
+    for table in (*section.statements, *section.targets, *section.metrics, *section.response):
+        _table(table, console)
+    described = [chart.describe for chart in (*section.charts, *section.clients)]
+    for words in (*described, *(stack.describe for stack in section.stacks)):
+        _item(console, words)
+    for table in (*section.ledger, *section.waits, *section.costs):
+        _table(table, console)
+    for table in section.fairness:
+        if table.name.endswith(("-evenness", "-stalls")):
+            _table(_brief(table, console.width), console)
+    for table in section.state:
+        _line(console, f"\n{table.title}", "bold")
+        _item(console, table.note)
+
+
+def _why(section: Section, console: Console) -> None:
+    """What explains each arm that is faster or slower."""
+    if section.why:
+        _line(console, "\nWhy", "bold")
+    for finding in section.why:
+        for one in (finding, *finding.items):
+            _item(console, one.text)
+
+
+def _brief(table: Table, room: int) -> Table:
+    """The table without what stands smaller beside its numbers, where it is too wide with that."""
+    if total(table) <= room:
+        return table
+    rows = (
+        replace(row, cells=tuple(replace(cell, detail="") for cell in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows), note=table.note.replace(spread.RANGES, ""))
+
+
+def _bars(bars: Sequence[Bar], console: Console) -> None:
+    name = max((len(bar.arm) for bar in bars), default=0)
+    value = max((len(bar.text) for bar in bars), default=0)
+    for bar in bars:
+        drawn = ("█" * round((bar.share or 0) * BAR_WIDTH)).ljust(BAR_WIDTH)
+        line = f"{bar.arm.ljust(name)}  {drawn}  {bar.text.rjust(value)}  {bar.detail}"
+        _line(console, line.rstrip())
+
+
+# --- Tables ----------------------------------------------------------------------------------
+
+
+def _on_its_side(tables: Sequence[Table], room: int) -> bool:
+    """Tables that are read together are turned together."""
+    return any(total(table) > room for table in tables)
+
+
+def _table(table: Table, console: Console, *, on_its_side: bool = False) -> None:
+    _line(console, f"\n{table.title}", "bold")
+    for part in fitting(transposed(table) if on_its_side else table, console.width):
+        _body(without_blank_rows(part), console)
+    note = f"{table.note} {table.colors}".strip()
+    if note:
+        _line(console, note, "dim")
+
+
+def _body(table: Table, console: Console) -> None:
+    from rich.cells import cell_len
+
+    for line in _lines(table, part_widths(table, cell_len)):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Text]:
+    from rich.text import Text
+
+    wide = [width(size) for size in sizes]
+    if any(column.group for column in table.columns):
+        yield Text(_group_line(table.columns, wide), style="dim")
+    headings = [Cell(text=column.text) for column in table.columns]
+    yield _row(headings, table, [(size, 0, 0, 0) for size in wide], "bold")
+    for group, rows in groupby(table.rows, lambda row: row.group):
+        if group:
+            yield Text(group, style="dim italic")
+        for row in rows:
+            yield _row(row.cells, table, sizes, "")
+
+
+def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
+    """The headings that columns share, each over its columns."""
+    line = ""
+    for group, some in groupby(range(len(columns)), lambda place: columns[place].group):
+        places = list(some)
+        room = sum(sizes[place] for place in places) + GAP * (len(places) - 1)
+        words = group if len(group) <= room else f"{group[: max(0, room - 1)]}…"
+        line += (words.rjust(room) if len(places) == 1 else words.ljust(room)) + " " * GAP
+    return line.rstrip()
+
+
+def _row(cells: Sequence[Cell], table: Table, sizes: Sequence[Sequence[int]], style: str) -> Text:
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    line = Text(style=style)
+    for place, (cell, column, size) in enumerate(zip(cells, table.columns, sizes, strict=True)):
+        line.append(" " * GAP if place else "")
+        words = aligned(cell, size, column.left or place == table.heading, cell_len)
+        line.append(words, style=STYLES.get(cell.tone, ""))
+    line.rstrip()
+    return line
+
+
+def _words_table(table: Table, console: Console) -> None:
+    """A table of words as a list, since words do not fit side by side."""
+    _line(console, f"\n{table.title}", "bold")
+    arms = [column.text for column in table.columns[1:]]
+    for group, rows in groupby(table.rows, lambda row: row.group):
+        if group:
+            _line(console, group, "dim italic")
+        for row in rows:
+            _words_row(row, arms, console)
+    if table.note:
+        _line(console, table.note, "dim")
+
+
+def _words_row(row: Row, arms: Sequence[str], console: Console) -> None:
+    texts = [plain(cell) for cell in row.cells[1:]]
+    if len(set(texts)) == 1:
+        _item(console, f"{row.cells[0].text}: {texts[0]}")
+        return
+    for arm, text in zip(arms, texts, strict=True):
+        _item(console, f"{row.cells[0].text}, {arm}: {text}")

@@ -1,0 +1,121 @@
+"""What an operation costs, by owner: costs that add up to what the machine spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from dbdyno.analysis.step.evidence import SERVER_OWNERS
+from dbdyno.model import Cell as Result
+from dbdyno.model import OwnerCost, StepComparison, StepRun
+from dbdyno.report import number
+from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+
+_SERVER = "The server"
+_OUTSIDE = "Outside the server"
+_NAMES = {
+    "backend:other": "other backends",
+    "exited": "ended, unknown",
+    "generator": "load generator",
+    "lab": "dyno",
+    "lab:waits": "dyno's samples of waits",
+    "rest": "rest of the machine",
+}
+_QUANTITIES: tuple[tuple[str, Callable[[OwnerCost], float | None], int], ...] = (
+    # with digits beyond those that the sum needs, so that small owners can be told from none
+    ("CPU, µs", lambda cost: cost.cpu_us, 1),
+    ("context switches", lambda cost: cost.context_switches, 1),
+    ("bytes read", lambda cost: cost.read_bytes, 0),
+    ("bytes written", lambda cost: cost.write_bytes, 0),
+)
+
+
+def owner_name(owner: str) -> str:
+    """An owner of costs in words: `role:insert` is the insert connections."""
+    if owner.startswith("role:"):
+        return f"{owner.removeprefix('role:')} connections"
+    if owner.startswith("parallel:"):
+        return f"parallel workers of {owner.removeprefix('parallel:')}"
+    return _NAMES.get(owner, owner.removeprefix("background:"))
+
+
+def _group(owner: str) -> str:
+    return _SERVER if owner.startswith(SERVER_OWNERS) else _OUTSIDE
+
+
+def _order(owner: str) -> tuple[bool, int, str]:
+    """Roles first, then the server's background, then what is outside the server."""
+    kinds = (*SERVER_OWNERS, "generator", "lab", "rest")
+    place = next((i for i, kind in enumerate(kinds) if owner.startswith(kind)), len(kinds))
+    return (_group(owner) == _OUTSIDE, place, owner)
+
+
+def work(run: StepRun) -> float | None:
+    """How much of the step's headline work a run did in its window."""
+    rate = run.metrics.get(run.headline) if run.headline else None
+    return rate * run.seconds if rate and run.seconds else None
+
+
+def per_operation(
+    result: Result, owners: Iterable[str], of: Callable[[OwnerCost], float | None]
+) -> float | None:
+    """A cost of these owners for each operation, the mean over the blocks that know it."""
+    owners = set(owners)
+    found = []
+    for run in result.runs:
+        operations = work(run)
+        spent = [of(cost) for owner, cost in run.owners.items() if owner in owners]
+        known = [value for value in spent if value is not None]
+        if operations and known:
+            found.append(math.fsum(known) / operations)
+    return math.fsum(found) / len(found) if found else None
+
+
+def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
+    """CPU, context switches and bytes for each operation, by owner and arm, with sums."""
+    found = {owner for result in step.cells for run in result.runs for owner in run.owners}
+    if step.headline is None or not found:
+        return
+    owners = sorted(found, key=_order)
+    rows = [_row(step, owner_name(owner), [owner], _group(owner)) for owner in owners]
+    server = [owner for owner in owners if _group(owner) == _SERVER]
+    place = len(server)
+    if server:
+        rows.insert(place, _row(step, "the server's sum", server, _SERVER, total=True))
+    rows.append(_row(step, "the machine's sum", owners, _OUTSIDE, total=True))
+    columns = [Column(text="owner", left=True)]
+    columns += [
+        Column(text=result.arm, group=quantity)
+        for quantity, _, _ in _QUANTITIES
+        for result in step.cells
+    ]
+    unit = {"ips": "row", "scan": "row", "qps": "query"}.get(step.headline, "operation")
+    yield Table(
+        name=f"{prefix}-costs",
+        title=f"Cost of a {unit}, by owner",
+        columns=tuple(columns),
+        rows=tuple(rows),
+        note=f"Differences of counters over the window, divided by the {_plural(unit)} counted in "
+        "it; means of the blocks. Bytes are those the system charged to the owner's processes.",
+    )
+
+
+def _plural(unit: str) -> str:
+    return "queries" if unit == "query" else f"{unit}s"
+
+
+def _row(
+    step: StepComparison, name: str, owners: list[str], group: str, *, total: bool = False
+) -> Row:
+    """A row of costs; the digits of a quantity are those of its sum, so that columns add up."""
+    tone: Tone = "total" if total else ""
+    cells = [Cell(text=name, tone=tone)]
+    everyone = {owner for result in step.cells for run in result.runs for owner in run.owners}
+    for _, of, more in _QUANTITIES:
+        sums = [per_operation(result, everyone, of) for result in step.cells]
+        digits = min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4)
+        cells += [
+            Cell(text=number.number(per_operation(result, owners, of), digits), tone=tone)
+            for result in step.cells
+        ]
+    return Row(cells=tuple(cells), group=group)

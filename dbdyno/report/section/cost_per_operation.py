@@ -1,0 +1,116 @@
+"""What an operation costs in each step, in the published columns: absolute, then by the base's.
+
+The figures of the whole host explain a throughput: where relative QPS is below 1, `cpu/o` or `cs/o`
+is often as much above it. Beside them stands the CPU time of the server processes themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dbdyno.analysis.compare.arm_vs_base import cpu_of
+from dbdyno.model import Cell as Result
+from dbdyno.model import StepComparison
+from dbdyno.report import bound, number
+from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.section import summary
+
+SHORT: tuple[tuple[str, str, int, str], ...] = (
+    ("cpu/o", "cpupq", 2, "CPU of the whole host, load generator included, µs per operation"),
+    ("server", "", 2, "CPU of the server processes that do it, µs per operation"),
+    ("cs/o", "cspq", 3, "context switches of the whole host per operation"),
+    ("r/o", "rpq", 4, "reads of the data device per operation"),
+    ("rKB/o", "rkbpq", 3, "KiB read from the data device per operation"),
+    ("wKB/o", "wkbpq", 3, "KiB written to the data device per operation"),
+)
+"""The published columns but the last, o/s: heading, metric, digits at most, what it is.
+
+Of ours, `server`, the metric is the primary one of CPU, which the step knows.
+"""
+
+PER_SECOND = "o/s"
+
+
+def table(steps: Sequence[StepComparison], name: str, title: str) -> Table:
+    """For each step a line for each arm, then the same divided by the base's."""
+    columns = tuple(Column(text=text, title=what) for text, _, _, what in SHORT)
+    return Table(
+        name=f"{name}-per-operation",
+        title=f"{title.capitalize()}: what an operation costs",
+        columns=(
+            *columns,
+            Column(text=PER_SECOND, title="operations per second: the throughput"),
+            Column(text="arm", left=True),
+        ),
+        rows=tuple(row for step in steps for row in _rows(step)),
+        heading=len(SHORT) + 1,
+    )
+
+
+def note(steps: Sequence[StepComparison], base: str) -> str:
+    """What the columns are, in a few sentences."""
+    arms = {result.arm for step in steps for result in step.cells}
+    ratios = (
+        f" Under the figures they are divided by those of {base}: 0/0 is 1, x/0 is inf."
+        if len(arms) > 1
+        else ""
+    )
+    return (
+        "cpu/o: µs of CPU of the whole host for each operation, load generator included, as "
+        "published (there in percent of the host); server: of the server processes that do it, "
+        "which is what the operation itself costs. cs/o: context switches of the host; r/o, rKB/o, "
+        "wKB/o: reads, KiB read and KiB written of the data device; o/s: operations per second. "
+        f"An operation is what the throughput counts.{ratios}"
+    )
+
+
+def _rows(step: StepComparison) -> Iterable[Row]:
+    cpu = cpu_of(step.cells)
+    for result in step.cells:
+        yield Row(
+            cells=(
+                *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
+                summary.absolute_cell(result, ""),
+                Cell(text=result.arm),
+            ),
+            group=step.step,
+            arm=result.arm,
+        )
+    base, *others = step.cells
+    for result in others:
+        yield Row(
+            cells=(
+                *(ratio_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
+                ratio_cell(step, result, step.headline or ""),
+                Cell(text=f"{result.arm} / {base.arm}"),
+            ),
+            group=step.step,
+            arm=result.arm,
+        )
+
+
+def _value(step: StepComparison, result: Result, metric: str, digits: int) -> Cell:
+    """A figure, with the digits that it has for every arm."""
+    alike = number.digits_alike([one.metrics.get(metric) for one in step.cells], digits)
+    return Cell(text=number.number(result.metrics.get(metric), alike))
+
+
+def ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
+    """A metric divided by the base's: paired by block where that is known."""
+    paired = result.ratios.get(name)
+    if paired is not None:
+        of = result.ratio_bound if name == step.headline else "exact"
+        text = bound.signed(number.ratio(paired.value), of)
+        return Cell(text=text, title=summary.ratio_words(paired))
+    own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
+    return Cell(text=number.ratio(published_ratio(own, base)))
+
+
+def published_ratio(own: float | None, base: float | None) -> float | None:
+    """A metric by the base's, as published: 0/0 is 1, x/0 is inf, NA stays NA."""
+    if own is None or base is None:
+        return None
+    if base == 0:
+        return 1.0 if own == 0 else math.copysign(math.inf, own)
+    return own / base

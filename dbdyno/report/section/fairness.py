@@ -1,0 +1,349 @@
+"""How evenly a step served its clients: finish times, Jain's index, rates, and where it stalled.
+
+Columns and formulas of the finish times are the published ones: min_time, max_time, diff, pct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+
+from dbdyno.model import Cell as Result
+from dbdyno.model import Fairness, StepComparison, StepRun
+from dbdyno.report import cells as by_arm
+from dbdyno.report import number, spread
+from dbdyno.report.parts import Cell, Column, Row, Table
+
+CLIENTS_SHOWN_MAX = 12
+"""Of so many clients each has a column of its own; of more the slowest, median and fastest."""
+CLIENTS_SHOWN_MIN = 3
+"""The rates of two clients are the slowest and the fastest, and have their columns already."""
+TENTHS = 10
+EVEN_SHARE_MIN = 0.95
+"""Where the slowest client has this much of the fastest one's rate all count as served alike."""
+SAME_SHARE_MAX = 0.05
+"""Where each client's rates in two roles lie as close as this, one follows the other."""
+
+Of = Callable[[Fairness], float | None]
+
+_FINISH: tuple[tuple[str, Of], ...] = (
+    ("min_time", lambda fair: fair.min_s),
+    ("max_time", lambda fair: fair.max_s),
+    ("diff", lambda fair: fair.diff_s),
+)
+_RATES: tuple[tuple[str, Of], ...] = (
+    ("slowest", lambda fair: min(fair.rates)),
+    ("median", lambda fair: median(fair.rates)),
+    ("fastest", lambda fair: max(fair.rates)),
+)
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """What there is to say of a step's clients; nothing of single ones that never stalled."""
+    roles = told(step)
+    if roles:
+        yield _whole(step, roles, prefix)
+        yield from _by_client(step, roles, prefix)
+        yield from _by_tenth(step, roles, prefix)
+    if any(stalls.stalled for run in _runs(step) for stalls in run.stalls):
+        yield _stalls(step, prefix)
+
+
+def never_stalled(step: StepComparison) -> bool:
+    """Whether stalls were looked for, and there were none in any block of any arm."""
+    counted = [stalls for run in _runs(step) for stalls in run.stalls if stalls.seconds]
+    return bool(counted) and not any(stalls.stalled for stalls in counted)
+
+
+def of_headline(run: StepRun) -> Fairness | None:
+    """The fairness among the clients that do what the step's headline counts."""
+    kind = {"ips": "insert", "qps": "query", "scan": "query"}.get(run.headline or "", "other")
+    found = [fair for fair in run.fairness if fair.kind == kind]
+    others = [fair for fair in run.fairness if fair.kind == "other"]
+    return next(iter([*found, *others]), None)
+
+
+def _runs(step: StepComparison) -> Iterable[StepRun]:
+    return (run for result in step.cells for run in result.runs)
+
+
+def told(step: StepComparison) -> dict[str, str]:
+    """The roles of which there is something to say, and the unit of what each counts.
+
+    That is the headline's; of others those whose clients were not served alike, and that did not
+    merely follow another role, as deletes follow the inserts that they are tied to.
+    """
+    units = {fair.role: fair.unit for run in _runs(step) for fair in run.fairness}
+    first = next((fair.role for run in _runs(step) if (fair := of_headline(run))), None)
+    shown: list[str] = []
+    for role in sorted(units, key=lambda role: role != first):
+        follows = any(_follows(step, role, other) for other in shown)
+        if role == first or not (_even(step, role) or follows):
+            shown.append(role)
+    return {role: units[role] for role in shown}
+
+
+def _even(step: StepComparison, role: str) -> bool:
+    """Whether in every run the slowest client did nearly as much as the fastest."""
+    found = [fair for run in _runs(step) for fair in run.fairness if fair.role == role]
+    return all(min(fair.rates) >= EVEN_SHARE_MIN * max(fair.rates) for fair in found)
+
+
+def _follows(step: StepComparison, role: str, other: str) -> bool:
+    """Whether in every run each client had the same rate in both roles."""
+    for run in _runs(step):
+        rates = {fair.role: fair.rates for fair in run.fairness if fair.role in (role, other)}
+        pairs = zip(rates.get(role, ()), rates.get(other, ()), strict=False)
+        if any(abs(one - two) > SAME_SHARE_MAX * max(one, two) for one, two in pairs):
+            return False
+    return True
+
+
+def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
+    """What the roles did that are not in the tables, in a sentence."""
+    roles = dict.fromkeys(fair.role for run in _runs(step) for fair in run.fairness)
+    names = [role for role in roles if role not in shown]
+    if not names:
+        return ""
+    return f"Not shown, as their clients were served alike or as those above: {', '.join(names)}. "
+
+
+def _of_role(result: Result, role: str) -> list[Fairness]:
+    return [fair for run in result.runs for fair in run.fairness if fair.role == role]
+
+
+def _note(step: StepComparison) -> str:
+    return spread.blocks(max((len(result.runs) for result in step.cells), default=0))
+
+
+def _groups(roles: Mapping[str, str]) -> dict[str, str]:
+    """The name of each role's group in tables of rates."""
+    return {role: f"{role}, {unit}/s" for role, unit in roles.items()}
+
+
+# --- Each role as a whole --------------------------------------------------------------------
+
+
+def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
+    """The published columns, Jain's index, and the slowest, median and fastest client."""
+    finish = _FINISH if _bound_by_work(step) else ()
+    rows = by_arm.rows(
+        step, _groups(roles), lambda result, role: _whole_cells(_of_role(result, role), finish)
+    )
+    columns = (
+        Column(text="arm", left=True),
+        *(Column(text=f"{name}, s", group="finish") for name, _ in finish),
+        *((Column(text="pct", group="finish", title="diff / min_time · 100"),) if finish else ()),
+        Column(text="Jain", title="(Σ rate)² / (clients · Σ rate²): 1 where all are equal"),
+        *(Column(text=name, group="rate of a client") for name, _ in _RATES),
+    )
+    meaning = (
+        "min_time, max_time: until the first and the last client had done its work; diff: between "
+        "them; pct: diff / min_time · 100. "
+    )
+    return Table(
+        name=f"{prefix}-evenness",
+        title="Fairness between clients",
+        columns=columns,
+        rows=rows,
+        note=f"{meaning if finish else ''}Jain: 1 where all clients are equally fast, 1/n where "
+        f"one of n does all. {_left_out(step, roles)}{_note(step)}".strip(),
+    )
+
+
+def _bound_by_work(step: StepComparison) -> bool:
+    """Whether clients end when their work is done; with a target rate that is when its time is."""
+    paced = any(run.sla_target is not None for run in _runs(step))
+    return not paced and any(fair.finish_s for run in _runs(step) for fair in run.fairness)
+
+
+def _whole_cells(found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]) -> Iterable[Cell]:
+    yield from (spread.cell(map(of, found), seconds) for _, of in finish)
+    if finish:
+        yield spread.cell((fair.pct for fair in found), percent)
+    yield spread.cell((fair.jain for fair in found), index)
+    yield from (spread.cell(map(of, found)) for _, of in _RATES)
+
+
+def seconds(value: float | None) -> str:
+    """A time in seconds, whole where it is long, as published."""
+    size = abs(value or 0.0)
+    return number.number(value, 0 if size >= 100 else 1 if size >= 10 else 2)
+
+
+def percent(value: float | None) -> str:
+    """The published pct, with one digit as there."""
+    return number.number(value, 1)
+
+
+def index(value: float | None) -> str:
+    """Jain's index with three digits."""
+    return number.number(value, 3)
+
+
+# --- Client by client ------------------------------------------------------------------------
+
+
+def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
+    """The rate of each client, from the slowest to the fastest of each block.
+
+    By place and not by number: where each block has another slow client, the means of numbered
+    clients would look fair.
+    """
+    clients = max(len(fair.rates) for run in _runs(step) for fair in run.fairness)
+    if not CLIENTS_SHOWN_MIN <= clients <= CLIENTS_SHOWN_MAX:
+        return
+    rows = by_arm.rows(
+        step, _groups(roles), lambda result, role: _ranked(_of_role(result, role), clients)
+    )
+    names = ["slowest", *(f"{place}." for place in range(2, clients)), "fastest"]
+    single = max(len(result.runs) for result in step.cells) == 1
+    how = "" if single else "sorted in each block, then the mean of the blocks, "
+    yield Table(
+        name=f"{prefix}-each-client",
+        title="Rate of each client",
+        columns=(Column(text="arm", left=True), *(Column(text=name) for name in names)),
+        rows=rows,
+        note=f"Clients from slow to fast, {how}"
+        f"{'with their numbers' if single else 'as another client may be slow in each'}.",
+    )
+
+
+def _ranked(found: Sequence[Fairness], clients: int) -> Iterable[Cell]:
+    """A cell for each place; with one block it names the client."""
+    orders = [sorted(range(len(fair.rates)), key=fair.rates.__getitem__) for fair in found]
+    for place in range(clients):
+        rates = [
+            fair.rates[order[place]]
+            for fair, order in zip(found, orders, strict=True)
+            if place < len(order)
+        ]
+        if not rates:
+            yield Cell(text="")
+            continue
+        who = f"client {orders[0][place]}" if len(found) == 1 else ""
+        yield Cell(text=number.number(spread.mean(rates)), detail=who)
+
+
+def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
+    """The slowest, the mean and the fastest client in each tenth of the window."""
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=result.arm),
+                Cell(text=which),
+                *(Cell(text=_tenth(found, tenth, of)) for tenth in range(TENTHS)),
+            ),
+            group=f"{name} of a client",
+            arm=result.arm,
+        )
+        for role, name in _groups(roles).items()
+        for result in step.cells
+        if (found := [fair for fair in _of_role(result, role) if fair.slices])
+        for which, of in (("slowest", min), ("mean", spread.mean), ("fastest", max))
+    )
+    if not rows:
+        return
+    yield Table(
+        name=f"{prefix}-tenths",
+        title="Rate of the clients in tenths of the window",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="client", left=True),
+            *(Column(text=str(tenth + 1), group="tenth") for tenth in range(TENTHS)),
+        ),
+        rows=rows,
+        note="The slowest and the fastest are those of each tenth, not one client throughout."
+        + (f" {spread.MEANS}." if _note(step) else ""),
+    )
+
+
+def _tenth(found: Sequence[Fairness], tenth: int, of: Callable[[Sequence[float]], float]) -> str:
+    """A rate in one tenth, the mean of the blocks."""
+    values = [of([rates[tenth] for rates in fair.slices]) for fair in found]
+    return number.number(spread.mean(values))
+
+
+# --- Stalls ----------------------------------------------------------------------------------
+
+
+def _stalls(step: StepComparison, prefix: str) -> Table:
+    """The seconds in which a role all but stood still, over all blocks."""
+    roles = dict.fromkeys(stalls.role for run in _runs(step) for stalls in run.stalls)
+    return Table(
+        name=f"{prefix}-stalls",
+        title="Stalls",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="median second, 1/s"),
+            Column(text="stalled seconds"),
+            Column(text="longest run, s"),
+        ),
+        rows=by_arm.rows(step, {role: role for role in roles}, _stall_cells),
+        note="Whole seconds, all clients together, with under 10 % of the median second's rate; "
+        "counted over all blocks. The median second: mean of the blocks.",
+    )
+
+
+def _stall_cells(result: Result, role: str) -> Iterable[Cell]:
+    found = [(run.block, one) for run in result.runs for one in run.stalls if one.role == role]
+    if not found:
+        return [Cell(text=number.MISSING)] * 3
+    seconds = sum(one.seconds for _, one in found)
+    stalled = sum(one.stalled for _, one in found)
+    block, worst = max(found, key=lambda pair: pair[1].longest_s)
+    several = len(result.runs) > 1 and worst.longest_s > 0
+    return (
+        Cell(text=number.number(spread.mean(one.median for _, one in found))),
+        Cell(text=f"{stalled:,}", detail=f"of {seconds:,}", tone="notice" if stalled else ""),
+        Cell(text=str(worst.longest_s), detail=f"block {block}" if several else ""),
+    )
+
+
+# --- Over the steps --------------------------------------------------------------------------
+
+
+def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
+    """pct and Jain's index of every step by arm; None where no step has several clients."""
+    shown = [step for step in steps if any(of_headline(run) is not None for run in _runs(step))]
+    if not shown:
+        return None
+    arms = [result.arm for result in shown[0].cells]
+    parts: tuple[tuple[str, Of, Callable[[float | None], str]], ...] = (
+        ("pct", lambda fair: fair.pct, percent),
+        ("Jain's index", lambda fair: fair.jain, index),
+    )
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=arm),
+                *(
+                    _summary_cell(step.cells[place], of, words)
+                    if group != "pct" or _bound_by_work(step)
+                    else Cell(text="")
+                    for step in shown
+                ),
+            ),
+            group=group,
+            arm=arm,
+        )
+        for group, of, words in parts
+        for place, arm in enumerate(arms)
+    )
+    return Table(
+        name=f"{prefix}-fairness",
+        title="Fairness between clients",
+        columns=(Column(text="arm", left=True), *(Column(text=step.step) for step in shown)),
+        rows=rows,
+        note="Of the clients whose work the step's throughput counts. pct, as published: by how "
+        "much later the last client ended than the first, in percent of the first one's time; "
+        "steps that last as long as their target rate takes have none. Jain's index, of the "
+        "clients' rates: 1 where all are equally fast, 1/n where one of n does all. "
+        + max(map(_note, shown), key=len),
+    )
+
+
+def _summary_cell(result: Result, of: Of, words: Callable[[float | None], str]) -> Cell:
+    found = [fair for run in result.runs if (fair := of_headline(run)) is not None]
+    values = [value for fair in found if (value := of(fair)) is not None]
+    return spread.cell(values, words) if values else Cell(text="")

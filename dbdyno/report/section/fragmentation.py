@@ -1,0 +1,72 @@
+"""The same steps before and after the writes: what fragmentation costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dbdyno.model import Across, StepComparison
+from dbdyno.model import Cell as Result
+from dbdyno.report import number
+from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.section import groups as group
+from dbdyno.report.section import summary
+
+KIND = "post by pre"
+
+
+def table(
+    steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
+) -> Table | None:
+    """Each step that ran before the writes, by arm: before, after, and after by before."""
+    before = [step for step in steps if group.before_writes(step)]
+    if not before:
+        return None
+    twins = {step.step: step for step in steps}
+    ratios = {(one.first, one.arm): one for one in across if one.kind == KIND}
+    interval = f", with the 95 % t interval of {blocks} blocks" if blocks > 1 else ""
+    rows = tuple(row for step in before for row in _rows(step, twins, ratios))
+    return Table(
+        name=f"{prefix}-fragmentation",
+        title="The cost of fragmentation: before and after the writes",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="before"),
+            Column(text="after"),
+            Column(text="after / before"),
+        ),
+        rows=rows,
+        note=summary.sentences(
+            f"Throughput before and after the writes, and the one by the other{interval}: under 1 "
+            "the writes left the tables slower to read.",
+            summary.legend(rows, summary.INCOMPLETE_MARK),
+        ),
+    )
+
+
+def _rows(
+    step: StepComparison,
+    twins: Mapping[str, StepComparison],
+    ratios: Mapping[tuple[str, str], Across],
+) -> Iterable[Row]:
+    name = step.step.replace(group.PRE, "", 1)
+    after = twins.get(name)
+    for place, result in enumerate(step.cells):
+        twin = after.cells[place] if after is not None else None
+        yield Row(
+            cells=(
+                Cell(text=result.arm),
+                summary.absolute_cell(result, ""),
+                Cell(text="not run", tone="failed")
+                if twin is None
+                else summary.absolute_cell(twin, ""),
+                _by_before(result, twin, ratios.get((step.step, result.arm))),
+            ),
+            group=name,
+            arm=result.arm,
+        )
+
+
+def _by_before(before: Result, after: Result | None, across: Across | None) -> Cell:
+    if after is None or across is None or across.ratio is None:
+        return Cell(text=number.MISSING)
+    return summary.quotient_cell(across.ratio, before, after)

@@ -1,0 +1,248 @@
+"""Steps in groups, as the published microbenchmarks are read: relative and absolute throughput.
+
+The tables have a row for each step, its name at the end, and a column for each arm beside the base.
+Steps that only warm something up are in none of them, and those that run before the writes
+(`.pre`) in a table of their own (fragmentation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dbdyno.analysis.step.step_warnings import FOUND_MIN
+from dbdyno.model import Cell as Result
+from dbdyno.model import StepComparison
+from dbdyno.report import bound
+from dbdyno.report import table_layout as layout
+from dbdyno.report.colors import Thresholds
+from dbdyno.report.parts import Cell, Column, Group, Grouped, Row, Table
+from dbdyno.report.section import cost_per_operation as per_operation
+from dbdyno.report.section import fairness, summary
+
+PUBLISHED = (
+    "point queries",
+    "range queries without aggregation",
+    "range queries with aggregation",
+    "writes",
+)
+"""The published groups in their order; others follow in the order in which they first run."""
+PRE = ".pre"
+"""In the name of a step that runs before the writes; its twin after them is named without it."""
+SWEEP = "@"
+"""In the name of a step between what it is and the parameters that are swept."""
+
+UNFOUND = "§"
+
+_LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before read-only-simple
+
+
+_MARKS = {
+    UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",
+    **summary.INCOMPLETE_MARK,
+}
+
+
+# --- Which steps -----------------------------------------------------------------------------
+
+
+def measured(step: StepComparison) -> bool:
+    """Whether a throughput of it was asked for: not of a step that warms something up."""
+    runs = (run for result in step.cells for run in result.runs)
+    return step.headline is not None and any(run.measured for run in runs)
+
+
+def listed(step: StepComparison) -> bool:
+    """Whether the step has a row in the tables of its group."""
+    return step.group is not None and measured(step) and PRE not in step.step
+
+
+def before_writes(step: StepComparison) -> bool:
+    """Whether the step is there to be compared with its twin after the writes."""
+    return step.group is not None and measured(step) and PRE in step.step
+
+
+def alone(step: StepComparison) -> bool:
+    """Whether the step has a column in the tables of a workload's few steps."""
+    return step.group is None
+
+
+def ordered(steps: Iterable[StepComparison]) -> dict[str, list[StepComparison]]:
+    """The listed steps by group, groups and steps in the published order."""
+    found: dict[str, list[StepComparison]] = {title: [] for title in PUBLISHED}
+    for step in steps:
+        if listed(step):
+            found.setdefault(step.group or "", []).append(step)
+    return {title: sorted(some, key=_place) for title, some in found.items() if some}
+
+
+def _place(step: StepComparison) -> tuple[str, int]:
+    """Steps of one sweep stay in the order in which they run."""
+    return collation(step.step.partition(SWEEP)[0]), step.ordinal
+
+
+def collation(name: str) -> str:
+    """What published names are sorted by: letters and digits alone, a longer number first."""
+    return "".join(sign for sign in name.lower() if sign.isalnum()) + _LAST
+
+
+# --- The groups ------------------------------------------------------------------------------
+
+
+def make(
+    steps: Sequence[StepComparison], *, blocks: int, prefix: str, thresholds: Thresholds
+) -> Grouped | None:
+    """The groups of a workload; None where its steps are in none."""
+    groups = ordered(steps)
+    if not groups:
+        return None
+    listing = [step for some in groups.values() for step in some]
+    base, *others = [result.arm for result in listing[0].cells]
+    even = fairness.summary(listing, prefix)
+    columns = tuple(f"col-{place} : {arm}" for place, arm in enumerate(others, start=1))
+    return Grouped(
+        legend=(f"Relative to: {base}", *columns) if others else (),
+        note=_note(listing, base, blocks) if others else _mean(listing, blocks),
+        colors=thresholds.colors + summary.whether(blocks) if others else "",
+        arrows=thresholds.arrows if others else "",
+        groups=tuple(
+            _group(title, some, prefix=prefix, thresholds=thresholds)
+            for title, some in groups.items()
+        ),
+        per_operation_note=per_operation.note(listing, base),
+        fairness=None if even is None else layout.without_blank(layout.transposed(even)),
+    )
+
+
+def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
+    """What the tables of all groups show."""
+    mean = _mean(steps, blocks)
+    bounds = (result.ratio_bound for step in steps for result in step.cells)
+    return summary.sentences(
+        summary.divided(base, blocks),
+        f"Beside it the base's own: {mean[:1].lower()}{mean[1:]}",
+        bound.note(bounds),
+    )
+
+
+def _mean(steps: Sequence[StepComparison], blocks: int) -> str:
+    """What a throughput of the tables is, in a sentence."""
+    counted = _counted(steps).replace("/s", " per second").capitalize()
+    control = ", as published with BEGIN and COMMIT" if any(map(_with_control, steps)) else ""
+    mean = "" if blocks <= 1 else f", geometric means of {blocks} blocks"
+    return f"{counted}{control}{mean}."
+
+
+def _with_control(step: StepComparison) -> bool:
+    """Whether the throughput counts statements that only begin or end a transaction."""
+    for result in step.cells:
+        queries, own, control = (
+            result.metrics.get(name) or 0.0 for name in ("qps", "statements_ps", "control_ps")
+        )
+        if control > 0 and queries > own + control / 2:
+            return True
+    return False
+
+
+def _group(
+    title: str, steps: Sequence[StepComparison], *, prefix: str, thresholds: Thresholds
+) -> Group:
+    base, *others = [result.arm for result in steps[0].cells]
+    name = f"{prefix}-{''.join(sign if sign.isalnum() else '-' for sign in title)}"
+    return Group(
+        name=name,
+        title=title,
+        relative=_relative(title, steps, name, thresholds) if others else None,
+        absolute=_absolute(title, steps, name),
+        ratios=summary.ratio_chart(steps, base, name, title.capitalize()),
+        per_operation=per_operation.table(steps, name, title),
+    )
+
+
+def _relative(
+    title: str, steps: Sequence[StepComparison], name: str, thresholds: Thresholds
+) -> Table:
+    """col-1, col-2 …, the base's own throughput, and the step's name."""
+    base, *others = [result.arm for result in steps[0].cells]
+    rows = tuple(
+        Row(
+            cells=(
+                *(_relative_cell(step, cell, thresholds) for cell in step.cells[1:]),
+                _absolute_cell(step.cells[0]),
+                Cell(text=step.step),
+            )
+        )
+        for step in steps
+    )
+    return Table(
+        name=f"{name}-relative",
+        title=f"{title.capitalize()}: throughput relative to {base}",
+        columns=(
+            *(
+                Column(text=f"col-{place}", title=f"{arm} by {base}", arm=arm)
+                for place, arm in enumerate(others, start=1)
+            ),
+            Column(text=base, group=_counted(steps), arm=base),
+            Column(text=title, left=True),
+        ),
+        rows=rows,
+        note=_own_note(steps, rows),
+        heading=len(others) + 1,
+    )
+
+
+def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds) -> Cell:
+    """A ratio; marked where one of the two counts statements that mostly find nothing."""
+    cell = summary.relative_cell(step, result, thresholds.tone)
+    either = cell.tone != "failed" and any(map(unfound, (step.cells[0], result)))
+    return replace(cell, mark=cell.mark or UNFOUND) if either else cell
+
+
+def unfound(result: Result) -> bool:
+    """Whether its statements find a row so seldom that a throughput of them misleads."""
+    share = result.metrics.get("found_share")
+    return share is not None and share < 100 * FOUND_MIN
+
+
+def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
+    """The throughput of every arm, and the step's name."""
+    rows = tuple(
+        Row(cells=(*map(_absolute_cell, step.cells), Cell(text=step.step))) for step in steps
+    )
+    arms = [result.arm for result in steps[0].cells]
+    bounds = (result.value_bound for step in steps for result in step.cells)
+    return Table(
+        name=f"{name}-absolute",
+        title=f"{title.capitalize()}: throughput",
+        columns=(
+            *(Column(text=arm, group=_counted(steps), arm=arm) for arm in arms),
+            Column(text=title, left=True),
+        ),
+        rows=rows,
+        note=summary.sentences(_own_note(steps, rows), bound.note(bounds)),
+        heading=len(arms),
+    )
+
+
+def _absolute_cell(result: Result) -> Cell:
+    cell = summary.absolute_cell(result, "")
+    return replace(cell, mark=cell.mark or UNFOUND) if unfound(result) else cell
+
+
+def _counted(steps: Sequence[StepComparison]) -> str:
+    """What the throughput of most of the steps counts."""
+    kinds = [step.headline or "" for step in steps]
+    most = max(dict.fromkeys(kinds), key=kinds.count)
+    return summary.COUNTED.get(most, most)
+
+
+def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
+    """What is not as in the other rows, and the marks that these rows have."""
+    usual = _counted(steps)
+    others = {
+        step.step: words
+        for step in steps
+        if (words := summary.COUNTED.get(step.headline or "", step.headline or "")) != usual
+    }
+    differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
+    return summary.sentences(f"{differs}." if differs else "", summary.legend(rows, _MARKS))

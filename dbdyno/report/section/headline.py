@@ -1,0 +1,350 @@
+"""What a report says first: each arm against the base, how sure one can be, what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dbdyno.analysis.compare.arm_vs_base import is_cpu
+from dbdyno.model import Cell, Comparison, StepComparison
+from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
+from dbdyno.report import number
+from dbdyno.report.parts import Finding
+from dbdyno.report.section import calibration, verdicts
+from dbdyno.report.section import groups as group
+from dbdyno.report.section.summary import MISSED, failure, judged, missed_target, target
+
+EXPLAINED_MAX = 3
+"""So many steps of an arm have their explanation in the headline; all have it in their sections."""
+NAMES_MAX = 8
+"""So many steps that cannot be told are named; the table of verdicts has them all."""
+
+
+def findings(comparison: Comparison) -> list[Finding]:
+    """The sentences of the headline, each with a list of what it counts."""
+    found = [*_sureness(comparison)]
+    calibrated = list(calibration.findings(comparison))
+    if not verdicts.trusted(comparison.calibration, comparison.aims):
+        found += calibrated  # before what it casts doubt on
+        calibrated = []
+    if comparison.blocks > 0:
+        found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
+    found += calibrated
+    found += calibration.sized(comparison)
+    found += _missed_targets(comparison)
+    found += _unfound(comparison)
+    found += _failures(comparison)
+    return found
+
+
+def step_name(comparison: Comparison, step: StepComparison) -> str:
+    """A step's name, with its workload's where there are several."""
+    several = len({one.workload for one in comparison.steps}) > 1
+    return f"{step.workload} {step.step}" if several else step.step
+
+
+def _sureness(comparison: Comparison) -> list[Finding]:
+    if comparison.blocks == 0:
+        return [Finding(text="No block is complete: there is nothing to compare yet.")]
+    if calibration.is_pilot(comparison):
+        return [
+            Finding(
+                text="This is the pilot: it measures how much numbers vary by themselves, from "
+                "which follows how many blocks it takes; it decides nothing."
+            )
+        ]
+    if comparison.blocks == 1:
+        return [
+            Finding(
+                text="One block decides nothing: what differs below may be chance, "
+                "and it takes more blocks to tell by how much numbers vary by themselves."
+            )
+        ]
+    return []
+
+
+# --- An arm against the base -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is said of an arm in a step."""
+
+    name: str  # with its mark
+    cell: Cell
+
+    @property
+    def word(self) -> Word | None:
+        """Its verdict; None where none was taken."""
+        return self.cell.verdict.word if self.cell.verdict is not None else None
+
+    @property
+    def size(self) -> float:
+        """How large the change is by which it is said, as a ratio above 1."""
+        ratios = [one.ratio for one in _deciding(self.cell.verdict)]
+        if not ratios and self.cell.ratio is not None:
+            ratios = [self.cell.ratio.value]
+        return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
+
+    @property
+    def throughput(self) -> float:
+        """The change of throughput as a ratio; 1 where there is none."""
+        return self.cell.ratio.value if self.cell.ratio is not None else 1.0
+
+    @property
+    def words(self) -> str:
+        """The step, and its changes by the metrics that say what is said of it."""
+        changes = [
+            f"{verdicts.called(one.metric)} {verdicts.change(one, self.cell.ratio_bound)}"
+            for one in _deciding(self.cell.verdict)
+        ]
+        if not changes and self.cell.verdict is None and self.cell.ratio is not None:
+            of = self.cell.ratio
+            changes = [f"throughput {number.changes(of.value, of.low, of.high)}"]
+        return f"{self.name} {' and '.join(changes)}".rstrip() + self.stood_still
+
+    @property
+    def stood_still(self) -> str:
+        """Who stood still in how many blocks, in brackets; nothing where neither did."""
+        words = self.cell.verdict.stood_still if self.cell.verdict is not None else ""
+        return f" ({words})" if words else ""
+
+
+def _deciding(verdict: Verdict | None) -> Sequence[Judgement]:
+    """The judgements by which a verdict is said; all where no metric decides."""
+    if verdict is None:
+        return ()
+    return [one for one in verdict.judgements if one.metric in verdict.by] or verdict.judgements
+
+
+def _against_base(comparison: Comparison, arm: str) -> Finding:
+    """An arm against the base: overall, then each verdict with its steps."""
+    items: list[Finding] = []
+    every: list[_Told] = []
+    names = list(dict.fromkeys(step.workload for step in comparison.steps))
+    for workload in names:
+        own = [step for step in comparison.steps if step.workload == workload]
+        for title, steps in verdicts.grouped(own).items():
+            told = _told(comparison, steps, arm)
+            every += told
+            items += _group(comparison, title, told) if title else _by_word(comparison, told)
+    items += _cannot_tell(every)
+    calibrated = comparison.calibration
+    again = (
+        f" ({comparison.base} once more)"
+        if calibrated is not None and calibrated.arm == arm
+        else ""
+    )
+    whole = [words for name in names if (words := _overall(comparison, arm, name))]
+    return Finding(
+        text=f"{arm}{again} against {comparison.base}, "
+        + number.blocks(comparison.blocks)
+        + (f": {'; '.join(whole)}." if whole else "."),
+        items=tuple(_explained(items, every)),
+    )
+
+
+def _told(comparison: Comparison, steps: Iterable[StepComparison], arm: str) -> list[_Told]:
+    """What is said of an arm in these steps; of none without a headline."""
+    return [
+        _Told(f"{step_name(comparison, step)}{verdicts.mark(step, cell)}", cell)
+        for step in steps
+        for cell in step.cells
+        if cell.arm == arm and (cell.verdict is not None or cell.ratio is not None)
+        if step.headline is not None
+    ]
+
+
+def _by_word(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Finding]:
+    """Each verdict with its steps, the largest change first."""
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    for word in (*verdicts.ORDER, None):
+        its = [one for one in told if one.word == word]
+        if not its or word == "cannot tell":
+            continue
+        if word in CHANGED:
+            its.sort(key=lambda one: one.size, reverse=True)
+        names = word in ("same", "target missed", "failed", "not compared")
+        yield Finding(
+            label=_label(comparison, word),
+            tone="" if word is None else verdicts.tone(word, sure),
+            text="; ".join(one.name + one.stood_still if names else one.words for one in its),
+        )
+
+
+def _label(comparison: Comparison, word: Word | None) -> str:
+    """A verdict as it stands before its steps."""
+    if word is None:
+        return verdicts.NOT_JUDGED.capitalize()
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    within = f" within ±{verdicts.percent(comparison.aims.margin)}" if word == "same" else ""
+    return f"{verdicts.said(word, sure).capitalize()}{within}"
+
+
+def _group(comparison: Comparison, title: str, told: Sequence[_Told]) -> Iterable[Finding]:
+    """A group in a line: how many steps of each verdict; below it those that stand out."""
+    if not told:
+        return
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    counts = []
+    for word in (*verdicts.ORDER, None):
+        its = [one for one in told if one.word == word]
+        if its and word in (None, "one block"):
+            counts.append(_reach(its, verdicts.NOT_JUDGED if word is None else ""))
+        elif its and word is not None:
+            counts.append(f"{len(its)} {verdicts.said(word, sure)}")
+    named = [one for one in told if one.word not in _COUNTED]
+    yield Finding(
+        label=title.capitalize(),
+        text="; ".join(counts),
+        items=tuple(_by_word(comparison, named)),
+    )
+
+
+_COUNTED = frozenset({"same", "cannot tell", "one block", None})
+"""Of these a group's steps are counted and not named."""
+
+
+def _reach(told: Sequence[_Told], what: str) -> str:
+    """So many steps, from the least change of throughput to the largest, which are named."""
+    before = f"{what}: " if what else ""
+    if len(told) == 1:
+        return f"{before}{told[0].words}"
+    low, high = (of(told, key=lambda one: one.throughput) for of in (min, max))
+    ends = (f"{number.change(one.throughput)} ({one.name})" for one in (low, high))
+    return f"{before}{len(told)} steps, throughput from {' to '.join(ends)}"
+
+
+def _cannot_tell(told: Sequence[_Told]) -> Iterable[Finding]:
+    """The steps that are not told apart, and what it would take."""
+    its = [one for one in told if one.word == "cannot tell"]
+    if not its:
+        return
+    names = [one.name + one.stood_still for one in its]
+    text = number.few(names, NAMES_MAX)
+    prices = {one.name: verdicts.price(one.cell.verdict) for one in its if one.cell.verdict}
+    settled = [price for price in prices.values() if price.blocks is not None]
+    never = [name for name, price in prices.items() if price.blocks is None]
+    if settled:
+        which = f"all but {len(never)} of them" if never else "them" if len(its) > 1 else "it"
+        text += f"; {verdicts.dearest(settled).sentence} should settle {which}"
+    if never and not settled:
+        text += f"; it would take over {verdicts.BLOCKS_MAX:,} blocks"
+    yield Finding(label="Cannot tell", text=text)
+
+
+# --- Overall, and why ------------------------------------------------------------------------
+
+
+def _overall(comparison: Comparison, arm: str, workload: str) -> str:
+    """The geometric mean over the steps of a workload, by each primary metric."""
+    its = [one for one in comparison.overall if one.arm == arm and one.workload == workload]
+    if not its:
+        return ""
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    several = len({step.workload for step in comparison.steps}) > 1
+    words = "; ".join(
+        _mean(one, comparison, sure)
+        for one in sorted(its, key=lambda one: is_cpu(one.judgement.metric))
+    )
+    return f"{workload} {words}" if several else words
+
+
+def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
+    """2.1 % faster by throughput over 10 steps [1.2, 3.0]; CPU per operation 3.0 % less [2, 4]."""
+    judgement, margin = one.judgement, comparison.aims.margin
+    cpu = is_cpu(judgement.metric)
+    over = f" over {one.steps} steps" if one.steps != 1 else " in 1 step"
+    what = "CPU per operation" if cpu else f"throughput{over}"
+    still = verdicts.still(judgement, comparison.base)
+    if still:
+        word = verdicts.said(judgement.word, sure)
+        ran = f", {verdicts.change(judgement)} where both ran" if judgement.blocks else ""
+        return f"{what}: {word}, {still}{ran}"
+    if judgement.word not in CHANGED:
+        same = f" (same within ±{verdicts.percent(margin)})" if judgement.word == "same" else ""
+        unknown = " (cannot tell)" if judgement.word == "cannot tell" else ""
+        return f"{what} {verdicts.change(judgement)}{same}{unknown}"
+    perhaps = "" if sure else "perhaps "
+    size, ends = number.size_of_change(judgement.ratio), _ends(judgement)
+    if cpu:
+        return f"{what} {perhaps}{size} {'more' if judgement.ratio > 1 else 'less'}{ends}"
+    word, comma, rest = judgement.word.partition(",")
+    return f"{perhaps}{size} {word} by {what}{ends}{comma}{rest}"
+
+
+def _ends(judgement: Judgement) -> str:
+    """The interval of a change whose direction is said in words, the smaller end first."""
+    if judgement.low is None or judgement.high is None:
+        return ""
+    if judgement.low < 1 < judgement.high:
+        return f" [{number.change_interval(judgement.low, judgement.high)}]"
+    ends = (judgement.low, judgement.high)
+    sizes = [number.size_of_change(end).removesuffix(" %") for end in ends]
+    return f" [{', '.join(sizes if judgement.ratio > 1 else reversed(sizes))}]"
+
+
+def _explained(items: Sequence[Finding], told: Sequence[_Told]) -> Iterable[Finding]:
+    """The items with the reasons of the largest changes after them, the slower ones first."""
+    yield from items
+    reasons = [one for one in told if one.cell.explanation is not None]
+    reasons.sort(key=lambda one: (_rank(one.word), -one.size))
+    if reasons:
+        rest = len(reasons) - EXPLAINED_MAX
+        more = f"and {rest} more, in the steps' sections" if rest > 0 else ""
+        yield Finding(
+            label="Why",
+            text=more,
+            items=tuple(
+                Finding(text=one.cell.explanation.text, label=one.name)
+                for one in reasons[:EXPLAINED_MAX]
+                if one.cell.explanation is not None
+            ),
+        )
+
+
+def _rank(word: Word | None) -> int:
+    return verdicts.ORDER.index(word) if word is not None else len(verdicts.ORDER)
+
+
+# --- What went wrong -------------------------------------------------------------------------
+
+
+def _missed_targets(comparison: Comparison) -> list[Finding]:
+    items = [
+        f"{result.arm} held {number.number(target(step))} rows/s in {result.sla_met or 0} of "
+        f"{judged(result)} blocks in {step_name(comparison, step)}{MISSED}"
+        for step in comparison.steps
+        for result in step.cells
+        if missed_target(result)
+    ]
+    text = f"{MISSED} The background insert rate was missed; throughput beside it does not compare."
+    return _listed(text, items)
+
+
+def _unfound(comparison: Comparison) -> list[Finding]:
+    items = [
+        f"{result.arm}: {number.number(result.metrics.get('found_share'), 1)} % of the statements "
+        f"of {step_name(comparison, step)}"
+        for step in comparison.steps
+        if group.measured(step)
+        for result in step.cells
+        if group.unfound(result)
+    ]
+    text = f"{group.UNFOUND} So few found a row; the throughput counts those that found none, too."
+    return _listed(text, items)
+
+
+def _failures(comparison: Comparison) -> list[Finding]:
+    items = [
+        f"{result.arm}, {step_name(comparison, step)}, {failure(result)}"
+        for step in comparison.steps
+        for result in step.cells
+        if any(run.status == "failed" for run in result.runs)
+    ]
+    return _listed("Steps that failed:", items)
+
+
+def _listed(text: str, items: Sequence[str]) -> list[Finding]:
+    """A sentence with its list; nothing where the list is empty."""
+    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []

@@ -1,0 +1,306 @@
+"""What the numbers were measured on: the machine, the servers, and where the arms differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dbdyno import doctor
+from dbdyno.analysis.compare.differences import flags_of
+from dbdyno.doctor import render as show
+from dbdyno.model import Comparison, Difference, Json
+from dbdyno.report import bound, number
+from dbdyno.report.parts import Cell, Column, Repeat, Row, Table
+
+UNKNOWN = "not known"
+CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
+PROTOCOL_NAMES = {"postgres": "PostgreSQL's protocol", "mysql": "MySQL's protocol"}
+SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
+
+
+def machine(comparison: Comparison) -> list[tuple[str, str]]:
+    """The machine and the extent of the runs, as pairs of a name and words."""
+    host = comparison.host
+    pairs = [
+        ("Blocks", _blocks(comparison)),
+        ("CPU", _cpu(_part(host, "cpu"))),
+        ("Memory", _memory(host)),
+        ("Storage", _storage(_part(host, "data"))),
+        (
+            "System",
+            _join([host.get("os"), _prefixed("kernel", host.get("kernel")), _virtual(host)]),
+        ),
+        ("Pages and clock", _pages(host)),
+        ("Load generator", _ceiling(comparison.generator)),
+        ("What disturbs here", _disturbs(host)),
+    ]
+    return [(name, text or UNKNOWN) for name, text in pairs]
+
+
+def _ceiling(generator: Json | None) -> str:
+    """What the load generator can do at most on this host, against a server that costs nothing."""
+    if generator is None:
+        return "not measured on this host"
+    by_protocol: dict[str, list[Json]] = {}
+    for load in generator["loads"]:
+        # Older results have PostgreSQL's protocol only, and do not name it.
+        by_protocol.setdefault(load.get("protocol", "postgres"), []).append(load)
+    said = {protocol: _loads(loads) for protocol, loads in by_protocol.items()}
+    if set(said) == {"postgres"}:
+        return said["postgres"]
+    return "; ".join(f"{PROTOCOL_NAMES.get(one, one)}: {words}" for one, words in said.items())
+
+
+def _loads(loads: Sequence[Json]) -> str:
+    """The loads of a protocol, that with the largest rate first."""
+    best = max(loads, key=lambda load: load["per_s"])
+    others = [_load(load) for load in loads if load is not best]
+    return "; ".join([f"ceiling {_load(best)} of CPU each", *others])
+
+
+def _load(load: Json) -> str:
+    """A load in words; its rate is "at least" where the generator's threads still had time."""
+    connections = load["connections"]
+    busy = max(thread["busy_share"] for thread in load["threads"])
+    rate = bound.signed(
+        number.number(load["per_s"]), "exact" if busy >= CEILING_BUSY_SHARE_MIN else "at least"
+    )
+    plural = "" if connections == 1 else "s"
+    cost = number.time_us(load["cpu_us_per_operation"])
+    return f"{rate} statements/s with {connections} connection{plural}, {cost}"
+
+
+def _disturbs(host: Json) -> str:
+    """What the doctor finds in the host's facts, without reasons and remedies."""
+    found = show.summary(doctor.findings(host))
+    looked = host.get("look") is not None  # older versions of dyno did not, nor do runs of fakes
+    if found:
+        return f"{found} (`dyno doctor` says why, and how it is mended)"
+    return "nothing that is known of" if looked else ""
+
+
+def _part(facts: Json, key: str) -> Json:
+    part = facts.get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _join(words: Iterable[object], separator: str = ", ") -> str:
+    return separator.join(str(word) for word in words if word not in (None, ""))
+
+
+def _prefixed(name: str, value: object) -> str:
+    return "" if value in (None, "") else f"{name} {value}"
+
+
+def _blocks(comparison: Comparison) -> str:
+    words = [f"{comparison.blocks} judged", comparison.incomplete]
+    words += [f"void: {reason}" for reason in comparison.void_blocks]
+    return _join(words, "; ")
+
+
+def _cpu(cpu: Json) -> str:
+    cores = cpu.get("cores")
+    smt = {True: "SMT on", False: "SMT off"}.get(cpu.get("smt"), "")  # type: ignore[arg-type]
+    governor = _prefixed("governor", cpu.get("governor"))
+    mhz = number.number(cpu.get("mhz_max")) + " MHz" if cpu.get("mhz_max") else ""
+    return _join(
+        [
+            cpu.get("model"),
+            f"{cores} core{'' if cores == 1 else 's'}" if cores else "",
+            f"{cpu['sockets']} sockets" if (cpu.get("sockets") or 1) > 1 else "",
+            smt,
+            mhz,
+            governor,
+        ]
+    )
+
+
+def _memory(host: Json) -> str:
+    swap = host.get("swap_bytes")
+    return _join(
+        [
+            number.size_bytes(host["memory_bytes"]) if host.get("memory_bytes") else "",
+            "" if swap is None else f"swap {number.size_bytes(swap)}" if swap else "no swap",
+        ]
+    )
+
+
+def rotates(data: Json) -> bool | None:
+    """Whether the data's device has rotating disks; None where nobody knows.
+
+    A device without a model is a virtual one, whose flag says nothing of what is below it.
+    """
+    return data.get("rotational") if data.get("model") else None
+
+
+def _storage(data: Json) -> str:
+    rotational = {True: "rotating", False: "not rotating"}.get(rotates(data))  # type: ignore[arg-type]
+    unsure = data.get("unsure")
+    return _join(
+        [
+            data.get("file_system"),
+            _prefixed("on", data.get("device")),
+            data.get("model"),
+            rotational,
+            _prefixed("scheduler", data.get("scheduler")),
+            number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else "",
+            _prefixed("mounted", data.get("mount_options")),
+            f"unsure: {unsure}" if unsure else "",
+        ]
+    )
+
+
+def _virtual(host: Json) -> str:
+    words = _prefixed("virtual machine:", host.get("virtual"))
+    return _join([words, "in a container" if host.get("container") else ""])
+
+
+def _pages(host: Json) -> str:
+    huge = host.get("huge_pages")
+    return _join(
+        [
+            _prefixed("transparent huge pages", _part(host, "thp").get("enabled")),
+            "" if huge is None else f"{huge} huge pages" if huge else "no huge pages",
+            _prefixed("clock source", host.get("clock_source")),
+        ]
+    )
+
+
+# --- Servers ---------------------------------------------------------------------------------
+
+
+def _settings(server: Json) -> str:
+    chosen = _part(server, "nondefault") or _part(server, "preset")
+    text = ", ".join(f"{name} = {value}" for name, value in sorted(chosen.items()))
+    return text if len(text) <= SETTINGS_SHOWN_MAX else text[:SETTINGS_SHOWN_MAX] + " …"
+
+
+def _departures(server: Json) -> str:
+    departures = server.get("departures")
+    return "; ".join(map(str, departures)) if isinstance(departures, list) else ""
+
+
+def _value(key: str) -> Callable[[Json], Any]:
+    return lambda server: server.get(key)
+
+
+def _of_build(key: str) -> Callable[[Json], Any]:
+    """What is known of builds that dyno made; nothing of others."""
+    return lambda server: (server.get("build") or {}).get(key, "")
+
+
+def _connections(server: Json) -> str | None:
+    """How connections to a server elsewhere are encrypted; those to one of the lab's are local."""
+    if server.get("external") is None:
+        return ""
+    found: str | None = server.get("encryption")
+    if found is None or found.startswith("not "):
+        return found
+    return f"encrypted: {found}"
+
+
+_SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
+    ("engine", _value("engine")),
+    ("version", lambda server: server.get("version_text") or server.get("version")),
+    ("compiler", _value("compiler")),
+    ("build", _of_build("name")),
+    ("flags", lambda server: flags_of(server) or ""),
+    ("configuration", _value("config")),
+    ("departs from it in", _departures),
+    ("settings not at their default", _settings),
+    ("data checksums", _value("data_checksums")),
+    ("connections", _connections),
+)
+
+
+def servers(comparison: Comparison) -> Table:
+    """What each arm was, as it ran: a row for each fact."""
+    arms = comparison.arms
+    rows = []
+    for name, read in _SERVER_FACTS:
+        values = [read(comparison.servers.get(arm, {})) for arm in arms]
+        if any(value not in (None, "") for value in values):
+            texts = (UNKNOWN if value is None else str(value) for value in values)
+            rows.append(Row(cells=(Cell(text=name), *(Cell(text=text) for text in texts))))
+    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
+    return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows))
+
+
+def differences(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
+    """In what the arms differ: first what the plan does not name."""
+    if not found:
+        return None
+    ordered = sorted(found, key=lambda difference: difference.planned)
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=difference.what),
+                *(Cell(text=difference.values.get(arm, UNKNOWN)) for arm in arms),
+            ),
+            group="named by the plan" if difference.planned else "not named by the plan",
+        )
+        for difference in ordered
+    )
+    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
+    unplanned = sum(not difference.planned for difference in found)
+    note = (
+        "What the plan does not name may explain a difference in speed as well as what it names."
+        if unplanned
+        else ""
+    )
+    return Table(
+        name="differences",
+        title="What the arms differ in",
+        columns=columns,
+        rows=rows,
+        note=note,
+    )
+
+
+# --- How to repeat ---------------------------------------------------------------------------
+
+
+def repeat(plan: Json) -> Repeat:
+    """How to run the same again."""
+    name = str(plan.get("name") or "plan")
+    return Repeat(
+        command=f"dyno run {name}.toml --out results",
+        dyno=str(plan.get("dyno") or UNKNOWN),
+        plan_name=f"{name}.toml",
+        plan_text=str(plan.get("text") or "").rstrip(),
+        pinned=tuple(_pinned(plan)),
+    )
+
+
+def _pinned(plan: Json) -> Iterable[tuple[str, str]]:
+    """The exact builds, the sizes that presets were made for, the seed, the workloads' texts."""
+    for arm in plan.get("arms") or []:
+        build = arm.get("build") or {}
+        if build:
+            program = (
+                "bin/postgres"
+                if arm.get("engine", "postgres") == "postgres"
+                else "the server's program"
+            )
+            words = [build.get("version"), _prefixed(f"sha256 of {program}", build.get("sha256"))]
+            yield f"build of {arm.get('name')}", _join(words)
+    sizing = _part(plan, "sizing")
+    if sizing:
+        yield "sized for", _sizing(sizing)
+    if plan.get("seed") is not None:
+        yield "seed", str(plan["seed"])
+    for use in plan.get("workloads") or []:
+        if isinstance(use, dict):
+            yield "workload", _join([use.get("name"), _prefixed("sha256", use.get("sha256"))])
+
+
+def _sizing(sizing: Json) -> str:
+    cores, memory = sizing.get("cores"), sizing.get("memory_bytes")
+    disk = sizing.get("free_disk_bytes")
+    return _join(
+        [
+            f"{cores} core{'' if cores == 1 else 's'}" if cores else "",
+            f"{number.size_bytes(memory)} of memory" if memory else "",
+            f"{number.size_bytes(disk)} of free disk" if disk else "",
+        ]
+    )

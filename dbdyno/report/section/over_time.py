@@ -1,0 +1,129 @@
+"""The charts of a step by the second: what each kind did, the longest responses, host, clients.
+
+Arms, blocks and clients become lines here; how lines are drawn is chart.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dbdyno.model import StepComparison, StepRun
+from dbdyno.report import number
+from dbdyno.report.parts import Line, SecondsChart
+from dbdyno.report.section import fairness
+
+CHART_BLOCKS_MAX = 6  # more blocks than this are measured but not drawn second by second
+CLIENT_LINES_MAX = 16
+"""So many clients are drawn in a panel; of more some from the slowest to the fastest."""
+
+_SERIES: dict[str, tuple[str, bool, float]] = {
+    "query.rate": ("Queries per second", False, 1.0),
+    "query.max_us": ("Longest response of a query in each second, ms", True, 1e-3),
+    "other.rate": ("Queries per second", False, 1.0),
+    "other.max_us": ("Longest response of an operation in each second, ms", True, 1e-3),
+    "insert.rate": ("Rows inserted per second", False, 1.0),
+    "insert.max_us": ("Longest response of an insert in each second, ms", True, 1e-3),
+    "delete.rate": ("Rows deleted per second", False, 1.0),
+    "delete.max_us": ("Longest response of a delete in each second, ms", True, 1e-3),
+    "host.cpu_pct": ("CPU of the whole machine, %", False, 1.0),
+    "disk.write_mbps": ("Written to the device, MB/s", False, 1.0),
+}
+_CLIENTS: dict[str, str] = {
+    "query": "Queries per second of each client",
+    "insert": "Rows inserted per second by each client",
+    "delete": "Rows deleted per second by each client",
+    "other": "Operations per second of each client",
+}
+
+
+def charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
+    """A chart for each quantity that a run has, all clients together."""
+    for name, (title, logarithmic, scale) in _SERIES.items():
+        lines = tuple(
+            Line(arm=run.arm, block=run.block, series=run.series[name], spans=run.spans)
+            for run in _drawn(step)
+            if name in run.series and run.series[name].x_s
+        )
+        if lines:
+            yield SecondsChart(
+                name=f"{prefix}-{name.replace('.', '-').replace('_', '-')}",
+                title=f"{title}{', log scale' if logarithmic else ''}",
+                describe=_describe(lines, title, scale),
+                logarithmic=logarithmic,
+                scale=scale,
+                lines=lines,
+            )
+
+
+def client_charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
+    """A chart with a line for each client, for kinds of whose clients there is something to say."""
+    roles = fairness.told(step)
+    kinds = {fair.kind for run in _drawn(step) for fair in run.fairness if fair.role in roles}
+    for kind, title in _CLIENTS.items():
+        if kind not in kinds:
+            continue
+        lines = tuple(line for run in _drawn(step) for line in _client_lines(run, kind))
+        if lines:
+            yield SecondsChart(
+                name=f"{prefix}-{kind}-clients",
+                title=title,
+                describe=_describe(lines, title, 1.0),
+                logarithmic=False,
+                scale=1.0,
+                lines=lines,
+            )
+
+
+def _drawn(step: StepComparison) -> Iterable[StepRun]:
+    return (run for result in step.cells for run in result.runs[:CHART_BLOCKS_MAX])
+
+
+def _client_lines(run: StepRun, kind: str) -> Iterable[Line]:
+    """A run's clients by number; of very many as many as fit, evenly from slow to fast."""
+    start, end = f"{kind}.client.", ".rate"
+    found = {
+        int(name.removeprefix(start).removesuffix(end)): series
+        for name, series in run.series.items()
+        if name.startswith(start) and name.endswith(end) and series.x_s
+    }
+    by_rate = sorted(found, key=lambda client: sum(found[client].y))
+    last = len(by_rate) - 1
+    if len(by_rate) > CLIENT_LINES_MAX:
+        places = {round(turn * last / (CLIENT_LINES_MAX - 1)) for turn in range(CLIENT_LINES_MAX)}
+        by_rate = [by_rate[place] for place in sorted(places)]
+    for client in sorted(by_rate):
+        yield Line(
+            arm=run.arm,
+            block=run.block,
+            series=found[client],
+            spans=run.spans,
+            label=f"client {client}",
+        )
+
+
+def _describe(lines: Sequence[Line], title: str, scale: float) -> str:
+    """The range of each arm in words, for readers who cannot see the chart."""
+    words = []
+    for arm in dict.fromkeys(line.arm for line in lines):
+        values = [y * scale for line in lines if line.arm == arm for y in line.series.y]
+        words.append(f"{arm} {number.number(min(values))} to {number.number(max(values))}")
+    return f"{title}: {'; '.join(words)}"
+
+
+def note(step: StepComparison, found: Sequence[SecondsChart]) -> str:
+    """What the charts show and what is drawn into them, in sentences."""
+    if not found:
+        return ""
+    kinds = {span.kind for result in step.cells for run in result.runs for span in run.spans}
+    most = max((len(result.runs) for result in step.cells), default=0)
+    columns = ", each column a block" if most > 1 else ""
+    each = any(line.label for chart in found for line in chart.lines)
+    whose = "All clients together" + (", unless the title says each." if each else ".")
+    notes = [f"Each row is an arm{columns}, all on one scale; time in seconds. {whose}"]
+    if "checkpoint" in kinds:
+        notes.append("Shaded: a checkpoint.")
+    if "autovacuum" in kinds:
+        notes.append("Thick line at the foot: autovacuum.")
+    if most > CHART_BLOCKS_MAX:
+        notes.append(f"The first {CHART_BLOCKS_MAX} of {most} blocks are drawn.")
+    return " ".join(notes)

@@ -1,0 +1,188 @@
+"""A step at several numbers of clients: what more of them bring, beside as many times as much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbdyno.model import Across, Ratio, StepComparison
+from dbdyno.model import Cell as Result
+from dbdyno.report import number
+from dbdyno.report.parts import Cell, Column, Row, ScaleChart, ScalePoint, Scaling, Table
+from dbdyno.report.section import groups as group
+from dbdyno.report.section import summary
+
+KIND = "scale-up"
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """The steps of one sweep, the one with the fewest clients first."""
+
+    fewest: int
+    first: StepComparison
+    others: Mapping[int, StepComparison]  # by their clients, fewer first
+    ratios: Mapping[tuple[int, str], Ratio]  # by clients and arm: by the first step
+
+    @property
+    def title(self) -> str:
+        """The step's name without the parameters that are swept."""
+        return self.first.step.partition(group.SWEEP)[0]
+
+
+def make(
+    steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
+) -> tuple[Scaling, ...]:
+    """Each step of a sweep over clients, in the order of the other tables."""
+    sweeps = _sweeps(steps, across)
+    return tuple(
+        Scaling(table=_table(sweep, blocks, name), chart=_chart(sweep, name))
+        for place, sweep in enumerate(sweeps, start=1)
+        for name in [f"{prefix}-scale-up-{place:02}"]
+    )
+
+
+def overview(
+    steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
+) -> Table | None:
+    """All steps of a sweep, a line for each arm, as published.
+
+    None where they are not several, or do not all begin with the same number of clients.
+    """
+    sweeps = _sweeps(steps, across)
+    if len(sweeps) < 2 or len({sweep.fewest for sweep in sweeps}) > 1:
+        return None
+    fewest = sweeps[0].fewest
+    counts = sorted({clients for sweep in sweeps for clients in sweep.others})
+    ideal = (Cell(text=number.number(clients / fewest), tone="quiet") for clients in counts)
+    first = Row(cells=(Cell(text="ideal", tone="quiet"), Cell(text=""), *ideal))
+    return Table(
+        name=f"{prefix}-scale-up",
+        title="Scale-up",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text=f"{fewest:,}", group="clients"),
+            *(Column(text=f"{clients:,}", group="clients") for clients in counts),
+        ),
+        rows=(first, *(row for sweep in sweeps for row in _overview_rows(sweep, counts))),
+        note="Throughput per second with the fewest clients; that with more is divided by it"
+        + (f", with the 95 % t interval of {blocks} blocks." if blocks > 1 else "."),
+    )
+
+
+def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
+    for place, result in enumerate(sweep.first.cells):
+        more = (
+            _times(sweep, clients, result, sweep.others[clients].cells[place])
+            if clients in sweep.others
+            else Cell(text="")
+            for clients in counts
+        )
+        cells = (Cell(text=result.arm), summary.absolute_cell(result, ""), *more)
+        yield Row(cells=cells, group=sweep.title, arm=result.arm)
+
+
+def _sweeps(steps: Sequence[StepComparison], across: Sequence[Across]) -> list[_Sweep]:
+    found: dict[str, list[Across]] = {}
+    for one in across:
+        if one.kind == KIND:
+            found.setdefault(one.first, []).append(one)
+    listed = [step.step for some in group.ordered(steps).values() for step in some]
+    places = {name: place for place, name in enumerate(listed)}
+    first = sorted(found, key=lambda name: places.get(name, len(places)))
+    return [_sweep(steps, found[name]) for name in first]
+
+
+def _sweep(steps: Sequence[StepComparison], across: Sequence[Across]) -> _Sweep:
+    by_name = {step.step: step for step in steps}
+    clients = {one.second: one.clients for one in across if one.clients is not None}
+    fewest = min(first for first, _ in clients.values())
+    others = {count: by_name[second] for second, (_, count) in clients.items()}
+    ratios = {(one.second, one.arm): one.ratio for one in across}
+    known = {
+        (clients[second][1], arm): ratio
+        for (second, arm), ratio in ratios.items()
+        if ratio is not None
+    }
+    return _Sweep(fewest, by_name[across[0].first], dict(sorted(others.items())), known)
+
+
+def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
+    """A row for each number of clients, and for each arm its throughput, also by the first."""
+    arms = [result.arm for result in sweep.first.cells]
+    first = Row(
+        cells=(
+            Cell(text=f"{sweep.fewest:,}"),
+            Cell(text="1.00"),
+            *(
+                cell
+                for result in sweep.first.cells
+                for cell in (summary.absolute_cell(result, ""), Cell(text="1.00"))
+            ),
+        )
+    )
+    interval = f", with its 95 % t interval over {blocks} blocks" if blocks > 1 else ""
+    counted = summary.COUNTED.get(sweep.first.headline or "", sweep.first.headline or "")
+    rows = (first, *(_row(sweep, clients) for clients in sweep.others))
+    return Table(
+        name=f"{name}-table",
+        title=f"{sweep.title}: scale-up",
+        columns=(
+            Column(text="clients"),
+            Column(text="ideal", title="as many times as there are clients"),
+            *(
+                column
+                for arm in arms
+                for column in (
+                    Column(text=counted, group=arm, arm=arm),
+                    Column(text=number.TIMES, group=arm, arm=arm),
+                )
+            ),
+        ),
+        rows=rows,
+        note=summary.sentences(
+            f"{number.TIMES}: by the throughput of the same arm with the fewest clients{interval}; "
+            "ideal: as many times as there are clients.",
+            summary.legend(rows, summary.INCOMPLETE_MARK),
+        ),
+    )
+
+
+def _row(sweep: _Sweep, clients: int) -> Row:
+    cells = [
+        cell
+        for first, result in zip(sweep.first.cells, sweep.others[clients].cells, strict=True)
+        for cell in (summary.absolute_cell(result, ""), _times(sweep, clients, first, result))
+    ]
+    ideal = number.number(clients / sweep.fewest)
+    return Row(cells=(Cell(text=f"{clients:,}"), Cell(text=ideal), *cells))
+
+
+def _times(sweep: _Sweep, clients: int, first: Result, result: Result) -> Cell:
+    ratio = sweep.ratios.get((clients, result.arm))
+    if ratio is None:
+        return Cell(text=number.MISSING)
+    return summary.quotient_cell(ratio, first, result)
+
+
+def _chart(sweep: _Sweep, name: str) -> ScaleChart | None:
+    points = tuple(
+        ScalePoint(arm=result.arm, clients=clients, ratio=ratio)
+        for result in sweep.first.cells
+        for clients in sweep.others
+        if (ratio := sweep.ratios.get((clients, result.arm))) is not None
+    )
+    if not points:
+        return None
+    words = (
+        f"{point.arm} {number.ratio(point.ratio.value)} times with {point.clients} clients"
+        for point in points
+    )
+    return ScaleChart(
+        name=name,
+        title=f"{sweep.title}: throughput by that with the fewest clients, log scale; "
+        "dashed: as many times as there are clients",
+        describe="; ".join(words),
+        clients=(sweep.fewest, *sweep.others),
+        points=points,
+    )

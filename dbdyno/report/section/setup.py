@@ -1,0 +1,295 @@
+"""What was measured, told as a post tells it: builds, hardware, the benchmark and its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from dbdyno.analysis.compare.differences import flags_of
+from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun
+from dbdyno.model.compiler import for_size
+from dbdyno.report import number
+from dbdyno.report import table_layout as layout
+from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.section.measured_on import rotates
+
+CACHED_READS_MAX = 0.01
+"""Device reads for each operation up to which a step counts as cached: one in a hundred."""
+SETTINGS_NAMED_MAX = 8
+"""Of so many settings that a plan sets for an arm each is named, of more the first ones."""
+
+
+def paragraphs(comparison: Comparison) -> Iterable[str]:
+    """The hardware; a sentence for each arm's build; what differs; how often each ran."""
+    builds = (
+        _build(arm, comparison.servers.get(arm, {}), _planned(comparison.plan, arm))
+        for arm in comparison.arms
+    )
+    parts = (
+        _hardware(comparison.host),
+        builds,
+        _differences(comparison),
+        (*_workloads(comparison.plan), *_blocks(comparison)),
+    )
+    return (text for part in parts if (text := " ".join(part)))
+
+
+# --- Hardware --------------------------------------------------------------------------------
+
+
+def _hardware(host: Json) -> Iterable[str]:
+    """CPU and memory; storage; system: as far as they are known."""
+    cpu, memory = _part(host, "cpu"), host.get("memory_bytes")
+    if cpu.get("model") or cpu.get("cores"):
+        yield f"The server's CPU: {_processor(cpu)}."
+    if memory:
+        swap = {None: "", 0: " and no swap"}.get(host.get("swap_bytes"), " and swap")
+        yield f"It has {number.size_bytes(memory)} of memory{swap}."
+    storage = _storage(_part(host, "data"))
+    if storage:
+        yield f"The data is on {storage}."
+    system = [str(host["os"])] if host.get("os") else []
+    system += [f"kernel {host['kernel']}"] if host.get("kernel") else []
+    if system:
+        kind = {None: ""}.get(host.get("virtual"), f", a virtual machine ({host.get('virtual')})")
+        inside = ", in a container" if host.get("container") else ""
+        yield f"The system is {' with '.join(system)}{kind}{inside}."
+
+
+def _part(facts: Json, key: str) -> Json:
+    part = facts.get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _processor(cpu: Json) -> str:
+    model = str(cpu.get("model") or "of an unknown model")
+    sockets = cpu.get("sockets") or 1
+    cores = f"{cpu['cores']} {_plural(cpu['cores'], 'core')}" if cpu.get("cores") else ""
+    smt = {True: "SMT enabled", False: "SMT disabled"}.get(cpu.get("smt"), "")  # type: ignore[arg-type]
+    several = f"{sockets} sockets" if sockets > 1 else ""
+    details = ", ".join(part for part in (cores, several, smt) if part)
+    return f"{model} ({details})" if details else model
+
+
+def _storage(data: Json) -> str:
+    """The file system and the device below it, with what is known of it."""
+    device = data.get("device")
+    kind = {True: "rotating", False: "SSD"}.get(rotates(data))  # type: ignore[arg-type]
+    size = number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else None
+    details = ", ".join(str(part) for part in (data.get("model"), size, kind) if part)
+    where = f"{device} ({details})" if device and details else device
+    options = f" mounted {data['mount_options']}" if data.get("mount_options") else ""
+    if not data.get("file_system"):
+        return str(where or "")
+    return f"{data['file_system']}{f' on {where}' if where else ''}{options}"
+
+
+# --- Builds ----------------------------------------------------------------------------------
+
+
+def _planned(plan: Json, arm: str) -> Json:
+    return next((one for one in plan.get("arms") or [] if one.get("name") == arm), {})
+
+
+def _build(arm: str, server: Json, planned: Json) -> str:
+    """An arm: what it is, who compiled it, its configuration and what the plan sets on top."""
+    if not server:
+        return f"{arm} never ran: nothing is known of its build."
+    engine = PRODUCTS.get(str(server.get("engine")), str(server.get("engine")))
+    words = [f"{arm} is {engine} {server.get('version') or ''}".rstrip()]
+    if server.get("compiler"):
+        # MySQL and MariaDB name the machine and system that they were compiled for, no compiler.
+        how = "by" if server.get("engine") == "postgres" else "for"
+        flags = flags_of(server)
+        with_flags = f" with {flags}" if flags else ""
+        with_flags += " (for size, not for speed)" if for_size(flags) else ""
+        words.append(f"compiled {how} {server['compiler']}{with_flags}")
+    if server.get("config"):
+        memory = f" sized for {planned['memory']} of memory" if planned.get("memory") else ""
+        words.append(f"with the configuration {server['config']}{memory}")
+    settings = planned.get("settings") or {}
+    if settings:
+        words.append(f"with {_named([f'{name} = {value}' for name, value in settings.items()])}")
+    return f"{', '.join(words)}."
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - SETTINGS_NAMED_MAX
+    text = ", ".join(names[:SETTINGS_NAMED_MAX])
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def _differences(comparison: Comparison) -> Iterable[str]:
+    """What the arms differ in, by name; the values stand in the table of differences."""
+    if len(comparison.arms) < 2:
+        return
+    named = [one.what for one in comparison.differences if one.planned]
+    others = [one.what for one in comparison.differences if not one.planned]
+    if named:
+        yield f"The arms differ as the plan says in: {_named(named)}."
+    if others:
+        yield f"They also differ in what the plan does not name: {_named(others)}."
+
+
+_CHOICES = ("set", "preset", "fill", "save", "warm")  # of a plan's workload (docs/plan.md)
+
+
+def _workloads(plan: Json) -> Iterable[str]:
+    """Each workload as the plan uses it: its set of steps, its preset, parameters of the plan."""
+    for use in plan.get("workloads") or []:
+        if not isinstance(use, dict):
+            continue
+        chosen = [f"{key} {use[key]}" for key in _CHOICES if use.get(key)]
+        chosen += [f"groups {_named(use['groups'])}"] if use.get("groups") else []
+        given = [
+            f"{name} = {_value(value)}" for name, value in (use.get("parameters") or {}).items()
+        ]
+        words = [*chosen, *([_named(given)] if given else [])]
+        how = f" with {', '.join(words)}" if words else " with its own parameters"
+        yield f"The workload is {use.get('name')}{how}."
+
+
+def _value(value: object) -> str:
+    """A parameter's value; numbers with their thousands apart, lists in brackets."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if whole else str(value)
+
+
+def _blocks(comparison: Comparison) -> Iterable[str]:
+    """How often each arm ran."""
+    arms = "Every arm" if len(comparison.arms) > 1 else "The arm"
+    order = ", in an order drawn for each" if len(comparison.arms) > 1 else ""
+    count = comparison.blocks
+    yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{order}."
+    yield from _interleaved(comparison.plan)
+
+
+def _interleaved(plan: Json) -> Iterable[str]:
+    """How arms took turns, and what memory each had, where all were up at once."""
+    schedule = plan.get("schedule") or {}
+    slice_s = schedule.get("slice_s") or 0
+    how = {
+        "step": "one directly after the other, in an order drawn for each step",
+        "slice": f"in turns of {slice_s:g} s, in an order drawn for each round",
+    }.get(str(schedule.get("interleave")))
+    if how is None:
+        return
+    yield (
+        "All servers of a block were up at once: each arm went for itself through its steps up to "
+        f"the last one that writes; the steps after it, which only read, arms took {how}."
+    )
+    sizes = [
+        f"{arm['name']} {arm['memory']}" for arm in plan.get("arms") or () if arm.get("memory")
+    ]
+    if sizes:
+        yield f"Memory was shared out among them: {_named(sizes)}."
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+# --- Steps -----------------------------------------------------------------------------------
+
+
+def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
+    """The measured steps: who takes part, how much is done, for how long, and whether cached."""
+    shown = [
+        step
+        for step in found
+        if step.headline is not None and any(run.measured for run in _runs(step))
+    ]
+    if not shown:
+        return None
+    blocks = len({len(_well(_runs(step))) for step in shown}) > 1
+    columns = (
+        Column(text="step", left=True),
+        Column(text="counts", left=True),
+        Column(text="clients"),
+        Column(text="connections"),
+        Column(text="tables"),
+        Column(text="rows", group="each client", title="inserted; where the step indexes, indexed"),
+        Column(text="rows/s asked", group="each client"),
+        Column(text="seconds"),
+        Column(text="r/o", title="device reads per operation"),
+        *((Column(text="runs", title="of all arms that ended well"),) if blocks else ()),
+    )
+    rows = tuple(Row(cells=tuple(_step_cells(step, with_runs=blocks))) for step in shown)
+    return layout.without_blank(
+        Table(
+            name=f"{prefix}-steps",
+            title="The steps",
+            columns=columns,
+            rows=rows,
+            note="Of all arms and blocks, from the smallest to the largest; r/o: device reads per "
+            "operation, of the run in the middle. Cached: at most "
+            f"{CACHED_READS_MAX} device reads for each row inserted or query, as measured.",
+        )
+    )
+
+
+def counted(step: StepComparison) -> str:
+    """What a step's throughput counts, in words."""
+    if step.headline in ("qps", "scan"):
+        return {"qps": "queries", "scan": "rows scanned"}[step.headline]
+    if step.headline != "ips":
+        return step.headline or "not measured"
+    inserts = any("insert" in run.response for run in _runs(step))
+    others = any(run.response or run.operations for run in _runs(step))
+    return "rows indexed" if others and not inserts else "rows inserted"
+
+
+def _runs(step: StepComparison) -> list[StepRun]:
+    return [run for result in step.cells for run in result.runs]
+
+
+def _well(runs: Sequence[StepRun]) -> list[StepRun]:
+    return [run for run in runs if run.status == "ok"]
+
+
+def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[Cell]:
+    runs = _runs(step)
+    well = _well(runs)
+    extent = next((run.extent for run in runs if run.extent is not None), None)
+    clients = extent.clients if extent is not None else None
+    yield Cell(text=step.step)
+    yield Cell(text=counted(step))
+    yield Cell(text=number.number(clients, 0))
+    yield Cell(text=number.number(extent.connections if extent else None, 0))
+    yield Cell(text=number.number(extent.tables if extent else None, 0))
+    yield Cell(text=_range([_rows(run) / clients for run in well]) if clients else number.MISSING)
+    asked = next((run.sla_target for run in runs if run.sla_target is not None), None)
+    yield Cell(text=number.number(asked / clients) if asked and clients else "")
+    lengths = [run.seconds for run in well if run.seconds is not None]
+    seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
+    yield Cell(text=seconds.removesuffix(" s"))
+    yield _reads(well)
+    if with_runs:
+        yield Cell(text=str(len(well)))
+
+
+def _rows(run: StepRun) -> float:
+    """Rows that all clients inserted (in l.x: indexed) in the window."""
+    return (run.metrics.get("ips") or 0.0) * (run.seconds or 0.0)
+
+
+def _range(values: Sequence[float]) -> str:
+    """From the smallest to the largest; nothing where there are none at all."""
+    if not values:
+        return number.MISSING
+    if not any(values):
+        return ""
+    low, high = number.number(min(values), 0), number.number(max(values), 0)
+    return low if low == high else f"{low} to {high}"
+
+
+def _reads(runs: Sequence[StepRun]) -> Cell:
+    """Device reads for each operation in the run in the middle, and whether that is none at all."""
+    values = [value for run in runs if (value := run.metrics.get("rpq")) is not None]
+    if not values:
+        return Cell(text=number.MISSING)
+    middle, low, high = (number.number(of(values)) for of in (median, min, max))
+    cached = median(values) <= CACHED_READS_MAX
+    return Cell(text="cached" if cached else middle, title=f"{low} to {high} in {len(values)} runs")

@@ -1,0 +1,126 @@
+"""The database before and after a step, and what the step left for later, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dbdyno.analysis.step.state import STATES, State, by_name
+from dbdyno.model import Cell as Result
+from dbdyno.model import StepComparison, StepRun
+from dbdyno.report import number, spread
+from dbdyno.report.parts import Cell, Column, Row, Table
+
+_GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
+    "bytes": "Size",
+    "rows": "Rows",
+    "%": "Rows",
+}
+_DEBT = "Still to be done"
+_ORDER = ("Size", "Rows", _DEBT)
+
+
+def words(name: str, value: float | None) -> str:
+    """A value with its unit as a reader wants it: 3.42 GiB, 0.52 %, 214,880."""
+    unit = by_name(name).unit
+    if unit == "bytes":
+        return number.size_bytes(value)
+    if unit == "%":
+        return number.MISSING if value is None else f"{number.number(value, 1)} %"
+    return number.number(value, 0)
+
+
+_UNDONE: tuple[tuple[str, str], ...] = (
+    ("dead_rows", "dead rows"),
+    ("dirty_bytes", "not yet written from the buffers"),
+    ("wal_since_checkpoint_bytes", "of WAL since the last checkpoint"),
+    ("vacuum_due_tables", "due for vacuum"),
+)
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """One table: each quantity before and after, by arm; its note says what was left undone."""
+    shown = [row for row in STATES if _known(step, row.name)]
+    if not shown:
+        return
+    shown.sort(key=lambda row: _ORDER.index(_group(row)))
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=row.title, title=f"{row.name}: {row.how}"),
+                *(cell for result in step.cells for cell in _cells(result, row.name)),
+            ),
+            group=_group(row),
+        )
+        for row in shown
+    )
+    columns = (
+        Column(text="", left=True),
+        *(
+            Column(text=when, group=result.arm)
+            for result in step.cells
+            for when in ("before", "after")
+        ),
+    )
+    left = " ".join(text for result in step.cells if (text := undone(result)))
+    means = "Means of the blocks." if max(len(cell.runs) for cell in step.cells) > 1 else ""
+    yield Table(
+        name=f"{prefix}-before-after",
+        title="State before and after",
+        columns=columns,
+        rows=rows,
+        note=" ".join(part for part in (left, means) if part),
+    )
+
+
+def undone(result: Result) -> str:
+    """What an arm left undone after the step, in a sentence; nothing where that is unknown."""
+    known = [(name, what, _mean(result, name)) for name, what in _UNDONE]
+    parts = [_left(name, value, what) for name, what, value in known if value]
+    if not any(value is not None for _, _, value in known):
+        return ""
+    if not parts:
+        return f"{result.arm} left nothing undone."
+    return f"{result.arm} left {', '.join(parts)}."
+
+
+def _left(name: str, value: float, what: str) -> str:
+    """An amount of work left, such as "214,880 dead rows"."""
+    if name == "vacuum_due_tables":
+        digits = 0 if value.is_integer() else 1  # the mean of the blocks
+        return f"{number.number(value, digits)} table{'' if value == 1 else 's'} {what}"
+    return f"{words(name, value)} {what}"
+
+
+def _group(row: State) -> str:
+    return _DEBT if row.debt else _GROUPS.get(row.unit, "Rows")
+
+
+def _known(step: StepComparison, name: str) -> bool:
+    runs = [run for result in step.cells for run in result.runs]
+    return any(
+        state.get(name) is not None for run in runs for state in (run.state_before, run.state_after)
+    )
+
+
+def _cells(result: Result, name: str) -> Iterable[Cell]:
+    for of in (_before, _after):
+        values = [value for run in result.runs if (value := of(run).get(name)) is not None]
+        yield Cell(
+            text=words(name, spread.mean(values) if values else None),
+            title=f"by block: {', '.join(words(name, value) for value in values)}"
+            if len(values) > 1
+            else "",
+        )
+
+
+def _mean(result: Result, name: str) -> float | None:
+    values = [value for run in result.runs if (value := run.state_after.get(name)) is not None]
+    return spread.mean(values) if values else None
+
+
+def _before(run: StepRun) -> Mapping[str, float | None]:
+    return run.state_before
+
+
+def _after(run: StepRun) -> Mapping[str, float | None]:
+    return run.state_after

@@ -1,0 +1,148 @@
+"""What a step sent: each statement by itself, and its throughput counted in other ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from dbdyno.analysis.step.step_warnings import FOUND_MIN
+from dbdyno.model import Cell as Result
+from dbdyno.model import StatementUse, StepComparison, StepRun
+from dbdyno.report import number, spread
+from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+
+Rate = tuple[str, tuple[str, ...], str]
+"""A heading, the metrics whose sum it is, and what it means."""
+
+_RATES: tuple[Rate, ...] = (
+    (
+        "queries/s",
+        ("statements_ps", "control_ps"),
+        "as published: every statement, BEGIN, COMMIT and ROLLBACK included",
+    ),
+    ("statements/s", ("statements_ps",), "without BEGIN, COMMIT and ROLLBACK"),
+    ("BEGIN, COMMIT/s", ("control_ps",), "BEGIN, COMMIT and ROLLBACK"),
+    ("transactions/s", ("tps",), "operations of the role that the throughput counts"),
+    ("rows/s", ("rows_ps",), "rows returned or affected"),
+)
+_SCAN: tuple[Rate, ...] = (
+    ("rows/s", ("scan",), "rows of the tables that all clients scanned"),
+    ("scans/s", ("tps",), "scans that all clients ended"),
+    ("krows/s of a client", ("scan_krows_client",), "the published figure: thousands of rows"),
+)
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """The throughput counted in other ways where there are some; each statement."""
+    if step.headline == "scan":
+        yield _rates(step, _SCAN, prefix, "A scan's throughput")
+    elif any(result.metrics.get("control_ps") for result in step.cells):
+        yield _rates(step, _RATES, prefix, "Queries and transactions")
+    uses = dict.fromkeys(
+        (use.role, use.name)
+        for result in step.cells
+        for run in result.runs
+        for use in run.statements
+    )
+    if uses:
+        yield _statements(step, list(uses), prefix)
+
+
+def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str) -> Table:
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=result.arm),
+                *(spread.cell(_sum(run, names) for run in result.runs) for _, names, _ in shown),
+            ),
+            arm=result.arm,
+        )
+        for result in step.cells
+    )
+    meanings = "; ".join(f"{text}: {what}" for text, _, what in shown)
+    return Table(
+        name=f"{prefix}-counted",
+        title=title,
+        columns=(
+            Column(text="arm", left=True),
+            *(Column(text=text, title=what) for text, _, what in shown),
+        ),
+        rows=rows,
+        note=f"{meanings}. {_blocks(step)}".strip(),
+    )
+
+
+def _sum(run: StepRun, names: Iterable[str]) -> float | None:
+    values = [run.metrics.get(name) for name in names]
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
+
+
+def _blocks(step: StepComparison) -> str:
+    return spread.blocks(max((len(result.runs) for result in step.cells), default=0))
+
+
+# --- Each statement --------------------------------------------------------------------------
+
+
+_QUANTITIES: tuple[tuple[str, Callable[[StatementUse], float | None]], ...] = (
+    ("per second", lambda use: use.per_s),
+    ("rows/s", lambda use: use.rows_per_s),
+)
+
+
+def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: str) -> Table:
+    """A row for each statement, in the order of the job; roles by name where there are several."""
+    several = len({role for role, _ in uses}) > 1
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=name),
+                *(
+                    Cell(text=number.number(_mean(result, role, name, of)))
+                    for _, of in _QUANTITIES
+                    for result in step.cells
+                ),
+                *(_found(result, role, name) for result in step.cells),
+            ),
+            group=role if several else "",
+        )
+        for role, name in uses
+    )
+    columns = (
+        Column(text="statement", left=True),
+        *(Column(text=cell.arm, group=group) for group, _ in _QUANTITIES for cell in step.cells),
+        *(Column(text=cell.arm, group="found a row, %") for cell in step.cells),
+    )
+    low = any(cell.tone == "red" for row in rows for cell in row.cells)
+    means = "" if not _blocks(step) else f" {spread.MEANS}."
+    return Table(
+        name=f"{prefix}-statements",
+        title="Statements",
+        columns=columns,
+        rows=rows,
+        colors=f"Red: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
+        note="Executions without error in the window, rows that they returned or changed, and the "
+        f"share of them that found any; nothing where a statement has no rows.{means}",
+    )
+
+
+def _uses(result: Result, role: str, name: str) -> list[StatementUse]:
+    return [
+        use for run in result.runs for use in run.statements if (use.role, use.name) == (role, name)
+    ]
+
+
+def _mean(
+    result: Result, role: str, name: str, of: Callable[[StatementUse], float | None]
+) -> float | None:
+    values = [value for use in _uses(result, role, name) if (value := of(use)) is not None]
+    return spread.mean(values) if values else None
+
+
+def _found(result: Result, role: str, name: str) -> Cell:
+    share = _mean(result, role, name, lambda use: use.found)
+    if share is None:
+        return Cell(text="")
+    tone: Tone = "red" if share < FOUND_MIN else ""
+    return Cell(text=number.number(100 * share, 1), tone=tone)

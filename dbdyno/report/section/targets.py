@@ -1,0 +1,65 @@
+"""The rates that a step asks of its inserts and deletes, and how each arm held them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model import Cell as Result
+from dbdyno.model import StepComparison, Target
+from dbdyno.report import cells as by_arm
+from dbdyno.report import number, spread
+from dbdyno.report.parts import Cell, Column, Table, Tone
+
+NAMES = {"insert": "inserts", "delete": "deletes"}
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """One table: asked, achieved, in how many blocks held, seconds missed, by role and arm."""
+    found = [target for result in step.cells for run in result.runs for target in run.targets]
+    if not found:
+        return
+    roles = {target.role: target.kind for target in found}
+    groups = {role: NAMES.get(kind, role) for role, kind in roles.items()}
+    yield Table(
+        name=f"{prefix}-target-rates",
+        title="Target rates",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="asked, rows/s"),
+            Column(text="achieved, rows/s"),
+            Column(text="share, %"),
+            Column(text="held in blocks"),
+            Column(text="seconds missed"),
+        ),
+        rows=by_arm.rows(step, groups, _cells),
+        colors="Red: not held." if any(not target.met for target in found) else "",
+        note="All clients together. A target is held with at least 95 % of it over the whole "
+        "window; a second is missed with less than 95 % in that second, also where later ones "
+        f"catch up. {spread.blocks(max(len(result.runs) for result in step.cells))}".strip(),
+    )
+
+
+def _cells(result: Result, role: str) -> Iterable[Cell]:
+    found = [target for run in result.runs for target in run.targets if target.role == role]
+    if not found:
+        return [Cell(text=number.MISSING)] * 5
+    held = sum(target.met for target in found)
+    missed = sum(target.seconds_missed for target in found)
+    seconds = sum(target.seconds for target in found)
+    tone: Tone = "" if held == len(found) else "red"
+    return (
+        Cell(text=number.number(found[0].rows_per_s)),
+        spread.cell((target.achieved for target in found), tone=tone),
+        Cell(text=percent(spread.mean(map(_percent, found)))),
+        Cell(text=f"{held} of {len(found)}", tone=tone),
+        Cell(text=f"{missed:,}", detail=f"of {seconds:,}"),
+    )
+
+
+def _percent(target: Target) -> float:
+    return 100 * target.achieved / target.rows_per_s
+
+
+def percent(value: float | None) -> str:
+    """A share in percent, with one digit."""
+    return number.number(value, 1)

@@ -1,0 +1,101 @@
+"""Where the time of an operation goes: a ledger of its connection's time that adds up."""
+
+from __future__ import annotations
+
+from dbdyno.analysis.compare.arm_vs_base import SESSIONS_CPU
+from dbdyno.analysis.compare.causes import REMAINDER, TIME
+from dbdyno.model import Cell as Result
+from dbdyno.model import StepComparison
+from dbdyno.report import number
+from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+
+UNITS = {"ips": ("row", "rows"), "qps": ("query", "queries"), "scan": ("row", "rows")}
+
+_ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known
+    (SESSIONS_CPU, "on CPU", number.MISSING),
+    ("runnable_us_per_op", "ready, without a core", number.MISSING),
+    ("wait_io_us_per_op", "waiting: reads and writes", "not sampled"),
+    ("wait_lwlock_us_per_op", "waiting: the server's own locks", "not sampled"),
+    ("wait_lock_us_per_op", "waiting: locks", "not sampled"),
+    ("wait_ipc_us_per_op", "waiting: other server processes", "not sampled"),
+    ("wait_other_us_per_op", "waiting: anything else", "not sampled"),
+    ("client_us_per_op", "waiting: the client", "not sampled"),
+    (REMAINDER, "not accounted for", number.MISSING),
+    (TIME, "connection time", number.MISSING),
+)
+SAMPLED = tuple(name for name, _, unknown in _ROWS if unknown == "not sampled")
+
+
+def table(step: StepComparison, base: str, prefix: str) -> Table | None:
+    """Microseconds of an operation by what its connection did; None where they are not known."""
+    if all(result.metrics.get(TIME) is None for result in step.cells):
+        return None
+    others = [result for result in step.cells if result.arm != base]
+    one, many = UNITS.get(step.headline or "", ("operation", "operations"))
+    return Table(
+        name=f"{prefix}-ledger",
+        title=f"Where the time of a {one} goes",
+        columns=(
+            Column(text="µs", left=True),
+            *(Column(text=result.arm, group=f"for each {one}") for result in step.cells),
+            *(Column(text=result.arm, group=f"more than {base}") for result in others),
+        ),
+        rows=tuple(_row(step, name, title, unknown) for name, title, unknown in _ROWS),
+        note=_note(step, many, compared=bool(others)),
+    )
+
+
+def _row(step: StepComparison, name: str, title: str, unknown: str) -> Row:
+    base, *others = step.cells
+    digits = _digits(step)
+    tone: Tone = "total" if name == TIME else ""
+    return Row(
+        cells=(
+            Cell(text=title, title=name, tone=tone),
+            *(_value(result.metrics.get(name), digits, unknown, tone) for result in step.cells),
+            *(_difference(result, base, name, digits, tone) for result in others),
+        )
+    )
+
+
+def _digits(step: StepComparison) -> int:
+    """The digits after the point that the sum has with three that count, and one more."""
+    sums = [result.metrics.get(TIME) for result in step.cells]
+    return min(number.digits_alike(sums, 9) + 1, 4)
+
+
+def _value(value: float | None, digits: int, unknown: str, tone: Tone) -> Cell:
+    if value is None:
+        return Cell(text=unknown, tone="quiet")
+    return Cell(text=number.number(value, digits), tone=tone)
+
+
+def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone) -> Cell:
+    """How much more the arm has; its interval is that of the ratio, times what the base has."""
+    own, before = result.metrics.get(name), base.metrics.get(name)
+    if own is None or before is None or own == before == 0:
+        return Cell(text="")
+    ratio = result.ratios.get(name)
+    detail = ""
+    if ratio is not None and ratio.low is not None and ratio.high is not None:
+        ends = (number.number(before * (end - 1), digits) for end in (ratio.low, ratio.high))
+        detail = " to ".join(ends)
+    return Cell(text=number.difference(own, before, digits), detail=detail, tone=tone)
+
+
+def _note(step: StepComparison, many: str, *, compared: bool) -> str:
+    """What the rows are, and what is not accounted for."""
+    notes = [
+        f"Connections of those that do it, times the window, by its {many}; means of the blocks.",
+        "On CPU and ready are counted by the system.",
+    ]
+    if any(result.metrics.get(name) is not None for result in step.cells for name in SAMPLED):
+        notes.append("What is left they slept; samples tell what for, by their proportions.")
+    else:
+        notes.append(
+            "Waits were not sampled (`[observe] waits` in the plan): they, and the client, are in "
+            "what is not accounted for."
+        )
+    if compared:
+        notes.append("Smaller: the 95 % interval of the ratio, times the base's figure.")
+    return " ".join(notes)

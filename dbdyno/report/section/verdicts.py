@@ -1,0 +1,374 @@
+"""Verdicts in words and in a table: a row for each step, whatever its group.
+
+Colour is given to what is decided, and to nothing else. Where the base's comparison with itself
+raised more false alarms than were aimed at, a change is said with “perhaps”, and has no colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dbdyno.analysis.compare.arm_vs_base import cpu_of, is_cpu
+from dbdyno.model import Bound, Comparison, StepComparison, metric
+from dbdyno.model import Cell as Result
+from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
+from dbdyno.report import bound, number
+from dbdyno.report.parts import ARROWS, Cell, Column, Row, Table, Tone
+from dbdyno.report.section import groups as group
+from dbdyno.report.section.summary import (
+    INCOMPLETE,
+    INCOMPLETE_MARK,
+    MISSED,
+    STOOD_STILL,
+    failure,
+    legend,
+    missed_target,
+    sentences,
+    stood_still,
+)
+
+LARGE = 0.995
+"""Of shares from here on a digit after the point says nothing."""
+BLOCKS_MAX = 1_000
+"""More blocks than this are not counted: nobody will measure them."""
+NOT_JUDGED = "not judged"
+"""Said of a step that has a ratio and no verdict, as in a pilot."""
+BEFORE_WRITES = "before the writes"
+"""The group of steps that run before the writes to be compared with their twins after them."""
+
+ORDER: tuple[Word, ...] = (
+    "slower",
+    "faster",
+    "mixed",
+    "slower, within the margin",
+    "faster, within the margin",
+    "same",
+    "cannot tell",
+    "target missed",
+    "failed",
+    "limited",
+    "one block",
+    "not compared",
+)
+"""Verdicts in the order in which they are told."""
+
+_TONES: dict[Word, Tone] = {
+    "slower": "slower",
+    "faster": "faster",
+    "mixed": "yellow",
+    "slower, within the margin": "alike",
+    "faster, within the margin": "alike",
+    "same": "alike",
+    "target missed": "failed",
+    "failed": "failed",
+}
+
+
+# --- Words -----------------------------------------------------------------------------------
+
+
+def trusted(calibration: Calibration | None, aims: Aims) -> bool:
+    """Whether nothing speaks against the rate of false alarms that was aimed at.
+
+    Something does where the interval of the measured rate lies above it, of tests by themselves or
+    of comparisons by the whole procedure.
+    """
+    if calibration is None:
+        return True
+    return calibration.rate_low <= aims.level and calibration.false_low <= aims.level
+
+
+def said(word: Word, sure: bool) -> str:
+    """A verdict as it is said; a change with “perhaps” where false alarms are too many."""
+    return word if sure or word not in CHANGED else f"perhaps {word}"
+
+
+def tone(word: Word, sure: bool) -> Tone:
+    """A verdict's colour; none where nothing is decided."""
+    return _TONES.get(word, "") if sure or word not in CHANGED else ""
+
+
+def percent(share: float) -> str:
+    """A share that somebody asks for, as a percentage without an empty digit: 3 %, 2.5 %."""
+    text = number.number(100 * share, 1)
+    return f"{text.removesuffix('.0')} %"
+
+
+def measured(share: float, digits: int = 1) -> str:
+    """A share that was measured, as a percentage: 3.0 %, and 31 % of large ones."""
+    return f"{number.number(100 * share, digits if abs(share) < LARGE else 0)} %"
+
+
+VISIBLE_MAX = 10.0
+"""A share, 1,000 %: a larger one says no more than that so few blocks see nothing."""
+BLOCKS_MIN = 2
+"""With fewer there is no spread, and so no smallest change."""
+
+
+def visible(share: float | None) -> str:
+    """The smallest change that is seen, in percent: 3.1, 130; > 1,000 beyond, or of no number."""
+    if share is None or share > VISIBLE_MAX:
+        return "> 1,000"
+    return measured(share).removesuffix(" %")
+
+
+def called(name: str) -> str:
+    """What a primary metric is called in sentences."""
+    return "CPU" if is_cpu(name) else "throughput"
+
+
+def change(judgement: Judgement, of: Bound = "exact") -> str:
+    """A change with its interval: −7.5 % [−7.9, −7.1]; `of`: what the ratio is to the true one."""
+    if not judgement.blocks:
+        return "without a ratio"
+    words = number.changes(judgement.ratio, judgement.low, judgement.high)
+    if is_cpu(judgement.metric):
+        return words
+    return f"{bound.signed(words, of)}{f' ({bound.BOTH})' if of == 'unknown' else ''}"
+
+
+def still(judgement: Judgement, base: str) -> str:
+    """In how many blocks who stood still: stood still in 2 of 6 blocks; nothing where none did."""
+    count = number.blocks(judgement.blocks_all)
+    both = ((judgement.stood_still, ""), (judgement.base_stood_still, f"{base} "))
+    return "; ".join(f"{who}stood still in {blocks} of {count}" for blocks, who in both if blocks)
+
+
+def details(judgement: Judgement) -> str:
+    """All figures behind a judgement, in a sentence."""
+    found = {
+        "p": judgement.p,
+        "q": judgement.q,
+        "sign-flip p": judgement.p_sign,
+        "sign test p over all blocks": judgement.p_still,
+    }
+    tests = ", ".join(
+        f"{name} {_probability(value)}" for name, value in found.items() if value is not None
+    )
+    spread = f", ratio {number.ratio(judgement.ratio, 3)}" if judgement.blocks else ""
+    ends = number.interval(judgement.low, judgement.high, 3)
+    ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
+    blocks = f"{number.blocks(judgement.blocks)}{ran}"
+    sd = f"sd between blocks {measured(judgement.sd, 2)}" if judgement.sd is not None else ""
+    figures = ", ".join(text for text in (blocks, tests, sd) if text)
+    return (
+        f"{called_in_full(judgement.metric)}: {judgement.word}{spread} {ends}".rstrip()
+        + f"; {figures}"
+    )
+
+
+def called_in_full(name: str) -> str:
+    """A metric's title; a name that is no metric's stands for itself, as that of several steps."""
+    known = next((one.title for one in metric.METRICS if one.name == name), None)
+    return known or name
+
+
+def _probability(value: float) -> str:
+    return "under 0.0001" if value < 0.0001 else number.number(value, 4 if value < 0.01 else 2)
+
+
+def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
+    """The judgement of throughput, or of the CPU per operation."""
+    return next((one for one in verdict.judgements if is_cpu(one.metric) == cpu), None)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What it would still take to tell; without blocks more than anyone will measure."""
+
+    blocks: int | None
+    minutes: float | None
+
+    @property
+    def words(self) -> str:
+        """5 blocks, 40 min."""
+        if self.blocks is None:
+            return f"over {BLOCKS_MAX:,} blocks"
+        time = f", {number.minutes(self.minutes)}" if self.minutes is not None else ""
+        return f"{self.blocks:,} block{'s' if self.blocks != 1 else ''}{time}"
+
+    @property
+    def sentence(self) -> str:
+        """5 more blocks, about 40 min; there must be a number of blocks."""
+        time = f", about {number.minutes(self.minutes)}," if self.minutes is not None else ""
+        return f"{self.blocks:,} more block{'s' if self.blocks != 1 else ''}{time}"
+
+
+def price(verdict: Verdict) -> Price:
+    """What it takes to tell a step: as much as the primary metric that takes most."""
+    open_ones = [one for one in verdict.judgements if one.word == "cannot tell"]
+    if not open_ones or any(one.blocks_needed is None for one in open_ones):
+        return Price(None, None)
+    return dearest(Price(one.blocks_needed, one.minutes_needed) for one in open_ones)
+
+
+def dearest(prices: Iterable[Price]) -> Price:
+    """The most blocks, and the most minutes, since a block has all the steps; there must be one."""
+    found = list(prices)
+    minutes = [one.minutes for one in found if one.minutes is not None]
+    return Price(
+        max(one.blocks or 0 for one in found),
+        max(minutes) if len(minutes) == len(found) else None,
+    )
+
+
+# --- Steps -----------------------------------------------------------------------------------
+
+
+def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
+    """The steps that are told, by group; those of none first, those before the writes last."""
+    found = {"": [step for step in steps if group.alone(step)]}
+    found |= group.ordered(steps)
+    before = [step for step in steps if group.before_writes(step)]
+    return {title: some for title, some in (found | {BEFORE_WRITES: before}).items() if some}
+
+
+def mark(step: StepComparison, result: Result) -> str:
+    """† where a target was missed, ‡ where a block failed, ‖ where one of the two stood still.
+
+    § where statements found nothing.
+    """
+    both = (step.cells[0], result)
+    if any(missed_target(cell) for cell in step.cells):
+        return MISSED
+    if any(map(failure, both)):
+        return INCOMPLETE
+    if any(map(stood_still, both)):
+        return STOOD_STILL
+    return group.UNFOUND if any(map(group.unfound, both)) else ""
+
+
+# --- The table -------------------------------------------------------------------------------
+
+
+def tables(
+    comparison: Comparison, steps: Sequence[StepComparison], prefix: str
+) -> tuple[Table, ...]:
+    """The verdicts of a workload, a table for each arm beside the base that has any."""
+    sure = trusted(comparison.calibration, comparison.aims)
+    made = (
+        _table(comparison, steps, arm, f"{prefix}-verdicts-{place}", sure)
+        for place, arm in enumerate(comparison.arms[1:], start=1)
+    )
+    return tuple(table for table in made if table is not None)
+
+
+def _table(
+    comparison: Comparison, steps: Sequence[StepComparison], arm: str, name: str, sure: bool
+) -> Table | None:
+    aims = comparison.aims
+    rows = tuple(
+        Row(
+            cells=(Cell(text=step.step, mark=mark(step, result)), *_cells(result, aims, sure)),
+            group=title,
+        )
+        for title, some in grouped(steps).items()
+        for step in some
+        for result in step.cells
+        if result.arm == arm and result.verdict is not None
+    )
+    if not rows:
+        return None
+    wanted = f"with a power of {percent(aims.power)}"
+    cpu = called_in_full(cpu_of(result for step in steps for result in step.cells))
+    return Table(
+        name=name,
+        title=f"Verdicts: {arm} against {comparison.base}",
+        arm=arm,
+        columns=(
+            Column(text="step", left=True),
+            Column(text="verdict", left=True),
+            Column(text="throughput, %", title="mean change, and its 95 % t interval"),
+            Column(text="CPU, %", title=f"{cpu}: mean change, 95 % t interval"),
+            Column(
+                text="visible, %",
+                title=f"smallest change that so many blocks find {wanted}: of throughput / of CPU",
+            ),
+            Column(text="to settle", left=True, title=f"further blocks that tell {wanted}"),
+        ),
+        rows=rows,
+        note=sentences(_note(comparison, sure), legend(rows, _MARKS)),
+        colors=_COLORS if sure else "",
+        arrows=f"{ARROWS['faster']}: faster; {ARROWS['slower']}: slower." if sure else "",
+    )
+
+
+_MARKS = {
+    MISSED: "an arm missed the background insert rate",
+    group.UNFOUND: "so few statements found a row that throughput misleads",
+    **INCOMPLETE_MARK,
+}
+_COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."
+
+
+def _note(comparison: Comparison, sure: bool) -> str:
+    """What the columns are."""
+    aims = comparison.aims
+    if comparison.blocks <= 1:
+        return "One block decides nothing. CPU: of the server for each operation."
+    return sentences(
+        f"Means over {comparison.blocks} blocks with 95 % t intervals; CPU: of the server for each "
+        "operation, more is slower.",
+        f"Margin ±{percent(aims.margin)}; false alarms at most {percent(aims.level)} by "
+        "Benjamini-Hochberg over all steps.",
+        "" if sure else "“Perhaps”: the base differed from itself too often.",
+    )
+
+
+def _cells(result: Result, aims: Aims, sure: bool) -> Iterable[Cell]:
+    """The verdict of a step, its changes, and what it would take."""
+    verdict = result.verdict
+    assert verdict is not None
+    yield _verdict_cell(result, verdict, aims, sure)
+    for cpu in (False, True):
+        yield _change_cell(result, primary(verdict, cpu), verdict)
+    undecided = verdict.word in ("same", "cannot tell")
+    yield Cell(text=_visible(verdict) if undecided else "")
+    yield Cell(text=price(verdict).words if verdict.word == "cannot tell" else "")
+
+
+def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> Cell:
+    word = said(verdict.word, sure).replace("the margin", f"±{percent(aims.margin)}")
+    by = " and ".join(called(name) for name in verdict.by)
+    figures = ". ".join(details(one) for one in verdict.judgements)
+    texts = (verdict.outcome, f"by {by}" if by else "", figures, failure(result))
+    return Cell(
+        text=word,
+        detail=verdict.stood_still,
+        tone=tone(verdict.word, sure),
+        title=". ".join(text for text in texts if text),
+    )
+
+
+def _change_cell(result: Result, judgement: Judgement | None, verdict: Verdict) -> Cell:
+    """A change; by which the verdict is said stands out."""
+    if judgement is None:
+        return Cell(text=number.MISSING)
+    if not judgement.blocks:
+        return Cell(text=number.MISSING, title=details(judgement))
+    of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
+    return Cell(
+        text=bound.signed(number.change(judgement.ratio).removesuffix(" %"), of),
+        detail=bound.BOTH if of == "unknown" else _interval(judgement),
+        tone="notice" if judgement.metric in verdict.by and verdict.word in CHANGED else "",
+        title=details(judgement) if of == "exact" else _both(result, judgement),
+    )
+
+
+def _interval(judgement: Judgement) -> str:
+    ends = number.change_interval(judgement.low, judgement.high)
+    return f"[{ends}]" if ends else ""
+
+
+def _both(result: Result, judgement: Judgement) -> str:
+    """The figures of a judgement, and what limited the generator."""
+    return ". ".join(text for text in (details(judgement), bound.reasons(result)) if text)
+
+
+def _visible(verdict: Verdict) -> str:
+    """3.1 / 1.2: the smallest change that is seen, of throughput and of CPU."""
+    found = [one for cpu in (False, True) if (one := primary(verdict, cpu)) is not None]
+    sizes = [number.MISSING if one.blocks < BLOCKS_MIN else visible(one.visible) for one in found]
+    known = any(size != number.MISSING for size in sizes)
+    return " / ".join(sizes) if known else ""

@@ -1,0 +1,1 @@
+"""Measures: blocks, arms, steps, and what drives their load."""

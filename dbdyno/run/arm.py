@@ -1,0 +1,300 @@
+"""One arm going once through a workload: its server, from its start to its end, and its steps.
+
+Who runs it decides when which step comes: one arm after the other (`runner`), or all arms in turn
+(`together`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from dbdyno import store
+from dbdyno.engine import Server, golden
+from dbdyno.engine.fake.sampler import FakeSampler
+from dbdyno.host import quiesce as quiet
+from dbdyno.host.observe.sampler import Sampler
+from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
+from dbdyno.model.error import ServerError
+from dbdyno.plan import schedule
+from dbdyno.run import hooks as hook
+from dbdyno.run import starting_state as origin
+from dbdyno.run import step as measure
+from dbdyno.run.check import disk_space as room
+from dbdyno.run.check import preflight
+from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.hooks import Hooks
+from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
+from dbdyno.run.starting_state import Point
+from dbdyno.run.step import Bench, StepFailed
+from dbdyno.store import Results
+
+DATABASE = "ib"
+"""The database that the workloads' tables live in; the Insert Benchmark's own name for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """What all runs of a plan share."""
+
+    plan: Plan
+    prepared: Prepared
+    results: Results
+    watch: Watch
+    called: str = "block"  # what a block is to the person who watches
+
+    def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
+        """The steps that an arm does in a block, as if from an empty server."""
+        return schedule.of_block(block, self.prepared.steps[use.name, arm])
+
+
+@dataclass(kw_only=True)
+class Run:
+    """One arm going once through a workload; a context manager: its server is gone afterwards.
+
+    `begin` first, then `do` for each step. An arm whose server does not start has failed in all.
+    """
+
+    lab: Lab
+    block: Block
+    arm: Arm
+    use: WorkloadUse
+    failed: int = 0  # steps that failed or were skipped
+    broken: str | None = None  # why the server does not run; the next step fails for it
+    failed_step: str | None = None  # after it the others are skipped
+    server: Server = field(init=False)
+    bench: Bench = field(init=False)  # from `begin` on
+
+    def __enter__(self) -> Self:
+        folder = self.lab.results.run_folder(self.block.number, self.arm.name)
+        (folder / "log").mkdir(exist_ok=True)
+        self.server = preflight.provide_server(
+            self.lab.plan, self.arm, self.lab.prepared, folder / "log"
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.stop(crash=True)
+        self.server.remove()
+
+    @property
+    def point(self) -> Point | None:
+        """Where the arm's data are kept; None where the plan says nowhere."""
+        return self.lab.prepared.points.get((self.use.name, self.arm.name))
+
+    def title(self, what: str) -> str:
+        """Where the plan is, for the person who watches."""
+        return f"{self.of_block} {self.arm.name} {what}"
+
+    @property
+    def of_block(self) -> str:
+        """The block, in the same words."""
+        return f"{self.lab.called} {self.block.number}/{self.lab.plan.schedule.blocks}"
+
+    # --- The server ---
+
+    def begin(self) -> tuple[Step, ...]:
+        """Makes and starts the server; the block's steps, all or those after a kept state."""
+        steps, copy = self.lab.steps(self.block, self.use, self.arm.name), self.copy()
+        if copy is not None and self.point is not None:
+            steps = self.point.after(steps)
+            self.attempt(partial(self.begin_from, copy, began=True))
+        self.lab.watch.begin(self.title("set-up"), Leg(self.use.name, "", RUN_OVERHEAD_S))
+        if copy is None:
+            self.attempt(self.server.prepare)
+        self.rest(warm=self.use.warm if copy is not None else None)
+        self.attempt(partial(self.start, fresh=copy is None))
+        self.attempt(self.tell)
+        if self.broken is None:
+            self.broken = self.hook("before-run")
+        self.lab.watch.end(self.broken or "ready", alarm=self.broken is not None)
+        return steps
+
+    def attempt(self, what: Callable[[], None]) -> None:
+        """Does a part of the way to a running server, unless an earlier one failed.
+
+        `broken` says why it failed: that is the arm's. Raises HostError where there is no room on
+        the disk any more, which is nobody's arm.
+        """
+        if self.broken is not None:
+            return
+        try:
+            what()
+        except ServerError as error:
+            room.refuse_exhausted(self.lab.prepared.disk, str(error))
+            self.broken = str(error)
+
+    def tell(self) -> None:
+        """Keeps the facts of the server, which runs. Raises ServerError."""
+        folder = self.lab.results.run_folder(self.block.number, self.arm.name)
+        store.write_json(folder / "server.json", self.server.facts())
+
+    def end(self) -> None:
+        """What the plan wants after the last step, while the server still runs."""
+        reason = None if self.broken else self.hook("after-run")
+        if reason is not None:
+            self.failed += 1
+            self.lab.watch.say(f"{self.title('after-run')}: {reason}")
+
+    def hook(self, moment: HookMoment) -> str | None:
+        """Runs the plan's hooks of this moment; why one failed, None where all went well."""
+        try:
+            folder = self.lab.results.run_folder(self.block.number, self.arm.name)
+            self.hooks.run(moment, self.server, folder)
+        except ServerError as error:
+            return str(error)
+        return None
+
+    @property
+    def hooks(self) -> Hooks:
+        """The plan's hooks for this run."""
+        return hook.of_run(
+            self.lab.plan, arm=self.arm.name, block=self.block.number, workload=self.use.name
+        )
+
+    def copy(self) -> golden.Copy | None:
+        """The golden copy that this run begins from; None: from an empty server.
+
+        Raises ServerError where the copy is damaged.
+        """
+        if self.point is None:
+            return None
+        return origin.usable(origin.find(self.lab.plan, self.point), self.lab.results)
+
+    def begin_from(self, copy: golden.Copy, *, began: bool) -> None:
+        """Gives the server a copy of the kept data, and says so in the results.
+
+        `began`: the run begins so; else it has just made the copy. Raises HostError where the disk
+        refuses.
+        """
+        at = self.point
+        assert at is not None
+        self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
+        self.lab.results.write_golden(
+            self.block.number, self.arm.name, at.step.workload, origin.record(copy, at, began=began)
+        )
+        self.server.prepare_from(copy, shared_blocks=not at.writes_after)
+        self.lab.watch.end(("begins from " if began else "made ") + origin.described(copy))
+
+    def rest(self, *, warm: str | None) -> None:
+        """Where the steps are measured, once the machine is at rest; the server does not run yet.
+
+        `warm`: how caches are warmed before the next step.
+        """
+        self.bench = Bench(
+            server=self.server,
+            sampler=partial(new_sampler, arm=self.arm, server=self.server, lab=self.lab),
+            arm=self.arm.name,
+            block=self.block.number,
+            seed=self.block.seed,
+            threads=self.lab.plan.threads,
+            switch=self.come_to_rest(),
+            warm=warm,
+            checkpoint=self.lab.plan.schedule.checkpoint is not None,
+            data_path=self.lab.prepared.data_path,
+            waits_s=self.lab.plan.observe.waits_s,
+            cpus=self.lab.plan.placement.generator_cpus,
+            hooks=self.hooks,
+        )
+
+    def come_to_rest(self) -> Json | None:
+        """Waits until what was written before is on the disk (docs/results.md, `switch`)."""
+        if self.server.engine == "fake":
+            return None
+        return quiet.quiet([self.lab.prepared.data_path])
+
+    def start(self, *, fresh: bool) -> None:
+        """Starts the server, with an empty database if `fresh`. Raises ServerError."""
+        self.server.start()
+        if fresh:
+            self.server.create_database(DATABASE)
+        else:
+            self.server.use_database(DATABASE)
+
+    # --- The steps ---
+
+    def do(self, step: Step) -> None:
+        """Runs a step, or skips it where an earlier one failed."""
+        leg = Leg(self.use.name, step.name, step.expected_s)
+        self.lab.watch.begin(self.title(step.name), leg)
+        well, said = self.run_step(step)
+        self.lab.watch.end(said, alarm=not well)
+        if well and self.point is not None and step.ordinal == self.point.step.ordinal:
+            self.keep(self.point)
+
+    def run_step(self, step: Step) -> tuple[bool, str]:
+        """Runs one step; returns whether it ended well, and what came out in words."""
+        folder, bench = self.place(step)
+        if self.failed_step is not None:
+            reason = f"state unknown after {self.failed_step}"
+            measure.skip(step, bench, folder, reason)
+            self.failed += 1
+            return False, reason
+        try:
+            if self.broken is not None:
+                measure.give_up(step, bench, folder, self.broken)
+            found = measure.measure(step, bench, folder, self.lab.watch.rate)
+        except StepFailed as error:
+            return self.ended(step, error)
+        return self.ended(step, found)
+
+    @property
+    def able(self) -> bool:
+        """Whether the next step can be measured at all."""
+        return self.broken is None and self.failed_step is None
+
+    def place(self, step: Step) -> tuple[Path, Bench]:
+        """Where a step's files go, and where it is measured."""
+        folder = self.lab.results.step_folder(self.block.number, self.arm.name, step)
+        return folder, self.seeded(step)
+
+    def ended(self, step: Step, found: Json | StepFailed) -> tuple[bool, str]:
+        """Takes note of how a step ended; whether well, and what came out in words."""
+        self.bench = replace(self.bench, warm=None)
+        if not isinstance(found, StepFailed):
+            return True, measure.summary(step, found)
+        self.failed += 1
+        self.failed_step = step.name
+        return False, f"failed: {found}"
+
+    def seeded(self, step: Step) -> Bench:
+        """What leads to a kept state draws the same in all blocks: there is one copy for all."""
+        if self.point is None or step.ordinal > self.point.step.ordinal:
+            return self.bench
+        return replace(self.bench, seed=origin.seed(self.lab.plan))
+
+    def keep(self, at: Point) -> None:
+        """Keeps what the server holds and starts it anew from a copy.
+
+        `broken` says why the server does not run then.
+        """
+        about = origin.about(at.step, self.lab.results, self.block.number)
+        self.attempt(lambda: self.begin_from(self.server.keep(at.parts, about), began=False))
+        if self.broken is None:
+            self.rest(warm=self.use.warm)
+        self.attempt(partial(self.start, fresh=False))
+
+
+def copy_leg(at: Point, prepared: Prepared) -> Leg:
+    """The part of the way on which a data directory is copied."""
+    return Leg(at.step.workload, "golden copy", origin.copy_s(prepared.copy_bytes[at.key]))
+
+
+def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> Sampler | FakeSampler:
+    """The sampler for a step of `arm`: of /proc, or of the fake server's virtual clock."""
+    if arm.engine == "fake":
+        return FakeSampler(path, arm.fake)
+    device = None if server.remote else lab.prepared.device
+    return Sampler(path, device=device, server=server, foreign=knows_foreign(arm, lab.plan))
+
+
+def knows_foreign(arm: Arm, plan: Plan) -> bool:
+    """Whether what is foreign in this arm's windows can be told from servers that are compared.
+
+    One of a DSN may run on this host: in its own windows, and in slices in all, it is no other's.
+    """
+    sliced = plan.schedule.interleave == "slice"
+    return not any(one.dsn is not None for one in (plan.arms if sliced else (arm,)))

@@ -1,0 +1,335 @@
+"""Runs the blocks of a plan: servers, steps, what was found; goes on after a break.
+
+A block is the unit: every arm once. One that was broken off is kept as void and done again whole.
+An arm that fails is a result; the other arms go on. The lab's own failure spoils the block, and so
+does what disturbs it from outside the arms: such a block is done again by itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from subprocess import SubprocessError
+
+from dbdyno import workload
+from dbdyno.builds import compile
+from dbdyno.doctor import stable_facts as lasting
+from dbdyno.engine import golden
+from dbdyno.engine.compile import method_of
+from dbdyno.host import leftovers
+from dbdyno.host.lock import HostLock
+from dbdyno.host.observe import facts
+from dbdyno.model import FAMILIES, Block, Json, Plan, Step, WorkloadUse
+from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
+from dbdyno.plan import schedule
+from dbdyno.run import interleave as together
+from dbdyno.run import starting_state as origin
+from dbdyno.run import void
+from dbdyno.run.arm import Lab, Run, copy_leg
+from dbdyno.run.check import memory_fit as fit
+from dbdyno.run.check import preflight
+from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.driver import ceiling
+from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
+from dbdyno.run.starting_state import Point
+from dbdyno.store import Results, Took
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a disk without room: no arm is at fault, and the next attempt would meet it, too."""
+SESSION_KEYS = ("kernel", "cpu", "memory_bytes")
+"""Facts of the host that have to be the same in all blocks of a result folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a plan came to."""
+
+    folder: Path
+    failed: int  # steps that failed or were skipped, in the blocks of this command
+    voids: int  # blocks that were spoiled and done again
+
+
+def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
+    """Runs `plan`, or what is missing of it, into `parent`/<plan's name>.
+
+    Everything is checked before anything starts. `wait`: for another lab on this host to end.
+    Raises DynoError subclasses on what the user can mend; a KeyboardInterrupt passes through when
+    the servers are down and all files whole.
+    """
+    with HostLock(plan=plan.name, wait=wait), opened(plan, parent) as lab:
+        return run_blocks(lab, missing_blocks(lab.plan, lab.results))
+
+
+@contextmanager
+def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
+    """The lab of a plan, checked whole, with its result folder; whoever calls it has the lock."""
+    leftovers.end_leftovers()
+    golden.sweep(origin.data_root(plan), plan.wal_dir)
+    with Watch([]) as watch:
+        prepared = ready(plan, earlier(parent / plan.name), watch.say)
+        results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
+        keep_host(results, prepared, measure=has_servers(plan))
+        yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+
+
+def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepared:
+    """The plan, checked whole; builds that it still lacks are made when all else is known to go.
+
+    Then it is checked again, as these builds read the settings themselves. Raises DynoError.
+    """
+    prepared = preflight.prepare(plan, pinned)
+    if not prepared.wishes:
+        return prepared
+    for arm, wish in prepared.wishes.items():
+        try:
+            # Of several arms that ask for one build the later ones find it.
+            compile.build(wish, method_of(wish.engine), say)
+        except DynoError as error:
+            raise type(error)(f"{plan.path or 'the plan'}: arms.{arm}.build: {error}") from error
+    return preflight.prepare(plan, pinned)
+
+
+def grown(lab: Lab, plan: Plan) -> Lab:
+    """The lab of the same plan with more blocks, which its result folder takes note of."""
+    written = preflight.plan_json(plan, lab.prepared)
+    results = Results.open_or_create(lab.results.folder.parent, plan, written)
+    return replace(lab, plan=plan, results=results)
+
+
+def earlier(folder: Path) -> Json | None:
+    """The plan.json of a folder in which the plan goes on; None where it begins."""
+    return Results.open(folder).plan if (folder / "plan.json").exists() else None
+
+
+def keep_host(results: Results, prepared: Prepared, *, measure: bool) -> None:
+    """Writes host.json, or compares the host with it; `measure`: as host.facts does.
+
+    Raises ResultError where the folder was measured on another machine or kernel: such blocks are
+    not pooled.
+    """
+    now = facts.collect(prepared.data_path, measure=measure)
+    before = results.host()
+    for key in SESSION_KEYS:
+        if before is not None and before.get(key) != now.get(key):
+            raise ResultError(
+                f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "
+                f"{now.get(key)!r}): such blocks are not pooled, choose another --out"
+            )
+    changed = before is not None and lasting.changed(before, now)
+    if before is not None and not changed and before.get("boot_id") == now["boot_id"]:
+        now["since_unix_ns"] = before.get("since_unix_ns", now["since_unix_ns"])
+    results.write_host(now, changed=changed)
+
+
+def has_servers(plan: Plan) -> bool:
+    """Whether any arm is a server in truth; the fake's clock says nothing of this host."""
+    return any(arm.engine != "fake" for arm in plan.arms)
+
+
+def begin(lab: Lab, blocks: Sequence[Block]) -> None:
+    """What comes before the first block: notices, and what the load generator can do here."""
+    for use in lab.plan.workloads:
+        brought = workload.brought(use, lab.prepared.steps[use.name, lab.plan.base])
+        if brought:
+            lab.watch.say(
+                f"{use.name}: the load comes first, as `steps` needs it: {', '.join(brought)}"
+            )
+    for notice in fit.notices(lab.plan, lab.prepared):
+        lab.watch.say(notice)
+    if has_servers(lab.plan):
+        connections = most_connections(lab)
+        leg = Leg("", "", len(connections) * ceiling.EXPECTED_S)
+        lab.watch.again([leg, *legs_of(lab, blocks)])
+        keep_ceiling(lab, leg, connections)
+
+
+def most_connections(lab: Lab) -> dict[str, int]:
+    """The most connections that a step of the plan has, by the protocol of its arms."""
+    most: dict[str, int] = {}
+    for arm in lab.plan.arms:
+        if arm.engine in FAMILIES:
+            protocol = FAMILIES[arm.engine]
+            found = preflight.connections(lab.plan, arm, lab.prepared)
+            most[protocol] = max(found, most.get(protocol, 0))
+    return most
+
+
+def keep_ceiling(lab: Lab, leg: Leg, connections: dict[str, int]) -> None:
+    """Measures what the load generator can do on this host and keeps it with the results.
+
+    Raises GeneratorError where it cannot be measured.
+    """
+    plan = lab.plan
+    lab.watch.begin("load generator", leg)
+    found = ceiling.measure(connections, plan.threads, plan.placement.generator_cpus)
+    lab.results.keep_generator(found)
+    lab.watch.end(f"ceiling {ceiling.summary(found)}")
+
+
+def missing_blocks(plan: Plan, results: Results) -> list[Block]:
+    """The blocks that are still to do; broken ones are set aside as void first."""
+    missing = []
+    for number in results.numbers(plan):
+        state = results.block_state(number)
+        if state == "broken":
+            results.void_block(number, "broken off: dyno ended before the block was complete")
+        if state != "done":
+            missing.append(schedule.block(plan, number))
+    return missing
+
+
+def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
+    """The legs of these blocks, in the order in which `run_block` walks them.
+
+    As if all goes well: a state that is kept in one block is there in the next.
+    """
+    plan, prepared = lab.plan, lab.prepared
+    legs: list[Leg] = []
+    there = {
+        key for key, copy in prepared.copies.items() if origin.usable(copy, lab.results) is not None
+    }
+    for block in blocks:
+        for use in uses_of(lab, block):
+            for name in block.order:
+                steps = lab.steps(block, use, name)
+                if plan.schedule.together:
+                    steps, _ = schedule.parted(steps)
+                at = prepared.points.get((use.name, name))
+                legs += legs_of_run(use.name, steps, at, prepared, there)
+            if plan.schedule.together:
+                _, steps = schedule.parted(lab.steps(block, use, plan.base))
+                legs += together.legs(plan, use, steps)
+        there |= {at.key for at in prepared.points.values()}
+    return legs
+
+
+def legs_of_run(
+    workload: str, steps: Sequence[Step], at: Point | None, prepared: Prepared, there: set[str]
+) -> Iterator[Leg]:
+    """The legs of one arm's steps; `there`: the keys of the golden copies that there are."""
+    if at is not None and at.key in there:
+        yield copy_leg(at, prepared)
+        steps = at.after(steps)
+    yield Leg(workload, "", RUN_OVERHEAD_S)
+    for step in steps:
+        yield Leg(workload, step.name, step.expected_s)
+        if at is not None and step.ordinal == at.step.ordinal:
+            yield copy_leg(at, prepared)
+
+
+def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
+    """Runs the blocks one after the other; one that the lab spoils is void and done again.
+
+    Before the first block of this command the load generator itself is measured. Raises HostError
+    where a disk is full.
+    """
+    try:
+        if blocks and not lab.watch.forecast.took:
+            begin(lab, blocks)
+        failed = voids = 0
+        for index, block in enumerate(blocks):
+            lab.watch.again(legs_of(lab, blocks[index:]))
+            while (its_failed := attempt(lab, block)) is None:
+                voids += 1
+                lab.watch.again(legs_of(lab, blocks[index:]))
+            failed += its_failed
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        where = error.filename or lab.results.folder
+        raise HostError(
+            f"`{where}`: {error.strerror}: make room there, then the same command goes on"
+        ) from error
+    return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
+
+
+def attempt(lab: Lab, block: Block) -> int | None:
+    """Runs a block; how many steps failed or were skipped, None where it is void and to be done
+    again.
+
+    It is done again at most `repeats_max` times, those of earlier commands counted. Then a block
+    that was disturbed counts, with what disturbed it, and LabDied is raised where the lab failed.
+    """
+    number = block.number
+    last = repeats(lab.results, number) >= lab.plan.schedule.repeats_max
+    try:
+        failed, took = run_block(lab, block)
+    except LabDied as error:
+        set_aside(lab, number, "lab", str(error), again=not last)
+        if last:
+            raise last_word(error) from None
+        return None
+    (block_folder,) = [one for one in lab.results.blocks() if one.number == number and not one.void]
+    found = void.lines(void.disturbances(block_folder, lab.plan.schedule.void))
+    if found and not last:
+        cause = next(iter(found))
+        set_aside(lab, number, cause, "; ".join(found.values()), again=True)
+        return None
+    lab.results.end_block(number, took, *found.values())
+    for text in found.values():
+        lab.watch.say(f"block {number} counts, though it was disturbed again: {text}")
+    return failed
+
+
+def repeats(results: Results, number: int) -> int:
+    """How often a block was void for a cause for which it is done again by itself."""
+    return sum(block.number == number and block.cause is not None for block in results.blocks())
+
+
+def set_aside(lab: Lab, number: int, cause: void.Cause, reason: str, *, again: bool) -> None:
+    """Makes a block void, and says why."""
+    lab.results.void_block(number, reason, cause)
+    lab.watch.say(f"block {number} is void{' and done again' if again else ''}: {reason}")
+
+
+def last_word(error: LabDied) -> Exception:
+    """What ends the plan: where the lab died of a mistake of ours, that one, with its traceback."""
+    cause = error.__cause__
+    ours = isinstance(cause, Exception) and not isinstance(cause, (OSError, SubprocessError))
+    return cause if ours and isinstance(cause, Exception) else error
+
+
+def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
+    """Runs every arm once through its steps; how many of them failed or were skipped, and what
+    the block took.
+    """
+    lab.results.begin_block(block, lab.plan.schedule.interleave)
+    begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
+    failed = 0
+    arms = {arm.name: arm for arm in lab.plan.arms}
+    for use in uses_of(lab, block):
+        runs = [Run(lab=lab, block=block, arm=arms[name], use=use) for name in block.order]
+        failed += together.go(runs) if lab.plan.schedule.together else sum(map(go, runs))
+    took_s, legs = time.monotonic() - begun_s, lab.watch.forecast.took[before:]
+    return failed, Took(took_s=took_s, steps_s=steps_s(lab, legs))
+
+
+def uses_of(lab: Lab, block: Block) -> tuple[WorkloadUse, ...]:
+    """The workloads of which the block does any step."""
+    return tuple(use for use in lab.plan.workloads if lab.steps(block, use, lab.plan.base))
+
+
+def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, float]]:
+    """What each step took, all arms together, in seconds: by workload and step."""
+    found: dict[str, dict[str, float]] = {}
+    for use in lab.plan.workloads:
+        for step in lab.prepared.steps[use.name, lab.plan.base]:
+            here = [
+                took_s for leg, took_s in legs if (leg.workload, leg.step) == (use.name, step.name)
+            ]
+            if here:
+                found.setdefault(step.workload, {})[step.name] = sum(here)
+    return found
+
+
+def go(run: Run) -> int:
+    """Takes one arm through its steps; returns how many failed or were skipped."""
+    with run:
+        for step in run.begin():
+            run.do(step)
+        run.end()
+    return run.failed

@@ -1,0 +1,1 @@
+"""All that is said of a plan and its host before anything starts."""

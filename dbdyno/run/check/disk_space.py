@@ -1,0 +1,104 @@
+"""What a plan needs on disk, folder by folder, beside what is free there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.engine import golden
+from dbdyno.host import data_folder as datadir
+from dbdyno.host import quiesce as quiet
+from dbdyno.model.error import HostError
+
+SPARE_BYTES = 1 << 30
+"""What has to stay free beside all of it: results, sorts of index builds."""
+DATA, WAL, COPIES = "data", "write-ahead log", "golden copies"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """Bytes that something takes at most, in the folder `root`."""
+
+    what: str  # DATA, WAL or COPIES
+    root: Path
+    bytes: int
+
+
+def largest(needs: Iterable[Need]) -> list[Need]:
+    """The needs of runs of which one is there at a time: of each subject and folder the most."""
+    most: dict[tuple[str, Path], int] = {}
+    for need in needs:
+        place = (need.what, need.root)
+        most[place] = max(need.bytes, most.get(place, 0))
+    return [Need(what=what, root=root, bytes=size) for (what, root), size in most.items()]
+
+
+def total(needs: Iterable[Need]) -> list[Need]:
+    """The needs of what stays: of each subject and folder the sum."""
+    sums: dict[tuple[str, Path], int] = {}
+    for need in needs:
+        place = (need.what, need.root)
+        sums[place] = need.bytes + sums.get(place, 0)
+    return [Need(what=what, root=root, bytes=size) for (what, root), size in sums.items()]
+
+
+def by_file_system(needs: Iterable[Need]) -> list[list[Need]]:
+    """The needs that share the room of one file system, together."""
+    shared: dict[int, list[Need]] = {}
+    for need in needs:
+        shared.setdefault(os.stat(quiet.existing(need.root)).st_dev, []).append(need)
+    return list(shared.values())
+
+
+def available(needs: Sequence[Need], arms: Sequence[str]) -> int:
+    """The bytes that are free for needs of one file system, with what old runs of `arms` hold.
+
+    Raises HostError where the file system cannot be asked.
+    """
+    roots = {need.root for need in needs}
+    old = [root / arm for root in roots for arm in arms if (root / arm / datadir.MARK).is_file()]
+    return quiet.room(needs[0].root) + golden.census(*old).bytes
+
+
+def refuse_full(needs: Iterable[Need], arms: Sequence[str]) -> None:
+    """Raises HostError where a file system has no room for all of its needs and a spare."""
+    for shared in by_file_system(needs):
+        free = available(shared, arms)
+        if sum(need.bytes for need in shared) + SPARE_BYTES > free:
+            root = shared[0].root
+            raise HostError(
+                f"`{root}` has {gb(free)} free, needed are {listed(shared)}, and {gb(SPARE_BYTES)} "
+                f"to spare: ask for fewer rows, {remedy(shared)}or set server.data_dir"
+            )
+
+
+def refuse_exhausted(needs: Iterable[Need], reason: str) -> None:
+    """Raises HostError where a file system has not even the spare left, so that `reason` follows.
+
+    Before the plan began there was room for all of its needs beside that.
+    """
+    for root in {need.root for need in needs}:
+        free = quiet.room(root)
+        if free < SPARE_BYTES:
+            raise HostError(
+                f"`{root}` has {gb(free)} free ({reason}): make room there, then the same command "
+                "goes on"
+            )
+
+
+def remedy(needs: Iterable[Need]) -> str:
+    """What helps where golden copies are a part of the needs."""
+    copies = any(need.what == COPIES and need.bytes for need in needs)
+    return "remove golden copies or `save`, " if copies else ""
+
+
+def listed(needs: Iterable[Need]) -> str:
+    """The needs in words: `3.2 GB of data, 1.0 GB of write-ahead log`."""
+    return ", ".join(f"{gb(need.bytes)} of {need.what}" for need in needs if need.bytes) or "0 GB"
+
+
+def gb(amount: int) -> str:
+    """Bytes as `3.2 GB` (1 GB = 2^30 bytes, as PostgreSQL counts)."""
+    return f"{amount / (1 << 30):.1f} GB"

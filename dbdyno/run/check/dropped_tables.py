@@ -1,0 +1,88 @@
+"""Tables that a step's set-up drops and makes anew, on a server that runs elsewhere.
+
+Somebody else's are not dropped unless the arm says so. Those that the lab made are known by a mark
+in their comment, so that a later block, or a plan that goes on, needs nobody to look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dbdyno.engine import Server
+from dbdyno.model import FAMILIES
+from dbdyno.model.error import ServerError
+from dbdyno.workload import DROP
+
+MARK = "made by dbdyno"
+"""In the comment of a table that may be dropped."""
+NAMED_MAX = 20
+"""How many tables a message names; a workload may have thousands."""
+COMMENTS = {
+    "postgres": "SELECT name, obj_description(to_regclass(name), 'pg_class') "
+    "FROM unnest(ARRAY[{names}]) AS name WHERE to_regclass(name) IS NOT NULL",
+    "mysql": "SELECT table_name, table_comment FROM information_schema.tables "
+    "WHERE table_schema = database() AND table_name IN ({names})",
+}
+"""The tables of these names that are there, with their comments, by family."""
+SET_COMMENT = {
+    "postgres": "COMMENT ON TABLE {table} IS {comment}",
+    "mysql": "ALTER TABLE {table} COMMENT = {comment}",
+}
+
+
+def set_up(server: Server, statements: Sequence[str]) -> None:
+    """Runs a step's set-up, and marks the tables that it makes on a server elsewhere.
+
+    Raises ServerError, before anything is dropped where a table is not the lab's to drop.
+    """
+    tables = dropped(statements) if server.remote else []
+    if not server.drops_any:
+        refuse_others(server, tables)
+    server.execute(*statements)
+    marks = [
+        SET_COMMENT[FAMILIES[server.engine]].format(table=table, comment=literal(marked(comment)))
+        for table, comment in comments(server, tables).items()
+        if MARK not in comment
+    ]
+    if marks:
+        server.execute(*marks)
+
+
+def dropped(statements: Iterable[str]) -> list[str]:
+    """The tables that statements of a set-up drop where they are there."""
+    return [sql.removeprefix(DROP).strip() for sql in statements if sql.startswith(DROP)]
+
+
+def refuse_others(server: Server, tables: Sequence[str]) -> None:
+    """Raises ServerError where one of the tables is there without the lab's mark."""
+    others = [table for table, comment in comments(server, tables).items() if MARK not in comment]
+    if not others:
+        return
+    address = server.address()
+    assert address is not None, "a server elsewhere has an address"
+    more = f" and {len(others) - NAMED_MAX:,} more" if len(others) > NAMED_MAX else ""
+    names = ", ".join(f"`{table}`" for table in others[:NAMED_MAX])
+    raise ServerError(
+        f"arms.{server.name}: database `{address.database}` of `{address.host}:{address.port}` has "
+        f"tables that dyno did not make and the workload would drop: {names}{more}; name another "
+        "database, or write `allow_drop = true` in the arm"
+    )
+
+
+def comments(server: Server, tables: Sequence[str]) -> dict[str, str]:
+    """Which of the tables are there, and the comment of each."""
+    if not tables:
+        return {}
+    names = ", ".join(literal(table) for table in tables)
+    found = server.execute(COMMENTS[FAMILIES[server.engine]].format(names=names))
+    return {str(table): str(comment or "") for table, comment in found}
+
+
+def marked(comment: str) -> str:
+    """A comment with the mark; what a workload wrote stays, as it may be an option of InnoDB."""
+    return f"{comment} {MARK}".strip()
+
+
+def literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,312 @@
+"""What a plan would do, in lines of 80 columns: order, steps, time, disk and memory.
+
+It is what `dyno check` and `dyno run --dry-run` print; nothing of it acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from textwrap import wrap
+
+from dbdyno import workload
+from dbdyno.engine import Build, Server
+from dbdyno.engine import footprint as extent
+from dbdyno.host import capacity
+from dbdyno.model import PRODUCTS, Arm, Block, Plan, Step, WorkloadUse
+from dbdyno.plan import schedule
+from dbdyno.run import interleave as together
+from dbdyno.run import starting_state as origin
+from dbdyno.run.check import disk_space as room
+from dbdyno.run.check import memory_fit as fit
+from dbdyno.run.check import preflight
+from dbdyno.run.check.disk_space import gb
+from dbdyno.run.check.preflight import NO_LOG, Prepared
+from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
+from dbdyno.stats import sample_size as pilot
+
+COLUMNS = 80
+GROUPED_FROM = 6
+"""So many arms or more that differ in settings alone are listed together."""
+BY_PLAN = ": the plan's settings"
+"""How the sentence ends for a departure that the plan asks for."""
+
+
+def describe(plan: Plan, prepared: Prepared) -> list[str]:
+    """All lines for a plan that was checked."""
+    written = [
+        f"plan {plan.name}" + (f" ({plan.label})" if plan.label else ""),
+        *of_arms(plan, prepared),
+        *of_wishes(prepared),
+        *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
+        *of_observing(plan),
+        *of_comparing(plan),
+        *of_blocks(plan, prepared),
+        *of_time(plan, prepared),
+        *of_disk(plan, prepared),
+        *of_memory(plan, prepared),
+        *fit.notices(plan, prepared),
+    ]
+    return [line for one in written for line in folded(one)]
+
+
+def folded(line: str) -> list[str]:
+    """A line cut to the columns of a terminal; what follows is set in. Paths stay whole."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    cut = wrap(
+        line, COLUMNS, subsequent_indent=indent, drop_whitespace=True,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return cut if len(line) > COLUMNS else [line]
+
+
+def of_arms(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """All arms; many that differ in settings alone, as a matrix makes them, are put together."""
+
+    def alike(arm: Arm) -> tuple[object, ...]:
+        build = prepared.builds.get(arm.name)
+        if build is None or arm.same_as is not None:
+            return (arm.name,)
+        preset = None if arm.config is None else arm.config.split("_")[0]
+        return (build.engine, build.base_dir, preset, arm.config_text, arm.memory)
+
+    for _, group in groupby(plan.arms, alike):
+        arms = list(group)
+        if len(arms) >= GROUPED_FROM:
+            yield from of_group(plan, arms, prepared)
+        else:
+            yield from (line for arm in arms for line in of_arm(plan, arm, prepared))
+
+
+def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
+    """An arm: engine, version, folder, preset and what departs from it."""
+    if arm.same_as is not None:
+        yield of_double(arm)
+        return
+    base = " (base)" if arm.name == plan.base else ""
+    if arm.engine == "fake":
+        yield f"arm {arm.name}{base}: fake, inside dyno-loadgen"
+        return
+    if arm.dsn is not None:
+        yield f"arm {arm.name}{base}: {arm.engine}, which runs elsewhere: {arm.dsn}"
+        return
+    yield f"arm {arm.name}{base}: {what_runs(prepared.builds[arm.name])}"
+    server = preflight.provide_server(plan, arm, prepared, NO_LOG)
+    yield from of_config(arm, server)
+    yield from (f"  {sentence}" for sentence in server.departures)
+
+
+def what_runs(build: Build) -> str:
+    """A build's engine, version and folder."""
+    later = "" if build.made else ", still to be built"
+    return f"{PRODUCTS[build.engine]} {build.version} in {build.base_dir}{later}"
+
+
+def of_wishes(prepared: Prepared) -> Iterator[str]:
+    """What a run brings and builds before its first block."""
+    for wish in {wish.name: wish for wish in prepared.wishes.values()}.values():
+        yield f"before the first block {wish.name} is built, which takes minutes"
+        yield f"  source {wish.source.origin}"
+        yield f"  recipe {wish.flags.recipe}: {wish.flags.words}"
+
+
+def of_config(arm: Arm, server: Server) -> Iterator[str]:
+    """What an arm is configured by, and the cache that it comes to; None: the server's own."""
+    if arm.config is None:
+        return
+    name = extent.cache_name(server)
+    cache = server.setting(name)
+    ending = f": {name} {cache}" if cache is not None else ""
+    yield f"  config {arm.config}{ending}"
+
+
+def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[str]:
+    """Arms that differ in settings and tags: what they share once, then each in what it has alone.
+
+    What the plan's settings change is seen in them, and not said again as a departure.
+    """
+    servers = [preflight.provide_server(plan, arm, prepared, NO_LOG) for arm in arms]
+    said = [[one for one in server.departures if not one.endswith(BY_PLAN)] for server in servers]
+    shared = [one for one in said[0] if all(one in others for others in said)]
+    yield f"{len(arms)} arms: {what_runs(prepared.builds[arms[0].name])}"
+    same_config = len({arm.config for arm in arms}) == 1
+    if same_config:
+        yield from of_config(arms[0], servers[0])
+    yield from (f"  {one}" for one in shared)
+    for arm, sentences in zip(arms, said, strict=True):
+        base = " (base)" if arm.name == plan.base else ""
+        own = [] if same_config or arm.config is None else [arm.config]
+        own += [f"{name} = {value}" for name, value in arm.settings.items()]
+        yield f"  arm {arm.name}{base}: {', '.join(own)}"
+        yield from (f"    {one}" for one in sentences if one not in shared)
+
+
+def of_double(arm: Arm) -> str:
+    """A double of the base: the ghost, or the base once more."""
+    if arm.shown:
+        return f"arm {arm.name}: a double of {arm.same_as}, compared with it like any other arm"
+    most = schedule.OTHERS_MAX
+    return f"arm {arm.name}: {arm.same_as} once more, so that at most {most} others lie between"
+
+
+def of_observing(plan: Plan) -> Iterator[str]:
+    """What sessions are asked while windows are open; the fake engine has none to ask."""
+    if plan.observe.waits_s is None:
+        return
+    fakes = [arm.name for arm in plan.arms if arm.engine == "fake"]
+    missing = f", but not of {', '.join(fakes)} (engine fake)" if fakes else ""
+    yield f"waits: sessions are sampled every {1000 * plan.observe.waits_s:g} ms{missing}"
+
+
+def of_comparing(plan: Plan) -> Iterator[str]:
+    """How blocks make a comparison, where that is not simply all of them."""
+    if plan.schedule.auto:
+        yield (
+            f"blocks: a pilot of {plan.schedule.blocks}, then at least {pilot.FRESH_MIN} fresh "
+            f"ones, which alone are judged; all within {plan.schedule.minutes_max:g} min"
+        )
+    if plan.schedule.comparison is not None:
+        each = plan.schedule.comparison
+        yield f"comparisons: {plan.schedule.blocks // each} of {each} blocks"
+
+
+def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
+    """A workload's steps with their times, and what is kept of it."""
+    steps = prepared.steps[use.name, plan.base]
+    at = prepared.points.get((use.name, plan.base))
+    turns = schedule.parted(steps)[1] if plan.schedule.together else ()
+    brought = workload.brought(use, steps)
+    yield f"workload {use.name}"
+    width = max((len(step.name) for step in steps), default=0)
+    for step in steps:
+        guess = "unknown" if step.expected_s is None else duration(step.expected_s)
+        kept = " (kept)" if at is not None and at.step.ordinal == step.ordinal else ""
+        turn = f" {how_interleaved(plan)}" if step in turns else ""
+        load = " (the load, which `steps` needs)" if step.name in brought else ""
+        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{turn}{kept}{load}"
+    if use.warm is not None:
+        yield f"  after a start from a copy caches are warmed ({use.warm})"
+    if at is not None and origin.not_vacuumed(at.before(steps)):
+        yield f"  not vacuumed: {at.step.name} leaves rows to vacuum, and all runs begin with them"
+
+
+def how_interleaved(plan: Plan) -> str:
+    """How arms share a step among them."""
+    sliced = plan.schedule.interleave == "slice"
+    return f"each, in turns of {plan.schedule.slice_s:g} s" if sliced else "each, arms in turn"
+
+
+def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """The order of the arms in each block; those that begin from a copy are marked."""
+    marked = False
+    for block in schedule.blocks(plan):
+        names = []
+        for name in block.order:
+            uses = plan.workloads
+            copied = any(begins_from_copy(use, name, block.number, prepared) for use in uses)
+            names.append(name + "*" * copied)
+            marked |= copied
+        yield f"block {block.number}: {' '.join(names)}"
+        yield from (f"  {line}" for line in of_turns(plan, block, prepared))
+    if marked:
+        yield "* begins from a golden copy"
+
+
+def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
+    """The order in which the arms of a block take the steps that they take in turn."""
+    for use in plan.workloads if plan.schedule.together else ():
+        for step in schedule.parted(prepared.steps[use.name, plan.base])[1]:
+            if plan.schedule.interleave == "slice":
+                order = schedule.of_round(plan, block.number, step, 1)
+                yield f"{step.name}: {' '.join(order)}, then drawn anew for each turn"
+            else:
+                yield f"{step.name}: {' '.join(schedule.of_step(plan, block.number, step))}"
+
+
+def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
+    """Whether a run begins from a copy, if all goes well before it."""
+    at = prepared.points.get((use.name, arm))
+    return at is not None and (number > 1 or at.key in prepared.copies)
+
+
+def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """A guess of the whole plan's time, and what copies save of it; of a pilot and what follows."""
+    numbers = range(1, plan.schedule.blocks + 1)
+    whole = sum(block_s(plan, prepared, number) for number in numbers)
+    saved = sum(block_s(plan, prepared, number, copies=False) for number in numbers) - whole
+    ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
+    if not plan.schedule.auto:
+        yield f"time: about {duration(whole)}{ending}"
+        return
+    each = block_s(plan, prepared, plan.schedule.blocks + 1)
+    yield f"time: about {duration(whole)} for the pilot, {duration(each)} for a fresh block{ending}"
+    least, limit = whole + pilot.FRESH_MIN * each, plan.schedule.minutes_max
+    if limit is not None and least > 60 * limit:
+        yield f"  that is {duration(least)} at least, more than minutes_max: raise it"
+
+
+def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
+    """A guess of one block's time, in seconds; without `copies` as if no run began from one."""
+    runs = sum(
+        run_s(
+            prepared,
+            use,
+            arm.name,
+            copied=copies and begins_from_copy(use, arm.name, number, prepared),
+        )
+        for use in plan.workloads
+        for arm in plan.arms
+    )
+    return runs + sum(turns_s(plan, prepared, use) for use in plan.workloads)
+
+
+def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:
+    """A guess of one run's time, in seconds; a run that makes a copy takes one, too."""
+    steps = prepared.steps[use.name, arm]
+    at = prepared.points.get((use.name, arm))
+    copy_s = 0.0 if at is None else origin.copy_s(prepared.copy_bytes[at.key])
+    if at is not None and copied:
+        steps = at.after(steps)
+    return RUN_OVERHEAD_S + copy_s + steps_s(steps)
+
+
+def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse) -> float:
+    """A guess of what a block takes longer as its arms take turns, in seconds."""
+    if not plan.schedule.together:
+        return 0.0
+    turns = schedule.parted(prepared.steps[use.name, plan.base])[1]
+    whole = sum(leg.expected_s or 0.0 for leg in together.legs(plan, use, turns))
+    return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
+
+
+def steps_s(steps: Iterable[Step]) -> float:
+    """A guess of what these steps take, in seconds."""
+    guesses = [UNKNOWN_STEP_S if s.expected_s is None else s.expected_s for s in steps]
+    return sum(guesses) + STEP_OVERHEAD_S * len(guesses)
+
+
+def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """What is needed at most, by folder, and what is free there."""
+    names = [arm.name for arm in plan.arms]
+    for shared in room.by_file_system(prepared.disk):
+        free = room.available(shared, names)
+        for root in dict.fromkeys(need.root for need in shared):
+            here = [need for need in shared if need.root == root]
+            yield f"disk: {root}: {room.listed(here)} at most; {gb(free)} free"
+    for copy in prepared.copies.values():
+        yield f"  {gb(copy.facts['bytes'])} are there already: {origin.described(copy)}"
+
+
+def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """The host's memory, and the largest share of it that an arm's server takes for itself."""
+    if all(arm.engine == "fake" for arm in plan.arms):
+        return
+    ending = ""
+    if prepared.sizing.memory_bytes != capacity.memory_bytes():
+        ending = f"; the plan's first blocks were sized to {gb(prepared.sizing.memory_bytes)}"
+    up = "one server is up at a time"
+    if plan.schedule.together:
+        asked = preflight.shares(plan)
+        each = ", ".join(f"{name} {gb(size)}" for name, size in asked.items())
+        up = f"all servers are up at once ({each}, together {gb(sum(asked.values()))})"
+    yield f"memory: {gb(capacity.memory_bytes())}; {up}{ending}"

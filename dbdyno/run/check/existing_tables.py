@@ -1,0 +1,62 @@
+"""Tables that are there already and are used as they are (`fill = "keep"`): a check before a run.
+
+A workload measures nonsense on tables of another size or shape, so the columns that its load would
+fill have to be there, and about as many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.engine import Server
+from dbdyno.model import FAMILIES, Step
+from dbdyno.model.error import ServerError
+
+ROWS_OFF_MAX = 0.2
+"""How far the number of rows may be from the load's: estimates are off, and steps write."""
+ROWS = {
+    "postgres": "SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('{table}')",
+    "mysql": "SELECT table_rows FROM information_schema.tables "
+    "WHERE table_schema = database() AND table_name = '{table}'",
+}
+"""How many rows a table has by the planner's estimate, by family; a scan would warm caches."""
+
+
+def refuse_unfit(server: Server, load: Step) -> None:
+    """Looks at each table that `load`, the workload's bulk load, would fill.
+
+    Raises ServerError in one line for the first that is missing or other than that.
+    """
+    for table, columns, rows in filled(load):
+        where = f"arm {server.name}: table `{table}`"
+        try:
+            server.execute(f"SELECT {', '.join(columns)} FROM {table} LIMIT 0")
+        except ServerError as error:
+            raise ServerError(
+                f"{where} is not as the workload fills it ({error}): load it by `fill`, or change "
+                "the parameters"
+            ) from error
+        there = rows_of(server, table)
+        if abs(there - rows) > ROWS_OFF_MAX * rows:
+            raise ServerError(
+                f"{where} has about {there:,} rows, and the workload's parameters make it "
+                f"{rows:,}: change them, or analyze the table, or load it by `fill`"
+            )
+
+
+def filled(load: Step) -> Iterator[tuple[str, list[str], int]]:
+    """The tables of a load: name, columns, rows."""
+    for fill in load.job["fills"]:
+        columns = [column["name"] for column in fill["columns"]]
+        for number in range(1, load.job["tables"][fill["table"]] + 1):
+            yield f"{fill['table']}{number}", columns, fill["rows"]
+
+
+def rows_of(server: Server, table: str) -> int:
+    """About how many rows a table has; counted where nobody has estimated them."""
+    found = server.execute(ROWS[FAMILIES[server.engine]].format(table=table))
+    estimate = int(found[0][0] or -1) if found else -1
+    if estimate >= 0:
+        return estimate
+    ((count,),) = server.execute(f"SELECT count(*) FROM {table}")
+    return int(count)

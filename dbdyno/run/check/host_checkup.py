@@ -1,0 +1,108 @@
+"""What `dyno doctor` does: reads this host's facts and what a plan's servers are going to need.
+
+It starts nothing and changes nothing, but for a file without a name that it writes to and syncs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno import doctor
+from dbdyno.doctor import Finding, Need
+from dbdyno.engine.preset import arm_config as config
+from dbdyno.host import capacity, lock, place
+from dbdyno.host.observe import facts
+from dbdyno.model import Arm, Json, Plan, version
+from dbdyno.model.error import PlanError
+
+LOOK_S = 1.0
+"""How long `dyno doctor` looks at what else the host does."""
+ON = frozenset({"1", "on", "true", "yes"})
+POSTGRES_BUFFERS = "128MB"
+"""PostgreSQL's own shared_buffers."""
+MYSQL_BUFFERS = "128M"
+"""MySQL's and MariaDB's own innodb_buffer_pool_size."""
+SUFFIXES = {"K": "kB", "M": "MB", "G": "GB", "T": "TB"}
+"""Units of MySQL's options -> those of PostgreSQL's, which dyno's sizes have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkup:
+    """The facts of this host, and what they come to."""
+
+    facts: Json
+    findings: tuple[Finding, ...]
+
+
+def check_up(
+    plan: Plan | None = None, data_dir: Path | None = None, shared_buffers: str | None = None
+) -> Checkup:
+    """Looks at this host for some two seconds, for the servers of a plan or one with such buffers.
+
+    Raises PlanError where `shared_buffers` is no size, HostError where the folder's file system
+    cannot be asked.
+    """
+    needs = [*asked_for(shared_buffers), *(needs_of(plan) if plan is not None else ())]
+    path = data_dir or (plan.data_dir if plan is not None else None) or place.data_root()
+    found = facts.collect(path, look_s=LOOK_S)
+    return Checkup(facts=found, findings=doctor.findings(found, needs, lock.holder()))
+
+
+def asked_for(shared_buffers: str | None) -> Iterable[Need]:
+    """What the command line asks for."""
+    if shared_buffers is not None:
+        try:
+            count = config.buffer_bytes(shared_buffers)
+        except PlanError as error:
+            raise PlanError(f"--shared-buffers: {error}") from error
+        yield Need(who="--shared-buffers", bytes=count)
+
+
+def needs_of(plan: Plan) -> Iterable[Need]:
+    """The shared memory of each arm's server; of all of them where they are up at once."""
+    needs = [need for arm in plan.arms for need in need_of(plan, arm)]
+    if plan.schedule.together and len(needs) > 1:
+        whole = sum(need.bytes for need in needs)
+        yield Need(who="all arms at once", bytes=whole, locks=any(need.locks for need in needs))
+    yield from needs
+
+
+def need_of(plan: Plan, arm: Arm) -> Iterable[Need]:
+    """What an arm's server can use huge pages for; nothing where it would not use them."""
+    if arm.engine == "fake" or arm.dsn is not None:
+        return
+    values = {**preset(plan, arm), **arm.settings}
+    if arm.engine == "postgres":
+        if values.get("huge_pages", "try") != "off":
+            text = values.get("shared_buffers", POSTGRES_BUFFERS)
+            yield Need(who=arm.name, bytes=config.buffer_bytes(text))
+    elif str(values.get("large_pages", "0")).lower() in ON:
+        text = values.get("innodb_buffer_pool_size", MYSQL_BUFFERS)
+        yield Need(who=arm.name, bytes=mysql_bytes(text), locks=True)
+
+
+def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:
+    """What the arm's preset asks for on this host.
+
+    The version is the arm's own, or the newest that the preset is for: buffers are the same.
+    """
+    if arm.config is None:
+        return {}
+    wal_root = plan.wal_dir or plan.data_dir or place.data_root()
+    host = capacity.of_arm(arm, capacity.here(wal_root, plan.placement.server_cpus))
+    return config.of_arm(arm, host, version_num(arm)).values
+
+
+def version_num(arm: Arm) -> int:
+    """The arm's version as a server says it, as far as the plan does; else a recent one."""
+    return version.number_of(arm.engine, arm.version or version.NEWEST[arm.engine])
+
+
+def mysql_bytes(text: str) -> int:
+    """A size of MySQL such as `23G`, or a number of bytes. Raises PlanError where it is none."""
+    text = text.strip()
+    if text.isdigit():
+        return int(text)
+    return config.bytes_of(text[:-1] + SUFFIXES.get(text[-1:].upper(), text[-1:]))

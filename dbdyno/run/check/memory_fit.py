@@ -1,0 +1,58 @@
+"""Whether a plan's tables fit into memory: said before they are filled, and never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.engine import footprint as extent
+from dbdyno.model import Plan, WorkloadUse
+from dbdyno.run.check import preflight
+from dbdyno.run.check.disk_space import gb
+from dbdyno.run.check.preflight import NO_LOG, Prepared
+
+
+def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """A line for each workload whose tables are larger than the memory that should hold them."""
+    for use in plan.workloads:
+        sizes = {
+            arm.name: tables_bytes(plan, use, arm.name, prepared)
+            for arm in plan.arms
+            if arm.engine != "fake" and arm.dsn is None
+        }
+        if not sizes:
+            continue
+        most, memory_bytes = max(sizes.values()), prepared.sizing.memory_bytes
+        if plan.schedule.together:  # all of them are there at once
+            most = sum(sizes.values())
+        if most > memory_bytes:
+            yield (
+                f"tables of {use.name}: {gb(most)}, more than the host's {gb(memory_bytes)} of "
+                "memory: what is read comes from the device, too"
+            )
+            continue
+        buffers = {name: shared_bytes(plan, name, prepared) for name in sizes}
+        small = [f"{name} {gb(buffers[name])}" for name in sizes if sizes[name] > buffers[name]]
+        if small:
+            yield (
+                f"tables of {use.name}: {gb(max(sizes.values()))}, more than {caches(plan)} "
+                f"({', '.join(small)}): "
+                "what is read comes from the page cache, too"
+            )
+
+
+def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> int:
+    """Tables and indexes of a workload at their largest."""
+    steps = prepared.steps[use.name, arm]
+    return preflight.estimate(plan, use, steps, prepared.sizing).disk_bytes
+
+
+def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
+    """The cache that an arm's server has of its own: its shared_buffers, its buffer pool."""
+    (arm,) = (one for one in plan.arms if one.name == name)
+    return extent.cache_bytes(preflight.provide_server(plan, arm, prepared, NO_LOG))
+
+
+def caches(plan: Plan) -> str:
+    """What the caches are called that the arms' servers have of their own."""
+    engines = {arm.engine for arm in plan.arms} - {"fake"}
+    return "shared_buffers" if engines == {"postgres"} else "the servers' own caches"

@@ -1,0 +1,406 @@
+"""Checks a whole plan against this host before anything starts.
+
+Builds are located (and fetched where they are missing), settings are read by the builds themselves,
+steps are expanded, disk and memory are known. What exists as `Prepared` can be run, once the builds
+are made that it still lacks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from dbdyno import __version__, workload
+from dbdyno.builds import cache as built
+from dbdyno.builds import compile
+from dbdyno.builds.compile import Wish
+from dbdyno.engine import Build, Server, golden, provide
+from dbdyno.engine import footprint as extent
+from dbdyno.engine import installed as locate
+from dbdyno.engine.external import ExternalServer
+from dbdyno.engine.fake import PLANTED_BY_NAME
+from dbdyno.engine.postgres import cache_warming as warm
+from dbdyno.engine.preset import arm_config as config
+from dbdyno.host import capacity, place
+from dbdyno.host import quiesce as quiet
+from dbdyno.host.observe import device
+from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, Void, WorkloadUse, job
+from dbdyno.model.capacity import Capacity
+from dbdyno.model.error import DynoError, PlanError
+from dbdyno.run import starting_state as origin
+from dbdyno.run.check import disk_space as room
+from dbdyno.run.check import dropped_tables as drop
+from dbdyno.run.check import existing_tables as kept
+from dbdyno.run.check.disk_space import Need
+from dbdyno.run.starting_state import Point
+
+FILL_STREAMS_MAX = 4
+"""The connections of a fill that names no number: min(4, cores) (contract/README.md, "fills")."""
+NO_LOG = Path("/nonexistent")
+"""The log folder of a server that is only asked, never started."""
+
+StepsOf = Mapping[tuple[str, str], tuple[Step, ...]]
+"""(workload as the plan names it, arm) -> the steps."""
+PointsOf = Mapping[tuple[str, str], Point]
+"""(workload as the plan names it, arm) -> where its data are kept, if the plan says so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A plan that this host can carry out."""
+
+    builds: Mapping[str, Build]  # by arm; arms of engine "fake" have none
+    releases: Mapping[str, tuple[int, ...] | None]  # by arm: what its version can; None: a fake
+    steps: StepsOf
+    sizing: Capacity  # the same in all blocks, also when the plan goes on later
+    points: PointsOf
+    copies: Mapping[str, golden.Copy]  # that are there already, by key
+    copy_bytes: Mapping[str, int]  # by key: of those that are there, and a guess of the others
+    disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
+    data_path: Path
+    device: device.Device | None
+    wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
+
+
+def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
+    """Checks `plan` against this host; may fetch builds, starts nothing.
+
+    `pinned`: the plan.json of a folder in which the plan goes on; its builds and sizes are kept.
+    Raises PlanError, ServerError or HostError in one line that names the plan's file.
+    """
+    try:
+        return look(plan, pinned)
+    except DynoError as error:
+        raise type(error)(f"{plan.path or 'the plan'}: {error}") from error
+
+
+def look(plan: Plan, pinned: Json | None) -> Prepared:
+    """The checks of `prepare`, whose errors do not name the file yet."""
+    data_path = quiet.existing(origin.data_root(plan))
+    capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
+    capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
+    sizing = size(plan, pinned)
+    arms = compile.settled([as_before(arm, pinned) for arm in made(plan)])
+    wishes = {arm.name: wish for arm in arms if (wish := compile.missing(arm)) is not None}
+    builds = {name: compile.foreseen(wish) for name, wish in wishes.items()}
+    builds |= {arm.name: locate.locate(arm) for arm in arms if arm.name not in wishes}
+    releases = {arm.name: release(arm, builds) for arm in plan.arms}
+    steps = {
+        (use.name, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
+        for use in plan.workloads
+        for arm in plan.arms
+    }
+    prepared = Prepared(
+        builds=builds,
+        wishes=wishes,
+        releases=releases,
+        steps=steps,
+        sizing=sizing,
+        points={},
+        copies={},
+        copy_bytes={},
+        disk=(),
+        data_path=data_path,
+        device=device.find(data_path),
+    )
+    for arm in plan.arms:
+        check_arm(plan, arm, prepared)
+    refuse_short_memory(plan)
+    prepared = with_copies(plan, prepared)
+    disk = needs(plan, prepared)
+    room.refuse_full(disk, [arm.name for arm in plan.arms])
+    return dataclasses.replace(prepared, disk=disk)
+
+
+def size(plan: Plan, pinned: Json | None) -> Capacity:
+    """The host's size, or the one that the earlier blocks were sized to."""
+    if pinned is not None:
+        return Capacity(**pinned["sizing"])
+    return capacity.here(plan.wal_dir or origin.data_root(plan), plan.placement.server_cpus)
+
+
+def as_before(arm: Arm, pinned: Json | None) -> Arm:
+    """The arm with the very version of the earlier blocks where the plan goes on."""
+    known = {one["name"]: one for one in (pinned or {}).get("arms", [])}
+    if arm.name in known and arm.version is not None:
+        return dataclasses.replace(arm, version=known[arm.name]["build"]["version"])
+    return arm
+
+
+def made(plan: Plan) -> list[Arm]:
+    """The arms whose servers the lab makes: not the fake, and not what runs elsewhere."""
+    return [arm for arm in plan.arms if arm.engine != "fake" and arm.dsn is None]
+
+
+def release(arm: Arm, builds: Mapping[str, Build]) -> tuple[int, ...] | None:
+    """The series of the arm's server; one that runs elsewhere is asked. Raises ServerError."""
+    if arm.dsn is not None:
+        return ExternalServer(arm).release()
+    return builds[arm.name].release if arm.name in builds else None
+
+
+def expand(
+    plan: Plan, use: WorkloadUse, arm: Arm, of: tuple[int, ...] | None, sizing: Capacity
+) -> tuple[Step, ...]:
+    """The steps of a workload for the arm's engine and version, sized to the host."""
+    return workload.expand(
+        load(plan, use),
+        parameters(use, sizing),
+        arm.engine,
+        version=of,
+        steps=use.steps,
+        groups=use.groups,
+    )
+
+
+def load(plan: Plan, use: WorkloadUse) -> workload.Workload:
+    """The workload as the plan uses it: its load, its set of steps, its preset."""
+    return workload.load(use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset)
+
+
+def parameters(use: WorkloadUse, sizing: Capacity) -> Json:
+    """What the plan gives a workload, and the host's size that presets are computed from."""
+    return {**workload.host(sizing.cores, sizing.memory_bytes), **use.parameters}
+
+
+def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
+    """Looks whether the arm's server can be made, and warmed. Raises DynoError subclasses."""
+    if arm.engine == "fake":
+        refuse_unknown_plants(plan, arm, prepared)
+        return
+    server = provide_server(plan, arm, prepared, NO_LOG)
+    server.check()
+    if not server.drops_any:
+        steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
+        drop.refuse_others(server, drop.dropped(sql for step in steps for sql in step.setup))
+    for use in plan.workloads:
+        if use.fill == workload.KEEP:
+            kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
+    prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
+    if prewarmed and arm.engine != "postgres":
+        raise PlanError(
+            f"workloads.warm: arm {arm.name} is of {arm.engine}, which has nothing like "
+            f'`{warm.EXTENSION}`: write warm = "scan"'
+        )
+    build = prepared.builds.get(arm.name)  # none of a server that runs elsewhere
+    comes = build is not None and not build.made  # what dyno builds has its contrib
+    if prewarmed and not comes and not server.has_extension(warm.EXTENSION):
+        raise PlanError(
+            f"workloads.warm: the build of arm {arm.name} has no extension `{warm.EXTENSION}`: "
+            'write warm = "scan", or take a build with contrib'
+        )
+
+
+def load_of(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> Step:
+    """The bulk load that would have made the tables of a use that keeps those that are there."""
+    loaded = dataclasses.replace(use, fill="fast", steps=(workload.FILL,), groups=None)
+    (step,) = expand(plan, loaded, arm, prepared.releases[arm.name], prepared.sizing)
+    return step
+
+
+def shares(plan: Plan) -> Mapping[str, int]:
+    """The bytes of memory that arms name, whose servers are up at once or one after the other."""
+    return {arm.name: config.bytes_of(arm.memory) for arm in plan.arms if arm.memory is not None}
+
+
+def refuse_short_memory(plan: Plan) -> None:
+    """Raises PlanError where servers that are up at once have no room in memory together."""
+    there, asked = capacity.memory_bytes(), shares(plan)
+    if plan.schedule.together and sum(asked.values()) > there:
+        each = ", ".join(f"{room.gb(size)} for {name}" for name, size in asked.items())
+        raise PlanError(
+            f'with interleave = "{plan.schedule.interleave}" all servers are up at once: '
+            f"{each} are {room.gb(sum(asked.values()))}, and the host has {room.gb(there)}: lower "
+            "`memory` of the arms"
+        )
+
+
+def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
+    """Adds where data are kept, and which golden copies there are. Raises ServerError: bad ones."""
+    points: dict[tuple[str, str], Point] = {}
+    copies: dict[str, golden.Copy] = {}
+    sizes: dict[str, int] = {}
+    for arm in plan.arms:
+        for use in filter(lambda one: one.save is not None, plan.workloads):
+            server = provide_server(plan, arm, prepared, NO_LOG)
+            steps = prepared.steps[use.name, arm.name]
+            at = origin.point(plan, use, steps, server)
+            points[use.name, arm.name] = at
+            copy = origin.find(plan, at)
+            if copy is not None:
+                copies[at.key] = copy
+                sizes[at.key] = copy.facts["bytes"]
+            else:
+                tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
+                sizes[at.key] = tables + extent.wal_bytes(server, tables)
+    return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
+
+
+def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
+    """What the plan needs on disk at most: its runs, and all copies that are still to be made."""
+    runs: list[list[Need]] = []
+    copies: dict[str, list[Need]] = {}
+    data_root = origin.data_root(plan)
+    wal_root = plan.wal_dir or data_root
+    for arm in made(plan):
+        server = provide_server(plan, arm, prepared, NO_LOG)
+        of_arm = []
+        for use in plan.workloads:
+            tables = estimate(
+                plan, use, prepared.steps[use.name, arm.name], prepared.sizing
+            ).disk_bytes
+            wal = extent.wal_bytes(server, tables)
+            of_arm.append(Need(what=room.WAL, root=wal_root, bytes=wal))
+            of_arm.append(Need(what=room.DATA, root=data_root, bytes=tables))
+            at = prepared.points.get((use.name, arm.name))
+            if at is not None and at.key not in prepared.copies:
+                kept = max(prepared.copy_bytes[at.key] - wal, 0)
+                copies[at.key] = [
+                    Need(what=room.COPIES, root=data_root, bytes=kept),
+                    Need(what=room.COPIES, root=wal_root, bytes=wal),
+                ]
+        runs.append(room.largest(of_arm))
+    up = [need for needs in runs for need in needs]
+    kept_needs = [need for needs in copies.values() for need in needs]
+    return (*(room.total if plan.schedule.together else room.largest)(up), *room.total(kept_needs))
+
+
+def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
+    """Raises PlanError where a fake arm plants something for a statement that no step has."""
+    steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
+    known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
+    named = [(key, name) for key in PLANTED_BY_NAME for name in arm.fake.get(key, ())]
+    named += [("errors", error["statement"]) for error in arm.fake.get("errors", ())]
+    for key, name in named:
+        if name not in known:
+            raise PlanError(
+                f"arms.{arm.name}.fake.{key}: no step has a statement or cursor `{name}`; "
+                f"there are {', '.join(sorted(known))}"
+            )
+
+
+def estimate(
+    plan: Plan, use: WorkloadUse, steps: Sequence[Step], sizing: Capacity
+) -> workload.Estimate:
+    """Rows, bytes and seconds of these steps of one run."""
+    return workload.estimate(load(plan, use), parameters(use, sizing), steps)
+
+
+def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> Server:
+    """The arm's server, not yet made; its log is written into `log_dir`."""
+    here = place.default(
+        log_dir=log_dir,
+        engine=arm.engine,
+        data_dir=plan.data_dir,
+        wal_dir=plan.wal_dir,
+        server_user=plan.server_user,
+    )
+    return provide(
+        arm,
+        place=dataclasses.replace(here, placement=plan.placement),
+        build=prepared.builds.get(arm.name),
+        connections=connections(plan, arm, prepared),
+        capacity=capacity.of_arm(arm, prepared.sizing),
+    )
+
+
+def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
+    """The connections of the arm's largest step: all roles, and one for cursors for each client."""
+    largest = 0
+    for use in plan.workloads:
+        for step in prepared.steps[use.name, arm.name]:
+            busy = job.connections(step.job)
+            busy += sum(fill["streams"] or FILL_STREAMS_MAX for fill in step.job["fills"])
+            largest = max(largest, busy + (step.job["clients"] if step.job["cursors"] else 0))
+    return largest
+
+
+def plan_json(plan: Plan, prepared: Prepared) -> Json:
+    """plan.json of docs/results.md: what was asked for, and the builds and sizes that it means."""
+    return {
+        "name": plan.name,
+        "label": plan.label,
+        "seed": plan.seed,
+        "base": plan.base,
+        "blocks": plan.schedule.blocks,
+        "arms": [arm_json(arm, prepared.builds.get(arm.name)) for arm in plan.arms],
+        "workloads": [workload_json(plan, use) for use in plan.workloads],
+        "schedule": schedule_json(plan.schedule),
+        "generator": {"threads": plan.threads},
+        "observe": asdict(plan.observe),
+        **between(plan),
+        "verdict": asdict(plan.aims),
+        "sizing": asdict(prepared.sizing),
+        "text": plan.text,
+        "dyno": __version__,
+    }
+
+
+def between(plan: Plan) -> Json:
+    """Where programs run and what comes between; nothing where the plan says nothing of it.
+
+    So older folders, which lack these keys, go on.
+    """
+    found: Json = {}
+    if plan.placement != Placement():
+        found["placement"] = asdict(plan.placement)
+    if plan.hooks:
+        found["hooks"] = [asdict(hook) for hook in plan.hooks]
+    return found
+
+
+def schedule_json(schedule: Schedule) -> Json:
+    """The schedule; only slices have a length, and newer keys stand where they say something.
+
+    So older folders, which lack them, go on.
+    """
+    sliced = schedule.interleave == "slice"
+    written = asdict(schedule) | {"slice_s": schedule.slice_s if sliced else None}
+    return said(
+        written,
+        Schedule,
+        ("auto", "minutes_max", "ghost", "comparison", "void", "repeats_max"),
+    )
+
+
+def arm_json(arm: Arm, of: Build | None) -> Json:
+    """An arm, with what its build is in truth: version and a hash of the server's program."""
+    identity = None
+    if of is not None:
+        identity = {"version": of.version, "sha256": of.sha256}
+        if arm.build is not None and (record := built.record(of.base_dir)) is not None:
+            identity["key"] = record["key"]
+    written = asdict(arm)
+    written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
+    # What may be dropped and how a password may go there is no part of what is measured.
+    del written["allow_drop"]
+    if arm.password is not None:
+        del written["password"]["insecure"]
+        if arm.password.passfile is not None:
+            written["password"]["passfile"] = str(arm.password.passfile)
+    written["build_name"] = written.pop("build")
+    if arm.config_text is not None:
+        written["config_sha256"] = hashlib.sha256(arm.config_text.encode()).hexdigest()
+    return said(written, Arm, ("same_as", "shown", "config_text")) | {"build": identity}
+
+
+def said(written: Json, default: object, keys: Iterable[str]) -> Json:
+    """What is written, without those of `keys` that have the value that `default` has."""
+    silent = {key for key in keys if written[key] == plain(getattr(default, key))}
+    return {key: value for key, value in written.items() if key not in silent}
+
+
+def plain(value: object) -> object:
+    """A default as it stands where a whole dataclass was written."""
+    return asdict(value) if isinstance(value, Void) else value
+
+
+def workload_json(plan: Plan, use: WorkloadUse) -> Json:
+    """A workload's use, with a hash of its text."""
+    return asdict(use) | {
+        "folder": load(plan, use).name,
+        "sha256": workload.sha256(use.name, plan.path),
+    }

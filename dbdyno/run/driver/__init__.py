@@ -1,0 +1,1 @@
+"""What makes the load of a step."""

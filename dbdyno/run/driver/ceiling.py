@@ -1,0 +1,187 @@
+"""What the load generator can do on this host at most, and what it costs, by itself.
+
+Measured against the null server, dyno-loadgen's own (contract/README.md), which answers at once: a
+rate near this ceiling measures the generator in place of a server. Each protocol has its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from dbdyno.host import program as binary
+from dbdyno.model import Address, Json
+from dbdyno.model.error import GeneratorError
+from dbdyno.run.driver.loadgen import DEFAULT_THREADS, Generator, server_json
+
+CONNECTIONS = (1, 8)
+"""What is always measured: a receive that blocks, and an event loop at work."""
+SECONDS = 0.5
+WARMUP_S = 0.1
+EXPECTED_S = 2.0
+"""What all loads of a protocol take together; a guess for progress."""
+NULL_SERVER_S_MAX = 30.0
+"""The null server's life: one that hangs is ended, so that the generator does not wait for it."""
+
+
+def measure(connections: Mapping[str, int], threads: int | None, cpus: str | None = None) -> Json:
+    """Point queries with 1, 8 and `connections` connections, on the plan's `threads` and `cpus`.
+
+    `connections` are by protocol: each of them is measured. Returns a line of generator.jsonl
+    (docs/results.md). Raises GeneratorError in one line where the null server or the generator
+    fails.
+    """
+    loads = []
+    for protocol, most in connections.items():
+        with null_server(protocol) as address:
+            for count in sorted({*CONNECTIONS, most}):
+                asked = job(protocol, address, count, threads or DEFAULT_THREADS)
+                events = list(run(asked, cpus))
+                loads.append({"protocol": protocol, **load(count, events)})
+    hello = events[0]
+    return {
+        "mono_ns": time.monotonic_ns(),
+        "unix_ns": time.time_ns(),
+        "version": hello["version"],
+        "commit": hello["commit"],
+        "loads": loads,
+    }
+
+
+def summary(found: Json) -> str:
+    """The ceiling of each protocol in words, for the person who watches."""
+    best: dict[str, float] = {}
+    for one in found["loads"]:
+        best[one["protocol"]] = max(one["per_s"], best.get(one["protocol"], 0.0))
+    return ", ".join(f"{rate:,.0f} statements/s ({name})" for name, rate in best.items())
+
+
+def load(connections: int, events: Iterable[Json]) -> Json:
+    """What the events of one load come to, in exactly the window.
+
+    Raises GeneratorError where the load did not end well.
+    """
+    operations = cpu_us = active_ns = 0
+    done: Json = {}
+    for event in events:
+        if event["event"] == "tick" and event["measured"]:
+            operations += sum(client[0] for client in event["per_client"])
+            cpu_us += event["cpu_us"]
+            active_ns += event["active_ns"]
+        elif event["event"] == "done":
+            done = event
+    if done["status"] != "ok" or not operations:
+        reason = done["reason"] or "no statement was answered"
+        raise GeneratorError(f"the load generator's ceiling cannot be measured: {reason}")
+    return {
+        "connections": connections,
+        "threads": done["threads"],
+        "seconds": active_ns / 1e9,
+        "operations": operations,
+        "per_s": operations * 1e9 / active_ns,
+        "cpu_us_per_operation": cpu_us / operations,
+    }
+
+
+def run(job: Json, cpus: str | None = None) -> Iterable[Json]:
+    """The events of a job from its first to its last; `cpus` are the generator's."""
+    with Generator(job, keep=lambda line: None, cpus=cpus) as generator:
+        for event in generator.events():
+            if event["event"] == "ready":
+                generator.go()
+            elif event["event"] == "window_close":
+                generator.stop()
+            yield event
+
+
+def job(protocol: str, address: Address, connections: int, threads: int) -> Json:
+    """A closed loop of prepared SELECTs of one row by its key, on every connection."""
+    return {
+        "protocol": 1,
+        "autostart": False,
+        "seed": 1,
+        "step": "ceiling",
+        "engine": protocol,
+        "server": server_json(address),
+        "clients": 1,
+        "threads": threads,
+        "values": [
+            {"name": "id", "per": "statement", "format": "integer", "uniform": [1, 1_000_000]}
+        ],
+        "statements": [
+            {
+                "name": "point",
+                "protocol": "prepared",
+                "pieces": ["SELECT c FROM sbtest1 WHERE id = ", {"value": 0}],
+                "types": [],
+                "rows": 1,
+            }
+        ],
+        "programs": [{"name": "point", "code": [["send", 0]]}],
+        "roles": [
+            {
+                "name": "query",
+                "per": "step",
+                "connections": connections,
+                "choose": [{"program": 0, "weight": 1}],
+                "table": None,
+                "pace": {"kind": "closed"},
+                "stop": None,
+                "on_error": {"retry": [], "tries": 1, "otherwise": "fail_step"},
+                "on_lost": "fail_step",
+            }
+        ],
+        "stop": {"roles": [], "seconds": SECONDS, "warmup_s": WARMUP_S, "seconds_max": None},
+    }
+
+
+@contextmanager
+def null_server(protocol: str, life_s: float | None = None) -> Iterator[Address]:
+    """A null server of a protocol while the context lasts, where it listens.
+
+    It lives at most `life_s` seconds, or NULL_SERVER_S_MAX.
+
+    Raises GeneratorError in one line where it does not.
+    """
+    program = binary.find("dyno-loadgen")
+    try:
+        process = subprocess.Popen(
+            [program, "null", f"--{protocol}"],
+            stdin=subprocess.PIPE,  # its end ends the server, also where dyno is killed
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # a Ctrl-C at the terminal is for dyno
+        )
+    except OSError as error:
+        raise GeneratorError(f"`{program}` cannot be started: {error}") from error
+    killer = threading.Timer(life_s or NULL_SERVER_S_MAX, process.kill)
+    killer.daemon = True
+    killer.start()
+    try:
+        with process:
+            yield _listening(protocol, process)
+    finally:
+        killer.cancel()
+
+
+def _listening(protocol: str, process: subprocess.Popen[str]) -> Address:
+    """Waits until the null server says where it listens."""
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    try:
+        place = json.loads(said)
+        return Address(host=place["host"], port=place["port"], user="dyno", database="null")
+    except (ValueError, KeyError, TypeError):
+        _, errors = process.communicate()
+        complaint = " ".join(errors.split())
+        complaint = complaint or (f"it said {said.strip()!r}" if said else "it said nothing")
+        raise GeneratorError(
+            "the load generator's ceiling cannot be measured: "
+            f"`dyno-loadgen null --{protocol}` ended with status {process.returncode} "
+            f"before it listened: {complaint}"
+        ) from None

@@ -1,0 +1,291 @@
+"""Runs dyno-loadgen: one job in, events out. The contract is contract/README.md."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from dbdyno.host import program as binary
+from dbdyno.model import Address, Json, Password
+from dbdyno.model.error import GeneratorError, LabDied
+
+PROTOCOL = 1
+DEFAULT_THREADS = 0
+"""A job's word for as many threads as the generator takes by itself."""
+STDERR_LINES_MAX = 50
+END_TIMEOUT_S = 30.0
+"""How long the generator has for its end: more than it takes to let operations in flight end, and
+then to have the server end them (contract/README.md, "Standard input")."""
+
+EVENT_KEYS: dict[str, frozenset[str]] = {
+    "hello": frozenset({"protocol", "version", "commit", "profile", "pid"}),
+    "connected": frozenset({"role", "client", "connection", "server_pid"}),
+    "ready": frozenset({"connections", "threads", "setup_us"}),
+    "started": frozenset({"unix_ns"}),
+    "window_open": frozenset(),
+    "tick": frozenset(
+        {"tick", "active_ns", "measured", "role", "per_client", "operations", "late_us_max"}
+        | {"backlog", "cpu_us", "lag", "queue"}
+    ),
+    "paused": frozenset(),
+    "resumed": frozenset(),
+    "captured": frozenset(
+        {"role", "client", "connection", "statement", "columns", "rows", "notices"}
+    ),
+    "operation": frozenset(
+        {"role", "client", "connection", "operation", "number", "due_ns", "start_ns", "end_ns"}
+        | {"rows", "error"}
+    ),
+    "error": frozenset({"role", "client", "connection", "operation", "code", "message", "fatal"}),
+    "window_close": frozenset({"active_ns", "ended", "clients_end_ns"}),
+    "done": frozenset({"status", "reason", "totals", "peak_rss_bytes", "cpu_us", "threads"}),
+}
+"""The keys of each event beside `event` and `mono_ns`."""
+OPTIONAL_KEYS: dict[str, frozenset[str]] = {
+    "connected": frozenset({"server_tid"}),
+    "ready": frozenset({"histogram_bytes_max"}),
+}
+"""Those that an event may have besides; older results lack some."""
+
+
+def server_json(address: Address) -> Json:
+    """Where a server answers, as a job's `server`."""
+    return {
+        "host": address.host,
+        "port": address.port,
+        "user": address.user,
+        "database": address.database,
+        "password": password_json(address.password),
+        "tls": tls_json(address),
+    }
+
+
+def password_json(password: Password | None) -> Json | None:
+    """Where a password is to be found, as a job's `server` says it."""
+    if password is None:
+        return None
+    place = {"env": password.env} if password.env else {"passfile": str(password.passfile)}
+    return place | ({"insecure": True} if password.insecure else {})
+
+
+def tls_json(address: Address) -> Json | None:
+    """How the connection is encrypted, as a job's `server` says it."""
+    if address.tls is None:
+        return None
+    root = None if address.tls_root is None else str(address.tls_root)
+    return {"mode": address.tls, "root_certificate": root}
+
+
+def parse_event(line: str) -> Json:
+    """One line of dyno-loadgen as a dictionary.
+
+    Raises GeneratorError where the line is no event of the contract or has other keys.
+    """
+    try:
+        event = json.loads(line)
+    except ValueError as error:
+        raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {line[:200]}") from error
+    if not isinstance(event, dict) or event.get("event") not in EVENT_KEYS:
+        raise GeneratorError(f"dyno-loadgen wrote an unknown event: {line[:200]}")
+    optional = OPTIONAL_KEYS.get(event["event"], frozenset())
+    wrong = EVENT_KEYS[event["event"]] ^ (event.keys() - {"event", "mono_ns"} - optional)
+    if wrong or "mono_ns" not in event:
+        raise GeneratorError(
+            f"dyno-loadgen's event `{event['event']}` does not fit the contract: "
+            f"check {', '.join(f'`{key}`' for key in sorted(wrong)) or '`mono_ns`'}"
+        )
+    return event
+
+
+class GeneratorDied(GeneratorError, LabDied):
+    """The generator ended in the middle of a step, by no doing of the arm."""
+
+
+class Generator:
+    """A running dyno-loadgen. Use it as a context manager: it is gone afterwards."""
+
+    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None = None) -> None:
+        """Starts the generator with `job`. Raises GeneratorError where it cannot be started.
+
+        `keep` gets each line that it writes, as it came, before it is parsed. `cpus`: the
+        processors that it may use, as `0-3`; None: all.
+        """
+        program = binary.find("dyno-loadgen")
+        self._keep = keep
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
+        try:
+            self._process = subprocess.Popen(
+                [*([] if cpus is None else ["taskset", "--cpu-list", cpus]), program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                # A Ctrl-C at the terminal is for dyno, which tells the generator by `stop`.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise GeneratorError(f"`{program}` cannot be started: {error}") from error
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        self._say(json.dumps(job, separators=(",", ":")))
+
+    @property
+    def pid(self) -> int:
+        """The process id of dyno-loadgen."""
+        return self._process.pid
+
+    def go(self) -> None:
+        """Starts the load, after `ready`."""
+        self._say('{"do":"go"}')
+
+    def pause(self) -> None:
+        """Lets operations in flight end, and begins no others until `resume`."""
+        self._say('{"do":"pause"}')
+
+    def resume(self) -> None:
+        """Goes on after a pause, once `paused` has come."""
+        self._say('{"do":"resume"}')
+
+    def stop(self) -> None:
+        """Ends the step early; after `window_close`: lets the generator close its connections."""
+        self._say('{"do":"stop"}')
+
+    def events(self) -> Iterator[Json]:
+        """All events up to `done`, each as soon as it is written.
+
+        Raises GeneratorError where the generator is of another protocol or a debug build, and
+        GeneratorDied where it ends without `done`.
+        """
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._keep(line)
+            if not line.endswith("\n"):
+                break  # it died while it wrote
+            event = parse_event(line)
+            if event["event"] == "hello":
+                refuse_foreign(event)
+            yield event
+            if event["event"] == "done":
+                return
+        raise GeneratorDied(self._death())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends the process (by asking, then by force) and keeps what it still said."""
+        assert self._process.stdout is not None
+        self.hang_up()
+        killer = threading.Timer(END_TIMEOUT_S, self._process.kill)
+        killer.start()
+        try:
+            for line in self._process.stdout:
+                self._keep(line)
+            self._process.wait()
+        finally:
+            killer.cancel()
+            self._process.stdout.close()
+            self._listener.join(timeout=1)
+
+    def hang_up(self) -> None:
+        """Tells it that nobody listens any more: it ends by itself. Doing so twice is harmless."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it may be gone already
+            self._process.stdin.close()
+
+    def kill(self) -> None:
+        """Ends it by force."""
+        self._process.kill()
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # its end shows in events(), with the reason
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as stream:
+            for line in stream:
+                self._stderr.append(line.rstrip())
+
+    def _death(self) -> str:
+        """Why the generator ended without `done`."""
+        status = self._process.wait()
+        self._listener.join(timeout=1)
+        said = "; ".join(self._stderr)
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        return f"dyno-loadgen {how} before the step was done" + (f": {said}" if said else "")
+
+
+class Inbox:
+    """A generator's events, waited for with an end to the waiting; they come to it by a thread.
+
+    A context manager within the generator's own.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._queue: SimpleQueue[Json | Exception] = SimpleQueue()
+        self._thread = threading.Thread(target=self._receive, name="inbox", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Waits for the generator's last word, by force where it takes too long."""
+        self._generator.hang_up()
+        self._thread.join(END_TIMEOUT_S)
+        if self._thread.is_alive():
+            self._generator.kill()
+            self._thread.join()
+
+    def next(self, until_ns: int | None = None) -> Json | None:
+        """The next event; None where none came until then, in ns of CLOCK_MONOTONIC.
+
+        Raises what `Generator.events` raises.
+        """
+        try:
+            if until_ns is None:
+                found = self._queue.get()
+            else:
+                left_s = (until_ns - time.monotonic_ns()) / 1e9
+                found = self._queue.get(timeout=max(0.0, left_s))
+        except Empty:
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _receive(self) -> None:
+        try:
+            for event in self._generator.events():
+                self._queue.put(event)
+        except Exception as error:
+            self._queue.put(error)
+
+
+def refuse_foreign(hello: Json) -> None:
+    """Raises GeneratorError where `hello` is of another protocol or of a debug build."""
+    if hello["protocol"] != PROTOCOL:
+        raise GeneratorError(
+            f"dyno-loadgen speaks protocol {hello['protocol']}, dyno {PROTOCOL}: install both anew"
+        )
+    if hello["profile"] != "release":
+        raise GeneratorError(
+            "dyno-loadgen is a debug build and would measure itself: build it with --release"
+        )

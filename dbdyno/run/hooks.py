@@ -1,0 +1,177 @@
+"""Runs a plan's hooks: commands and SQL between what is measured, never while a window is open.
+
+A command runs as the user that dyno runs as, in the plan's folder, and finds in its environment
+where it is: DYNO_ARM, DYNO_STEP, DYNO_SERVER_PID … (docs/plan.md). What it said is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from dbdyno import store
+from dbdyno.engine import Server
+from dbdyno.host import process
+from dbdyno.host.observe.foreign_load import HOOK_MARK
+from dbdyno.model import Hook, HookMoment, Json, Plan
+from dbdyno.model.error import HostError, ServerError
+
+HOOK_S_MAX = 3600.0
+"""How long a hook may take; then it is ended, and has failed."""
+SAID_CHARACTERS_MAX = 4_000
+"""Of what a command said is kept, from its end."""
+FILE = "hooks.jsonl"
+END_SIGNALS: process.Signals = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+GROUP_AND_SESSION = slice(2, 4)
+"""Positions in /proc/PID/stat after the process's name (proc(5): fields 5 and 6)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hooks:
+    """The hooks of one arm's run, and what they are told."""
+
+    hooks: tuple[Hook, ...]
+    folder: Path  # where commands work: the plan's
+    facts: Mapping[str, str]  # by variable: arm, block, workload
+
+    def run(
+        self, moment: HookMoment, server: Server, results: Path, step: str | None = None
+    ) -> None:
+        """Runs those of this moment in the plan's order; what they did goes to a file in `results`.
+
+        Raises ServerError with the reason where one fails; those after it do not run then.
+        """
+        chosen = [one for one in self.hooks if one.when == moment and wanted(one.steps, step)]
+        for hook in chosen:
+            begun_ns = time.monotonic_ns()
+            failure, said = self._go(hook, server, results, step)
+            done: Json = {"when": moment, "mono_ns": begun_ns, "failure": failure, "said": said}
+            done |= {"command": hook.command, "sql": hook.sql}
+            keep(results, done | {"took_us": (time.monotonic_ns() - begun_ns) // 1000})
+            if failure is not None:
+                raise ServerError(f"hook {moment}: {failure}")
+
+    def _go(
+        self, hook: Hook, server: Server, results: Path, step: str | None
+    ) -> tuple[str | None, str]:
+        """Runs one; why it failed, and what it said."""
+        if hook.command is None:
+            try:
+                return None, str(server.execute(*hook.sql, limit_s=HOOK_S_MAX))
+            except ServerError as error:
+                return str(error), ""
+        told = {"DYNO_STEP": step or "", HOOK_MARK: str(results.absolute())}
+        environment = {**os.environ, **self.facts, **told, **of_server(server)}
+        return command(hook.command, self.folder, environment)
+
+
+def of_run(plan: Plan, *, arm: str, block: int, workload: str) -> Hooks:
+    """The hooks of an arm's run through a workload."""
+    return Hooks(
+        hooks=tuple(hook for hook in plan.hooks if wanted(hook.arms, arm)),
+        folder=plan.path.parent if plan.path else Path(),
+        facts={"DYNO_ARM": arm, "DYNO_BLOCK": str(block), "DYNO_WORKLOAD": workload},
+    )
+
+
+def wanted(names: tuple[str, ...] | None, name: str | None) -> bool:
+    """Whether a hook that names only some is for this one."""
+    return names is None or name in names
+
+
+def of_server(server: Server) -> dict[str, str]:
+    """What a command is told of the server: where it answers, its process, its data."""
+    address = server.address()
+    told = {
+        "DYNO_SERVER_PID": server.postmaster_pid,
+        "DYNO_DATA_DIR": server.data_dir,
+        "DYNO_HOST": address.host if address else None,
+        "DYNO_PORT": address.port if address else None,
+        "DYNO_USER": address.user if address else None,
+        "DYNO_DATABASE": address.database if address else None,
+    }
+    return {name: "" if value is None else str(value) for name, value in told.items()}
+
+
+def command(
+    words: tuple[str, ...], folder: Path, environment: Mapping[str, str]
+) -> tuple[str | None, str]:
+    """Runs a program to its end; why it failed (None: it did not), and the end of what it said.
+
+    What it leaves running in its session is ended, so that no window has it.
+    """
+    # A file and no pipe, which what it leaves running could hold open.
+    with tempfile.TemporaryFile() as output:
+        try:
+            begun = subprocess.Popen(
+                words, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            return f"`{words[0]}` cannot be run: {error.strerror}", ""
+        ended = False
+        try:
+            ended = ends_within(begun.pid, HOOK_S_MAX)
+        finally:
+            left = end_session(begun.pid)
+            status = begun.wait()
+        said = end_of(output)
+    if not ended:
+        return f"`{words[0]}` did not end within {HOOK_S_MAX:.0f} s", said
+    if left:
+        said += f"\nit left running, and dyno ended: {', '.join(left)}"
+    if status == 0:
+        return None, said
+    last = (said.strip().splitlines() or ["it said nothing"])[-1]
+    return f"`{words[0]}` ended with status {status}: {last}", said
+
+
+def ends_within(pid: int, limit_s: float) -> bool:
+    """Waits for the end of a child, which stays to be waited for: its id is nobody else's yet."""
+    handle = os.pidfd_open(pid)
+    try:
+        return bool(select.select([handle], [], [], limit_s)[0])
+    finally:
+        os.close(handle)
+
+
+def end_session(pid: int) -> list[str]:
+    """Ends what runs in the session, or process group, that the child `pid` began, until there is
+    no more of it; what that was, in words.
+    """
+    ended = []
+    while found := [(one, ticks) for one in process.pids() if (ticks := ticks_within(one, pid))]:
+        for one, ticks in found:
+            title = process.command_line(one)
+            if not process.end(one, ticks, END_SIGNALS):
+                raise HostError(f"process {one} of a hook (`{title}`) does not end: see `ps {one}`")
+            ended.append(f"`{title}` (process {one})")
+    return ended
+
+
+def ticks_within(one: int, pid: int) -> int | None:
+    """When a process of the session or process group of `pid` began; None: it is none of them."""
+    fields = process.stat(one)
+    inside = fields is not None and str(pid) in fields[GROUP_AND_SESSION]
+    return process.start_ticks(one) if inside else None
+
+
+def end_of(output: IO[bytes]) -> str:
+    """The end of what a command wrote."""
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - SAID_CHARACTERS_MAX))
+    return output.read().decode(errors="replace")
+
+
+def keep(results: Path, done: Json) -> None:
+    """Adds what a hook did to hooks.jsonl (docs/results.md)."""
+    with store.Lines(results / FILE) as lines:
+        lines.write(done)

@@ -1,0 +1,144 @@
+"""What a run begins from: an empty server, or a golden copy of what an earlier run left.
+
+A workload's use may say `save = "post-STEP"`. The first run of an arm goes through all steps and
+its data directory is kept after that step; later runs begin with a copy of it and do the steps that
+follow. The key of a copy is made of what determines its content, so another plan with the same
+beginning finds it, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.engine import Server, golden
+from dbdyno.host import place
+from dbdyno.model import Json, Plan, Step, WorkloadUse
+from dbdyno.plan import SAVE, schedule
+from dbdyno.store import BlockFolder, Results
+
+COPY_BYTES_PER_S = 150e6
+"""A guess for the progress bar and `dyno check`: reading and writing on one disk."""
+CHANGES_ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|MERGE|COPY|TRUNCATE)\b", re.IGNORECASE)
+VACUUMS = re.compile(r"\s*VACUUM\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """The step of a workload after which an arm's data directory is kept, and under which key."""
+
+    step: Step
+    parts: Json
+    writes_after: bool  # whether any later step writes
+
+    @property
+    def key(self) -> str:
+        """The key of the golden copy."""
+        return golden.key_of(self.parts)
+
+    def before(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The steps up to this point, with the one that it follows."""
+        return tuple(step for step in steps if step.ordinal <= self.step.ordinal)
+
+    def after(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The steps that follow."""
+        return tuple(step for step in steps if step.ordinal > self.step.ordinal)
+
+
+def point(plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server) -> Point:
+    """Where the data of `server` are kept in this workload, whose use has a `save`."""
+    assert use.save is not None
+    saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))
+    parts = {
+        "server": server.identity,
+        "seed": seed(plan),
+        "steps": [
+            {"name": s.name, "setup": list(s.setup), "job": s.job, "pad_to_s": s.pad_to_s}
+            for s in steps
+            if s.ordinal <= saved.ordinal
+        ],
+    }
+    writes = any(step.writes for step in steps if step.ordinal > saved.ordinal)
+    return Point(step=saved, parts=parts, writes_after=writes)
+
+
+def seed(plan: Plan) -> int:
+    """What the steps up to a kept state draw from in every block: copies have one content."""
+    return schedule.block(plan, 1).seed
+
+
+def data_root(plan: Plan) -> Path:
+    """The folder in which the plan's arms and golden copies lie."""
+    return plan.data_dir or place.data_root()
+
+
+def find(plan: Plan, at: Point) -> golden.Copy | None:
+    """The golden copy of a point; None where there is none yet. Raises ServerError: it is bad."""
+    return golden.find(data_root(plan), at.key)
+
+
+def usable(copy: golden.Copy | None, results: Results) -> golden.Copy | None:
+    """The copy, where a run of these results may begin from it.
+
+    One that was made in a block of theirs which was broken off may not: the steps before it would
+    then be in no block that is judged.
+    """
+    if copy is None:
+        return None
+    makers = [b for b in results.blocks() if begun_unix_ns(b) == copy.facts["block_begun_unix_ns"]]
+    return copy if all(block.state == "done" for block in makers) else None
+
+
+def begun_unix_ns(block: BlockFolder) -> int | None:
+    """When a block was begun, by which it is known; None where that was not written any more."""
+    begun: int | None = block.order().get("started_unix_ns")
+    return begun
+
+
+def about(step: Step, results: Results, number: int) -> Json:
+    """What a golden.json says beside what the server adds: of what it is, and who made it."""
+    (block,) = [b for b in results.blocks() if b.number == number and b.void is None]
+    return {
+        "workload": step.workload,
+        "step": step.name,
+        "block_begun_unix_ns": begun_unix_ns(block),
+    }
+
+
+def record(copy: golden.Copy, at: Point, *, began: bool) -> Json:
+    """golden.json of a run (docs/results.md): whether it `began` from the copy, or made it."""
+    here = {"workload": at.step.workload, "step": at.step.name, "step_ordinal": at.step.ordinal}
+    keys = ("key", "made_unix_ns", "bytes")
+    return {"began": began} | here | {key: copy.facts[key] for key in keys}
+
+
+def copy_s(size: int) -> float:
+    """A guess of the seconds that a copy of so many bytes takes."""
+    return size / COPY_BYTES_PER_S
+
+
+def not_vacuumed(steps: Sequence[Step]) -> bool:
+    """Whether rows were changed after the last VACUUM of these steps, or within its step."""
+    dirty = False
+    for step in steps:
+        written = [*step.setup, *(sql for fill in step.job["fills"] for sql in fill["after"])]
+        written += [text_of(statement["pieces"]) for statement in step.job["statements"]]
+        if any(VACUUMS.match(sql) for sql in written):
+            dirty = False
+        elif step.job["fills"]:
+            dirty = True
+        dirty = dirty or any(CHANGES_ROWS.match(sql) for sql in written)
+    return dirty
+
+
+def text_of(pieces: Sequence[str | Json]) -> str:
+    """The SQL of a statement up to its first value or table."""
+    return pieces[0] if pieces and isinstance(pieces[0], str) else ""
+
+
+def described(copy: golden.Copy) -> str:
+    """A copy for the person who watches."""
+    facts = copy.facts
+    return f"golden copy {copy.key} of {golden.made(facts)}, after {facts['step']}"

@@ -1,0 +1,117 @@
+"""What outside the arms disturbed a block, from its readings: by that it is void (docs/plan.md).
+
+Looked at are the measured windows of all arms, each from its start to its end, and what is in them
+the arms' own doing is left out: an arm is never asked how it did. Of an arm with a `dsn` nothing is
+known, as its server may run here or elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.model import Json, Void
+from dbdyno.store import BlockFolder, StepFolder
+
+Cause = Literal["foreign", "stolen", "swap", "lab"]
+CAUSES: Mapping[Cause, str] = {
+    "foreign": "foreign load",
+    "stolen": "CPU taken by other machines",
+    "swap": "swapping",
+    "lab": "the lab itself",
+}
+"""Why a block is done again by itself, in words. A block that was broken off has no cause."""
+FOREIGN_US_MIN = 100_000
+"""Foreign CPU is read in clock ticks, of several processes: in a short window less is no share."""
+BUSY_STATES = ("user", "nice", "system", "irq", "softirq")
+"""The states in which a processor works for this machine, as readings name them."""
+PERCENT = 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disturbance:
+    """What disturbed one window, by how much."""
+
+    cause: Cause
+    amount: float  # a share of all cores' time; of swapping, pages
+    limit: float
+    where: str  # "point-query of pg18"
+    who: str = ""  # the processes that spent most, where they are known
+
+    def __str__(self) -> str:
+        """`41.0 % of all cores' time in point-query of pg18 (limit 5 %): cc1 (process 7) …`."""
+        if self.cause == "swap":
+            return f"{self.amount:,.0f} pages in {self.where}"
+        much = f"{PERCENT * self.amount:.1f} % of all cores' time in {self.where}"
+        ending = f": {self.who}" if self.who else ""
+        return f"{much} (limit {PERCENT * self.limit:g} %){ending}"
+
+
+def disturbances(block: BlockFolder, limits: Void) -> list[Disturbance]:
+    """What disturbed the block's windows beyond the limits."""
+    return [
+        one
+        for run in block.runs()
+        for step in run.steps()
+        for one in of_step(step, limits)
+    ]  # fmt: skip
+
+
+def of_step(step: StepFolder, limits: Void) -> Iterator[Disturbance]:
+    """What disturbed a step's window; nothing of one that is not measured, or did not end well."""
+    if (step.path / "failed.json").exists():
+        return
+    about = step.step()
+    if not about["measured"] or about.get("remote"):
+        return
+    ends = {one["kind"]: one for one in step.host() if one["kind"] in ("open", "close")}
+    if len(ends) == 2:
+        yield from of_window(
+            ends["open"], ends["close"], limits, f"{about['name']} of {about['arm']}"
+        )
+
+
+def of_window(opened: Json, closed: Json, limits: Void, where: str) -> Iterator[Disturbance]:
+    """What disturbed the window between two readings of host.jsonl, beyond the limits."""
+    before, after = opened["host"], closed["host"]
+    spent_us = {state: us - before["cpu_us"][state] for state, us in after["cpu_us"].items()}
+    all_us = max(1, sum(spent_us.values()))
+    if opened.get("foreign") is not None and closed.get("foreign") is not None:
+        # Who ends while others are read may be counted twice: by itself, and by its parent.
+        busy_us = sum(spent_us[state] for state in BUSY_STATES)
+        foreign_us = min(closed["foreign"]["cpu_us"] - opened["foreign"]["cpu_us"], busy_us)
+        share = foreign_us / all_us
+        if share > limits.foreign and foreign_us >= FOREIGN_US_MIN:
+            yield Disturbance(
+                cause="foreign",
+                amount=share,
+                limit=limits.foreign,
+                where=where,
+                who=named(closed["foreign"]["processes"], all_us),
+            )
+    stolen = spent_us["steal"] / all_us
+    if limits.stolen is not None and stolen > limits.stolen:
+        yield Disturbance(cause="stolen", amount=stolen, limit=limits.stolen, where=where)
+    pages = sum(now - before["swap_pages"][way] for way, now in after["swap_pages"].items())
+    if limits.swap and pages > 0:
+        yield Disturbance(cause="swap", amount=pages, limit=0, where=where)
+
+
+def named(processes: Sequence[Json], all_us: float) -> str:
+    """`cc1 (process 4711) 31.0 %, …`: who spent most of what was foreign."""
+    return ", ".join(
+        f"{one['name']} (process {one['pid']}) {PERCENT * one['cpu_us'] / all_us:.1f} %"
+        for one in processes
+    )
+
+
+def lines(found: Sequence[Disturbance]) -> dict[Cause, str]:
+    """By cause, in words: the most disturbed window, and how many others there are."""
+    said: dict[Cause, str] = {}
+    for cause in dict.fromkeys(one.cause for one in found):
+        its = sorted((one for one in found if one.cause == cause), key=lambda one: -one.amount)
+        more = len(its) - 1
+        ending = f"; and in {more} more window{'s' if more > 1 else ''}" if more else ""
+        said[cause] = f"{CAUSES[cause]}: {its[0]}{ending}"
+    return said

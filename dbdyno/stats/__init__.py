@@ -1,0 +1,1 @@
+"""Arithmetic of judging: intervals, tests, power, decisions, histograms; no files, no clock."""

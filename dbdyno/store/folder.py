@@ -1,0 +1,301 @@
+"""The folders of a result folder, their names, and what each of them has."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dbdyno.model import Json
+from dbdyno.model.error import ResultError
+from dbdyno.store import schema as form
+from dbdyno.store import void_blocks as setaside
+from dbdyno.store.derived_cache import Files, files
+from dbdyno.store.file import (
+    REMEDY,
+    read_json,
+    read_json_if_there,
+    read_lines,
+    sync_folder,
+)
+
+BlockState = Literal["missing", "done", "broken"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """How long a block took, by the lab's monotonic clock."""
+
+    took_s: float  # from its begin to its end
+    steps_s: Mapping[str, Mapping[str, float]]  # of it each step: by workload and step, all arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFolder:
+    """What one step of one run left behind."""
+
+    path: Path
+    block: int
+    arm: str
+    workload: str  # the folder's name
+    ordinal: int
+    name: str  # the folder's name without its ordinal
+
+    @property
+    def place(self) -> str:
+        """Where it lies in the result folder: `blocks/002/pg18/insert-benchmark/07-qr100`."""
+        return "/".join(self.path.parts[-5:])
+
+    def files(self) -> Files:
+        """Its files: name, then size and time of change, by which a change is known."""
+        return files(self.path)
+
+    def step(self) -> Json:
+        """step.json: what the step is. Raises ResultError where it is missing, as all do that
+        follow where a file is damaged.
+        """
+        return _of_this_protocol(
+            self.path / "step.json", read_json(self.path / "step.json", form.STEP)
+        )
+
+    def job(self) -> Json | None:
+        """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
+        path = self.path / "job.json"
+        job = read_json_if_there(path, form.JOB)
+        return None if job is None else _of_this_protocol(path, job)
+
+    def events(self) -> Iterator[Json]:
+        """events.jsonl, line by line: what dyno-loadgen said."""
+        path = self.path / "events.jsonl"
+        for event in read_lines(path):
+            name = event.get("event")
+            check(path, event, form.EVENTS.get(str(name), {"event": str}))
+            if name == "hello":
+                _of_this_protocol(path, event)
+            yield event
+
+    def host(self) -> Iterator[Json]:
+        """host.jsonl, line by line: counters of the machine and of each owner."""
+        path = self.path / "host.jsonl"
+        for reading in read_lines(path):
+            check(path, reading, form.READING)
+            yield reading
+
+    def waits(self) -> Iterator[Json]:
+        """waits.jsonl, line by line: what sessions were seen to do; none where nobody asked."""
+        path = self.path / "waits.jsonl"
+        for number, line in enumerate(read_lines(path)):
+            kind = form.WAITS if number == 0 else form.WAITS_END if "end" in line else form.LOOK
+            check(path, line, kind)
+            yield line
+
+    def before(self) -> Json | None:
+        """before.json: the database's counters and state before the step."""
+        return read_json_if_there(self.path / "before.json", form.SNAPSHOT)
+
+    def after(self) -> Json | None:
+        """after.json: the same after the step."""
+        return read_json_if_there(self.path / "after.json", form.SNAPSHOT)
+
+    def done(self) -> Json | None:
+        """done.json; None where the step did not end well."""
+        return read_json_if_there(self.path / "done.json", form.DONE)
+
+    def failed(self) -> Json | None:
+        """failed.json; None where the step did not fail."""
+        return read_json_if_there(self.path / "failed.json", form.FAILED)
+
+
+def check(path: Path, value: Json, its_form: Json) -> None:
+    """Raises ResultError where what a file says has not its form."""
+    found = form.misfit(value, its_form)
+    if found is not None:
+        raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
+
+
+def _of_this_protocol(path: Path, value: Json) -> Json:
+    """`value`, where it says no other protocol than the one that is read here."""
+    protocol = value.get("protocol", form.PROTOCOL)
+    if protocol != form.PROTOCOL:
+        raise ResultError(
+            f"{path}: key `protocol` is {protocol!r}, this version of dyno reads {form.PROTOCOL}; "
+            "use the version of dyno that wrote it"
+        )
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFolder:
+    """One arm's run in one block."""
+
+    path: Path
+    block: int
+    arm: str
+
+    def server(self) -> Json | None:
+        """server.json: facts of the server, as it ran; None where it never did."""
+        return read_json_if_there(self.path / "server.json", form.SERVER)
+
+    def golden(self) -> dict[str, Json]:
+        """golden.json by workload, where a state is kept: whether the run began from a copy."""
+        paths = (one / "golden.json" for one in folders(self.path))
+        found = (read_json_if_there(path, form.GOLDEN) for path in paths)
+        return {content["workload"]: content for content in found if content is not None}
+
+    def steps(self) -> list[StepFolder]:
+        """The steps' folders by workload and ordinal."""
+        found = []
+        for workload in folders(self.path):
+            for folder in folders(workload):
+                if (match := re.fullmatch(r"(\d{2,})-(.+)", folder.name)) is None:
+                    continue
+                step = StepFolder(
+                    path=folder,
+                    block=self.block,
+                    arm=self.arm,
+                    workload=workload.name,
+                    ordinal=int(match[1]),
+                    name=match[2],
+                )
+                found.append(step)
+        return sorted(found, key=lambda step: (step.workload, step.ordinal, step.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockFolder:
+    """One block as it lies on disk."""
+
+    path: Path
+    number: int
+    void: int | None  # 1 for the first void try of this number, and so on; None: not void
+    planned: tuple[str, ...] = ()  # the plan's arms
+
+    @property
+    def name(self) -> str:
+        """`block 3`, or `block 3 (void 1)`."""
+        return f"block {self.number}" + (f" (void {self.void})" if self.void else "")
+
+    @property
+    def state(self) -> Literal["done", "broken", "void"]:
+        """`done`: complete and to be judged; `broken`: begun and not ended; `void`: set aside."""
+        if self.void is not None:
+            return "void"
+        ended = (self.path / "done.json").exists() and not setaside.is_there(self.path)
+        return "done" if ended else "broken"
+
+    @property
+    def reason(self) -> str | None:
+        """Why a void block is void."""
+        return setaside.reason(self.path)
+
+    @property
+    def cause(self) -> str | None:
+        """Why a void block was done again by itself (CAUSES of run.void); None: it was not."""
+        return setaside.cause(self.path)
+
+    def disturbed(self) -> tuple[str, ...]:
+        """What disturbed a complete block that counts; ResultError where done.json is damaged."""
+        found = read_json_if_there(self.path / "done.json", form.BLOCK_DONE) or {}
+        return tuple(found.get("disturbed", ()))
+
+    def order(self) -> Json:
+        """order.json; empty where it is not there, or damaged."""
+        found = self._order()
+        return found if isinstance(found, dict) else {}
+
+    def damage(self) -> str | None:
+        """Why order.json cannot be used; None where it can."""
+        found = self._order()
+        return found if isinstance(found, str) else None
+
+    def _order(self) -> Json | str:
+        try:
+            return read_json(self.path / "order.json", form.ORDER)
+        except ResultError as error:
+            return str(error)
+
+    def steps(self) -> dict[str, tuple[str, ...]] | None:
+        """By workload, the only steps that the block does; None: all."""
+        found = self.order().get("steps")
+        return None if found is None else {name: tuple(its) for name, its in found.items()}
+
+    def took(self) -> Took | None:
+        """What the block took; None where it is not complete, or an older version did it.
+
+        Raises ResultError where done.json is damaged.
+        """
+        found = read_json_if_there(self.path / "done.json", form.BLOCK_DONE)
+        if found is None or "took_s" not in found:
+            return None
+        return Took(took_s=found["took_s"], steps_s=found["steps_s"])
+
+    def duration(self) -> Took:
+        """What the complete block took. Raises ResultError where done.json does not say it."""
+        found = self.took()
+        if found is None:
+            raise ResultError(
+                f"{self.path}/done.json: key `took_s` is missing; restore it from a copy"
+            )
+        return found
+
+    def lasted_s(self) -> float | None:
+        """From its begin to its end by the wall clock; None where its files do not say both.
+
+        Raises ResultError where done.json is damaged.
+        """
+        begin = self.order().get("started_unix_ns")
+        end = (read_json_if_there(self.path / "done.json") or {}).get("ended_unix_ns")
+        if not isinstance(begin, int) or not isinstance(end, int) or end <= begin:
+            return None
+        return (end - begin) / 1e9
+
+    def arms(self) -> tuple[str, ...]:
+        """The arms in the order in which the block runs them.
+
+        Where order.json does not say it: those of the plan's arms that have a folder.
+        """
+        order = self.order()
+        if order:
+            return tuple(order["order"])
+        return tuple(arm for arm in self.planned if (self.path / safe_name(arm)).is_dir())
+
+    def runs(self) -> list[RunFolder]:
+        """The runs that have a folder, in the block's order."""
+        return [
+            RunFolder(path=self.path / safe_name(arm), block=self.number, arm=arm)
+            for arm in self.arms()
+            if (self.path / safe_name(arm)).is_dir()
+        ]
+
+
+def safe_name(name: str) -> str:
+    """`name` as a folder's name: unsafe characters become `_`, a hash keeps such names apart."""
+    safe = re.sub(r"[^A-Za-z0-9._@=,+-]", "_", name)
+    if safe == name and name and not name.startswith("."):
+        return name
+    return f"{safe.lstrip('.')[:80] or '_'}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def made(folder: Path) -> Path:
+    """The folder, made with those above it where it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sync_folder(folder.parent)
+    return folder
+
+
+def free_name(folder: Path, stem: str = "plan") -> Path:
+    """The first of plan.001.json, plan.002.json … that is not taken."""
+    number = 1
+    while (path := folder / f"{stem}.{number:03d}.json").exists():
+        number += 1
+    return path
+
+
+def folders(path: Path) -> list[Path]:
+    """The folders in `path` by name, without hidden ones; none where it is none."""
+    if not path.is_dir():
+        return []
+    return sorted(item for item in path.iterdir() if item.is_dir() and item.name[0] != ".")

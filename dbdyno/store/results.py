@@ -1,0 +1,275 @@
+"""A result folder: made, opened, and what is kept in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from dbdyno.model import Block, Json, Plan, Step
+from dbdyno.model.error import ResultError
+from dbdyno.model.verdict import Sized, Sizing
+from dbdyno.store import continuation as change
+from dbdyno.store import schema as form
+from dbdyno.store import void_blocks as setaside
+from dbdyno.store.derived_cache import Shelf, code_version
+from dbdyno.store.file import (
+    read_json,
+    read_json_if_there,
+    read_lines,
+    sync_folder,
+    write_atomically,
+    write_json,
+)
+from dbdyno.store.folder import (
+    BlockFolder,
+    BlockState,
+    Took,
+    check,
+    folders,
+    free_name,
+    made,
+    safe_name,
+)
+
+FORMAT = 1
+SECONDS_PER_MINUTE = 60.0
+
+
+@dataclass(frozen=True)
+class Results:
+    """The result folder of one plan."""
+
+    folder: Path
+    plan: Json
+
+    @classmethod
+    def open(cls, folder: Path) -> Results:
+        """The results in `folder`. Raises ResultError in one line where it holds none."""
+        if not folder.is_dir():
+            raise ResultError(f"{folder}: no such folder; name a folder that `dyno run` has made")
+        if not (folder / "plan.json").exists():
+            inside = [item.name for item in folders(folder) if (item / "plan.json").exists()]
+            hint = f"; did you mean {folder / inside[0]}?" if inside else ""
+            raise ResultError(f"{folder}: is no result folder (it has no plan.json){hint}")
+        plan = read_json(folder / "plan.json")
+        if plan.get("format") != FORMAT:
+            raise ResultError(
+                f"{folder}/plan.json: key `format` is {plan.get('format')!r}, this version of dyno "
+                f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
+            )
+        check(folder / "plan.json", plan, form.PLAN)
+        return cls(folder, plan)
+
+    @classmethod
+    def open_or_create(cls, parent: Path, plan: Plan, plan_json: Json) -> Results:
+        """The folder of `plan` in `parent`, to begin or to go on with.
+
+        More blocks or a further arm are accepted and recorded; the plan of before is kept as
+        plan.001.json. Raises ResultError naming the key for any other change.
+        """
+        folder = parent / plan.name
+        wanted = json.loads(json.dumps({"format": FORMAT, **plan_json}, allow_nan=False))
+        if not (folder / "plan.json").exists():
+            return _create(folder, wanted)
+        results = cls.open(folder)
+        highest = max((block.number for block in results.blocks()), default=0)
+        key = change.refused(results.plan, wanted, highest)
+        if key is not None:
+            raise ResultError(
+                f"{folder}: key {key}; what was measured there belongs to that plan: "
+                f"undo the change, rename the plan or choose another --out"
+            )
+        if not change.grown(results.plan, wanted):
+            return results
+        write_atomically(free_name(folder), (folder / "plan.json").read_bytes())
+        write_json(folder / "plan.json", wanted)
+        return cls(folder, wanted)
+
+    def shelf(self) -> Shelf | None:
+        """What was derived from steps before; None where the code that derives is not known."""
+        code = code_version()
+        return None if code is None else Shelf(self.folder, code)
+
+    def write_host(self, host: Json, *, changed: bool = False) -> None:
+        """Write host.json; facts of an earlier boot, or that `changed`, stay in host.001.json."""
+        path = self.folder / "host.json"
+        earlier = read_json_if_there(path)
+        if earlier is not None and (changed or earlier.get("boot_id") != host.get("boot_id")):
+            write_atomically(free_name(self.folder, "host"), path.read_bytes())
+        write_json(path, host)
+
+    def host(self) -> Json | None:
+        """host.json; None where it was not written yet."""
+        return read_json_if_there(self.folder / "host.json")
+
+    def earlier_hosts(self) -> list[Json]:
+        """host.001.json and so on: the facts as they were before they changed, in their order."""
+        return [read_json(path) for path in sorted(self.folder.glob("host.[0-9]*.json"))]
+
+    def keep_generator(self, found: Json) -> None:
+        """Add a line to generator.jsonl: what the load generator can do on this host."""
+        lines = [json.dumps(line, allow_nan=False) for line in [*self._generator(), found]]
+        write_atomically(self._generator_path, "".join(f"{line}\n" for line in lines).encode())
+
+    def generator(self) -> Json | None:
+        """The last line of generator.jsonl; None where the generator was never measured."""
+        found = next(reversed(self._generator()), None)
+        if found is not None:
+            check(self._generator_path, found, form.GENERATOR)
+        return found
+
+    def _generator(self) -> list[Json]:
+        return list(read_lines(self._generator_path))
+
+    @property
+    def _generator_path(self) -> Path:
+        return self.folder / "generator.jsonl"
+
+    def sizing(self) -> Sizing | None:
+        """sizing.json: what the pilot came to; None where it is not there, or not yet.
+
+        Raises ResultError where it is damaged.
+        """
+        found = read_json_if_there(self._sizing_path, form.SIZING)
+        return None if found is None else sizing_of(found)
+
+    def keep_sizing(self, sizing: Sizing) -> None:
+        """Write sizing.json, once: which blocks there are may not change afterwards."""
+        assert not self._sizing_path.exists()
+        write_json(self._sizing_path, asdict(sizing))
+
+    @property
+    def _sizing_path(self) -> Path:
+        return self.folder / "sizing.json"
+
+    def numbers(self, plan: Plan) -> tuple[int, ...]:
+        """The numbers of the blocks that the plan comprises in this folder, done or to do.
+
+        Usually 1 to `schedule.blocks`. Blocks that were done before an arm was added lack that arm:
+        they are kept for the arms they have, and others with higher numbers are done. Repeats of
+        the base, which are not shown, may be missing.
+        """
+        wanted = {arm.name for arm in plan.arms if arm.shown}
+        short = {
+            block.number
+            for block in self.blocks()
+            if block.state == "done" and not wanted <= set(block.arms())
+        }
+        candidates = range(1, plan.schedule.blocks + len(short) + 1)
+        return tuple([n for n in candidates if n not in short][: plan.schedule.blocks])
+
+    def block_state(self, number: int) -> BlockState:
+        """Whether block `number` is to be done, done, or was broken off (then void it first)."""
+        folder = self._block_path(number)
+        if not folder.exists():
+            return "missing"
+        state = BlockFolder(path=folder, number=number, void=None).state
+        return "done" if state == "done" else "broken"
+
+    def void_block(self, number: int, reason: str, cause: str | None = None) -> Path:
+        """Set block `number` aside as NNN.voidK with the reason: kept and shown, not judged.
+
+        `cause`: why it is done again by itself, by a word.
+        """
+        folder = self._block_path(number)
+        setaside.say(folder, reason, cause)
+        tries = [block.void for block in self.blocks() if block.number == number and block.void]
+        target = folder.with_name(f"{folder.name}.void{max(tries, default=0) + 1}")
+        folder.rename(target)
+        sync_folder(target.parent)
+        return target
+
+    def begin_block(self, block: Block, interleave: str = "run") -> Path:
+        """Make the folder of a block that is missing, with its order.json."""
+        folder = self._block_path(block.number)
+        folder.mkdir(parents=True)
+        order = {
+            "block": block.number,
+            "order": list(block.order),
+            "seed": block.seed,
+            "interleave": interleave,
+            "steps": None if block.steps is None else _listed(block.steps),
+            "started_unix_ns": time.time_ns(),
+            "boot_id": _boot_id(),
+        }
+        write_json(folder / "order.json", order)
+        sync_folder(folder.parent)
+        return folder
+
+    def end_block(self, number: int, took: Took | None = None, *disturbed: str) -> None:
+        """Say that the block is complete: from now on it is judged, though it was `disturbed`."""
+        ended = {"ended_unix_ns": time.time_ns(), **(asdict(took) if took is not None else {})}
+        ended |= {"disturbed": list(disturbed)} if disturbed else {}
+        write_json(self._block_path(number) / "done.json", ended)
+
+    def run_folder(self, number: int, arm: str) -> Path:
+        """The folder of an arm's run in block `number`, made where it is missing."""
+        return made(self._block_path(number) / safe_name(arm))
+
+    def write_golden(self, number: int, arm: str, workload: str, content: Json) -> None:
+        """Write golden.json of a run's workload: the golden copy that it began from, or made."""
+        folder = made(self.run_folder(number, arm) / safe_name(workload))
+        write_json(folder / "golden.json", content)
+
+    def step_folder(self, number: int, arm: str, step: Step) -> Path:
+        """The folder of a step, such as `blocks/001/pg17/insert-benchmark/07-qr100`, made."""
+        folder = self.run_folder(number, arm) / safe_name(step.workload)
+        return made(folder / f"{step.ordinal:02d}-{safe_name(step.name)}")
+
+    def blocks(self) -> list[BlockFolder]:
+        """All blocks there are, by number, a number's void ones first."""
+        arms = tuple(arm["name"] for arm in self.plan.get("arms", ()))
+        blocks = []
+        for folder in folders(self.folder / "blocks"):
+            match = re.fullmatch(r"(\d{3,})(?:\.void(\d+))?", folder.name)
+            if match is not None:
+                void = int(match[2]) if match[2] else None
+                blocks.append(
+                    BlockFolder(path=folder, number=int(match[1]), void=void, planned=arms)
+                )
+        return sorted(blocks, key=lambda block: (block.number, block.void is None, block.void or 0))
+
+    def minutes(self, last: int) -> float:
+        """What the complete blocks up to this number took. Raises ResultError."""
+        done = [one for one in self.blocks() if one.state == "done" and one.number <= last]
+        return sum(block.duration().took_s for block in done) / SECONDS_PER_MINUTE
+
+    def _block_path(self, number: int) -> Path:
+        return self.folder / "blocks" / f"{number:03d}"
+
+
+def _create(folder: Path, plan: Json) -> Results:
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ResultError(f"{folder}: is not empty and no result folder; choose another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        text = f"{folder}: cannot be made: {error.strerror}; choose another --out"
+        raise ResultError(text) from error
+    write_json(folder / "plan.json", plan)
+    return Results(folder, plan)
+
+
+def _listed(steps: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    return {workload: list(names) for workload, names in steps.items()}
+
+
+def _boot_id() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+def sizing_of(written: Json) -> Sizing:
+    """A sizing of what was written, which was checked; keys of a newer version are let go."""
+    steps = tuple(Sized(**_known(Sized, one)) for one in written["steps"])
+    return Sizing(**_known(Sizing, written) | {"steps": steps})
+
+
+def _known(of: type[Sized] | type[Sizing], written: Json) -> Json:
+    return {field.name: written[field.name] for field in fields(of)}

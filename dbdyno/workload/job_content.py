@@ -1,0 +1,452 @@
+"""What a job sends: its values, cursors, statements and programs, each once and numbered.
+
+A job holds only what its roles use. Everything is entered when it is first used; what it needs
+itself is entered before it, so that a number always points back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from dbdyno.model import Json
+from dbdyno.model.document import suggestion
+from dbdyno.workload import distribution, sql
+from dbdyno.workload import explain_literals as sample
+from dbdyno.workload.schema import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
+from dbdyno.workload.scope import TABLE_MARK, Scope
+from dbdyno.workload.value import (
+    MAKERS,
+    ROW,
+    SCOPES,
+    base_names,
+    check_permutation,
+    cursor_names,
+    like,
+    value_json,
+)
+
+Item = TypeVar("Item")
+
+TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
+"""Statements that a transaction names without their being in [statements]."""
+PROTOCOLS = ("simple", "extended", "prepared", "execute")
+PROTOCOLS_OF_MYSQL = ("simple", "prepared")
+"""MySQL's protocol has text statements, and statements that are prepared once."""
+SLEEP_S_MAX = 86_400
+SENDS_MAX = 1_000_000
+"""A transaction is written out in its job, a few bytes for each statement."""
+
+
+class Instruction(NamedTuple):
+    """One line of a program: `draw` or `send` with an index, or `sleep` with microseconds."""
+
+    what: str
+    number: int
+
+
+class Content:
+    """The lists of one job while it is being made."""
+
+    def __init__(self, file: WorkloadFile, scope: Scope) -> None:
+        self.file = file
+        self.scope = scope
+        self.values: list[Json] = []
+        self.cursors: list[Json] = []
+        self.statements: list[Json] = []
+        self.programs: list[Json] = []
+        self.explain: dict[str, str] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._used: dict[str, set[int]] = {}  # statement -> values that it draws
+        self._bound: set[str] = set()  # statements that need a cursor
+        self._tables: dict[str, str | None] = {}  # statement -> the kind of table it names
+        self._entering: list[str] = []
+
+    def value(self, name: str) -> int:
+        """The number of a value of the file."""
+        _find(self.file.values, name, self.scope.root("values"), "value")
+
+        def enter(scope: Scope) -> int:
+            model, maker = self._model(name, ())
+            return self.add_value(name, maker, scope.root("values", model))
+
+        return self._once("value", name, enter)
+
+    def _model(self, name: str, above: tuple[str, ...]) -> tuple[str, Maker]:
+        """The value whose maker a value has, by name, and that maker with what is its own."""
+        scope = self.scope.root("values", name)
+        maker = self.file.values[name]
+        if maker.value is None:
+            return name, maker
+        others = [kind for kind in MAKERS if getattr(maker, kind) is not None]
+        if others:
+            raise scope.error(f"has the maker of another value; remove `{others[0]}` or `value`")
+        if name in above:
+            raise scope.error("is made as itself: " + " → ".join((*above, name)))
+        other = scope.at("value").text(maker.value)
+        _find(self.file.values, other, scope.at("value"), "value")
+        model, made = self._model(other, (*above, name))
+        return model, like(maker, made)
+
+    def add_value(self, name: str, maker: Maker, scope: Scope, rows: int | None = None) -> int:
+        """Enters a value; those that it is computed from come before it.
+
+        `rows` are those of the fill that it is for.
+        """
+        numbers = {}
+        for base in base_names(maker, scope):
+            if base == ROW and rows is not None:
+                numbers[base] = self.add_row(f"row of {name}", 1)
+            else:
+                numbers[base] = self.value(base)
+            self._check_base(base, self.values[numbers[base]], maker, scope)
+        for cursor in cursor_names(maker, scope):
+            numbers[f"cursor:{cursor}"] = self.cursor(cursor)
+        self.values.append(value_json(name, maker, scope, numbers))
+        check_permutation(self.values, len(self.values) - 1, scope, rows)
+        return len(self.values) - 1
+
+    def _check_base(self, name: str, base: Json, maker: Maker, scope: Scope) -> None:
+        """Refuses to compute a value from a text, or from one that is drawn more often."""
+        if "text" in base or "pattern" in base:
+            raise scope.error(f"nothing can be computed from `{name}`, which is a text")
+        if SCOPES.index(base["per"]) < SCOPES.index(maker.per):
+            raise scope.error(
+                f"is drawn once per {maker.per}, but `{name}` more often; "
+                f'give `{name}` the key per = "{maker.per}"'
+            )
+
+    def add_row(self, name: str, first: int) -> int:
+        """Enters a fill's number of the row, counted from `first`."""
+        self.values.append({"name": name, "per": "item", "format": "integer", "row": first})
+        return len(self.values) - 1
+
+    def cursor(self, name: str) -> int:
+        """The number of a cursor of the file; `on` is filled in by `finish`."""
+        cursor = _find(self.file.cursors, name, self.scope.root("cursors"), "cursor")
+        return self._once("cursor", name, lambda scope: self._add_cursor(name, cursor, scope))
+
+    def _add_cursor(self, name: str, cursor: Cursor, scope: Scope) -> int:
+        for mover in cursor.on:
+            _find(self.file.statements, mover, scope.at("on"), "statement")
+        start = scope.at("start").knowing({"t": TABLE_MARK}).text(cursor.start)
+        entry = {
+            "name": name,
+            "start": start.replace(TABLE_MARK, "{t}"),
+            "on": None,
+            "advance": scope.at("advance").integer(cursor.advance),
+            "resync_every": scope.at("resync_every").integer(cursor.resync_every, low=0),
+        }
+        self.cursors.append(entry)
+        return len(self.cursors) - 1
+
+    def statement(self, name: str) -> int:
+        """The number of a statement of the file, or of BEGIN, COMMIT or ROLLBACK."""
+        if name in TRANSACTION_CONTROL and name not in self.file.statements:
+            form = Statement(any=name)
+        else:
+            form = _find(self.file.statements, name, self.scope.root("statements"), "statement")
+        return self._once("statement", name, lambda scope: self.add_statement(name, form, scope))
+
+    def add_statement(self, name: str, form: Statement, scope: Scope) -> int:
+        """Enters a statement, with the values and cursors that it uses."""
+        text = scope.statement(form)
+        pieces = sql.cut(text, scope)
+        where = scope.root("protocol") if form.protocol is None else scope.at("protocol")
+        written = self.file.protocol if form.protocol is None else form.protocol
+        protocol = where.text(written)
+        if form.types is not None and protocol == written != "execute":
+            raise scope.at("types").error('only protocol = "execute" has types')
+        _check_protocol(protocol, where)
+        number = len(self.statements)
+        used, tables = set(), set()
+        for piece in sql.walk(pieces):
+            if isinstance(piece, sql.ValueHere):
+                used |= distribution.with_bases(self.values, self.value(piece.name))
+            elif isinstance(piece, sql.CursorHere):
+                self.cursor(piece.name)
+                self._bound.add(name)
+            elif isinstance(piece, (sql.TableHere, sql.NumberHere)):
+                tables.add(self.table(scope))
+        if any(self._is_bound(number) for number in used):
+            self._bound.add(name)
+        self._check_repeated(pieces, scope)
+        self._used[name] = used
+        self._tables[name] = next(iter(tables), None)
+        rows = sql.nominal_rows(text, pieces)
+        if form.rows is not None:
+            rows = scope.at("rows").integer(form.rows, low=0)
+        self.statements.append(
+            {
+                "name": name,
+                "protocol": protocol,
+                "pieces": [self._piece(piece, scope) for piece in pieces],
+                "types": _types(form, protocol, pieces, scope),
+                "rows": rows,
+                **({"class": scope.at("class").text(form.class_)} if form.class_ else {}),
+            }
+        )
+        if sql.explainable(text):
+            self.explain[name] = self._explained(pieces, f"{self._tables[name]}1")
+        return number
+
+    def _piece(self, piece: sql.Piece, scope: Scope) -> Json | str:
+        match piece:
+            case sql.ValueHere(name=name):
+                return {"value": self.value(name)}
+            case sql.CursorHere(name=name):
+                return {"cursor": self.cursor(name)}
+            case sql.TableHere():
+                return {"table": self.table(scope)}
+            case sql.NumberHere():
+                return {"number": self.table(scope)}
+            case sql.Repeat(count=count, pieces=pieces, separator=separator):
+                inner = [self._piece(one, scope) for one in pieces]
+                return {"repeat": count, "separator": separator, "pieces": inner}
+            case str():
+                return piece
+
+    def _explained(self, pieces: tuple[sql.Piece, ...], table: str) -> str:
+        """The statement as its engine's EXPLAIN takes it."""
+        if self.scope.engine == "postgres":
+            return sql.numbered(pieces, table)
+        return sample.statement(pieces, table, self.values, self.value)
+
+    def table(self, scope: Scope) -> str:
+        """The one kind of table that `{t}` can mean."""
+        kinds = list(self.file.tables)
+        if len(kinds) != 1:
+            there = ", ".join(kinds) or "none"
+            raise scope.error(
+                f"`{{t}}` needs exactly one kind of table under [tables], not {there}"
+            )
+        return kinds[0]
+
+    def add_part(self, name: str, form: Statement, scope: Scope) -> int:
+        """Enters a statement that stands in a step itself, and its program."""
+        send = self.add_statement(name, form, scope)
+        self.programs.append({"name": name, "code": [["send", send]]})
+        return len(self.programs) - 1
+
+    def program(self, name: str, scope: Scope) -> int:
+        """The number of a statement's or transaction's program; `scope` is where it is named."""
+        forms: dict[str, Statement | Transaction] = {}
+        forms |= self.file.statements
+        forms |= self.file.transactions
+        if name in self.file.statements and name in self.file.transactions:
+            raise scope.error(f"`{name}` is a statement and a transaction; rename one")
+        form = _find(forms, name, scope, "statement or transaction")
+        return self._once("program", name, lambda _: self.add_program(name, form))
+
+    def add_program(self, name: str, form: Statement | Transaction) -> int:
+        """Enters a program: what is drawn once for all of it, then its statements."""
+        code: list[Instruction] = []
+        first: set[int] = set()
+        anew: set[int] = set()  # what repetitions draw
+        if isinstance(form, Transaction):
+            scope = self.scope.root("transactions", name)
+            first = self._listed(form.draw, scope.at("draw"))
+            for part in _parts(form, scope):
+                drawn = self._anew(part)
+                anew |= set(drawn)
+                turn = [Instruction("draw", number) for number in drawn]
+                code += (turn + self._instructions(part.does)) * part.times
+        else:
+            code = self._instructions([name])
+        sent = [self.statements[number]["name"] for what, number in code if what == "send"]
+        first |= {number for one in sent for number in self._wide(one)}
+        code = [Instruction("draw", number) for number in sorted(first - anew)] + code
+        self._check_drawn(name, code)
+        self.programs.append({"name": name, "code": [list(one) for one in code]})
+        return len(self.programs) - 1
+
+    def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
+        """What sends these statements, and sleeps so many microseconds."""
+        return [
+            Instruction("send", self.statement(one))
+            if isinstance(one, str)
+            else Instruction("sleep", one)
+            for one in does
+        ]
+
+    def _listed(self, names: Sequence[str], scope: Scope) -> set[int]:
+        """The values that a transaction or repetition lists under `draw`."""
+        numbers = {name: self.value(name) for name in names}
+        for name, number in numbers.items():
+            if not self._is_wide(number):
+                raise scope.error(f'`{name}` is listed; give it the key per = "transaction"')
+        return set(numbers.values())
+
+    def _anew(self, part: Part) -> list[int]:
+        """What a repetition draws for each turn: its list, and what is computed from that."""
+        listed = self._listed(part.draw, part.scope.at("draw"))
+        self._instructions(part.does)  # enters the statements, so that their values are known
+        used = {n for one in part.does if isinstance(one, str) for n in self._wide(one)}
+        return sorted(
+            listed
+            | {number for number in used if distribution.with_bases(self.values, number) & listed}
+        )
+
+    def _wide(self, statement: str) -> set[int]:
+        """The values of a statement that are drawn once for a transaction or turn."""
+        return {number for number in self._used[statement] if self._is_wide(number)}
+
+    def _check_drawn(self, name: str, code: Sequence[Instruction]) -> None:
+        """Refuses a value that only a later repetition draws."""
+        drawn: set[int] = set()
+        for what, number in code:
+            if what == "draw":
+                drawn.add(number)
+            elif what == "send":
+                statement = self.statements[number]["name"]
+                for value in sorted(self._wide(statement) - drawn):
+                    raise self.scope.root("transactions", name).error(
+                        f"`{statement}` uses `{self.values[value]['name']}`, which a repetition "
+                        "behind it draws; list it under the transaction's `draw`, too"
+                    )
+
+    def rows_of(self, program: int) -> int:
+        """The nominal rows of one operation."""
+        return sum(self.statements[number]["rows"] for number in self._sends(program))
+
+    def table_of(self, program: int) -> str | None:
+        """The kind of table that a program names, itself or through its cursors."""
+        for number in self._sends(program):
+            statement = self.statements[number]
+            if self._tables[statement["name"]]:
+                return self._tables[statement["name"]]
+        return None
+
+    def bound_by_cursor(self, program: int) -> str | None:
+        """The first statement of a program that needs a cursor or moves one."""
+        for number in self._sends(program):
+            name = self.statements[number]["name"]
+            if name in self._bound or any(cursor["on"] == number for cursor in self.cursors):
+                return str(name)
+        return None
+
+    def finish(self) -> None:
+        """Points the cursors at the statements that move them, where the job has these."""
+        for cursor in self.cursors:
+            name = cursor["name"]
+            movers = [
+                one for one in self.file.cursors[name].on if ("statement", one) in self._numbers
+            ]
+            if len(movers) > 1:
+                raise self.scope.root("cursors", name, "on").error(
+                    f"one statement of a step moves a cursor, not {' and '.join(movers)}"
+                )
+            cursor["on"] = self._numbers["statement", movers[0]] if movers else None
+
+    def _sends(self, program: int) -> list[int]:
+        return [number for what, number in self.programs[program]["code"] if what == "send"]
+
+    def _is_wide(self, number: int) -> bool:
+        return bool(self.values[number]["per"] == "transaction")
+
+    def _is_bound(self, number: int) -> bool:
+        """Whether a cursor bounds a value."""
+        return any(isinstance(bound, dict) for bound in self.values[number].get("uniform", ()))
+
+    def _check_repeated(self, pieces: tuple[sql.Piece, ...], scope: Scope) -> None:
+        """A sequence counts operations, so it is of no use where each item needs its own."""
+        items = [one for piece in pieces if isinstance(piece, sql.Repeat) for one in piece.pieces]
+        names = [item.name for item in items if isinstance(item, sql.ValueHere)]
+        for name in names:
+            self._check_item(self.value(name), scope)
+
+    def _check_item(self, number: int, scope: Scope) -> None:
+        for base in sorted(distribution.with_bases(self.values, number)):
+            value = self.values[base]
+            if "sequence" in value and value["per"] == "item":
+                raise scope.error(
+                    f"`{value['name']}` counts operations, so all items would have the same; "
+                    'give it the key per = "statement" if that is meant'
+                )
+
+    def _once(self, kind: str, name: str, enter: Callable[[Scope], int]) -> int:
+        """The number under which something is entered; enters it when it is new."""
+        if (kind, name) not in self._numbers:
+            place = f"{kind} {name}"
+            scope = self.scope.root(f"{kind}s", name)
+            if place in self._entering:
+                raise scope.error("is computed from itself")
+            self._entering.append(place)
+            self._numbers[kind, name] = enter(scope)
+            self._entering.pop()
+        return self._numbers[kind, name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Statements and sleeps (in microseconds) that a transaction does one or more times."""
+
+    does: Sequence[str | int]
+    times: int = 1
+    draw: Sequence[str] = ()
+    scope: Scope
+
+
+def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
+    """What a transaction does, in its order; without what is repeated 0 times."""
+    parts: list[Part] = []
+    for number, one in enumerate(transaction.do, start=1):
+        place = scope.at("do", number)
+        if isinstance(one, str):
+            parts.append(Part(does=[place.text(one)], scope=place))
+        elif isinstance(one, Sleep):
+            parts.append(Part(does=[_sleep_us(one, place.at("sleep_s"))], scope=place))
+        else:
+            times = place.at("repeat").integer(one.repeat, low=0)
+            does = [place.text(name) for name in one.do]
+            parts.append(Part(does=does, times=times, draw=one.draw, scope=place))
+            sends = sum(part.times * len(part.does) for part in parts)
+            if sends > SENDS_MAX:
+                sentence = f"at most {SENDS_MAX} statements in all, not {times} times"
+                raise place.at("repeat").error(sentence)
+    parts = [part for part in parts if part.times]
+    if not parts:
+        raise scope.at("do").error("sends nothing")
+    if isinstance(parts[0].does[0], int) or isinstance(parts[-1].does[-1], int):
+        raise scope.at("do").error("a `sleep_s` stands between two statements")
+    return parts
+
+
+def _sleep_us(sleep: Sleep, scope: Scope) -> int:
+    seconds = scope.number(sleep.sleep_s, low=0, high=SLEEP_S_MAX)
+    return round(seconds * 1_000_000)
+
+
+def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item:
+    if name not in there:
+        raise scope.error(f"no {what} `{name}`; {suggestion(name, there)}")
+    return there[name]
+
+
+def _check_protocol(protocol: str, scope: Scope) -> None:
+    """Refuses what is no protocol, or none of the engine's."""
+    if protocol not in PROTOCOLS:
+        raise scope.error(f"no protocol `{protocol}`; {suggestion(protocol, PROTOCOLS)}")
+    if scope.engine != "postgres" and protocol not in PROTOCOLS_OF_MYSQL:
+        raise scope.error(
+            f"`{protocol}` is PostgreSQL's alone; on {scope.engine} statements are "
+            f"{' or '.join(f'`{one}`' for one in PROTOCOLS_OF_MYSQL)}"
+        )
+
+
+def _types(
+    form: Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope
+) -> list[str]:
+    """One SQL type for each value; a single name stands for all of them."""
+    count = sum(
+        not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
+    )
+    if protocol != "execute":
+        return []
+    if form.types is None:
+        raise scope.at("types").error('missing; protocol = "execute" needs the values\' SQL types')
+    types = [form.types] * count if isinstance(form.types, str) else form.types
+    if len(types) != count:
+        raise scope.at("types").error(f"has {len(types)} types for {count} values")
+    return types

@@ -1,0 +1,407 @@
+"""A workload file as it is written: every key that there is (docs/workload.md explains them)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dbdyno.model import PRODUCTS
+from dbdyno.model.document import Form
+
+Number = int | float | str
+"""A number, or an expression in braces."""
+Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
+"""A lowest and a highest number, both inclusive."""
+
+ENGINES = tuple(PRODUCTS)
+BEFORE = re.compile(rf"({'|'.join(ENGINES)})_before_(\d+(?:_\d+)*)")
+"""The key of SQL for releases below one: `postgres_before_12`, `mysql_before_8_4`."""
+
+
+class Repeated(Form):
+    """SQL in a list that is there several times, or not at all; `statement` names one's."""
+
+    repeat: Number = 1
+    sql: str | None = None
+    statement: str | None = None
+
+
+Texts = str | list[str | Repeated]
+"""SQL: one text, or several that follow one another."""
+
+
+class PerEngine(Form):
+    """SQL per engine: `any` where it is equal, `mysql_before_8_4` for older releases.
+
+    MariaDB has MySQL's where it has none of its own.
+    """
+
+    any: Texts | None = None
+    postgres: Texts | None = None
+    mysql: Texts | None = None
+    mariadb: Texts | None = None
+    before: dict[str, Texts] = Field(default_factory=dict, exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_versions(cls, data: Any) -> Any:
+        """Puts the keys `ENGINE_before_N`, which no form can list, under `before`."""
+        if not isinstance(data, dict):
+            return data
+        older = {key: value for key, value in data.items() if BEFORE.fullmatch(key)}
+        newer = {key: value for key, value in data.items() if key not in older}
+        if "before" in newer:
+            raise ValueError("write `postgres_before_12 = …` in place of `before`")
+        return {**newer, "before": older} if older else newer
+
+
+def _same_for_all(data: Any) -> Any:
+    return {"any": data} if isinstance(data, (str, list)) else data
+
+
+def _listed(data: Any) -> Any:
+    return [data] if isinstance(data, str) else data
+
+
+Sql = Annotated[PerEngine, BeforeValidator(_same_for_all)]
+
+
+class Zipf(Form):
+    """Integers of which the k-th is likely by a power of 1/k; `scattered`: in no order."""
+
+    range: Range
+    exponent: Number = 0.8
+    scattered: bool = False
+
+
+class Pareto(Form):
+    """sysbench's: the share `h` of the range has the share 1 - `h` of the draws."""
+
+    range: Range
+    h: Number = 0.2
+
+
+class Special(Form):
+    """sysbench 1.0's default: a small hot zone in the middle of a bell."""
+
+    range: Range
+    iterations: Number = 12
+    percent: Number = 1
+    share: Number = 75
+
+
+class Bates(Form):
+    """sysbench's gaussian: the mean of several uniform numbers."""
+
+    range: Range
+    iterations: Number = 12
+
+
+class Gaussian(Form):
+    """pgbench's: normal, cut off at `parameter` standard deviations on both sides."""
+
+    range: Range
+    parameter: Number
+
+
+class Exponential(Form):
+    """pgbench's: each part of the range is likelier than the next."""
+
+    range: Range
+    parameter: Number
+
+
+class Permutation(Form):
+    """Another value in its place in a permutation of a range; `:row` in a fill."""
+
+    value: str
+    range: Range
+
+
+class Sequence(Form):
+    """Numbers counted up over a role's operations, of which `each` in a row have the same."""
+
+    first: Number = 1
+    each: Number = 1
+    step: Number = 1
+
+
+class Item(Form):
+    """The number of the item in its repetition."""
+
+    first: Number = 1
+
+
+class Client(Form):
+    """A number of each client's own."""
+
+    first: Number = 0
+    step: Number = 1
+
+
+class Numbers(Form):
+    """The makers of numbers that are for statements and fills alike."""
+
+    uniform: Range | None = None
+    zipf: Zipf | None = None
+    pareto: Pareto | None = None
+    special: Special | None = None
+    bates: Bates | None = None
+    gaussian: Gaussian | None = None
+    exponential: Exponential | None = None
+    permutation: Permutation | None = None
+    constant: Number | None = None
+
+
+class Column(Numbers):
+    """A column of a fill: a value by name, or a maker of its own."""
+
+    value: str | None = None
+    row: int | None = None
+    pattern: str | None = None
+    each: Number = 1
+    type: Literal["int4", "int8", "text", "timestamp"] | None = None
+
+
+def _column(data: Any) -> Any:
+    if data == ":row":
+        return {"row": 1}
+    return {"value": data.removeprefix(":")} if isinstance(data, str) else data
+
+
+class Fill(Form):
+    """Rows that are loaded in bulk before the first step, and what stands around them."""
+
+    rows: Number
+    streams: Number = 0
+    before: Sql | None = None
+    columns: dict[str, Annotated[Column, BeforeValidator(_column)]] = Field(min_length=1)
+    after: Sql | None = None
+
+
+class Table(Form):
+    """Tables of one kind: `{t}` becomes pi1 … piN."""
+
+    count: Number = 1
+    rows: Number | None = None
+    bytes_per_row: Number | dict[str, Number] | None = None
+    create: Sql
+    fill: Fill | None = None
+
+
+class Text(Form):
+    """A text: `fill` characters in front, random ones behind."""
+
+    fill: str = Field(default="a", min_length=1, max_length=1)
+    length: list[Number] = Field(min_length=2, max_length=2)
+    random: Number = 0
+
+
+class Maker(Numbers):
+    """A value: exactly one of the makers, or that of another `value`, and how it is written."""
+
+    value: str | None = None
+    add: list[Number] | None = Field(default=None, min_length=2, max_length=2)
+    text: Text | None = None
+    pattern: str | None = None
+    clock: Literal["second"] | None = None
+    sequence: Sequence | None = None
+    item: Item | None = None
+    client: Client | None = None
+    per: Literal["item", "statement", "transaction"] = "item"
+    format: Literal["integer", "decimal2", "text", "timestamp"] | None = None
+
+
+class Cursor(Form):
+    """A number for each client, read from the database and moved along by a statement."""
+
+    scope: Literal["client"] = "client"
+    start: str
+    advance: Number = 0
+    on: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
+    resync_every: Number = 1000
+
+
+class Statement(PerEngine):
+    """One statement: its SQL per engine and how it is sent."""
+
+    protocol: str | None = None
+    types: str | list[str] | None = None
+    rows: Number | None = None
+    class_: str | None = Field(default=None, alias="class", min_length=1)
+
+
+class Repetition(Form):
+    """Statements that are sent several times, or not at all; `draw` is drawn anew each time."""
+
+    repeat: Number
+    draw: list[str] = Field(default_factory=list)
+    do: list[str] = Field(min_length=1)
+
+
+class Sleep(Form):
+    """A while in which a transaction stays open and nothing is sent."""
+
+    sleep_s: Number
+
+
+class Transaction(Form):
+    """Statements that are sent one after the other and timed as a whole."""
+
+    draw: list[str] = Field(default_factory=list)
+    do: list[str | Repetition | Sleep] = Field(min_length=1)
+
+
+class Pace(Form):
+    """When operations are due: at a rate, or tied to another role."""
+
+    rows_per_s: Number | None = None
+    per_s: Number | None = None
+    arrivals: Literal["even", "burst", "poisson"] | None = None
+    tied: str | None = None
+    lead: Number | None = None
+
+
+class Stop(Form):
+    """How much a role does: for each client, or in all where the role is `per = "step"`."""
+
+    rows: Number | None = None
+    operations: Number | None = None
+
+
+class Codes(Form):
+    """Errors by their codes, per engine; MariaDB has MySQL's where it has none of its own."""
+
+    postgres: list[str] = Field(default_factory=lambda: ["40001", "40P01"])
+    mysql: list[str] = Field(default_factory=lambda: ["40001"])
+    mariadb: list[str] | None = None
+
+
+class OnError(Form):
+    """What happens when a statement fails."""
+
+    retry: list[str] | Codes = Field(default_factory=Codes)
+    tries: Number = 10
+    otherwise: Literal["fail_step", "count"] = "fail_step"
+
+
+class Role(Form):
+    """A group of connections that do the same thing at the same pace."""
+
+    when: Number = 1
+    per: Literal["client", "step"] = "client"
+    connections: Number = 1
+    run: str | None = None
+    choose: str | dict[str, Number] | None = None
+    table: Literal["own", "by_connection", "in_turn", "uniform"] | None = None
+    pace: Literal["closed"] | Pace = "closed"
+    stop: Stop | None = None
+    kind: Literal["insert", "delete", "query", "other"] | None = None
+    after: list[str] = Field(default_factory=list)
+    on_error: OnError = Field(default_factory=OnError)
+    on_lost: Literal["fail_step", "reconnect"] = "fail_step"
+
+
+Load = Literal["fast", "published"]
+"""How the tables are loaded: in bulk, or by steps as the original does it."""
+
+
+class Part(Form):
+    """A statement that each of some connections sends once; parts follow one another."""
+
+    when: Number = 1
+    connections: Number = 1
+    table: Literal["by_connection"] | None = None
+    once: Sql
+
+
+class Headline(Form):
+    """A step's published throughput."""
+
+    metric: str
+    role: str
+    count: Literal["rows", "operations", "statements"]
+    work: Number | None = None
+    each: Number | None = None
+
+
+class Sla(Form):
+    """The rate that a role must hold, all clients together."""
+
+    role: str
+    rows_per_s: Number
+
+
+class Step(Form):
+    """One interval of the workload, or several where it has `for`."""
+
+    name: str
+    group: str | None = None
+    fill: Load | None = None
+    load: bool = False
+    sets: list[str] = Field(default_factory=list)
+    when: Number = 1
+    each: dict[str, str | list[Number]] = Field(default_factory=dict, alias="for")
+    parameters: dict[str, Number] = Field(default_factory=dict)
+    creates: list[str] = Field(default_factory=list)
+    setup: Sql | None = None
+    roles: dict[str, Role] = Field(default_factory=dict)
+    parts: list[Part] = Field(default_factory=list)
+    stop: str | list[str] | None = None
+    seconds: Number | None = None
+    warmup_s: Number = 0
+    writes: bool = True
+    warm: Literal["none"] = "none"
+    measured: bool = True
+    headline: Headline | None = None
+    sla: Sla | None = None
+    pad_to_s: Number | None = None
+    expected_s: Number | None = None
+    capture: list[Literal["rows", "notices"]] = Field(default_factory=list)
+    trace: bool = False
+
+
+Parameters = dict[str, Number | list[Number]]
+
+
+class StepSet(Form):
+    """A set of steps, and the parameters that are its own.
+
+    `steps` names them in the set's order, or they are `like` another set's, some left out
+    (`without`), some replaced (`instead`); else they are those that name the set. `sweep` has each
+    timed step once for every value of a parameter.
+    """
+
+    description: str = ""
+    steps: list[str] | None = None
+    like: str | None = None
+    without: list[str] = Field(default_factory=list)
+    instead: dict[str, str] = Field(default_factory=dict)
+    sweep: dict[str, str | list[Number]] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
+
+
+class WorkloadFile(Form):
+    """The whole file."""
+
+    description: str = ""
+    fill: Load | None = None
+    set: str | None = None
+    protocol: str = "simple"
+    setup: Sql | None = None
+    sets: dict[str, StepSet] = Field(default_factory=dict)
+    groups: dict[str, str] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
+    presets: dict[str, Parameters] = Field(default_factory=dict)
+    checks: dict[str, Number] = Field(default_factory=dict)
+    tables: dict[str, Table] = Field(default_factory=dict)
+    values: dict[str, Maker] = Field(default_factory=dict)
+    cursors: dict[str, Cursor] = Field(default_factory=dict)
+    statements: dict[str, Annotated[Statement, BeforeValidator(_same_for_all)]] = Field(
+        default_factory=dict
+    )
+    transactions: dict[str, Transaction] = Field(default_factory=dict)
+    choices: dict[str, dict[str, Number]] = Field(default_factory=dict)
+    steps: list[Step] = Field(min_length=1)

@@ -1,0 +1,268 @@
+"""Which steps of a workload there are, in which order, and which of them a plan takes.
+
+A file's steps become drafts: `for` and sweeps have been carried out, names and parameters are
+known, and nothing else has been looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbdyno.model.document import suggestion
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload import parameter
+from dbdyno.workload import schema as form
+from dbdyno.workload.expression import Value
+from dbdyno.workload.file import NAME, Workload
+from dbdyno.workload.scope import Scope
+
+STEPS_MAX = 1000
+FILL = "fill"
+"""The name of the step that loads the tables in bulk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """A step before its job is made."""
+
+    name: str
+    base: str  # the name without what a sweep adds
+    form: form.Step | None  # None: the fill
+    place: Scope  # the step's, with its own parameters
+    there: bool = True  # not: it has `when` 0, or is part of the other load
+    ordinal: int = 0
+
+    @property
+    def loads(self) -> bool:
+        """Whether it belongs to the load, which comes by itself where steps need it."""
+        step = self.form
+        return step is None or step.load or step.fill is not None or bool(step.creates)
+
+
+def taken(
+    workload: Workload,
+    scope: Scope,
+    given: Mapping[str, Any],
+    steps: Sequence[str] | None,
+    groups: Sequence[str] | None,
+) -> tuple[list[Draft], list[Draft]]:
+    """All steps of the workload's set, numbered in its order, and those of them that are taken.
+
+    `given` are the plan's parameters. `steps` keeps only these, and brings them in from other sets;
+    `groups` keeps only the steps of these groups and those of none. Raises WorkloadError.
+    """
+    name = workload.set or ""
+    listed = _listed(name, workload, scope, (name,))
+    every = list(itertools.islice(_drafts(workload, scope, given, listed), STEPS_MAX + 1))
+    if len(every) > STEPS_MAX:
+        raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
+    ordered = _with_foreign(_own(every, workload, scope, listed), every, steps, workload)
+    numbered = [replace(one, ordinal=n) for n, one in enumerate(ordered, start=1)]
+    if groups is not None:
+        return numbered, _of_groups(numbered, groups, workload)
+    return numbered, _named(numbered, every, steps, workload)
+
+
+# --- Every step of the file -----------------------------------------------------------------
+
+
+def _drafts(
+    workload: Workload, scope: Scope, given: Mapping[str, Any], listed: Sequence[str] | None
+) -> Iterator[Draft]:
+    """Every step, those with `for` once for each combination, the first key slowest."""
+    filled = any(table.fill for table in workload.file.tables.values())
+    there = workload.fill == "fast"
+    if filled:
+        place = scope.root("tables")
+        yield Draft(name=FILL, base=FILL, form=None, place=place, there=there)
+    for number, step in enumerate(workload.file.steps, start=1):
+        place = scope.root("steps", number)
+        lists = [_items(key, value, place.at("for", key)) for key, value in step.each.items()]
+        for items in itertools.product(*lists):
+            names = dict(zip(step.each, items, strict=True))
+            plain = _draft(step, place, names, workload)
+            own = plain.there and _in_set(plain, workload, listed)
+            swept = _sweep(plain, workload, scope) if own else []
+            for values in swept:
+                base = place.knowing(parameter.of(workload, {**given, **values}, place.engine))
+                yield replace(_draft(step, base, names, workload), name=_swept(plain.base, values))
+            if not swept:
+                yield plain
+
+
+def _items(key: str, written: str | list[form.Number], scope: Scope) -> list[Value]:
+    if key in scope.names:
+        raise scope.error("is a parameter's name, too; take another word")
+    return _list(written, scope)
+
+
+def _list(written: str | list[form.Number], scope: Scope) -> list[Value]:
+    items = scope.value(written) if isinstance(written, str) else scope.value(list(written))
+    if not isinstance(items, list):
+        raise scope.error(f"must be a list or the name of one in braces, not {items!r}")
+    return list(items)
+
+
+def _draft(step: form.Step, place: Scope, names: Mapping[str, Value], workload: Workload) -> Draft:
+    """A step with its name and its parameters; `names` are those of its `for`."""
+    known = [one for one in place.names if one != parameter.ENGINE]
+    here = place.knowing(names)
+    own = {
+        name: here.at("parameters", name).value(value) for name, value in step.parameters.items()
+    }
+    for name in own:
+        if name not in known:
+            raise here.at("parameters", name).error(f"no such parameter; {suggestion(name, known)}")
+    here = here.knowing(own)
+    name = here.at("name").text(step.name)
+    if not NAME.fullmatch(name.replace("@", "-").replace("=", "-").replace(",", "-")):
+        raise here.at("name").error(f"{name!r} cannot name a folder")
+    there = step.fill in (None, workload.fill) and bool(here.at("when").number(step.when))
+    return Draft(name=name, base=name, form=step, place=here, there=there)
+
+
+def _sweep(draft: Draft, workload: Workload, scope: Scope) -> list[dict[str, Value]]:
+    """The values of parameters with which the set has a timed step; none: as it is."""
+    chosen = workload.file.sets.get(workload.set or "")
+    step = draft.form
+    if chosen is None or step is None or not step.measured or step.seconds is None:
+        return []
+    place = scope.root("sets", str(workload.set), "sweep")
+    for key in chosen.sweep:
+        if key not in workload.file.parameters:
+            remedy = suggestion(key, workload.file.parameters)
+            raise place.at(key).error(f"no such parameter; {remedy}")
+    lists = [_list(written, place.at(key)) for key, written in chosen.sweep.items()]
+    combinations = itertools.product(*lists) if lists else ()
+    return [dict(zip(chosen.sweep, one, strict=True)) for one in combinations]
+
+
+def _swept(name: str, values: Mapping[str, Value]) -> str:
+    return f"{name}@" + ",".join(f"{key}={value}" for key, value in values.items())
+
+
+# --- Those of a set -------------------------------------------------------------------------
+
+
+def _in_set(draft: Draft, workload: Workload, listed: Sequence[str] | None) -> bool:
+    if draft.form is None:
+        return True
+    if listed is not None:
+        return draft.base in listed
+    return not draft.form.sets or workload.set in draft.form.sets
+
+
+def _listed(
+    name: str, workload: Workload, scope: Scope, above: tuple[str, ...]
+) -> list[str] | None:
+    """The names of a set's steps in its order, where it lists them or is like one that does."""
+    chosen = workload.file.sets.get(name)
+    place = scope.root("sets", name)
+    if chosen is None or (chosen.steps is None and chosen.like is None):
+        return None
+    if chosen.like is None:
+        return chosen.steps
+    if chosen.steps is not None:
+        raise place.error("has either `steps` or `like`; remove one")
+    if chosen.like in above:
+        raise place.at("like").error("is like itself: " + " → ".join((*above, chosen.like)))
+    base = _listed(chosen.like, workload, scope, (*above, chosen.like))
+    if base is None:
+        lists = [key for key, one in workload.file.sets.items() if one.steps is not None]
+        raise place.at("like").error(
+            f"no set `{chosen.like}` that has a list of steps; {suggestion(chosen.like, lists)}"
+        )
+    for key, names in (("without", chosen.without), ("instead", list(chosen.instead))):
+        for one in names:
+            if one not in base:
+                raise place.at(key).error(f"no step `{one}` in it; {suggestion(one, base)}")
+    return [chosen.instead.get(one, one) for one in base if one not in chosen.without]
+
+
+def _own(
+    every: Sequence[Draft], workload: Workload, scope: Scope, listed: Sequence[str] | None
+) -> list[Draft]:
+    """The steps of the workload's set in its order: its own list's, or else the file's."""
+    own = [one for one in every if one.there and _in_set(one, workload, listed)]
+    if listed is None:
+        return own
+    place = scope.root("sets", str(workload.set), "steps")
+    for number, name in enumerate(listed, start=1):
+        if name not in {one.base for one in every}:
+            remedy = suggestion(name, [one.base for one in every])
+            raise place.at(number).error(f"no step `{name}`; {remedy}")
+        if name in listed[: number - 1]:
+            raise place.at(number).error(f"`{name}` is there twice; a run has each step once")
+    order = {name: number for number, name in enumerate(listed)}
+    return sorted(own, key=lambda one: -1 if one.form is None else order[one.base])
+
+
+def _with_foreign(
+    own: Sequence[Draft], every: Sequence[Draft], wanted: Sequence[str] | None, workload: Workload
+) -> list[Draft]:
+    """The set's steps, and those of other sets that are wanted by their names.
+
+    Each of these comes behind the step of the set that the file has before it.
+    """
+    names = {name for one in own for name in (one.name, one.base)}
+    missing = {name for name in wanted or () if name not in names}
+    foreign = [one for one in every if one.there and one.name in missing]
+    for name in (one.name for one in foreign):
+        alike = [one for one in foreign if one.name == name]
+        if len(alike) > 1:
+            sets = sorted({each for one in alike if one.form for each in one.form.sets})
+            raise WorkloadError(
+                f"{workload.source}: step `{name}` is in the sets "
+                f"{' and '.join(f'`{one}`' for one in sets)}; choose one with the key `set`"
+            )
+    ordered = list(own)
+    for one in foreign:
+        before = [each for each in every[: every.index(one)] if each in ordered]
+        ordered.insert(ordered.index(before[-1]) + 1 if before else 0, one)
+    return ordered
+
+
+# --- Those that a plan takes ----------------------------------------------------------------
+
+
+def _named(
+    drafts: Sequence[Draft],
+    every: Sequence[Draft],
+    wanted: Sequence[str] | None,
+    workload: Workload,
+) -> list[Draft]:
+    """The wanted steps; a name without what a sweep adds means all of them."""
+    if wanted is None:
+        return list(drafts)
+    there = {name for one in drafts for name in (one.name, one.base)}
+    for name in wanted:
+        if name in there:
+            continue
+        loads = {_load(one) for one in every if one.name == name} - {None, workload.fill}
+        if loads:
+            raise WorkloadError(
+                f'{workload.source}: step `{name}` is part of fill = "{loads.pop()}" only, and '
+                f'this is fill = "{workload.fill}"; change `fill`, or leave the step out'
+            )
+        raise WorkloadError(
+            f"{workload.source}: no step `{name}` with these parameters; "
+            f"{suggestion(name, [one.name for one in every if one.there])}"
+        )
+    return [one for one in drafts if one.name in wanted or one.base in wanted]
+
+
+def _load(draft: Draft) -> str | None:
+    """The load that a step is part of."""
+    return "fast" if draft.form is None else draft.form.fill
+
+
+def _of_groups(drafts: Sequence[Draft], wanted: Sequence[str], workload: Workload) -> list[Draft]:
+    """The steps of these groups, and those of none, such as the load."""
+    groups = workload.file.groups
+    for name in wanted:
+        if name not in groups:
+            raise WorkloadError(f"{workload.source}: no group `{name}`; {suggestion(name, groups)}")
+    return [one for one in drafts if one.form is None or one.form.group in (None, *wanted)]

@@ -1,0 +1,155 @@
+"""The values of a workload file, as a job has them (contract/README.md, "values")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from dbdyno.model import Json
+from dbdyno.workload import distribution
+from dbdyno.workload.schema import Maker, Permutation, Text
+from dbdyno.workload.schema import Sequence as Counted
+from dbdyno.workload.scope import Scope
+
+SCOPES = ("item", "statement", "transaction")
+"""How often a value is drawn, the narrowest first."""
+
+CURSOR = re.compile(r"cursor:(\w+?)\s*(?:([+-])\s*(\d+))?")
+COMPUTED = ("add", "permutation")
+"""Makers that take other values."""
+MAKERS = (
+    *("uniform", *distribution.KINDS, *COMPUTED),
+    *("sequence", "item", "client", "text", "pattern", "clock", "constant"),
+)
+ROW = ":row"
+"""What a fill's column names in the place of a value: the row's number, from 1."""
+FORMATS = {"text": "text", "pattern": "text", "clock": "timestamp"}
+"""How a maker's values are written where the file does not say; else as integers."""
+
+
+def like(maker: Maker, model: Maker) -> Maker:
+    """What a value is that another one is the model of: `per` and `format` may be its own."""
+    own: Json = {
+        key: getattr(maker, key) for key in ("per", "format") if key in maker.model_fields_set
+    }
+    return model.model_copy(update=own)
+
+
+def cursor_names(maker: Maker, scope: Scope) -> list[str]:
+    """The cursors that bound a value."""
+    texts = [bound for bound in maker.uniform or () if isinstance(bound, str)]
+    return [m[1] for text in texts if (m := CURSOR.fullmatch(scope.at("uniform").text(text)))]
+
+
+def base_names(maker: Maker, scope: Scope) -> list[str]:
+    """The values that another is computed from itself."""
+    if maker.add is not None:
+        other = scope.at("add").value(maker.add[1])
+        return [str(maker.add[0]), *([other] if isinstance(other, str) else [])]
+    return [] if maker.permutation is None else [maker.permutation.value]
+
+
+def value_json(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> Json:
+    """The job's form of a value; `numbers` are those of the values and cursors that it needs."""
+    given = [kind for kind in MAKERS if getattr(maker, kind) is not None]
+    if len(given) != 1:
+        raise scope.error(f"needs exactly one of {', '.join(MAKERS)}, not {len(given)}")
+    kind = given[0]
+    entry = {"name": name, "per": maker.per, "format": maker.format or FORMATS.get(kind, "integer")}
+    place = scope.at(kind)
+    skewed = distribution.of(maker)
+    if maker.uniform is not None:
+        made: object = uniform(maker.uniform, place, numbers)
+    elif skewed is not None:
+        made = distribution.made(skewed, place)
+    elif maker.add is not None:
+        made = _added(maker.add, place, numbers)
+    elif maker.permutation is not None:
+        made = _permutation(maker.permutation, place, numbers)
+    elif maker.sequence is not None:
+        made = _sequence(maker.sequence, place)
+    elif maker.item is not None:
+        if maker.per != "item":
+            raise scope.at("per").error("an `item` counts a repetition's items; leave `per` out")
+        made = {"first": place.at("first").integer(maker.item.first)}
+    elif maker.client is not None:
+        first = place.at("first").integer(maker.client.first)
+        made = {"first": first, "step": place.at("step").integer(maker.client.step)}
+    elif maker.text is not None:
+        made = _text(maker.text, place)
+    elif maker.constant is not None:
+        made = place.integer(maker.constant)
+    else:
+        made = getattr(maker, kind)
+    return {**entry, kind: made}
+
+
+def uniform(
+    bounds: list[int | float | str], scope: Scope, numbers: Mapping[str, int]
+) -> list[Json | int]:
+    """Both bounds, inclusive: numbers, or a cursor with an offset."""
+    made = [_bound(bound, scope, numbers) for bound in bounds]
+    low, high = made
+    if isinstance(low, int) and isinstance(high, int) and low > high:
+        raise scope.error(f"the lower bound {low} is above the upper bound {high}")
+    return made
+
+
+def _bound(bound: int | float | str, scope: Scope, numbers: Mapping[str, int]) -> Json | int:
+    if isinstance(bound, str):
+        match = CURSOR.fullmatch(scope.text(bound))
+        if match:
+            plus = int(f"{match[2]}{match[3]}") if match[2] else 0
+            return {"cursor": numbers[f"cursor:{match[1]}"], "plus": plus}
+    return scope.integer(bound)
+
+
+def check_permutation(
+    values: Sequence[Json], number: int, scope: Scope, rows: int | None = None
+) -> None:
+    """Refuses a permutation of a value that is known to leave its range."""
+    permutation = values[number].get("permutation")
+    if permutation is None:
+        return
+    inside = distribution.extent(values, permutation["value"], rows)
+    low, high = permutation["range"]
+    if inside and not (low <= inside[0] and inside[1] <= high):
+        name = values[permutation["value"]]["name"]
+        raise scope.at("permutation", "range").error(
+            f"`{name}` runs from {inside[0]} to {inside[1]}, which is not inside of {low} to {high}"
+        )
+
+
+def _added(written: Sequence[int | float | str], scope: Scope, numbers: Mapping[str, int]) -> Json:
+    """A value and a number, or two values."""
+    value, other = numbers[str(written[0])], scope.value(written[1])
+    if isinstance(other, str):
+        return {"value": value, "other": numbers[other]}
+    return {"value": value, "plus": scope.integer(written[1])}
+
+
+def _sequence(written: Counted, scope: Scope) -> Json:
+    """What is as in plain counting is left out."""
+    made = {
+        "first": scope.at("first").integer(written.first),
+        "each": scope.at("each").integer(written.each, low=1),
+        "step": scope.at("step").integer(written.step),
+    }
+    return {key: value for key, value in made.items() if key == "first" or value != 1}
+
+
+def _permutation(written: Permutation, scope: Scope, numbers: Mapping[str, int]) -> Json:
+    return {
+        "value": numbers[written.value],
+        "range": distribution.span(written.range, scope.at("range")),
+    }
+
+
+def _text(text: Text, scope: Scope) -> Json:
+    length = [scope.at("length").integer(bound, low=0) for bound in text.length]
+    if length[0] > length[1]:
+        raise scope.at("length").error(f"the shortest, {length[0]}, is above {length[1]}")
+    random = scope.at("random").number(text.random, low=0)
+    if random > 1:
+        raise scope.at("random").error(f"is a share from 0 to 1, not {random}")
+    return {"fill": text.fill, "length": length, "random": random}

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.host import program as binary
+from dbdyno.host import program
 from dbdyno.model import Address, Json
 
 RUN_S_MAX = 60
@@ -102,7 +102,7 @@ def at(address: Address, **changes: object) -> Json:
 def run(made: Json, environment: Mapping[str, str] | None = None) -> Ran:
     """Runs a job to its end, however that is."""
     done = subprocess.run(
-        [binary.find("dyno-loadgen")],
+        [program.find("dyno-loadgen")],
         input=json.dumps(made),
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbdyno import plan
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.store import Results
 
 
@@ -17,7 +17,7 @@ def results_of(text: str, parent: Path, **parts: object) -> Iterator[Results]:
     """Runs a plan, the template `text` with `parts` and its folder for `data`; for a fixture."""
     data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
     try:
-        outcome = runner.run(plan.parse(text.format(data=data, **parts), None), parent, wait=True)
+        outcome = blocks.run(plan.parse(text.format(data=data, **parts), None), parent, wait=True)
         assert outcome.failed == 0
         yield Results.open(outcome.folder)
     finally:

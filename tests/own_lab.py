@@ -11,8 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from dbdyno.host import lock, place
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import lock, place, quiesce
 
 HOST_FOLDERS = lock.FOLDERS
 """Where the lock of this host lies, outside tests."""
@@ -40,7 +39,7 @@ def take(folder: Path) -> None:
     lock.FOLDERS = (folder,)
     place.run_root = lambda: folders["run"]
     place.data_root = lambda: folders["data"]
-    quiet.quiet.__defaults__ = (REST_S_MAX,)
+    quiesce.quiet.__defaults__ = (REST_S_MAX,)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in a shell's background
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

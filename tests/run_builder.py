@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dbdyno.analysis.compare import arms_and_blocks as shown
-from dbdyno.analysis.compare import conclusions as conclude
-from dbdyno.analysis.compare import step_cells as cells
+from dbdyno.analysis.compare import arms_and_blocks, conclusions, step_cells
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.model import Cell, Json, StepRun
 from dbdyno.model.verdict import Aims
@@ -79,10 +77,10 @@ def concluded(
     blocks_each: int | None = None,
 ) -> Concluded:
     """What is concluded of these runs."""
-    arms = shown.arms(plan, None)
+    arms = arms_and_blocks.arms(plan, None)
     in_order = sorted(runs, key=lambda its: its.block)
-    return conclude.conclude(
-        cells.rows(plan, arms, in_order),
+    return conclusions.conclude(
+        step_cells.rows(plan, arms, in_order),
         arms,
         aims or Aims(),
         minutes=minutes,

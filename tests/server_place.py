@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dbdyno.engine import Place, Server, provide
-from dbdyno.engine.postgres import build as fetch
+from dbdyno.engine.postgres import build
 from dbdyno.host import place as places
 from dbdyno.host.account import choose
 from dbdyno.model import Address, Arm
@@ -77,9 +77,9 @@ def builds() -> list[Path]:
     """
     fetched = [place for version in FETCHED for place in _cached(version)]
     here = sorted(
-        (fetch.parts_of(path.name), path)
+        (build.parts_of(path.name), path)
         for path in [*fetched, *Path("/usr/lib/postgresql").glob("*")]
-        if fetch.VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
+        if build.VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
     )
     return list({version[0]: path for version, path in here}.values()) or [NONE]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.model import Json, Span, StepRun
 from dbdyno.model.metric import METRICS
@@ -32,7 +32,7 @@ def step_folder(tmp_path: Path, step: str, planted: Planted | None = None) -> St
 
 def derived(tmp_path: Path, step: str, planted: Planted | None = None) -> StepRun:
     """That step, derived."""
-    return derive.step_run(step_folder(tmp_path, step, planted))
+    return assemble.step_run(step_folder(tmp_path, step, planted))
 
 
 def change(path: Path, edit: Callable[[Json], None]) -> None:
@@ -104,7 +104,7 @@ def test_results_of_older_generators_have_no_lag_and_no_queue(tmp_path: Path) ->
         return [{key: event[key] for key in event.keys() - new} for event in events]
 
     change_lines(folder.path / "events.jsonl", as_older)
-    metrics = derive.step_run(folder).metrics
+    metrics = assemble.step_run(folder).metrics
     assert (metrics["lag_us_p99"], metrics["queue_us_p99"]) == (None, None)
     assert metrics["late_ms_max"] == 1.5
 
@@ -155,7 +155,7 @@ def test_an_owner_that_came_in_the_window_counts_from_nothing(tmp_path: Path) ->
         return lines
 
     change_lines(folder.path / "host.jsonl", add)
-    cost = derive.step_run(folder).owners["background:autovacuum worker"]
+    cost = assemble.step_run(folder).owners["background:autovacuum worker"]
     assert (cost.cpu_us, cost.context_switches, cost.read_bytes) == (7_000.0, 4.0, 8_192.0)
     assert cost.write_bytes is None
 
@@ -193,7 +193,7 @@ def test_a_statement_of_a_transaction_does_not_count_as_a_query_of_its_own(tmp_p
 
     change_lines(folder.path / "events.jsonl", as_transaction)
     change(folder.path / "job.json", with_programs)
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert run.response["query"].count == 100_000
     assert run.operations["both"].count == run.operations["query"].count == 100_000
 
@@ -220,7 +220,7 @@ def test_the_warm_up_counts_for_nothing(tmp_path: Path) -> None:
         return before + lines
 
     change_lines(folder.path / "events.jsonl", warm)
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert run.metrics["qps"] == 5_000.0
     assert run.response["query"].count == 100_000
     assert run.series["query.rate"].x_s[0] == 1.0
@@ -275,7 +275,7 @@ def test_time_that_two_spans_share_counts_once() -> None:
 def test_a_checkpoint_that_is_still_running_reaches_to_the_windows_end(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     change(folder.path / "done.json", lambda done: done["log_events"].pop(1))
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     (span,) = [span for span in run.spans if span.kind == "checkpoint"]
     assert (span.start_s, span.end_s) == (pytest.approx(5.0), 20.0)
     assert "still running" in span.label
@@ -285,7 +285,7 @@ def test_a_checkpoint_that_is_still_running_reaches_to_the_windows_end(tmp_path:
 def test_without_checkpoints_in_the_log_their_time_is_not_known(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     change(folder.path / "done.json", lambda done: done["log_events"].clear())
-    metrics = derive.step_run(folder).metrics
+    metrics = assemble.step_run(folder).metrics
     assert metrics["checkpoints"] == 1.0
     assert metrics["checkpoint_overlap_s"] is None
     metrics = derived(tmp_path / "none", "qr100", plant("qr100", checkpoints=())).metrics
@@ -299,7 +299,7 @@ def test_what_a_version_does_not_have_is_none(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     for name in ("before.json", "after.json"):
         change(folder.path / name, lambda state: state["wal"].pop("full_page_images"))
-    metrics = derive.step_run(folder).metrics
+    metrics = assemble.step_run(folder).metrics
     assert metrics["fpi_per_op"] is None
     assert metrics["wal_bytes_per_op"] == 100.0
 
@@ -312,7 +312,7 @@ def test_without_a_database_the_rest_is_derived(tmp_path: Path) -> None:
     change(
         folder.path / "done.json", lambda done: done.update(canary={"before": None, "after": None})
     )
-    metrics = derive.step_run(folder).metrics
+    metrics = assemble.step_run(folder).metrics
     assert metrics["dbgb1"] is metrics["wal_bytes_per_op"] is metrics["canary_cpu_us"] is None
     assert metrics["qps"] == 5_000.0
     assert metrics["server_cpu_per_op"] == 100.0
@@ -322,7 +322,7 @@ def test_without_a_closing_reading_costs_are_none_and_it_is_said(tmp_path: Path)
     folder = step_folder(tmp_path, "qr100")
     keep = [line for line in folder.host() if line["kind"] not in ("close", "end")]
     change_lines(folder.path / "host.jsonl", lambda _: keep)
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert run.metrics["cpupq"] is run.metrics["server_cpu_per_op"] is run.metrics["rps"] is None
     assert run.metrics["qps"] == 5_000.0
     assert any(text.startswith("counters missing") for text in run.warnings)
@@ -332,7 +332,7 @@ def test_a_step_without_its_end_is_failed(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     done = (folder.path / "done.json").read_text()
     (folder.path / "done.json").unlink()
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert (run.status, run.metrics) == ("failed", {})
     assert "broken off" in (run.reason or "")
     assert run.series["query.rate"].y == (5_000.0,) * 20, "what there is stays to be seen"
@@ -341,7 +341,7 @@ def test_a_step_without_its_end_is_failed(tmp_path: Path) -> None:
         folder.path / "events.jsonl",
         lambda lines: [line for line in lines if line["event"] != "window_close"],
     )
-    assert "window_close" in (derive.step_run(folder).reason or "")
+    assert "window_close" in (assemble.step_run(folder).reason or "")
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_a_damaged_file_is_named_in_one_line(tmp_path: Path, old: str, new: str)
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert (run.status, run.metrics) == ("failed", {})
     place = "blocks/001/pg17/insert-benchmark/06-qr100"
     assert (run.reason or "").startswith(f"damaged: {place}/events.jsonl: ")
@@ -434,6 +434,6 @@ def test_readings_that_came_late_and_errors_in_the_log_are_said(tmp_path: Path) 
     event = {"unix_ms": 0, "kind": "error", "text": "ERROR: deadlock detected", "duration_s": None}
     change_lines(folder.path / "host.jsonl", late)
     change(folder.path / "done.json", lambda done: done["log_events"].append(event))
-    warnings = derive.step_run(folder).warnings
+    warnings = assemble.step_run(folder).warnings
     assert any("80 ms after the window's end" in text for text in warnings)
     assert any("the server's log has an error: ERROR: deadlock" in text for text in warnings)

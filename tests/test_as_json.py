@@ -15,7 +15,7 @@ import pytest
 from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Across, Comparison, Json, Ratio
-from dbdyno.report import json_document as as_json
+from dbdyno.report import json_document
 from result_builder import build, plant
 from result_planted import Planted
 from verdict_builder import CPU, calibration, explained, judgement, overall, sizing
@@ -101,15 +101,15 @@ def step_of(written: Json, name: str) -> Json:
 
 
 def test_the_keys_of_format_1_are_all_there_and_no_others(three: Comparison) -> None:
-    found = list(keys(json.loads(as_json.render(whole(three)))))
+    found = list(keys(json.loads(json_document.render(whole(three)))))
     assert {path for path, _ in found} == set(FORM)
     for path, names in found:
         assert names == set(FORM[path].split()), path
-    assert as_json.FORMAT == 1
+    assert json_document.FORMAT == 1
 
 
 def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:
-    written = as_json.form(compare.load(build(tmp_path, blocks=1, arms=("pg17", "pg18"))))
+    written = json_document.form(compare.load(build(tmp_path, blocks=1, arms=("pg17", "pg18"))))
     for path, names in keys(written):
         assert names == set(FORM[path].split()), path
     assert (written["sizing"], written["calibration"]) == (None, None)
@@ -138,7 +138,7 @@ def test_what_json_has_no_word_for_is_null(three: Comparison) -> None:
     made = whole(three)
     wild = replace(made.overall[0].judgement, high=math.inf, sd=math.nan)
     made = replace(made, overall=(replace(made.overall[0], judgement=wild),))
-    (found,) = json.loads(as_json.render(made))["overall"]
+    (found,) = json.loads(json_document.render(made))["overall"]
     assert (found["high"], found["sd"], found["low"]) == (None, None, wild.low)
 
 
@@ -146,7 +146,7 @@ def test_what_json_has_no_word_for_is_null(three: Comparison) -> None:
 
 
 def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> None:
-    written = as_json.form(compare.load(build(tmp_path, planted=slower({"qr100": 0.9}))))
+    written = json_document.form(compare.load(build(tmp_path, planted=slower({"qr100": 0.9}))))
     assert written["dyno"] == __version__
     assert (written["base"], written["arms"], written["blocks"]) == ("pg17", ["pg17", "pg18"], 3)
     assert [(one["step"], one["arms"][0]["verdict"]) for one in written["steps"]] == [
@@ -179,7 +179,7 @@ def test_what_is_not_judged_has_its_ratio_and_no_word(tmp_path: Path) -> None:
     path = folder / "plan.json"
     plan = json.loads(path.read_text())
     path.write_text(json.dumps(plan | {"schedule": plan["schedule"] | {"auto": True}}))
-    written = as_json.form(compare.load(folder))
+    written = json_document.form(compare.load(folder))
     (arm,) = step_of(written, "qr100")["arms"]
     qps = arm["metrics"]["qps"]
     assert (arm["verdict"], qps["verdict"], qps["p"]) == (None, None, None)
@@ -188,7 +188,7 @@ def test_what_is_not_judged_has_its_ratio_and_no_word(tmp_path: Path) -> None:
 
 
 def test_an_arm_alone_has_its_values(tmp_path: Path) -> None:
-    written = as_json.form(compare.load(build(tmp_path, arms=("pg17",), blocks=2)))
+    written = json_document.form(compare.load(build(tmp_path, arms=("pg17",), blocks=2)))
     step = step_of(written, "qr100")
     assert step["arms"] == []
     assert step["base_values"]["qps"] == pytest.approx(5_000)
@@ -196,7 +196,7 @@ def test_an_arm_alone_has_its_values(tmp_path: Path) -> None:
 
 def test_what_an_arm_did_instead_is_its_outcome(tmp_path: Path) -> None:
     failed = {(block, "pg18", "l.x"): "the server ended" for block in (1, 2, 3)}
-    written = as_json.form(compare.load(build(tmp_path, failed=failed)))
+    written = json_document.form(compare.load(build(tmp_path, failed=failed)))
     (arm,) = step_of(written, "l.x")["arms"]
     assert (arm["verdict"], arm["outcome"]) == ("failed", "failed in 3 of 3 blocks")
     assert arm["metrics"]["ips"]["value"] is None

@@ -13,16 +13,15 @@ import read_steps
 from dbdyno import cli, plan, store
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import pilot_noise
-from dbdyno.host import program as binary
+from dbdyno.host import program
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import ResultError
 from dbdyno.model.verdict import PILOT_BLOCKS, Sized, Sizing
 from dbdyno.plan import schedule
-from dbdyno.run import auto
-from dbdyno.run import blocks as runner
+from dbdyno.run import auto, blocks
 from dbdyno.run.arm import Lab
 from dbdyno.run.driver.loadgen import GeneratorDied
-from dbdyno.stats import sample_size as pilot
+from dbdyno.stats import sample_size
 from dbdyno.store import Results, Took
 
 PLAN = """
@@ -51,7 +50,7 @@ pytestmark = pytest.mark.usefixtures("generator")
 
 @pytest.fixture(name="generator")
 def _generator() -> Path:
-    return binary.find("dyno-loadgen")
+    return program.find("dyno-loadgen")
 
 
 def workload(writes: str = "") -> str:
@@ -109,7 +108,7 @@ def _done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_noisier_step_gets_more_fresh_blocks_and_these_do_without_the_other(done: Path) -> None:
     sizing = sized(done)
     counts = blocks_by_step(sizing)
-    assert counts["steady"] == pilot.FRESH_MIN < counts["noisy"] == sizing.fresh
+    assert counts["steady"] == sample_size.FRESH_MIN < counts["noisy"] == sizing.fresh
     found = blocks_of(done)
     assert len(found) == sizing.pilot + sizing.fresh
     whole = sizing.pilot + counts["steady"]
@@ -176,7 +175,7 @@ def test_an_arm_that_fails_is_a_result_and_is_repeated_as_often_as_is_least(tmp_
     of = replace(of, arms=(of.arms[0], replace(of.arms[1], fake=failing)))
     outcome = auto.run(of, tmp_path, pilot_noise.read, wait=True)
     sizing = sized(outcome.folder)
-    assert (sizing.fresh, {one.power for one in sizing.steps}) == (pilot.FRESH_MIN, {0.0})
+    assert (sizing.fresh, {one.power for one in sizing.steps}) == (sample_size.FRESH_MIN, {0.0})
     assert outcome.failed == (sizing.pilot + sizing.fresh) * 3
     assert "too little of it to promise" in "\n".join(auto.said(of, sizing))
 
@@ -227,7 +226,7 @@ def test_a_limit_that_nothing_fits_leaves_the_fewest_blocks_and_says_that_it_is_
 ) -> None:
     of = pretended(tmp_path, monkeypatch, minutes_max=20)
     sizing = sized(auto.run(of, tmp_path, pilot_noise.read, wait=True).folder)
-    assert set(blocks_by_step(sizing).values()) == {pilot.FRESH_MIN}
+    assert set(blocks_by_step(sizing).values()) == {sample_size.FRESH_MIN}
     (line,) = [one for one in auto.said(of, sizing, left=2.0) if "minutes_max" in one]
     assert line == (
         "  that is more than `schedule.minutes_max` leaves, 2 min 00 s, but 3 are the fewest"
@@ -271,7 +270,7 @@ def stop_in_block(number: int) -> Callable[..., None]:
     [
         (Results, "end_block", stop_in_block(2), "002.void1"),
         (auto, "settle", stop, None),
-        (runner, "grown", stop, None),
+        (blocks, "grown", stop, None),
         (Results, "end_block", stop_in_block(4), "004.void1"),
         (Results, "end_block", stop_in_block(7), "007.void1"),
     ],
@@ -302,7 +301,7 @@ def test_a_fresh_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
     done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = sized(done).pilot + sized(done).fresh
-    whole, spoilt = runner.run_block, []
+    whole, spoilt = blocks.run_block, []
 
     def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
         found = whole(lab, block)
@@ -311,7 +310,7 @@ def test_a_fresh_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
             raise GeneratorDied("killed")
         return found
 
-    monkeypatch.setattr(runner, "run_block", run_block)
+    monkeypatch.setattr(blocks, "run_block", run_block)
     outcome = auto.run(made(tmp_path), tmp_path, pilot_noise.read, wait=True)
     assert outcome.voids == 1
     found = blocks_of(outcome.folder)
@@ -330,7 +329,7 @@ def test_a_damaged_sizing_stops_the_plan_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(runner, "grown", stop)
+        patched.setattr(blocks, "grown", stop)
         auto.run(made(tmp_path), tmp_path, pilot_noise.read, wait=True)
     (tmp_path / "auto/sizing.json").write_text("{}")
     with pytest.raises(ResultError, match=r"sizing\.json: the key `pilot` is missing"):

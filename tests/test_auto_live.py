@@ -15,7 +15,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.compare import pilot_noise
 from dbdyno.model.verdict import PILOT_BLOCKS, Sizing
 from dbdyno.run import auto
-from dbdyno.stats import sample_size as pilot
+from dbdyno.stats import sample_size
 from dbdyno.stats.sample_size import size
 from dbdyno.store import Results
 from server_place import builds
@@ -71,7 +71,7 @@ def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_to_be_repeated(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(auto, "PILOT_BLOCKS", 2)
-    monkeypatch.setattr(pilot, "size", with_planted_blocks)
+    monkeypatch.setattr(sample_size, "size", with_planted_blocks)
     of = plan.parse(PLAN.format(build=builds()[-1], data=data), None)
     outcome = auto.run(of, tmp_path, pilot_noise.read, wait=True)
     assert (outcome.failed, outcome.voids) == (0, 0)

@@ -5,9 +5,8 @@ from random import Random
 import pytest
 
 from dbdyno.model.verdict import Aims
-from dbdyno.stats import decision
+from dbdyno.stats import decision, vectorized
 from dbdyno.stats import interval as stats
-from dbdyno.stats import vectorized as batch
 from dbdyno.stats.decision import Sample
 
 
@@ -24,7 +23,7 @@ def drawn(count: int, blocks: int, seed: int = 6) -> list[tuple[float, ...]]:
 @pytest.mark.parametrize("blocks", [2, 3, 6, 10, 12])
 def test_the_tests_of_a_batch_are_those_of_stats(blocks: int) -> None:
     samples = drawn(30, blocks)
-    for logs, found in zip(samples, batch.tests(samples, 0.03), strict=True):
+    for logs, found in zip(samples, vectorized.tests(samples, 0.03), strict=True):
         interval = stats.log_interval(logs)
         assert found.ratio == pytest.approx(interval.value)
         assert (found.low, found.high) == (

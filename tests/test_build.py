@@ -19,7 +19,7 @@ from dbdyno.builds import flags as recipe
 from dbdyno.builds.compile import Wish
 from dbdyno.builds.source import Ref
 from dbdyno.cli.server import ref_of
-from dbdyno.engine import installed as locate
+from dbdyno.engine import installed
 from dbdyno.engine.compile import method_of
 from dbdyno.host import lock
 from dbdyno.host.account import Account
@@ -78,7 +78,7 @@ def test_a_tarball_becomes_a_build_that_an_arm_finds(
     assert (prefix / "share").stat().st_mode & 0o777 == 0o755
     assert left(cache) == {"mine"}
     arm = Arm(name="a", engine="postgres", build="mine")
-    build = locate.locate(arm, cache, SELF)
+    build = installed.locate(arm, cache, SELF)
     assert (build.version, build.base_dir) == ("18.6", prefix)
 
 
@@ -233,7 +233,7 @@ def test_an_unknown_build_of_an_arm_suggests_the_nearest(cache: Path, tarball: P
     compile.build(a_wish(tarball, name="pg18_o2nofp"), POSTGRES, quiet, cache)
     arm = Arm(name="a", engine="postgres", build="pg18_o2nofb")
     with pytest.raises(ServerError) as caught:
-        locate.locate(arm, cache, SELF)
+        installed.locate(arm, cache, SELF)
     assert str(caught.value) == (
         "arms.a.build: there is no build `pg18_o2nofb`; did you mean `pg18_o2nofp`?"
     )
@@ -242,7 +242,7 @@ def test_an_unknown_build_of_an_arm_suggests_the_nearest(cache: Path, tarball: P
         ("postgres", "../mine", "cannot name a build"),
     ):
         with pytest.raises(ServerError, match=said):
-            locate.locate(Arm(name="a", engine=engine, build=name), cache, SELF)
+            installed.locate(Arm(name="a", engine=engine, build=name), cache, SELF)
 
 
 # --- Sources -----------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.builds import features as feature
+from dbdyno.builds import features
 from dbdyno.builds import flags as recipe
 from dbdyno.builds.flags import Flags
 from dbdyno.engine import Build, here
-from dbdyno.engine.mysql import compile as compile_mysql
+from dbdyno.engine.mysql import compile
 from dbdyno.engine.postgres import compile as compile_postgres
 from dbdyno.model.compiler import for_size
 from dbdyno.model.error import ServerError
@@ -194,19 +194,19 @@ def a_tree(folder: Path, version: tuple[int, int, int], *, mariadb: bool = False
 def test_versions_of_mysql_and_mariadb_are_told_apart(tmp_path: Path):
     mysql = a_tree(tmp_path / "my", (8, 4, 6))
     mariadb = a_tree(tmp_path / "ma", (11, 8, 3), mariadb=True)
-    assert compile_mysql.version(mysql, "x", "mysql") == "8.4.6"
-    assert compile_mysql.version(mariadb, "x", "mariadb") == "11.8.3"
+    assert compile.version(mysql, "x", "mysql") == "8.4.6"
+    assert compile.version(mariadb, "x", "mariadb") == "11.8.3"
     with pytest.raises(ServerError, match=r"`x` is MariaDB 11.8.3: write `mariadb` for `mysql`"):
-        compile_mysql.version(mariadb, "x", "mysql")
+        compile.version(mariadb, "x", "mysql")
     with pytest.raises(ServerError, match=r"MySQL 5.7.44: 8.0 is the oldest that is built"):
-        compile_mysql.version(a_tree(tmp_path / "old", (5, 7, 44)), "x", "mysql")
+        compile.version(a_tree(tmp_path / "old", (5, 7, 44)), "x", "mysql")
     with pytest.raises(ServerError, match="is no source of MySQL"):
-        compile_mysql.version(tmp_path, "x", "mysql")
+        compile.version(tmp_path, "x", "mysql")
 
 
 def test_the_published_build_of_mysql_is_a_release_with_frame_pointers():
     flags = recipe.choose("mysql", recipe="rel_o2nofp", cflags=None, march=None, lto=False)
-    found = compile_mysql.arguments("mysql", flags)
+    found = compile.arguments("mysql", flags)
     assert found[:5] == [
         "-DCMAKE_BUILD_TYPE=Release",
         "-DCMAKE_C_FLAGS=-g1 -fno-omit-frame-pointer",
@@ -223,8 +223,8 @@ def test_an_option_that_cmake_passes_over_is_found():
         "    WITH_ROKSDB\n    WITH_ROUTER\n\n\n-- Build files have been written to: /x\n"
     )
     options = ("-DWITH_ASAN=OFF", "-DWITH_ROKSDB:BOOL=ON")
-    assert compile_mysql.ignored(said, options) == "-DWITH_ROKSDB:BOOL=ON"
-    assert compile_mysql.ignored(said, options[:1]) is None
+    assert compile.ignored(said, options) == "-DWITH_ROKSDB:BOOL=ON"
+    assert compile.ignored(said, options[:1]) is None
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_an_option_that_cmake_passes_over_is_found():
 )
 def test_what_cmake_misses_is_named_with_its_package(said: str, package: str):
     log = f"-- The C compiler\nCMake Error at cmake/x.cmake:9 (MESSAGE):\n  {said}\n\n-- done\n"
-    assert f"apt-get install {package}" in compile_mysql.explain("configure", log)
+    assert f"apt-get install {package}" in compile.explain("configure", log)
 
 
 # --- Programs ----------------------------------------------------------------------------------
@@ -252,14 +252,14 @@ def test_a_program_tells_its_libraries_and_its_compiler(tmp_path: Path):
         b"\x7fELF\0liblz4.so.1\0libicuuc.so.72\0libc.so.6\0not/libzstd.so.1\0"
         b"\0PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (X) 12.2.0, 64-bit\0"
     )
-    assert feature.linked(program) == ["lz4", "icu"]
-    assert feature.compiler(program) == "gcc (X) 12.2.0"
+    assert features.linked(program) == ["lz4", "icu"]
+    assert features.compiler(program) == "gcc (X) 12.2.0"
     (tmp_path / "lib" / "llvmjit.so").touch()
-    assert feature.linked(program) == ["lz4", "icu", "llvm"]
+    assert features.linked(program) == ["lz4", "icu", "llvm"]
     program.write_bytes(b"\0GCC: (Debian 12.2.0-14) 12.2.0\0GCC: (GNU) 4.8.5\0")
-    assert feature.compiler(program) is None  # two signed it, and it says not which did what
+    assert features.compiler(program) is None  # two signed it, and it says not which did what
     program.write_bytes(b"\0GCC: (Debian 12.2.0-14) 12.2.0\0")
-    assert feature.compiler(program) == "gcc (Debian 12.2.0-14) 12.2.0"
+    assert features.compiler(program) == "gcc (Debian 12.2.0-14) 12.2.0"
 
 
 CONFIGURES = {
@@ -281,8 +281,8 @@ def test_a_postgres_tells_the_flags_that_its_configure_was_given(tmp_path: Path,
     build = Build(
         engine="postgres", base_dir=tmp_path, program=program, version="18.6", version_num=180006
     )
-    assert feature.flags(build) == flags
-    assert feature.flags(replace(build, engine="mysql")) is None
+    assert features.flags(build) == flags
+    assert features.flags(replace(build, engine="mysql")) is None
 
 
 @pytest.mark.parametrize(

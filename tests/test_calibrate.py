@@ -10,8 +10,7 @@ import pytest
 from dbdyno import cli, plan
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
-from dbdyno.plan import calibration as calibrate
-from dbdyno.plan import schedule
+from dbdyno.plan import calibration, schedule
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
 from server_place import a_place, builds
@@ -39,7 +38,7 @@ def parse(blocks: str = "4") -> Plan:
 
 
 def test_only_the_base_and_its_ghost_are_measured_in_a_folder_of_their_own() -> None:
-    made = calibrate.of(parse(), 10, None)
+    made = calibration.of(parse(), 10, None)
     assert made.name == "p.calibration"
     assert [(arm.name, arm.same_as) for arm in made.arms] == [("old", None), ("ghost", "old")]
     assert (made.schedule.blocks, made.schedule.comparison, made.schedule.ghost) == (40, 4, True)
@@ -53,7 +52,7 @@ def test_only_the_base_and_its_ghost_are_measured_in_a_folder_of_their_own() -> 
 def test_a_comparison_has_the_plans_blocks_or_those_asked_for(
     blocks: str, asked: int | None, each: int
 ) -> None:
-    made = calibrate.of(parse(blocks), 5, asked).schedule
+    made = calibration.of(parse(blocks), 5, asked).schedule
     assert (made.comparison, made.blocks) == (each, 5 * each)
     assert (made.auto, made.minutes_max) == (False, None)
 
@@ -79,18 +78,18 @@ def test_too_few_or_too_many_get_one_line(
     blocks: str, comparisons: int, asked: int | None, line: str
 ) -> None:
     with pytest.raises(PlanError) as error:
-        calibrate.of(parse(blocks), comparisons, asked)
+        calibration.of(parse(blocks), comparisons, asked)
     assert str(error.value) == line
 
 
 def test_a_base_called_ghost_has_none() -> None:
     text = PLAN.replace("BLOCKS", "4").replace("arms.old", "arms.ghost").replace('"old"', '"ghost"')
     with pytest.raises(PlanError, match=r"key `arms\.ghost`: .*rename the arm"):
-        calibrate.of(plan.parse(text, Path("/plans/p.toml")), 10, None)
+        calibration.of(plan.parse(text, Path("/plans/p.toml")), 10, None)
 
 
 def test_the_plan_that_is_shipped_takes_steps_in_slices_from_a_copy() -> None:
-    made = calibrate.of(plan.load(ROOT / "plans" / "calibrate-small.toml"), 10, None)
+    made = calibration.of(plan.load(ROOT / "plans" / "calibrate-small.toml"), 10, None)
     assert [arm.name for arm in made.arms] == ["pg17", "ghost"]
     assert made.schedule.interleave == "slice"
     assert made.workloads[0].save == "post-fill"
@@ -100,7 +99,7 @@ def test_the_plan_that_is_shipped_takes_steps_in_slices_from_a_copy() -> None:
 def test_doubles_begin_from_the_golden_copy_of_the_base() -> None:
     path = ROOT / "plans" / "calibrate-small.toml"
     text = path.read_text().replace('version = "17"', f'base_dir = "{builds()[-1]}"')
-    made = calibrate.of(plan.parse(text, path), 10, None)
+    made = calibration.of(plan.parse(text, path), 10, None)
     with a_place() as place:
         prepared = preflight.prepare(replace(made, data_dir=place.data_root))
     base, ghost = (prepared.points["sysbench", arm.name] for arm in made.arms)

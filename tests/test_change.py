@@ -11,7 +11,7 @@ from dbdyno.engine.preset import Capacity
 from dbdyno.host.capacity import cores
 from dbdyno.model import Json
 from dbdyno.run.check import preflight
-from dbdyno.store import continuation as change
+from dbdyno.store import continuation
 
 PLAN = """
 base = "old"
@@ -55,7 +55,7 @@ def test_newer_keys_stand_in_plan_json_only_where_they_say_something() -> None:
 
 def test_a_folder_from_before_verdicts_goes_on() -> None:
     older = {key: value for key, value in kept().items() if key not in ("verdict", "observe")}
-    assert change.refused(older, kept(), 1) is None
+    assert continuation.refused(older, kept(), 1) is None
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_a_folder_from_before_verdicts_goes_on() -> None:
     ],
 )
 def test_what_judges_and_how_long_it_goes_on_is_free_to_change(old: str, new: str) -> None:
-    assert change.refused(kept(old), kept(new), 1) is None
-    assert change.refused(kept(new), kept(old), 1) is None
+    assert continuation.refused(kept(old), kept(new), 1) is None
+    assert continuation.refused(kept(new), kept(old), 1) is None
 
 
 def test_a_comparisons_number_of_blocks_is_free_to_change() -> None:
     four, six = kept(), kept()
     four["schedule"]["comparison"], six["schedule"]["comparison"] = 4, 6
-    assert change.refused(four, six, 1) is None
+    assert continuation.refused(four, six, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_a_comparisons_number_of_blocks_is_free_to_change() -> None:
     ],
 )
 def test_what_is_measured_is_not(new: str, key: str) -> None:
-    assert change.refused(kept(), kept(new), 1) == key
+    assert continuation.refused(kept(), kept(new), 1) == key
 
 
 def test_the_base_may_change_unless_doubles_of_it_were_measured() -> None:
     other = PLAN.replace('base = "old"', 'base = "new"')
-    assert change.refused(kept(), kept(text=other), 1) is None
+    assert continuation.refused(kept(), kept(text=other), 1) is None
     ghost = "[schedule]\nghost = true"
-    assert change.refused(kept(ghost), kept(ghost, other), 1) == (
+    assert continuation.refused(kept(ghost), kept(ghost, other), 1) == (
         '`base` is "new" now, but there are doubles of "old" (another base is compared with by '
         "`--base`)"
     )

@@ -15,7 +15,7 @@ from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
-from dbdyno.run.check import host_checkup as checkup
+from dbdyno.run.check import host_checkup
 from host_facts_builder import quiet_host
 
 PLAN = """
@@ -45,7 +45,7 @@ def plan_of(text: str = PLAN) -> Plan:
 
 
 def test_each_arms_buffers_are_what_its_settings_preset_or_engine_say() -> None:
-    needs = {need.who: need.bytes for need in checkup.needs_of(plan_of())}
+    needs = {need.who: need.bytes for need in host_checkup.needs_of(plan_of())}
     assert needs == {"a": 2 << 30, "b": needs["b"], "d": 128 << 20}
     assert 5 << 30 < needs["b"] < 6 << 30, "the published share of 8 GB"
 
@@ -53,7 +53,7 @@ def test_each_arms_buffers_are_what_its_settings_preset_or_engine_say() -> None:
 def test_arms_that_are_up_at_once_need_their_sum() -> None:
     of = plan_of()
     turns = replace(of, schedule=replace(of.schedule, interleave="step"))
-    whole, *each = checkup.needs_of(turns)
+    whole, *each = host_checkup.needs_of(turns)
     assert [need.who for need in each] == ["a", "b", "d"]
     assert (whole.who, whole.bytes) == ("all arms at once", sum(need.bytes for need in each))
 
@@ -67,15 +67,15 @@ def test_mysql_needs_huge_pages_only_where_it_is_told_to_use_them() -> None:
         ({"innodb_buffer_pool_size": "1073741824", "large_pages": "1"}, [(1 << 30, True)]),
         ({"large_pages": "1"}, [(128 << 20, True)]),
     ):
-        one = checkup.Arm(name="m", engine=arm["engine"], settings=settings)
-        assert [(need.bytes, need.locks) for need in checkup.need_of(of, one)] == expected
+        one = host_checkup.Arm(name="m", engine=arm["engine"], settings=settings)
+        assert [(need.bytes, need.locks) for need in host_checkup.need_of(of, one)] == expected
 
 
 def test_a_size_that_is_none_is_refused_in_one_line() -> None:
     with pytest.raises(PlanError, match="--shared-buffers: `much` is no size"):
-        list(checkup.asked_for("much"))
-    assert [need.bytes for need in checkup.asked_for("8GB")] == [8 << 30]
-    assert list(checkup.asked_for(None)) == []
+        list(host_checkup.asked_for("much"))
+    assert [need.bytes for need in host_checkup.asked_for("8GB")] == [8 << 30]
+    assert list(host_checkup.asked_for(None)) == []
 
 
 def test_the_locks_holder_is_seen_without_taking_the_lock(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_its_json_can_be_read_by_programs(quiet: None) -> None:
 
 
 def test_this_host_is_looked_at_within_seconds(tmp_path: Path) -> None:
-    its = checkup.check_up(data_dir=tmp_path)
+    its = host_checkup.check_up(data_dir=tmp_path)
     assert its.facts["data"]["path"] == str(tmp_path)
     assert its.facts["look"]["seconds"] < 5
     assert list(tmp_path.iterdir()) == []

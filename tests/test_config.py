@@ -9,9 +9,8 @@ import pytest
 
 from dbdyno.engine import Build, preset
 from dbdyno.engine import settings as server_settings
-from dbdyno.engine.preset import Capacity
+from dbdyno.engine.preset import Capacity, files
 from dbdyno.engine.preset import arm_config as config
-from dbdyno.engine.preset import files as content
 from dbdyno.host.account import Account
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError
@@ -164,7 +163,7 @@ def test_an_unknown_preset_is_named_beside_those_there_are():
         rendered("x99", 8, GB, None, 170000)
 
 
-LISTED = [(engine, name) for engine in content.ENGINES for name in content.presets(engine)]
+LISTED = [(engine, name) for engine in files.ENGINES for name in files.presets(engine)]
 
 
 @pytest.mark.parametrize(("engine", "listed"), LISTED)

@@ -8,8 +8,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.engine import settings
-from dbdyno.engine.preset import Capacity
-from dbdyno.engine.preset import config_file as own
+from dbdyno.engine.preset import Capacity, config_file
 from dbdyno.model.error import PlanError
 
 POSTGRES = r"""
@@ -38,7 +37,7 @@ HOST = Capacity(cores=8, memory_bytes=32 << 30, free_disk_bytes=None)
 
 
 def test_a_postgresql_conf_is_read_as_the_server_reads_it():
-    read = own.parse(POSTGRES, source="f", engine="postgres", version_num=170000)
+    read = config_file.parse(POSTGRES, source="f", engine="postgres", version_num=170000)
     assert dict(read.values) == {
         "shared_buffers": "256MB",
         "work_mem": "8MB",
@@ -49,7 +48,7 @@ def test_a_postgresql_conf_is_read_as_the_server_reads_it():
 
 
 def test_a_my_cnf_is_read_in_the_groups_of_the_server_and_its_version():
-    read = own.parse(MYSQL, source="f", engine="mysql", version_num=80406)
+    read = config_file.parse(MYSQL, source="f", engine="mysql", version_num=80406)
     assert dict(read.values) == {
         "innodb_buffer_pool_size": "1G",
         "skip_name_resolve": "ON",
@@ -81,7 +80,7 @@ def test_a_my_cnf_is_read_in_the_groups_of_the_server_and_its_version():
 )
 def test_what_cannot_be_read_is_one_line(engine: str, text: str, message: str):
     with pytest.raises(PlanError) as raised:
-        own.parse(text, source="f", engine=engine, version_num=80406)
+        config_file.parse(text, source="f", engine=engine, version_num=80406)
     assert message in str(raised.value)
 
 

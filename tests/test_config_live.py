@@ -11,8 +11,7 @@ import mysql_place
 from dbdyno.engine import settings
 from dbdyno.engine.mysql import settings as mysql_settings
 from dbdyno.engine.postgres import build as fetch
-from dbdyno.engine.preset import Capacity
-from dbdyno.engine.preset import files as content
+from dbdyno.engine.preset import Capacity, files
 from dbdyno.host import account
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError
@@ -23,11 +22,11 @@ LARGE = Capacity(cores=8, memory_bytes=512 << 30, free_disk_bytes=None)
 
 def arms(engine: str) -> list[Arm]:
     """An arm of every preset, and of the first one with each tag and with each host's size."""
-    listed = content.presets(engine)
+    listed = files.presets(engine)
     first = next(name for name in listed if name.endswith("12a") or name == "x10a")
-    tags = [tag.name.replace(content.NUMBER, "2") for tag in content.tags(engine)]
+    tags = [tag.name.replace(files.NUMBER, "2") for tag in files.tags(engine)]
     tags += [size.name for size in listed[first].sizes]
-    names = [name.replace(content.NUMBER, "4") for name in listed]
+    names = [name.replace(files.NUMBER, "4") for name in listed]
     names += [f"{first}_{tag}" for tag in tags]
     return [Arm(name="a", engine=engine, base_dir=Path(), config=name) for name in names]
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, StepRun
-from dbdyno.report import json_document as as_json
+from dbdyno.report import json_document
 from dbdyno.store import Results
 from result_builder import build, plant
 from result_planted import Planted
@@ -86,7 +86,7 @@ def test_io_workers_of_several_roles_are_counted_whole_and_it_is_said(tmp_path: 
     alone = plant("qr100", background_cpu_us_per_s=kinds, insert_rows_per_s=0.0, deletes=False)
     folder = step_folder(tmp_path / "alone", "qr100", alone)
     change(folder.path / "step.json", lambda step: step.update(sla=None))
-    assert derive.step_run(folder).warnings == ()
+    assert assemble.step_run(folder).warnings == ()
 
 
 def test_what_ended_unseen_is_named_from_one_percent_of_the_servers_cpu_on(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_innodbs_helpers_are_those_that_read_and_build_and_no_others(tmp_path: P
         tmp_path, "qr100", plant("qr100", background_cpu_us_per_s={**helpers, **others})
     )
     change(folder.path / "job.json", lambda job: job.update(engine="mysql"))
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert run.metrics[PRIMARY] == pytest.approx(100.0 + 7.0)
     assert run.metrics[BACKGROUND] == pytest.approx(2.0 + 0.1)
     assert run.metrics["io_thread_cpu_per_op"] == pytest.approx(2.6)
@@ -132,7 +132,7 @@ def test_older_results_are_judged_by_the_old_metric(tmp_path: Path) -> None:
     older = compared(tmp_path, {"pg17": {"led": False}, "pg18": {"led": False, **costs}})
     assert verdict_of(older) == {"qps": 1.0, SESSIONS: 0.9}
     assert not any("CPU" in line for line in older.warnings)
-    (step,) = json.loads(as_json.render(older))["steps"]
+    (step,) = json.loads(json_document.render(older))["steps"]
     names = {name for name, its in step["arms"][0]["metrics"].items() if its["primary"]}
     assert names == {"qps", SESSIONS}
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import metrics as compute
+from dbdyno.analysis.step import metrics
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.error import ResultError
 from dbdyno.report import page
@@ -146,7 +146,7 @@ def test_a_bug_of_ours_is_no_damaged_file_but_a_traceback(
     def buggy(*_: object) -> object:
         raise error("planted")
 
-    monkeypatch.setattr(compute, "metrics", buggy)
+    monkeypatch.setattr(metrics, "metrics", buggy)
     remove(result / STEP / "host.jsonl")  # so that the step is derived anew
     with pytest.raises(error, match="planted"):
         compare.load(result)

@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno.analysis.step.state import state
 from dbdyno.engine import Server
-from dbdyno.engine.postgres import probe as postgres
+from dbdyno.engine.postgres import probe
 from dbdyno.engine.postgres.probe import pages
 from dbdyno.engine.probe import Subject
 from dbdyno.model import Arm, Json
@@ -44,7 +44,7 @@ def server(one_server: Server) -> Server:
     return one_server
 
 
-def look(server: Server, *tables: str, take: Callable[[Subject], Json] = postgres.before) -> Json:
+def look(server: Server, *tables: str, take: Callable[[Subject], Json] = probe.before) -> Json:
     """A snapshot, with all that has happened counted."""
     time.sleep(FLUSH_S)
     return take(Subject(address(server), tables, {}, server.data_dir, server.wal_dir))
@@ -98,7 +98,7 @@ def test_dead_rows_and_free_space_are_what_a_whole_scan_finds(server: Server) ->
 
 def test_the_leaves_of_indexes_are_as_full_as_they_are(server: Server) -> None:
     fill(server, "pi1")
-    found = look(server, "pi1", take=postgres.after)["leaves"]
+    found = look(server, "pi1", take=probe.after)["leaves"]
     assert found.keys() == {"pi1_pkey", "pi1_k"}
     assert found["pi1_k"]["density_percent"] > 85
     server.execute(f"DELETE FROM pi1 WHERE id > {ROWS // 2}", "VACUUM pi1", database="ib")
@@ -218,7 +218,7 @@ def test_an_autovacuum_that_runs_is_seen_with_its_start(server: Server) -> None:
     server.execute("SELECT pg_reload_conf()")
     shown = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'autovacuum: VACUUM%'"
     wait_for(lambda: ask(server, shown)[0] > 0)
-    (run,) = look(server, "pi1", take=postgres.after)["running"]
+    (run,) = look(server, "pi1", take=probe.after)["running"]
     assert (run["kind"], run["table"]) == ("automatic vacuum", "public.pi1")
     assert before_ms < run["since_unix_ms"] < time.time() * 1000 - FLUSH_S * 1000
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from dbdyno import doctor
-from dbdyno.doctor import Need, memory
-from dbdyno.doctor import render as show
+from dbdyno.doctor import Need, memory, render
 from host_facts_builder import GIB, changed, quiet_host
 
 LAYER = "data/layers/0"
@@ -157,7 +156,7 @@ def test_what_a_container_cannot_change_is_said() -> None:
     facts = changed(("read_only", ["/sys"]), ("thp/enabled", "always"))
     (found,) = doctor.findings(facts)
     assert "read-only" in str(found.barred) and found.mend
-    assert "Cannot be mended here" in "\n".join(show.lines([found], facts))
+    assert "Cannot be mended here" in "\n".join(render.lines([found], facts))
 
 
 def test_swap_that_does_not_fit_the_memory_is_not_switched_off() -> None:
@@ -169,8 +168,8 @@ def test_swap_that_does_not_fit_the_memory_is_not_switched_off() -> None:
 def test_lines_fit_a_terminal_and_end_with_the_count() -> None:
     facts = changed(("look/steal_share", 0.3), ("container", True), ("thp/enabled", "always"))
     facts["unread"] = {"cpu.governor": "there is no such file"}
-    text = list(show.lines(doctor.findings(facts), facts))
-    assert all(len(line) <= show.WIDTH for line in text if not line.startswith("    $ "))
+    text = list(render.lines(doctor.findings(facts), facts))
+    assert all(len(line) <= render.WIDTH for line in text if not line.startswith("    $ "))
     assert " ".join(text[-2:]).endswith(
         "1 disturb much, 1 somewhat, 1 only to know; 1 fact cannot be read here (--json says why)."
     )
@@ -180,7 +179,7 @@ def test_lines_fit_a_terminal_and_end_with_the_count() -> None:
 
 def test_the_document_has_the_findings_their_counts_and_the_facts() -> None:
     facts = changed(("look/steal_share", 0.3))
-    found = json.loads(json.dumps(show.document(doctor.findings(facts), facts)))
+    found = json.loads(json.dumps(render.document(doctor.findings(facts), facts)))
     assert (found["format"], found["count"]) == (1, {"much": 1, "some": 0, "know": 0})
     assert found["findings"][0].keys() == {"name", "severity", "what", "why", "mend", "barred"}
     assert found["host"]["clock"]["read_ns"] == 31.0

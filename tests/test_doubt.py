@@ -7,9 +7,9 @@ import pytest
 
 from dbdyno import store
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import differences as doubt
+from dbdyno.analysis.compare import differences
 from dbdyno.model import Difference, Json
-from dbdyno.report.section import measured_on as facts
+from dbdyno.report.section import measured_on
 from result_builder import build, make_plan, plan_json, plant, server
 from result_planted import Planted
 
@@ -21,7 +21,7 @@ def found(changes: Json, plan_changes: Json | None = None) -> dict[str, Differen
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1].update(plan_changes or {})
     servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), **changes}}
-    return {its.what: its for its in doubt.differences(ARMS, servers, plan)}
+    return {its.what: its for its in differences.differences(ARMS, servers, plan)}
 
 
 def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Difference]:
@@ -29,7 +29,7 @@ def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Dif
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1] = {**plan["arms"][0], "name": "pg18", **(plan_changes or {})}
     servers = {"pg17": server("pg17"), "pg18": {**server("pg17"), **changes}}
-    return {its.what: its for its in doubt.differences(ARMS, servers, plan)}
+    return {its.what: its for its in differences.differences(ARMS, servers, plan)}
 
 
 def with_setting(name: str, value: str) -> Json:
@@ -77,7 +77,7 @@ def test_two_builds_of_one_version_differ_in_what_the_plan_names() -> None:
             "version_text": text.replace("gcc", "clang"),
         },
     }
-    its = {one.what: one for one in doubt.differences(ARMS, servers, plan)}
+    its = {one.what: one for one in differences.differences(ARMS, servers, plan)}
     assert its["flags"].values == {"pg17": "-O2", "pg18": "-O3"}
     assert its["build"].values == {"pg17": "pg17_o2", "pg18": "pg17_o3"}
     assert "features" not in its
@@ -85,7 +85,7 @@ def test_two_builds_of_one_version_differ_in_what_the_plan_names() -> None:
     assert its["flags"].planned
     # With another version, flags are one more explanation, which the plan does not name.
     servers["pg18"]["version"] = "18.0"
-    its = {one.what: one for one in doubt.differences(ARMS, servers, plan)}
+    its = {one.what: one for one in differences.differences(ARMS, servers, plan)}
     assert not its["flags"].planned
     assert not its["compiler"].planned
 
@@ -135,7 +135,7 @@ def test_how_connections_are_encrypted_stands_among_the_facts_of_an_arm(tmp_path
     def shown(**changes: str) -> tuple[str, ...] | None:
         here, there = comparison.arms
         servers = {here: server(here), there: {**server(there), **changes}}
-        rows = facts.servers(replace(comparison, servers=servers)).rows
+        rows = measured_on.servers(replace(comparison, servers=servers)).rows
         texts = [tuple(cell.text for cell in row.cells) for row in rows]
         return next((row for row in texts if row[0] == "connections"), None)
 
@@ -159,11 +159,11 @@ def test_two_builds_of_one_version_in_folders_of_their_own_are_planned() -> None
 def test_what_the_plan_does_not_name_comes_first() -> None:
     plan = plan_json(make_plan("example", ARMS, 3))
     servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), "compiler": "clang 17"}}
-    assert not doubt.differences(ARMS, servers, plan)[0].planned
+    assert not differences.differences(ARMS, servers, plan)[0].planned
 
 
 def test_an_arm_alone_differs_from_nothing() -> None:
-    assert doubt.differences(("pg17",), {"pg17": server("pg17")}, {}) == ()
+    assert differences.differences(("pg17",), {"pg17": server("pg17")}, {}) == ()
 
 
 # --- Warnings --------------------------------------------------------------------------------

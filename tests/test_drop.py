@@ -9,7 +9,7 @@ import pytest
 from dbdyno.engine import Server
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
-from dbdyno.run.check import dropped_tables as drop
+from dbdyno.run.check import dropped_tables
 
 SETUP = (
     "SET x = 1",
@@ -46,7 +46,7 @@ class Theirs:
             words = sql.split()
             if sql.startswith("CREATE TABLE"):
                 self.tables[words[2]] = ""
-            if sql.startswith(drop.DROP):
+            if sql.startswith(dropped_tables.DROP):
                 self.tables.pop(words[4], None)
             if "COMMENT" in sql:
                 table = words[3] if words[0] == "COMMENT" else words[2]
@@ -55,7 +55,7 @@ class Theirs:
 
 
 def set_up(server: Theirs) -> None:
-    drop.set_up(cast(Server, server), SETUP)
+    dropped_tables.set_up(cast(Server, server), SETUP)
 
 
 def test_a_table_that_is_not_the_labs_is_named_before_anything_is_dropped():
@@ -74,7 +74,7 @@ def test_tables_that_the_lab_made_are_dropped_by_a_later_block_without_a_word(en
     server = Theirs({}, engine=engine)
     for _ in range(2):
         set_up(server)
-        assert server.tables == {"sbtest1": drop.MARK, "sbtest2": drop.MARK}
+        assert server.tables == {"sbtest1": dropped_tables.MARK, "sbtest2": dropped_tables.MARK}
     server.tables["sbtest1"] = "mine now"
     with pytest.raises(ServerError, match="`sbtest1`"):
         set_up(server)
@@ -83,7 +83,7 @@ def test_tables_that_the_lab_made_are_dropped_by_a_later_block_without_a_word(en
 def test_an_arm_that_may_drop_drops_and_marks_what_it_makes():
     server = Theirs({"sbtest1": "orders"}, drops_any=True)
     set_up(server)
-    assert server.tables == {"sbtest1": drop.MARK, "sbtest2": drop.MARK}
+    assert server.tables == {"sbtest1": dropped_tables.MARK, "sbtest2": dropped_tables.MARK}
 
 
 def test_on_a_server_of_the_labs_own_nothing_is_asked_and_nothing_marked():
@@ -94,10 +94,10 @@ def test_on_a_server_of_the_labs_own_nothing_is_asked_and_nothing_marked():
 
 
 def test_a_comment_that_a_workload_gives_its_table_stays():
-    assert drop.marked("MERGE_THRESHOLD=40") == "MERGE_THRESHOLD=40 made by dbdyno"
+    assert dropped_tables.marked("MERGE_THRESHOLD=40") == "MERGE_THRESHOLD=40 made by dbdyno"
 
 
 def test_of_many_tables_the_message_names_some():
     server = Theirs({f"t{number}": "" for number in range(25)})
     with pytest.raises(ServerError, match=r"`t19` and 5 more; name another"):
-        drop.refuse_others(cast(Server, server), list(server.tables))
+        dropped_tables.refuse_others(cast(Server, server), list(server.tables))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from changed_builder import changed
-from dbdyno.analysis import wording as phrase
+from dbdyno.analysis import wording
 from dbdyno.analysis.compare.explanation import explain
 from dbdyno.model.verdict import Aims, Explanation, Word
 
@@ -175,7 +175,7 @@ def test_what_is_neither_faster_nor_slower_is_not_explained(word: Word) -> None:
     ],
 )
 def test_a_ratio_in_words(ratio: float, low: float | None, high: float | None, words: str) -> None:
-    assert phrase.speed(ratio, low, high) == words
+    assert wording.speed(ratio, low, high) == words
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_ratio_in_words(ratio: float, low: float | None, high: float | None, w
     ],
 )  # fmt: skip
 def test_a_time_in_words(value: float, words: str) -> None:
-    assert phrase.time(value) == words
+    assert wording.time(value) == words
 
 
 # --- With helpers ------------------------------------------------------------------------------

@@ -13,9 +13,7 @@ import pytest
 
 import dbdyno
 from dbdyno.model.error import ExportError, ResultError
-from dbdyno.report.export import frames as frame
-from dbdyno.report.export import manual as document
-from dbdyno.report.export import write
+from dbdyno.report.export import frames, manual, write
 from dbdyno.report.export.frames import Result
 from dbdyno.report.export.tables import FRAME_TYPES, RESULT, RUN, TABLES, Table, by_name
 from result_builder import build, plant
@@ -356,7 +354,7 @@ def test_the_frames_say_what_the_database_says(result: Result, database: Path) -
     for name in ("steps", "metrics", "ticks"):
         names = [one.name for one in by_name(name).columns]
         rows = [dict(zip(names, row, strict=True)) for row in ask(database, f"FROM {name}")]
-        theirs = frame.frame(by_name(name), rows)
+        theirs = frames.frame(by_name(name), rows)
         pandas.testing.assert_frame_equal(result.table(name), theirs)
 
 
@@ -380,8 +378,8 @@ def test_a_piece_is_never_longer_than_the_most(
     folder: Path, result: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = len(result.ticks)
-    monkeypatch.setattr(frame, "ROWS_MAX", 7)
-    lengths = [len(rows) for _, rows in frame.pieces([frame.Source.open(folder)], {"ticks"})]
+    monkeypatch.setattr(frames, "ROWS_MAX", 7)
+    lengths = [len(rows) for _, rows in frames.pieces([frames.Source.open(folder)], {"ticks"})]
     assert max(lengths) == 7
     assert sum(lengths) == whole
 
@@ -443,7 +441,7 @@ def test_the_command_says_what_it_wrote(folder: Path, tmp_path: Path) -> None:
 
 def test_the_page_is_up_to_date() -> None:
     """Mend it with `python tools/export_page.py`."""
-    assert EXPORT_PAGE.read_text(encoding="utf-8") == document.document()
+    assert EXPORT_PAGE.read_text(encoding="utf-8") == manual.document()
 
 
 @pytest.mark.parametrize("table", OF_STEPS, ids=lambda table: table.name)
@@ -470,7 +468,7 @@ def test_a_natural_join_with_steps_joins_by_the_step_alone(table: Table) -> None
 def test_a_question_of_the_page_finds_what_was_planted(
     database: Path, number: int, rows: int, first: tuple[object, ...]
 ) -> None:
-    found = ask(database, document.QUESTIONS[number].sql)
+    found = ask(database, manual.QUESTIONS[number].sql)
     assert len(found) == rows
     assert found[0][: len(first)] == pytest.approx(first)
     if number == 3:

@@ -16,7 +16,7 @@ from dbdyno.engine import Server
 from dbdyno.engine.external import ExternalServer
 from dbdyno.model import Arm, Plan, StepRun
 from dbdyno.model.error import ServerError
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from server_place import a_place, builds, started, within
 
@@ -112,7 +112,7 @@ def only_run(folder: Path, step: str) -> StepRun:
 def test_a_foreign_server_is_loaded_and_measured_and_what_cannot_be_seen_has_no_figure(
     foreign: Foreign, tmp_path: Path
 ):
-    outcome = runner.run(foreign.plan(), tmp_path, wait=True)
+    outcome = blocks.run(foreign.plan(), tmp_path, wait=True)
     assert outcome.failed == 0
     run = only_run(outcome.folder, "point-query")
     assert run.metrics["qps"] and run.metrics["qps"] > 0
@@ -127,11 +127,11 @@ def test_a_foreign_server_is_loaded_and_measured_and_what_cannot_be_seen_has_no_
 
 def test_tables_that_are_there_are_kept_after_a_check(foreign: Foreign, tmp_path: Path):
     keep = 'fill = "keep"'
-    runner.run(foreign.plan(), tmp_path / "loaded", wait=True)
+    blocks.run(foreign.plan(), tmp_path / "loaded", wait=True)
     foreign.server.execute(
         "COMMENT ON TABLE sbtest1 IS 'the same one, made by dbdyno'", database="shop"
     )
-    outcome = runner.run(foreign.plan(fill=keep), tmp_path / "kept", wait=True)
+    outcome = blocks.run(foreign.plan(fill=keep), tmp_path / "kept", wait=True)
     assert outcome.failed == 0
     comment = "SELECT obj_description('sbtest1'::regclass)"
     assert foreign.server.execute(comment, database="shop") == [("the same one, made by dbdyno",)]
@@ -163,11 +163,11 @@ def test_a_password_in_clear_text_needs_tls_or_a_word_in_the_plan(foreign: Forei
     there = {"database": "clear", "query": "?sslmode=disable", "rows": 1000}
     with pytest.raises(ServerError, match=r"in clear text, which exposes it without TLS: ask for"):
         preflight.prepare(foreign.plan(**there))
-    outcome = runner.run(
+    outcome = blocks.run(
         foreign.plan(password=", insecure = true", **there), tmp_path / "insecure", wait=True
     )
     assert outcome.failed == 0
-    outcome = runner.run(foreign.plan(database="clear", rows=1000), tmp_path / "tls", wait=True)
+    outcome = blocks.run(foreign.plan(database="clear", rows=1000), tmp_path / "tls", wait=True)
     assert outcome.failed == 0
 
 
@@ -183,9 +183,9 @@ def test_a_table_that_dyno_did_not_make_is_dropped_only_by_an_arm_that_may(
     assert "`sbtest1`; name another database" in str(caught.value)
     assert foreign.server.execute("TABLE sbtest1", database="orders") == [(7,)]
     allowed = foreign.plan(database="orders", arm="allow_drop = true")
-    assert runner.run(allowed, tmp_path / "allowed", wait=True).failed == 0
+    assert blocks.run(allowed, tmp_path / "allowed", wait=True).failed == 0
     # Now they are dyno's own: whoever may not drop others' goes on with them.
-    assert runner.run(foreign.plan(database="orders"), tmp_path / "own", wait=True).failed == 0
+    assert blocks.run(foreign.plan(database="orders"), tmp_path / "own", wait=True).failed == 0
 
 
 def test_a_certificate_is_verified_or_the_line_says_that_it_is_not(foreign: Foreign):
@@ -249,7 +249,7 @@ def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
     with pytest.raises(ServerError, match=r"database `shop` .*: `sbtest1`; name another"):
         preflight.prepare(plan.parse(text, None))
     mysql_server.execute("DROP TABLE shop.sbtest1")
-    outcome = runner.run(plan.parse(text, None), tmp_path / "results", wait=True)
+    outcome = blocks.run(plan.parse(text, None), tmp_path / "results", wait=True)
     assert outcome.failed == 0
     run = only_run(outcome.folder, "point-query")
     assert run.metrics["qps"] and run.metrics["qps"] > 0
@@ -264,5 +264,5 @@ def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
         text = MYSQL_PLAN.format(
             **values | {"query": "?ssl-mode=DISABLED", "password": ", insecure = true"}
         )
-        outcome = runner.run(plan.parse(text, None), tmp_path / "insecure", wait=True)
+        outcome = blocks.run(plan.parse(text, None), tmp_path / "insecure", wait=True)
         assert outcome.failed == 0

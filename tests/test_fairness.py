@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import store
-from dbdyno.analysis.step import assemble as derive
-from dbdyno.analysis.step import client_rates as client
+from dbdyno.analysis.step import assemble, client_rates
 from dbdyno.analysis.step.fairness import SLICES, finishes_s, jain, slices
 from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
 from dbdyno.analysis.step.series import CLIENTS_MAX
@@ -26,7 +25,7 @@ amounts = st.floats(min_value=0, max_value=1e9)
 
 
 def derived(folder: StepFolder) -> StepRun:
-    return derive.step_run(folder)
+    return assemble.step_run(folder)
 
 
 def by_role(found: tuple[Any, ...]) -> dict[str, Any]:
@@ -240,7 +239,7 @@ def tick(clients: list[list[int]]) -> Tick:
 def test_a_number_of_clients_that_changes_is_a_damaged_file() -> None:
     one = [1, 1, 0, 1]
     with pytest.raises(ResultError, match="the number of clients of role `insert` changes"):
-        client.amounts([tick([one, one]), tick([one])], "insert")
+        client_rates.amounts([tick([one, one]), tick([one])], "insert")
 
 
 def test_a_step_that_was_broken_off_has_none_of_it(tmp_path: Path) -> None:
@@ -418,6 +417,6 @@ def test_the_committed_example_of_the_first_format_has_fairness() -> None:
     """It was written when a delete's pace was not in the example: no target of deletes."""
     folder = Path(__file__).parent / "example_results" / "example"
     (block,) = store.Results.open(folder).blocks()
-    run = derive.step_run(block.runs()[0].steps()[1])
+    run = assemble.step_run(block.runs()[0].steps()[1])
     assert by_role(run.fairness)["query"].jain == pytest.approx(1.0)
     assert [target.kind for target in run.targets] == ["insert"]

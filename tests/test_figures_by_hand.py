@@ -19,11 +19,11 @@ import pytest
 import by_hand
 from by_hand import Raw
 from dbdyno import plan
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.model import StepRun
 from dbdyno.model.metric import METRICS
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
 
 STEPS = ("l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000")
@@ -66,7 +66,7 @@ steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100"]
 
 def steps_of(text: str, parent: Path) -> dict[str, StepFolder]:
     """Runs a plan of one arm and gives the folders of its steps by name."""
-    outcome = runner.run(plan.parse(text, None), parent, wait=True)
+    outcome = blocks.run(plan.parse(text, None), parent, wait=True)
     assert outcome.failed == 0
     (block,) = Results.open(outcome.folder).blocks()
     (run,) = block.runs()
@@ -104,7 +104,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, StepFol
 
 def compare(folder: StepFolder) -> StepRun:
     """Compares all figures of a step with those by hand; gives the derived step."""
-    run, raw = derive.step_run(folder), Raw(folder.path)
+    run, raw = assemble.step_run(folder), Raw(folder.path)
     assert run.status == "ok"
     expected = by_hand.published(raw)
     assert expected.keys() == PUBLISHED
@@ -196,7 +196,7 @@ def test_the_stall_of_the_fake_server_is_seen_in_each_long_step(
         ("qr100", {"insert", "delete", "query"}),
         ("qr1000", {"insert", "delete", "query"}),
     ):
-        run = derive.step_run(fake[step])
+        run = assemble.step_run(fake[step])
         assert {stall.role for stall in run.stalls} == roles
         assert {(stall.stalled, stall.longest_s) for stall in run.stalls} <= {(2, 2)}
         assert run.metrics["stalled_s"] == (2.0 if roles else None)
@@ -205,7 +205,7 @@ def test_the_stall_of_the_fake_server_is_seen_in_each_long_step(
 def test_the_rate_that_the_fake_server_cannot_hold_is_missed(fake: dict[str, StepFolder]) -> None:
     """20 deletes of 30 ms a second leave room for 1,000 rows/s, but not after a stall of 3.2 s."""
     verdicts = {
-        step: [(target.role, target.met) for target in derive.step_run(fake[step]).targets]
+        step: [(target.role, target.met) for target in assemble.step_run(fake[step]).targets]
         for step in STEPS
     }
     held, missed = [("insert", True), ("delete", True)], [("insert", False), ("delete", False)]
@@ -225,7 +225,7 @@ def test_traced_operations_lie_in_the_buckets_of_their_exact_times(
 
 
 def compare_traced(folder: StepFolder) -> None:
-    run, raw = derive.step_run(folder), Raw(folder.path)
+    run, raw = assemble.step_run(folder), Raw(folder.path)
     traced = {one["operation"] for one in raw.operations}
     assert traced
     for name in traced:

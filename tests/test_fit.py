@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from dbdyno.engine import footprint as extent
+from dbdyno.engine import footprint
 from dbdyno.model import Arm
 from dbdyno.plan import parse
-from dbdyno.run.check import memory_fit as fit
-from dbdyno.run.check import preflight
+from dbdyno.run.check import memory_fit, preflight
 
 GB = 1 << 30
 PLAN = """
@@ -29,10 +28,12 @@ name = "insert-benchmark"
 
 def said(monkeypatch: pytest.MonkeyPatch, tables: dict[str, int], buffers: dict[str, int]) -> str:
     """The lines for arms with these tables and buffers, in GB, on a host of 16 GB."""
-    monkeypatch.setattr(fit, "tables_bytes", lambda plan, use, arm, prepared: tables[arm] * GB)
-    monkeypatch.setattr(fit, "shared_bytes", lambda plan, arm, prepared: buffers[arm] * GB)
+    monkeypatch.setattr(
+        memory_fit, "tables_bytes", lambda plan, use, arm, prepared: tables[arm] * GB
+    )
+    monkeypatch.setattr(memory_fit, "shared_bytes", lambda plan, arm, prepared: buffers[arm] * GB)
     prepared: Any = SimpleNamespace(sizing=SimpleNamespace(memory_bytes=16 * GB))
-    return "\n".join(fit.notices(parse(PLAN, None), prepared))
+    return "\n".join(memory_fit.notices(parse(PLAN, None), prepared))
 
 
 def test_tables_that_fit_into_the_servers_buffers_are_nothing_to_say(
@@ -64,7 +65,7 @@ def test_tables_that_are_larger_than_the_host_are_read_from_the_device(
 )
 def test_buffers_are_read_as_the_server_reads_them(setting: str | None, wanted: int) -> None:
     server: Any = SimpleNamespace(engine="postgres", setting=lambda name: setting)
-    assert extent.cache_bytes(server) == wanted
+    assert footprint.cache_bytes(server) == wanted
 
 
 def test_the_arms_own_buffers_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,4 +77,4 @@ def test_the_arms_own_buffers_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "provide_server", server)
     plan: Any = parse(PLAN, None)
     prepared: Any = None
-    assert fit.shared_bytes(plan, "new", prepared) == 2 * GB
+    assert memory_fit.shared_bytes(plan, "new", prepared) == 2 * GB

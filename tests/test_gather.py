@@ -19,9 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble as derive
-from dbdyno.analysis.step import collect as gather
-from dbdyno.analysis.step import parallel as cores
+from dbdyno.analysis.step import assemble, collect, parallel
 from dbdyno.analysis.step.compact_series import PackedSeries
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import Series, StepRun
@@ -56,7 +54,7 @@ def entries(result: Path) -> list[Path]:
 
 
 def gathered(result: Path) -> list[StepRun]:
-    return gather.step_runs(folders(result), Results.open(result).shelf())
+    return collect.step_runs(folders(result), Results.open(result).shelf())
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,14 +63,14 @@ def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(folder: StepFolder) -> StepRun:
         raise AssertionError(f"{folder.path} was derived again")
 
-    monkeypatch.setattr(derive, "step_run", never)
+    monkeypatch.setattr(assemble, "step_run", never)
 
 
 # --- Kept ------------------------------------------------------------------------------------
 
 
 def test_what_was_kept_is_what_was_derived(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    derived = [derive.step_run(folder) for folder in folders(result)]
+    derived = [assemble.step_run(folder) for folder in folders(result)]
     assert gathered(result) == derived
     assert len(entries(result)) == len(derived) == 8
     forbid(monkeypatch)
@@ -99,7 +97,7 @@ def test_a_file_that_was_changed_is_read_again(result: Path) -> None:
     os.utime(path, (LONG_AGO_S, LONG_AGO_S + 1))
     after = gathered(result)
     assert after[1] != before[1]
-    assert after[1] == derive.step_run(folder)
+    assert after[1] == assemble.step_run(folder)
     assert [run for run in after if run is not after[1]] == [
         r for r in before if r is not before[1]
     ]
@@ -178,8 +176,8 @@ def test_no_number_that_is_none_is_kept(result: Path, monkeypatch: pytest.Monkey
     def odd(folder: StepFolder) -> StepRun:
         return replace(run, metrics={"qps": float("nan")})
 
-    run = derive.step_run(folders(result)[0])
-    monkeypatch.setattr(derive, "step_run", odd)
+    run = assemble.step_run(folders(result)[0])
+    monkeypatch.setattr(assemble, "step_run", odd)
     gathered(result)
     assert entries(result) == []
 
@@ -188,10 +186,10 @@ def test_no_number_that_is_none_is_kept(result: Path, monkeypatch: pytest.Monkey
 
 
 def test_many_processes_derive_what_one_does(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = gather.step_runs(folders(result), None)
-    monkeypatch.setattr(gather, "BYTES_MIN", 0)
+    alone = collect.step_runs(folders(result), None)
+    monkeypatch.setattr(collect, "BYTES_MIN", 0)
     monkeypatch.setattr(multiprocessing, "cpu_count", lambda: 3)
-    assert gather.step_runs(folders(result), None) == alone
+    assert collect.step_runs(folders(result), None) == alone
     assert entries(result) == []
     assert gathered(result) == alone
     assert len(entries(result)) == 8
@@ -199,8 +197,10 @@ def test_many_processes_derive_what_one_does(result: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_answers_come_in_the_order_of_the_questions(processes: int) -> None:
-    assert cores.spread(lambda n: n * n, list(range(40)), processes) == [n * n for n in range(40)]
-    assert cores.spread(lambda n: n, [], processes) == []
+    assert parallel.spread(lambda n: n * n, list(range(40)), processes) == [
+        n * n for n in range(40)
+    ]
+    assert parallel.spread(lambda n: n, [], processes) == []
 
 
 def test_nothing_is_forked_beside_another_thread() -> None:
@@ -208,7 +208,7 @@ def test_nothing_is_forked_beside_another_thread() -> None:
     beside = threading.Thread(target=over.wait)
     beside.start()
     try:
-        assert set(cores.spread(lambda _: os.getpid(), list(range(10)), 3)) == {os.getpid()}
+        assert set(parallel.spread(lambda _: os.getpid(), list(range(10)), 3)) == {os.getpid()}
     finally:
         over.set()
         beside.join()
@@ -216,7 +216,7 @@ def test_nothing_is_forked_beside_another_thread() -> None:
 
 def test_the_work_is_done_by_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: 1)  # whatever other tests left running
-    pids = set(cores.spread(lambda _: os.getpid(), list(range(10)), 3))
+    pids = set(parallel.spread(lambda _: os.getpid(), list(range(10)), 3))
     assert len(pids) == 3
     assert os.getpid() not in pids
 
@@ -229,7 +229,7 @@ def test_what_a_process_did_not_bring_is_computed_here() -> None:
             os._exit(9)
         return number
 
-    assert cores.spread(answer, list(range(10)), 2) == list(range(10))
+    assert parallel.spread(answer, list(range(10)), 2) == list(range(10))
 
 
 def test_an_error_is_raised_here() -> None:
@@ -237,7 +237,7 @@ def test_an_error_is_raised_here() -> None:
         raise ResultError(f"no {number}")
 
     with pytest.raises(ResultError, match="no 0"):
-        cores.spread(refuse, [0, 1, 2], 2)
+        parallel.spread(refuse, [0, 1, 2], 2)
 
 
 # --- Plain values ----------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_every_field_of_a_run_comes_back_as_it_was(run: StepRun) -> None:
 
 
 def test_a_value_with_a_field_more_or_less_is_refused(result: Path) -> None:
-    plain = to_plain(derive.step_run(folders(result)[0]))
+    plain = to_plain(assemble.step_run(folders(result)[0]))
     with pytest.raises(ValueError, match="StepRun has"):
         from_plain(StepRun, {**plain, "novel": 1})
     del plain["status"]

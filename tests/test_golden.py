@@ -10,18 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.engine import fingerprint as imprint
-from dbdyno.engine import golden
-from dbdyno.host import account
-from dbdyno.host import data_folder as datadir
-from dbdyno.host import quiesce as quiet
+from dbdyno.engine import fingerprint, golden
+from dbdyno.host import account, data_folder, quiesce
 from dbdyno.host.place import Place
 from dbdyno.model import Json, Plan, Schedule, Step
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.plan import schedule
-from dbdyno.run import starting_state as origin
-from dbdyno.run.check import disk_space as room
-from dbdyno.run.check import dry_run as outlook
+from dbdyno.run import starting_state
+from dbdyno.run.check import disk_space, dry_run
 
 PARTS: Json = {"server": {"version": "17.6"}, "seed": 7, "steps": [{"name": "fill"}]}
 ABOUT: Json = {
@@ -40,18 +36,20 @@ def here() -> account.Account:
     return account.Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
 
 
-def source(root: Path, *, state: int = imprint.SHUT_DOWN, wal: bool = False) -> golden.Source:
+def source(root: Path, *, state: int = fingerprint.SHUT_DOWN, wal: bool = False) -> golden.Source:
     """What a PostgreSQL that was shut down leaves, as far as golden copies look at it."""
-    data = datadir.make(root / "data" / "a", "data", here())
+    data = data_folder.make(root / "data" / "a", "data", here())
     (data / "global").mkdir()
     (data / "pg_tblspc").mkdir()
     (data / "base").mkdir()
     (data / "base" / "1").write_bytes(b"x" * 8192)
     (data / "PG_VERSION").write_text("17\n")
-    (data / imprint.CONTROL).write_bytes(imprint.CONTROL_HEAD.pack(1, 1700, 2024, state) + b"rest")
+    (data / fingerprint.CONTROL).write_bytes(
+        fingerprint.CONTROL_HEAD.pack(1, 1700, 2024, state) + b"rest"
+    )
     wal_dir = None
     if wal:
-        wal_dir = datadir.make(root / "wal" / "a", "wal", here())
+        wal_dir = data_folder.make(root / "wal" / "a", "wal", here())
         (wal_dir / "000000010000000000000001").write_bytes(b"w" * 100)
         (data / "pg_wal").symlink_to(wal_dir)
     return golden.Source(
@@ -133,7 +131,7 @@ def step(ordinal: int, *sql: str, after: tuple[str, ...] = (), writes: bool = Tr
 def test_what_is_kept_unvacuumed_is_seen_in_the_statements(
     steps: list[Step], expected: bool
 ) -> None:
-    assert origin.not_vacuumed(steps) is expected
+    assert starting_state.not_vacuumed(steps) is expected
 
 
 # --- Keeping and finding -----------------------------------------------------------------------
@@ -157,11 +155,11 @@ def test_what_is_kept_is_found_whole_and_gone_from_its_place(tmp_path: Path, wal
 def test_a_copy_has_the_same_content_and_its_own_write_ahead_log(tmp_path: Path, wal: bool) -> None:
     of = source(tmp_path, wal=wal)
     kept = golden.keep(of, PARTS, ABOUT)
-    data = datadir.make(of.data_root / "b", "data", here())
+    data = data_folder.make(of.data_root / "b", "data", here())
     golden.fill(data, kept.data_dir, place(tmp_path), shared_blocks=True, what="copy b")
     assert (data / "base" / "1").read_bytes() == b"x" * 8192
     if wal:
-        own = datadir.make(tmp_path / "wal" / "b", "wal", here())
+        own = data_folder.make(tmp_path / "wal" / "b", "wal", here())
         golden.fill(own, kept.wal_dir, place(tmp_path), shared_blocks=False, what="copy b")
         golden.point_to_wal(data, own, "pg_wal")
         assert (data / "pg_wal" / "000000010000000000000001").read_bytes() == b"w" * 100
@@ -195,7 +193,7 @@ def test_tablespaces_elsewhere_are_not_kept(tmp_path: Path) -> None:
 
 def test_a_disk_that_refuses_a_copy_is_told_in_one_line(tmp_path: Path) -> None:
     kept = golden.keep(source(tmp_path), PARTS, ABOUT)
-    data = datadir.make(tmp_path / "data" / "b", "data", here())
+    data = data_folder.make(tmp_path / "data" / "b", "data", here())
     with pytest.raises(HostError, match=r"cannot be copied: .*look at the disk") as raised:
         none = kept.data_dir / "none"
         golden.fill(data, none, place(tmp_path), shared_blocks=False, what="copy b")
@@ -214,7 +212,9 @@ def shorten(copy: golden.Copy) -> None:
 
 
 def start(copy: golden.Copy) -> None:
-    (copy.data_dir / imprint.CONTROL).write_bytes(imprint.CONTROL_HEAD.pack(1, 1700, 2024, 6))
+    (copy.data_dir / fingerprint.CONTROL).write_bytes(
+        fingerprint.CONTROL_HEAD.pack(1, 1700, 2024, 6)
+    )
 
 
 def other_version(copy: golden.Copy) -> None:
@@ -278,8 +278,8 @@ def test_a_foreign_folder_is_neither_used_nor_removed(tmp_path: Path) -> None:
 def test_what_a_break_left_half_done_is_swept_up(tmp_path: Path) -> None:
     kept = golden.keep(source(tmp_path, wal=True), PARTS, ABOUT)
     for root in (tmp_path / "data", tmp_path / "wal"):
-        datadir.make(root / "golden" / ".new-123", "data", here())
-        datadir.make(root / "golden" / ".gone-456", "data", here())
+        data_folder.make(root / "golden" / ".new-123", "data", here())
+        data_folder.make(root / "golden" / ".gone-456", "data", here())
     golden.sweep(tmp_path / "data", tmp_path / "wal", None)
     assert [one.name for one in (tmp_path / "data" / "golden").iterdir()] == [kept.key]
     assert [one.name for one in (tmp_path / "wal" / "golden").iterdir()] == [kept.key]
@@ -303,25 +303,29 @@ def test_copies_are_listed_in_a_line_each_and_removed_with_their_write_ahead_log
 # --- Room --------------------------------------------------------------------------------------
 
 
-def need(what: str, root: Path, gigabytes: float) -> room.Need:
-    return room.Need(what=what, root=root, bytes=round(gigabytes * (1 << 30)))
+def need(what: str, root: Path, gigabytes: float) -> disk_space.Need:
+    return disk_space.Need(what=what, root=root, bytes=round(gigabytes * (1 << 30)))
 
 
 def test_runs_need_the_largest_of_them_and_copies_all_together(tmp_path: Path) -> None:
-    runs = [need(room.DATA, tmp_path, 3), need(room.DATA, tmp_path, 5), need(room.WAL, tmp_path, 1)]
-    assert room.largest(runs) == runs[1:]
-    copies = [need(room.COPIES, tmp_path, 3), need(room.COPIES, tmp_path, 5)]
-    assert room.total(copies) == [need(room.COPIES, tmp_path, 8)]
+    runs = [
+        need(disk_space.DATA, tmp_path, 3),
+        need(disk_space.DATA, tmp_path, 5),
+        need(disk_space.WAL, tmp_path, 1),
+    ]
+    assert disk_space.largest(runs) == runs[1:]
+    copies = [need(disk_space.COPIES, tmp_path, 3), need(disk_space.COPIES, tmp_path, 5)]
+    assert disk_space.total(copies) == [need(disk_space.COPIES, tmp_path, 8)]
 
 
 def test_folders_of_one_file_system_share_its_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quiet, "room", lambda path: 10 << 30)
-    needs = [need(room.DATA, tmp_path / "a", 4), need(room.COPIES, tmp_path / "b", 4.5)]
-    room.refuse_full(needs, [])
+    monkeypatch.setattr(quiesce, "room", lambda path: 10 << 30)
+    needs = [need(disk_space.DATA, tmp_path / "a", 4), need(disk_space.COPIES, tmp_path / "b", 4.5)]
+    disk_space.refuse_full(needs, [])
     with pytest.raises(HostError) as raised:
-        room.refuse_full([*needs, need(room.WAL, tmp_path / "c", 1)], [])
+        disk_space.refuse_full([*needs, need(disk_space.WAL, tmp_path / "c", 1)], [])
     line = str(raised.value)
     assert "has 10.0 GB free, needed are 4.0 GB of data, 4.5 GB of golden copies, " in line
     assert "remove golden copies or `save`" in line
@@ -329,23 +333,23 @@ def test_folders_of_one_file_system_share_its_room(
 
 
 def test_what_a_dead_run_of_an_arm_left_counts_as_free(tmp_path: Path) -> None:
-    datadir.make(tmp_path / "a", "data", here())
+    data_folder.make(tmp_path / "a", "data", here())
     (tmp_path / "a" / "data" / "big").write_bytes(b"x" * 100_000)
-    needs = [need(room.DATA, tmp_path, 1)]
-    with_it = room.available(needs, ["a"])
-    assert with_it - room.available(needs, ["b"]) >= 100_000
+    needs = [need(disk_space.DATA, tmp_path, 1)]
+    with_it = disk_space.available(needs, ["a"])
+    assert with_it - disk_space.available(needs, ["b"]) >= 100_000
 
 
 def test_seeds_up_to_a_kept_state_are_those_of_the_first_block() -> None:
     plan = Plan(
         name="p", path=None, text="", seed=3, base="a", arms=(), workloads=(), schedule=Schedule()
     )
-    assert origin.seed(plan) == schedule.blocks(plan)[0].seed
+    assert starting_state.seed(plan) == schedule.blocks(plan)[0].seed
 
 
 def test_no_line_of_the_outlook_is_wider_than_a_terminal() -> None:
     line = "  arm " + "word " * 60
-    cut = outlook.folded(line)
-    assert all(len(one) <= outlook.COLUMNS for one in cut)
+    cut = dry_run.folded(line)
+    assert all(len(one) <= dry_run.COLUMNS for one in cut)
     assert " ".join(" ".join(cut).split()) == " ".join(line.split())
     assert cut[1].startswith("    word")

@@ -20,18 +20,14 @@ from dbdyno import builds as build
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import Place, Server, golden, provide
-from dbdyno.engine.postgres import cache_warming as warm
+from dbdyno.engine.postgres import cache_warming
 from dbdyno.engine.preset import Capacity
-from dbdyno.host import account, leftovers, process
-from dbdyno.host import data_folder as datadir
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import account, data_folder, leftovers, process, quiesce
 from dbdyno.model import Arm, Json
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
-from dbdyno.run import blocks as runner
-from dbdyno.run.check import dry_run as outlook
-from dbdyno.run.check import preflight
-from dbdyno.store import Results, StepFolder
-from dbdyno.store import continuation as change
+from dbdyno.run import blocks
+from dbdyno.run.check import dry_run, preflight
+from dbdyno.store import Results, StepFolder, continuation
 from server_place import builds, ends, within
 
 pytestmark = pytest.mark.live
@@ -162,7 +158,7 @@ def test_a_warm_up_reads_every_block_of_tables_and_indexes(
         again(server, server.keep(PARTS, ABOUT))
         server.stop()
         server.start()
-        found = warm.warm(how, server.execute)
+        found = cache_warming.warm(how, server.execute)
         assert (found["how"], found["relations"], found["left_out"]) == (how, 4, [])
         sizes = dict(server.execute(SIZES))
         assert found["bytes"] == 8192 * sum(sizes.values())
@@ -271,7 +267,7 @@ def test_a_second_block_and_another_plan_begin_with_what_the_first_block_left(
     tmp_path: Path, data: Path
 ) -> None:
     of = plan.parse(text(data, warm="prewarm"), None)
-    outcome = runner.run(of, tmp_path / "one", wait=True)
+    outcome = blocks.run(of, tmp_path / "one", wait=True)
     assert outcome.failed == 0
     results = Results.open(outcome.folder)
     whole, rest = ["l.i0", "l.x", "cleanup", "qr100"], ["qr100"]
@@ -305,9 +301,9 @@ def test_a_second_block_and_another_plan_begin_with_what_the_first_block_left(
     further = replace(plan.parse(text(data, blocks=1, steps=MORE), None), name="further")
     prepared = preflight.prepare(further)
     assert len(prepared.copies) == 2
-    said = "\n".join(outlook.describe(further, prepared))
+    said = "\n".join(dry_run.describe(further, prepared))
     assert "block 1: " in said and "old*" in said and "GB are there already: golden copy" in said
-    outcome = runner.run(further, tmp_path / "two", wait=True)
+    outcome = blocks.run(further, tmp_path / "two", wait=True)
     assert names(Results.open(outcome.folder)) == {
         ("001", "old"): ["qr100", "qp100"],
         ("001", "new"): ["qr100", "qp100"],
@@ -325,11 +321,11 @@ def test_a_state_that_is_kept_later_is_another_plan() -> None:
     old = {"workloads": [{"name": "w"}], "schedule": {"blocks": 1}}
     for use in ({"save": "post-a"}, {"warm": "scan"}):
         new = {"workloads": [{"name": "w"} | use], "schedule": {"blocks": 1}}
-        assert change.refused(old, new, 1) is not None
+        assert continuation.refused(old, new, 1) is not None
     same = {"workloads": [{"name": "w", "save": None, "warm": None}], "schedule": {"blocks": 1}}
-    assert change.refused(old, same, 1) is None
+    assert continuation.refused(old, same, 1) is None
     checked = old | {"schedule": {"blocks": 1, "checkpoint": "before-step"}}
-    assert change.refused(old, checked, 1) is not None
+    assert continuation.refused(old, checked, 1) is not None
 
 
 def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_starts(
@@ -338,8 +334,8 @@ def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_st
     of = plan.parse(text(data, blocks=1), None)
     needed = sum(need.bytes for need in preflight.prepare(of).disk)
     assert needed > 3 * (300 << 20), "a run and two copies, each with its write-ahead log"
-    free = quiet.room(data)
-    monkeypatch.setattr(quiet, "room", lambda path: needed + (1 << 30) - 1)
+    free = quiesce.room(data)
+    monkeypatch.setattr(quiesce, "room", lambda path: needed + (1 << 30) - 1)
     with pytest.raises(HostError, match=r"of golden copies, and 1\.0 GB to spare: ask for fewer"):
         preflight.prepare(replace(of), {"sizing": sizing(free)})
     monkeypatch.undo()
@@ -348,7 +344,7 @@ def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_st
         preflight.prepare(plan.parse(text(data, warm="prewarm"), None))
     monkeypatch.undo()
     at = next(iter(preflight.prepare(of).points.values()))
-    folder = datadir.make(data / "golden" / at.key, "data", account.choose("postgres"))
+    folder = data_folder.make(data / "golden" / at.key, "data", account.choose("postgres"))
     with pytest.raises(ServerError, match=rf"`dyno golden remove {at.key} --data-dir {data}`"):
         preflight.prepare(of)
     assert folder.exists()
@@ -367,7 +363,7 @@ def dyno(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_commands_say_what_is_there_and_refuse_what_is_unclear(data: Path) -> None:
     key = golden.key_of(PARTS)
-    datadir.make(data / "golden" / key, "data", account.choose("postgres"))
+    data_folder.make(data / "golden" / key, "data", account.choose("postgres"))
     (line,) = dyno("golden", "list", "--data-dir", data).stdout.splitlines()
     assert line.startswith(f"{key}  golden copy ") and "cannot be read" in line
     ended = dyno("golden", "remove", key, "--wait", "--data-dir", data)
@@ -435,7 +431,7 @@ def test_a_copy_that_outlives_a_killed_lab_is_ended_and_begun_anew(place: Place)
     resumer.join()
     assert process.start_ticks(copier) is None
     assert (target / "data" / "big").stat().st_size < BIG_BYTES
-    data = datadir.make(target, "data", place.account)
+    data = data_folder.make(target, "data", place.account)
     golden.fill(data, copied, place, shared_blocks=False, what="copy a")
     assert golden.census(data) == golden.Census(files=1, bytes=BIG_BYTES)
     assert leftovers.end_leftovers(place.run_root) == []
@@ -468,4 +464,4 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole_and_its_block
     assert again.facts["made_unix_ns"] > killed.facts["made_unix_ns"], "all steps were done again"
     shut = plan.parse(text(data, new=builds()[0], blocks=3, save="l.x"), None)
     with pytest.raises(ResultError, match=r"`workloads\[0\]\.save` is \"post-l\.x\" now"):
-        runner.run(shut, tmp_path / "out", wait=True)
+        blocks.run(shut, tmp_path / "out", wait=True)

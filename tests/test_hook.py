@@ -12,7 +12,7 @@ from dbdyno import plan
 from dbdyno.host import process
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.run import hooks as hook
 from dbdyno.store import BlockFolder, Results, read_lines
 
@@ -53,7 +53,7 @@ def test_a_hook_runs_at_its_moment_for_its_arms_and_steps_and_is_told_where_it_i
         f'when = "before-step"\nsteps = ["l.i1"]\narms = ["new"]\n{TELL}',
         f'when = "after-run"\n{TELL}',
     )
-    outcome = runner.run(of, tmp_path / "results", wait=True)
+    outcome = blocks.run(of, tmp_path / "results", wait=True)
     assert outcome.failed == 0
     here = str(tmp_path)
     for run in block_of(outcome.folder).runs():
@@ -66,7 +66,7 @@ def test_a_hook_runs_at_its_moment_for_its_arms_and_steps_and_is_told_where_it_i
 def test_a_step_whose_hook_fails_has_failed_with_the_commands_last_line(tmp_path: Path):
     broken = 'command = ["sh", "-c", "echo no room left; exit 3"]'
     of = hooked(tmp_path, f'when = "before-step"\nsteps = ["l.i1"]\narms = ["new"]\n{broken}')
-    outcome = runner.run(of, tmp_path / "results", wait=True)
+    outcome = blocks.run(of, tmp_path / "results", wait=True)
     assert outcome.failed == 1
     reasons = [
         step.failed()["reason"]
@@ -85,7 +85,7 @@ def test_what_a_hook_leaves_running_is_ended_and_said_and_holds_nobody_up(tmp_pa
     )
     begun_s = time.monotonic()
     of = hooked(tmp_path, f'when = "before-run"\narms = ["new"]\n{leaves}')
-    outcome = runner.run(of, tmp_path / "results", wait=True)
+    outcome = blocks.run(of, tmp_path / "results", wait=True)
     assert time.monotonic() - begun_s < 60
     assert outcome.failed == 0
     pid = int(left.read_text())

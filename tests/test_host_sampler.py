@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.host.observe import device
-from dbdyno.host.observe import owned_processes as processes
+from dbdyno.host.observe import device, owned_processes
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
@@ -298,7 +297,7 @@ def test_a_reading_that_cannot_be_made_is_the_labs_death_said_at_the_end(
 def test_a_kernel_without_nanoseconds_is_said(
     server: Forking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "counts_nanoseconds", lambda: False)
+    monkeypatch.setattr(owned_processes, "counts_nanoseconds", lambda: False)
     path = tmp_path / "host.jsonl"
     server.child(0.2, "backend")
     watch = Sampler(path, device=None, server=server)

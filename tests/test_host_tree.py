@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import doctor
-from dbdyno.host.observe import background_load as look
-from dbdyno.host.observe import facts, limits, processor, storage
+from dbdyno.host.observe import background_load, facts, limits, processor, storage
 from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Json
 
@@ -208,12 +207,12 @@ def test_a_folder_that_cannot_be_written_is_not_measured() -> None:
 
 
 def test_a_look_at_this_host_sees_its_time_and_leaves_dyno_out() -> None:
-    found = look.look(Reader(), 0.1)
+    found = background_load.look(Reader(), 0.1)
     assert 0.1 <= found["seconds"] < 5
     shares = [found[f"{name}_share"] for name in ("busy", "steal", "iowait")]
     assert all(0 <= share <= 1 for share in shares) and sum(shares) <= 1.001
     assert os.getpid() not in [one["pid"] for one in found["processes"]]
-    assert 0 <= look.clock_read_ns() < 100_000
+    assert 0 <= background_load.clock_read_ns() < 100_000
 
 
 def test_servers_are_named_once_each_without_their_children() -> None:
@@ -223,12 +222,12 @@ def test_servers_are_named_once_each_without_their_children() -> None:
         (13, "bash", 1, 0): 130, (14, "postgres", 13, 0): 140,
     }  # fmt: skip
     before, after = (
-        look.Moment(
+        background_load.Moment(
             at_s=at,
-            host=look.procfs.stat("cpu 1 2 3 4\n", 100),
+            host=background_load.procfs.stat("cpu 1 2 3 4\n", 100),
             swap_pages=(0, 0),
             processes={
-                (pid, begun): look.procfs.process_stat(
+                (pid, begun): background_load.procfs.process_stat(
                     stat.format(pid, name, parent, ticks if at else 0, begun)
                 )
                 for (pid, name, parent, ticks), begun in tree.items()
@@ -236,12 +235,12 @@ def test_servers_are_named_once_each_without_their_children() -> None:
         )
         for at in (0.0, 1.0)
     )
-    assert look.servers(after) == [
+    assert background_load.servers(after) == [
         {"pid": 10, "name": "postgres"},
         {"pid": 12, "name": "mysqld"},
         {"pid": 14, "name": "postgres"},
     ]
-    assert look.busiest(before, after, 100) == [
+    assert background_load.busiest(before, after, 100) == [
         {"pid": 11, "name": "postgres", "cpu_share": 0.9},
         {"pid": 10, "name": "postgres", "cpu_share": 0.05},
     ]

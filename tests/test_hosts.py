@@ -11,11 +11,11 @@ import pytest
 
 import result_builder
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import host_changes as hosts
-from dbdyno.doctor import stable_facts as lasting
+from dbdyno.analysis.compare import host_changes
+from dbdyno.doctor import stable_facts
 from dbdyno.model import Comparison, Json
 from dbdyno.report import page
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
 from host_facts_builder import changed, quiet_host
@@ -30,18 +30,20 @@ def test_blocks_are_told_by_the_facts_that_held_when_they_began() -> None:
         changed(("since_unix_ns", 50), ("thp/enabled", "madvise")),
     ]
     begun = {1: 11, 2: 20, 3: 31, 5: 55, 6: 60, 7: 65}
-    assert list(hosts.changes(sessions, begun)) == [
+    assert list(host_changes.changes(sessions, begun)) == [
         "changed host: between blocks transparent huge pages was madvise in blocks 1 to 2, 5 to 7 "
         "and always in block 3; vm.swappiness was 60 in blocks 1 to 2, 5 to 7 and 1 in block 3"
     ]
 
 
 def test_a_host_that_stayed_or_is_unknown_is_not_told() -> None:
-    assert list(hosts.changes([quiet_host(), quiet_host()], {1: 5, 2: 6})) == []
-    assert list(hosts.changes([], {1: 5})) == []
+    assert list(host_changes.changes([quiet_host(), quiet_host()], {1: 5, 2: 6})) == []
+    assert list(host_changes.changes([], {1: 5})) == []
     older = {"kernel": "6.1", "sysctl": {"vm.swappiness": 60}}
     newer = changed(("since_unix_ns", 10))
-    assert list(hosts.changes([older, newer], {1: 5, 2: 20})) == [], "only what both know differs"
+    assert list(host_changes.changes([older, newer], {1: 5, 2: 20})) == [], (
+        "only what both know differs"
+    )
 
 
 def test_what_varies_by_itself_is_no_change() -> None:
@@ -51,8 +53,8 @@ def test_what_varies_by_itself_is_no_change() -> None:
         ("clock/read_ns", 99.0),
         ("data/free_bytes", 5),
     )
-    assert not lasting.changed(quiet_host(), now)
-    assert lasting.changed(quiet_host(), changed(("sysctl/vm.swappiness", 1)))
+    assert not stable_facts.changed(quiet_host(), now)
+    assert stable_facts.changed(quiet_host(), changed(("sysctl/vm.swappiness", 1)))
 
 
 def test_a_session_on_a_changed_host_keeps_the_facts_of_before(
@@ -63,8 +65,8 @@ def test_a_session_on_a_changed_host_keeps_the_facts_of_before(
     first = quiet_host() | {"boot_id": "a", "since_unix_ns": SECOND}
 
     def session(**facts: object) -> None:
-        monkeypatch.setattr(runner.facts, "collect", lambda *_, **__: first | facts)
-        runner.keep_host(results, cast(preflight.Prepared, Prepared()), measure=False)
+        monkeypatch.setattr(blocks.facts, "collect", lambda *_, **__: first | facts)
+        blocks.keep_host(results, cast(preflight.Prepared, Prepared()), measure=False)
 
     (folder / "host.json").unlink()
     session()

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis.compare import differences as doubt
+from dbdyno.analysis.compare import differences
 from dbdyno.analysis.compare.imbalance import notices
-from dbdyno.analysis.step import assemble as derive
-from dbdyno.analysis.step import query_plans as plans
+from dbdyno.analysis.step import assemble, query_plans
 from dbdyno.analysis.step.innodb import binlog_bytes
 from dbdyno.analysis.step.state import state
 from dbdyno.model import Cell, Json, StepRun, metric
@@ -91,7 +90,7 @@ def a_run(
     store.write_json(step.path / "job.json", job | {"engine": engine})
     for name, after in (("before.json", False), ("after.json", True)):
         store.write_json(step.path / name, a_snapshot(after, **changes))
-    return derive.step_run(step)
+    return assemble.step_run(step)
 
 
 def test_counters_of_innodb_are_taken_by_operation(tmp_path: Path) -> None:
@@ -214,15 +213,15 @@ def test_plans_of_mysql_are_compared_without_their_rows(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     assert run.plans == {"query": "range on pi1 by pi1_market: Using where"}
     other = replace(run, plans={"query": "ALL on pi1: Using where"})
-    (change,) = plans.changes([run], [other])
+    (change,) = query_plans.changes([run], [other])
     said = "`range on pi1 by pi1_market: Using where` became".replace("`", "")
-    assert said in plans.words(change)
+    assert said in query_plans.words(change)
 
 
 def test_plans_of_other_servers_are_never_said_to_have_changed(tmp_path: Path) -> None:
     mine = a_run(tmp_path)
     theirs = replace(mine, servers="PostgreSQL", plans={"query": "Index Scan using pi1_market"})
-    assert list(plans.changes([theirs], [mine])) == []
+    assert list(query_plans.changes([theirs], [mine])) == []
 
 
 def cell(run: StepRun) -> Cell:
@@ -276,7 +275,7 @@ def test_settings_are_compared_among_the_arms_of_one_engine() -> None:
     }
     servers["my2"]["settings"]["server_uuid"] = "2"
     arms = [{"name": name, "settings": {}} for name in servers]
-    found = doubt.differences(list(servers), servers, {"arms": arms})
+    found = differences.differences(list(servers), servers, {"arms": arms})
     settings = [one for one in found if one.what.startswith("setting")]
     assert [one.what for one in settings] == ["setting innodb_flush_method (default)"]
     assert settings[0].values == {"my": "fsync", "my2": "O_DIRECT"}
@@ -285,7 +284,7 @@ def test_settings_are_compared_among_the_arms_of_one_engine() -> None:
 def test_an_option_that_switches_a_setting_off_names_it() -> None:
     servers = {"on": a_server("mysql", log_bin="ON"), "off": a_server("mysql", log_bin="OFF")}
     plan = {"arms": [{"name": "on"}, {"name": "off", "settings": {"skip-log-bin": "ON"}}]}
-    (found,) = doubt.differences(["on", "off"], servers, plan)
+    (found,) = differences.differences(["on", "off"], servers, plan)
     assert (found.what, found.planned) == ("setting log_bin", True)
 
 
@@ -294,14 +293,14 @@ def test_what_comes_with_another_engine_is_named_by_it() -> None:
         name: a_server(engine) | {"block_size": size}
         for name, engine, size in (("pg", "postgres", 8192), ("my", "mysql", 16384))
     }
-    found = doubt.differences(["pg", "my"], servers, {"arms": []})
+    found = differences.differences(["pg", "my"], servers, {"arms": []})
     assert {one.what for one in found if one.planned} == {"engine", "compiler", "block size"}
     assert len(found) == 3
     servers["my4"] = a_server("mysql") | {"block_size": 4096}
-    found = doubt.differences(["pg", "my", "my4"], servers, {"arms": []})
+    found = differences.differences(["pg", "my", "my4"], servers, {"arms": []})
     assert [one.what for one in found if not one.planned] == ["block size"]
 
 
 def test_compilers_of_two_engines_are_not_set_against_each_other() -> None:
     servers = {"pg": [a_server("postgres")], "my": [a_server("mysql") | {"version": "2"}]}
-    assert doubt.warnings(list(servers), [], servers, [None]) == ()
+    assert differences.warnings(list(servers), [], servers, [None]) == ()

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis.step import evidence
-from dbdyno.analysis.step import time_ledger as ledger
+from dbdyno.analysis.step import evidence, time_ledger
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, WaitLoad, Waits
 from result_planted import plant
@@ -72,7 +71,7 @@ def test_what_is_known_and_the_rest_add_up_to_the_time_of_a_connection(tmp_path:
         idle=0.6,
     )
     # 100,000 us of run delay a second by 5,000 queries are 20 us
-    parts = ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
+    parts = time_ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
     expected = {
         "connection_us_per_op": 400.0,
         "runnable_us_per_op": 20.0,
@@ -94,33 +93,33 @@ def test_waits_that_were_seen_for_longer_than_sessions_slept_share_the_time_asle
 ) -> None:
     """Of two sessions, 1.4 slept by the counters and 2 by the samples: 280 us are 400 us seen."""
     seen = waits(load("IO", "DataFileRead", 0.5), idle=1.5)
-    parts = ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
+    parts = time_ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
     assert parts["wait_io_us_per_op"] == pytest.approx(70.0)
     assert parts["client_us_per_op"] == pytest.approx(210.0)
     assert parts["unaccounted_us_per_op"] == 0.0
 
 
 def test_without_samples_what_is_off_the_core_is_not_accounted_for(tmp_path: Path) -> None:
-    parts = ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), None)
+    parts = time_ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), None)
     assert parts["wait_io_us_per_op"] is None
     assert parts["client_us_per_op"] is None
     assert parts["unaccounted_us_per_op"] == pytest.approx(280.0)
 
 
 def test_older_results_have_no_run_delay(tmp_path: Path) -> None:
-    parts = ledger.ledger(found(tmp_path), None)
+    parts = time_ledger.ledger(found(tmp_path), None)
     assert parts["runnable_us_per_op"] is None
     assert parts["unaccounted_us_per_op"] == pytest.approx(300.0)
 
 
 def test_a_step_without_a_headline_has_no_ledger(tmp_path: Path) -> None:
-    parts = ledger.ledger(replace(found(tmp_path), step={}), waits(idle=1.0))
+    parts = time_ledger.ledger(replace(found(tmp_path), step={}), waits(idle=1.0))
     assert set(parts.values()) == {None}
 
 
 def test_both_classes_of_lwlocks_of_9_6_are_lwlocks() -> None:
     for kind in ("LWLock", "LWLockNamed", "LWLockTranche"):
-        assert ledger.kind_of(kind) == "lwlock"
+        assert time_ledger.kind_of(kind) == "lwlock"
 
 
 def test_pages_are_those_of_the_steps_tables_and_of_their_indexes(tmp_path: Path) -> None:
@@ -135,7 +134,7 @@ def test_pages_are_those_of_the_steps_tables_and_of_their_indexes(tmp_path: Path
         folder.path / "after.json",
         lambda one: one.update(tables={"pi1": counted(4), "pi2": counted(1)}),
     )
-    parts = ledger.of_role(evidence.read(folder))
+    parts = time_ledger.of_role(evidence.read(folder))
     assert parts["buffers_hit_per_op"] == pytest.approx(2 * 5.0), "a new table began at 0"
     assert parts["buffers_read_per_op"] == pytest.approx(2 * 0.05)
 
@@ -145,7 +144,7 @@ def test_counters_that_were_set_back_say_nothing(tmp_path: Path) -> None:
     for name, value in (("before.json", 10), ("after.json", 5)):
         tables = {"pi1": {"heap_blks_hit": value}}
         change(folder.path / name, lambda one, its=tables: one.update(tables=its))
-    assert ledger.of_role(evidence.read(folder))["buffers_hit_per_op"] is None
+    assert time_ledger.of_role(evidence.read(folder))["buffers_hit_per_op"] is None
 
 
 def test_bytes_are_those_of_the_roles_own_processes(tmp_path: Path) -> None:
@@ -159,6 +158,6 @@ def test_bytes_are_those_of_the_roles_own_processes(tmp_path: Path) -> None:
         return lines
 
     change_lines(folder.path / "host.jsonl", moved)
-    parts = ledger.of_role(evidence.read(folder))
+    parts = time_ledger.of_role(evidence.read(folder))
     assert parts["role_read_kib_per_op"] == pytest.approx(2.0)
     assert parts["role_write_kib_per_op"] == 0.0

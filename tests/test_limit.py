@@ -12,19 +12,17 @@ import pytest
 from rich.console import Console
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import evidence
-from dbdyno.analysis.step import generator_limit as limit
+from dbdyno.analysis.step import evidence, generator_limit
 from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
-from dbdyno.report import bound, page
-from dbdyno.report import json_document as as_json
-from dbdyno.report.chart import bars as totals
+from dbdyno.report import bound, json_document, page
+from dbdyno.report.chart import bars
 from dbdyno.report.parts import Page, Tone
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.store import Results
 from result_builder import build, plant
 from result_planted import Planted
 
-MORE = f"({limit.MORE_THREADS})"
+MORE = f"({generator_limit.MORE_THREADS})"
 
 BUSY = 0.84
 FASTER = 1.2
@@ -72,7 +70,7 @@ def printed(shown: Page, *, full: bool = False) -> str:
 @pytest.mark.parametrize(
     ("share", "reasons"),
     [
-        (limit.BUSY_SHARE_MAX, ()),
+        (generator_limit.BUSY_SHARE_MAX, ()),
         (0.71, (f"its busiest thread was busy 71 % of the time {MORE}",)),
         (1.0, (f"its busiest thread was busy 100 % of the time {MORE}",)),
     ],
@@ -95,7 +93,7 @@ def test_a_busy_thread_makes_the_rate_a_lower_bound(
     ("lag_us", "reasons"),
     [
         (None, ()),  # older results
-        (1_000.0 * limit.LAG_MS_P99_MAX, ()),
+        (1_000.0 * generator_limit.LAG_MS_P99_MAX, ()),
         (
             2_340.0,
             (f"it sent operations late by itself, 1 % of them by over 2.3 ms {MORE}",),
@@ -107,13 +105,13 @@ def test_a_generator_that_sends_late_makes_the_rate_a_lower_bound(
 ) -> None:
     results = Results.open(build(tmp_path, steps=("qr100",), blocks=1))
     found = evidence.read(results.blocks()[0].runs()[0].steps()[0])
-    assert limit.limits(found, {"lag_us_p99": lag_us}) == reasons
+    assert generator_limit.limits(found, {"lag_us_p99": lag_us}) == reasons
 
 
 def test_on_a_host_that_is_full_more_threads_are_no_remedy(tmp_path: Path) -> None:
     results = Results.open(build(tmp_path, steps=("qr100",), blocks=1))
     found = evidence.read(results.blocks()[0].runs()[0].steps()[0])
-    (reason,) = limit.limits(found, {"lag_us_p99": 2_340.0, "cpups": 99.2})
+    (reason,) = generator_limit.limits(found, {"lag_us_p99": 2_340.0, "cpups": 99.2})
     assert reason.endswith("(the host's processors were busy to 99 %: fewer clients or more cores)")
 
 
@@ -174,7 +172,7 @@ def test_a_ratio_is_a_bound_by_which_side_was_limited(
 
 
 def test_the_comparison_as_json_has_the_mark_and_the_reason(tmp_path: Path) -> None:
-    written = as_json.form(compared(tmp_path, ["pg18"]))
+    written = json_document.form(compared(tmp_path, ["pg18"]))
     before, limited = written["steps"]
     (other,) = limited["arms"]
     assert other["verdict"] == "faster"
@@ -283,7 +281,7 @@ def test_the_chart_of_ratios_points_to_where_the_true_one_lies(tmp_path: Path) -
     ratios = shown.workloads[0].ratios
     assert ratios is not None
     assert "a triangle points to where the true ratio lies" in ratios.title
-    values = totals.ratios(ratios, shown.arms)["data"]["values"]
+    values = bars.ratios(ratios, shown.arms)["data"]["values"]
     assert [one["bound"] for one in values] == ["exact", "at least"]
 
 

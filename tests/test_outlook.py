@@ -8,9 +8,8 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.model import Plan
-from dbdyno.plan import calibration as calibrate
-from dbdyno.run.check import dry_run as outlook
-from dbdyno.run.check import preflight
+from dbdyno.plan import calibration
+from dbdyno.run.check import dry_run, preflight
 from server_place import builds
 
 ARM = """
@@ -32,8 +31,8 @@ def parse(arms: str, more: str) -> Plan:
 
 
 def said(made: Plan) -> list[str]:
-    lines = outlook.describe(made, preflight.prepare(made))
-    assert all(len(line) <= outlook.COLUMNS for line in lines)
+    lines = dry_run.describe(made, preflight.prepare(made))
+    assert all(len(line) <= dry_run.COLUMNS for line in lines)
     return lines
 
 
@@ -54,7 +53,7 @@ def test_the_load_that_steps_need_comes_by_itself_and_is_said(
     use = "".join(f"{key} = {value!r}\n" for key, value in [("name", name), *more.items()])
     text = "".join(ARM.replace("ARM", arm) for arm in "ab")
     made = plan.parse(f"{text}\n[[workloads]]\n{use}steps = {named}\n", Path("/plans/p.toml"))
-    lines = list(outlook.of_workload(made, made.workloads[0], preflight.prepare(made)))
+    lines = list(dry_run.of_workload(made, made.workloads[0], preflight.prepare(made)))
     brought = [line for line in lines if line.endswith("(the load, which `steps` needs)")]
     assert [line.split()[1] for line in brought] == list(load)
     assert {line.split()[1] for line in lines[1:]} == {*load, *named}
@@ -87,7 +86,7 @@ def test_a_limit_that_the_least_blocks_pass_is_said() -> None:
 
 
 def test_a_plan_of_calibration_says_its_comparisons() -> None:
-    lines = said(calibrate.of(parse("ab", "[schedule]\nblocks = 4"), 3, None))
+    lines = said(calibration.of(parse("ab", "[schedule]\nblocks = 4"), 3, None))
     assert "plan p.calibration" in lines
     assert "comparisons: 3 of 4 blocks" in lines
     assert "block 12: " in "".join(lines)
@@ -116,7 +115,7 @@ steps = ["fill", "insert"]
 """,
         None,
     )
-    lines = outlook.describe(made, preflight.prepare(made))
+    lines = dry_run.describe(made, preflight.prepare(made))
     assert sum(line.startswith("8 arms: PostgreSQL ") for line in lines) == 1
     assert sum(line.startswith("  config x10a: shared_buffers 737MB") for line in lines) == 1
     assert sum(line.startswith("  shared_buffers is 737MB, not the 23GB") for line in lines) == 1

@@ -12,8 +12,7 @@ from dbdyno.model import Observe, Plan
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import PILOT_BLOCKS, Aims
-from dbdyno.plan import schedule
-from dbdyno.plan import schema as form
+from dbdyno.plan import schedule, schema
 
 ROOT = Path(__file__).parent.parent
 SMALL = """
@@ -411,8 +410,8 @@ def test_the_demo_is_short_and_says_so() -> None:
 
 def test_the_reference_of_plans_names_every_key() -> None:
     reference = (ROOT / "docs" / "plan.md").read_text()
-    within = (form.FakeStallForm, form.FakeErrorForm)  # shown by examples
-    everything = [one for one in vars(form).values() if inspect.isclass(one)]
+    within = (schema.FakeStallForm, schema.FakeErrorForm)  # shown by examples
+    everything = [one for one in vars(schema).values() if inspect.isclass(one)]
     forms = [one for one in everything if issubclass(one, Form) and one not in within]
     assert len(forms) > 8
     for one in forms:

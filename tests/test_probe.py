@@ -15,8 +15,7 @@ import pytest
 
 from dbdyno.engine import folder
 from dbdyno.engine.cutoff import cut_off
-from dbdyno.engine.postgres.probe import query_plans as explain
-from dbdyno.engine.postgres.probe import sizes, statistics
+from dbdyno.engine.postgres.probe import query_plans, sizes, statistics
 from dbdyno.engine.postgres.probe.reader import Reader
 from dbdyno.engine.snapshot import Unavailable, plain
 
@@ -99,9 +98,9 @@ def test_a_connection_in_time_is_not_cut_off() -> None:
 
 def test_samples_fit_the_parameters_types() -> None:
     types = ["bigint", "timestamp without time zone", "date", "boolean", "text"]
-    called = explain.call("dyno_explain_0", types)
+    called = query_plans.call("dyno_explain_0", types)
     assert called == "EXECUTE dyno_explain_0('1', '2000-01-01', '2000-01-01', 'true', '5')"
-    assert explain.call("dyno_explain_1", []) == "EXECUTE dyno_explain_1"
+    assert query_plans.call("dyno_explain_1", []) == "EXECUTE dyno_explain_1"
 
 
 def test_rows_in_which_nothing_happened_are_left_out() -> None:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from dbdyno.engine import Server
-from dbdyno.engine.postgres import probe as postgres
+from dbdyno.engine.postgres import probe
 from dbdyno.engine.probe import Subject
 from dbdyno.host.observe import device
 from dbdyno.host.observe.sampler import Sampler
@@ -72,12 +72,12 @@ def subject(server: Server, tables: tuple[str, ...]) -> Subject:
 
 def snapshot(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
     """A snapshot as the runner takes it before a step."""
-    return postgres.before(subject(server, tables))
+    return probe.before(subject(server, tables))
 
 
 def snapshot_after(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
     """A snapshot as the runner takes it after a step."""
-    return postgres.after(subject(server, tables))
+    return probe.after(subject(server, tables))
 
 
 def rows(server: Server, sql: str) -> list[tuple[object, ...]]:
@@ -172,7 +172,7 @@ def test_sizes_are_the_servers_own_and_those_of_the_files(server: Server) -> Non
 
 
 def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: Server) -> None:
-    found = postgres.before(Subject(address(server)))
+    found = probe.before(Subject(address(server)))
     assert found["sizes"]["data_dir_bytes"] is None
     assert "sizes.data_dir_bytes" in found["unavailable"]
     known = snapshot(server)["sizes"]["wal_files"]
@@ -211,7 +211,7 @@ def test_a_statement_without_a_plan_does_not_hinder_the_others(server: Server) -
         "gone": "SELECT * FROM nowhere WHERE a = $1",
         "query": EXPLAIN["query"],
     }
-    found = postgres.before(Subject(address(server), TABLES, statements))
+    found = probe.before(Subject(address(server), TABLES, statements))
     assert found["explain"]["vacuum"] == {"custom": None, "generic": None}
     assert found["explain"]["query"]["custom"] is not None
     assert "nowhere" in found["unavailable"]["explain.gone"]
@@ -254,5 +254,5 @@ def test_each_owner_of_a_real_server_is_told_apart(server: Server, tmp_path: Pat
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     nowhere = Address(host=str(tmp_path), port=5432, user="dyno", database="ib")
     with pytest.raises(ServerError, match=r"database `ib` at .*5432") as raised:
-        postgres.before(Subject(nowhere))
+        probe.before(Subject(nowhere))
     assert "\n" not in str(raised.value)

@@ -8,8 +8,7 @@ import pymysql
 import pytest
 
 from dbdyno.engine import probe
-from dbdyno.engine.mysql.probe import counters, objects
-from dbdyno.engine.mysql.probe import query_plans as explain
+from dbdyno.engine.mysql.probe import counters, objects, query_plans
 from dbdyno.engine.mysql.probe.reader import Reader, version
 from dbdyno.engine.snapshot import Unavailable
 
@@ -225,13 +224,13 @@ def test_estimates_from_before_the_rows_are_seen_by_the_file(
     ],
 )  # fmt: skip
 def test_a_line_of_a_plan_reads_as_what_is_done(row: dict[str, Any], expected: str) -> None:
-    assert explain.line(row) == expected
+    assert query_plans.line(row) == expected
 
 
 def test_a_statement_without_a_plan_does_not_take_the_others_with_it() -> None:
     row = {"select_type": "SIMPLE", "table": "pi1", "type": "const", "key": "PRIMARY", "rows": 1}
     reader = a_reader("10.11.19-MariaDB", {"SELECT c": [row]})
-    found = explain.plans(reader, {"point": "SELECT c FROM pi1", "alter": "ALTER TABLE pi1"})
+    found = query_plans.plans(reader, {"point": "SELECT c FROM pi1", "alter": "ALTER TABLE pi1"})
     assert found["point"]["custom"] == "const on pi1 by PRIMARY  (rows=1)"
     assert found["alter"] == {"custom": None, "generic": None, "tree": None}
     assert list(reader.unavailable) == ["explain.alter"]

@@ -15,7 +15,7 @@ from pymysql.cursors import Cursor
 from dbdyno.analysis.step import innodb
 from dbdyno.analysis.step.state import state
 from dbdyno.engine import Server, probe
-from dbdyno.engine.mysql import client as mysql
+from dbdyno.engine.mysql import client
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_there_is_named_with_its_socket(tmp_path: Path) -> 
 def test_owners_are_threads_and_add_up_to_the_process(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server)
-    with closing(mysql.connect(address(server), "test")) as connection:
+    with closing(client.connect(address(server), "test")) as connection:
         watch.observe(
             {
                 "event": "connected",

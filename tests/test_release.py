@@ -24,9 +24,8 @@ from dbdyno.engine.compile import method_of
 from dbdyno.host import lock, place
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError, ServerError
-from dbdyno.run import blocks as runner
-from dbdyno.run.check import dry_run as outlook
-from dbdyno.run.check import preflight
+from dbdyno.run import blocks
+from dbdyno.run.check import dry_run, preflight
 from server_place import a_place
 
 ARM = """
@@ -283,7 +282,7 @@ def an_arm(name: str, version: str = "18", build: str = "o2nofp", more: str = ""
 def test_a_check_says_what_would_be_brought_and_built_and_builds_nothing(site: Site, cache: Path):
     site.release("18.6")
     made = a_plan(cache, an_arm("a"), an_arm("b", more='config = "x10b"'))
-    lines = outlook.describe(made, preflight.prepare(made))
+    lines = dry_run.describe(made, preflight.prepare(made))
     folder = cache / "builds" / "postgres-18.6_o2nofp"
     text = " ".join(" ".join(lines).split())
     assert f"arm a (base): PostgreSQL 18.6 in {folder}, still to be built" in text
@@ -302,7 +301,7 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
     site.release("18.6")
     said: list[str] = []
     made = a_plan(cache, an_arm("a"), an_arm("b", "18.6"), workload=SIMPLE)
-    prepared = runner.ready(made, None, said.append)
+    prepared = blocks.ready(made, None, said.append)
     assert prepared.wishes == {}
     assert {build.version for build in prepared.builds.values()} == {"18.6"}
     assert said[0] == f"bringing {release.url_of('18.6')}"
@@ -311,7 +310,7 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
     site.release("18.7")  # a plan that goes on keeps its version
     site.asked.clear()
     monkeypatch.setenv(release.VARIABLE, "http://127.0.0.1:1")
-    again = runner.ready(made, written, said.append)
+    again = blocks.ready(made, written, said.append)
     assert [build.version for build in again.builds.values()] == ["18.6", "18.6"]
     assert site.asked == []
 
@@ -332,7 +331,7 @@ def test_nothing_is_built_where_anything_else_is_wrong(site: Site, cache: Path):
     wrong = 'settings = { listen_addresses = "*" }'
     made = a_plan(cache, an_arm("a"), an_arm("b", more=wrong))
     with pytest.raises(PlanError, match=r"arms\.b\.settings\.listen_addresses"):
-        runner.ready(made, None, quiet)
+        blocks.ready(made, None, quiet)
     assert left(cache) == []
 
 
@@ -341,7 +340,7 @@ def test_a_build_that_fails_in_a_run_names_plan_and_arm(site: Site, cache: Path)
     with tarball.open("ab") as file:
         file.write(b"\0")
     with pytest.raises(ServerError, match=r"^/plans/p\.toml: arms\.a\.build: `http.* SHA-256 "):
-        runner.ready(a_plan(cache, an_arm("a")), None, quiet)
+        blocks.ready(a_plan(cache, an_arm("a")), None, quiet)
     assert left(cache) == []
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.report import json_document as as_json
+from dbdyno.report import json_document
 from dbdyno.report.export import write
 
 RELEASES = sorted(
@@ -70,7 +70,7 @@ def test_there_is_a_release_to_look_at() -> None:
 
 def test_a_result_of_every_release_says_what_it_said(release: Path, result: Path) -> None:
     said = json.loads((release / "compare.json").read_text())
-    now = json.loads(as_json.render(compare.load(result)))
+    now = json.loads(json_document.render(compare.load(result)))
     assert departures(said, now) == []
 
 

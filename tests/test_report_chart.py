@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
 from dbdyno.report import chart, page
-from dbdyno.report.chart import bars as totals
+from dbdyno.report.chart import bars
 from dbdyno.report.chart import lines as seconds
 from dbdyno.report.parts import Line, Page, SecondsChart
 from dbdyno.report.render import picture
@@ -107,7 +107,7 @@ def test_an_arm_has_the_colour_of_its_place_also_where_others_are_missing(shown:
 def test_ratios_are_drawn_on_a_scale_with_one_in_the_middle(shown: Page) -> None:
     ratios = shown.workloads[0].ratios
     assert ratios is not None
-    spec = totals.ratios(ratios, shown.arms)
+    spec = bars.ratios(ratios, shown.arms)
     dots = spec["layer"][-1]["encoding"]["x"]["scale"]
     low, high = dots["domain"]
     assert dots["type"] == "log"

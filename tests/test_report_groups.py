@@ -10,8 +10,7 @@ import pytest
 from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import Word
-from dbdyno.report import colors as thresholds
-from dbdyno.report import page
+from dbdyno.report import colors, page
 from dbdyno.report.parts import Cell, Group, Page, Row, Table, Workload
 from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
@@ -186,11 +185,11 @@ def test_a_throughput_of_statements_that_find_nothing_is_marked(shown: Page) -> 
     [(0.9749, "slower"), (0.9751, "alike"), (1.0249, "alike"), (1.0251, "faster"), (math.inf, "")],
 )
 def test_a_ratio_has_the_published_colour_of_what_is_shown(ratio: float, tone: str) -> None:
-    assert thresholds.PUBLISHED.tone(ratio) == tone
+    assert colors.PUBLISHED.tone(ratio) == tone
 
 
 def test_other_thresholds_are_used_and_said(two: Comparison) -> None:
-    made = page.make(two, thresholds.parse("0.5, 1.5"))
+    made = page.make(two, colors.parse("0.5, 1.5"))
     tones = {cells.cells[0].tone for title in PUBLISHED for cells in relative(made, title).rows}
     assert tones == {"alike", "faster"}  # hot-points doubles
     grouped = made.workloads[0].grouped
@@ -203,7 +202,7 @@ def test_other_thresholds_are_used_and_said(two: Comparison) -> None:
 @pytest.mark.parametrize("text", ["", "1", "a,b", "0.9,0.95", "1.03,0.97", "1,1", "nan,2", "1,2,3"])
 def test_nonsense_is_one_clear_line(text: str) -> None:
     with pytest.raises(DynoError) as caught:
-        thresholds.parse(text)
+        colors.parse(text)
     assert str(caught.value) == (
         f"--colors: `{text}`: give two ratios, red up to the one and green from the other, "
         "around 1, as in `--colors 0.97,1.03`"

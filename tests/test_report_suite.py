@@ -18,7 +18,7 @@ from dbdyno import cli
 from dbdyno.analysis import compare
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart, page
-from dbdyno.report.chart import bars as totals
+from dbdyno.report.chart import bars
 from dbdyno.report.parts import Page
 from dbdyno.report.render import html, markdown, picture, post, terminal
 from suite_builder import CLIENTS, comparison
@@ -134,7 +134,7 @@ def test_each_group_has_its_chart_with_its_steps_in_the_order_of_the_table(shown
 def test_more_clients_are_drawn_beside_the_ideal_line(shown: Page) -> None:
     one = shown.workloads[0].scaling[0].chart
     assert one is not None
-    spec = totals.scaling(one, shown.arms)
+    spec = bars.scaling(one, shown.arms)
     values = spec["data"]["values"]
     ideal = [(value["clients"], value["ratio"]) for value in values if value["what"] == "ideal"]
     assert ideal == [(1, 1), (8, 8)]

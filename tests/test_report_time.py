@@ -12,12 +12,10 @@ from comparison_builder import comparison
 from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report import chart, page
-from dbdyno.report.chart import layers as stack
-from dbdyno.report.chart import style as look
+from dbdyno.report.chart import layers, style
 from dbdyno.report.parts import Page, Row, Section, Table
 from dbdyno.report.render import html, markdown, picture, terminal
-from dbdyno.report.section import time_ledger as ledger
-from dbdyno.report.section import waits
+from dbdyno.report.section import time_ledger, waits
 
 STEP = 4  # of the sections: qr100
 
@@ -89,20 +87,20 @@ def test_without_samples_the_ledger_says_that_they_are_not_accounted_for(built: 
         replace(
             cell,
             metrics={
-                name: None if name in ledger.SAMPLED else value
+                name: None if name in time_ledger.SAMPLED else value
                 for name, value in cell.metrics.items()
             },
         )
         for cell in unsampled.cells
     )
-    table = ledger.table(replace(unsampled, cells=cells), "pg17", "x")
+    table = time_ledger.table(replace(unsampled, cells=cells), "pg17", "x")
     assert table is not None
     assert texts(table, "waiting: the client") == ["not sampled", "not sampled", ""]
     assert "and the client, are in what is not accounted for" in table.note
 
 
 def test_a_step_of_an_older_result_has_no_ledger() -> None:
-    assert ledger.table(comparison(blocks=2).steps[4], "pg17", "x") is None
+    assert time_ledger.table(comparison(blocks=2).steps[4], "pg17", "x") is None
 
 
 # --- What sessions do ------------------------------------------------------------------------
@@ -172,12 +170,12 @@ def test_a_step_without_samples_has_neither_table_nor_chart() -> None:
 def test_layers_lie_in_one_order_and_have_the_colours_of_their_kinds(shown: Page) -> None:
     (one,) = section(shown).stacks
     assert one.kinds == ("CPU", "IO", "LWLock", "Lock", "Novel")
-    made = stack.spec(one, shown.arms)
+    made = layers.spec(one, shown.arms)
     places = [waits.kind_place(kind) for kind in one.kinds]
     assert made["usermeta"]["stacked"] == [
         list(pair) for pair in zip(one.kinds, places, strict=True)
     ]
-    assert places[-1] == len(look.KIND_COLORS)  # a kind that is not known
+    assert places[-1] == len(style.KIND_COLORS)  # a kind that is not known
 
 
 def test_a_kind_that_was_not_seen_in_a_second_is_nothing_there(shown: Page) -> None:
@@ -187,17 +185,17 @@ def test_a_kind_that_was_not_seen_in_a_second_is_nothing_there(shown: Page) -> N
     cut = first.layers["IO"]
     late["IO"] = replace(cut, x_s=cut.x_s[10:], y=cut.y[10:])
     gap = replace(one, stacks=(replace(first, layers=late),))
-    (datum,) = stack.spec(gap, shown.arms, points_max=100_000)["data"]["values"]
+    (datum,) = layers.spec(gap, shown.arms, points_max=100_000)["data"]["values"]
     assert datum["IO"][:10] == [0] * 10
     assert len(datum["IO"]) == len(datum["x"]) == len(cut.x_s)
 
 
 def test_layers_are_thinned_to_what_was_promised(shown: Page) -> None:
     (one,) = section(shown).stacks
-    made = stack.spec(one, shown.arms, points_max=200)
+    made = layers.spec(one, shown.arms, points_max=200)
     taken = sum(len(datum[kind]) for datum in made["data"]["values"] for kind in ("x", *one.kinds))
-    assert taken <= stack.numbers(one, 200)
-    assert stack.numbers(one, 200) <= 2 * 200 * len(shown.arms)
+    assert taken <= layers.numbers(one, 200)
+    assert layers.numbers(one, 200) <= 2 * 200 * len(shown.arms)
 
 
 def test_the_layers_as_a_picture_have_their_own_colours(shown: Page) -> None:
@@ -205,7 +203,7 @@ def test_the_layers_as_a_picture_have_their_own_colours(shown: Page) -> None:
     (name,) = [one.name for one in section(shown).stacks]
     svg = picture.svg(specs[name], shown.arms).decode()
     for kind in ("CPU", "IO", "LWLock"):
-        assert look.kind_colors()[waits.kind_place(kind)][0] in svg
+        assert style.kind_colors()[waits.kind_place(kind)][0] in svg
     assert ">other<" in svg  # the legend has one word for kinds that are not known
     assert ">Novel<" not in svg
 

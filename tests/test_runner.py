@@ -12,7 +12,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.host import program as binary
+from dbdyno.host import program
 from dbdyno.model import Comparison, Plan
 from dbdyno.model.error import PlanError, ResultError
 from dbdyno.run import blocks as runner
@@ -51,7 +51,7 @@ pytestmark = pytest.mark.usefixtures("generator")
 @pytest.fixture
 def generator() -> Path:
     """The installed dyno-loadgen."""
-    return binary.find("dyno-loadgen")
+    return program.find("dyno-loadgen")
 
 
 def planted(*, old: str = "", new: str = "", blocks: int = 2) -> Plan:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.engine import fake, provide
-from dbdyno.engine import installed as locate
+from dbdyno.engine import fake, installed, provide
 from dbdyno.engine.fake.sampler import KEYS as sampler_keys
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.host import program as binary
@@ -125,7 +124,7 @@ def test_an_engine_without_prebuilt_servers_is_refused(tmp_path: Path):
 def test_a_folder_without_a_server_is_named_with_the_plans_key(tmp_path: Path):
     arm = Arm(name="mine", engine="postgres", base_dir=tmp_path)
     with pytest.raises(ServerError, match=r"^arms.mine.base_dir: .*has no bin/postgres"):
-        locate.locate(arm, account=SELF)
+        installed.locate(arm, account=SELF)
 
 
 def test_a_program_that_says_no_version_is_refused(tmp_path: Path):

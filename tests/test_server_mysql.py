@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import Place, Server, golden, provide, ready
-from dbdyno.engine.mysql import checkpoint
-from dbdyno.engine.mysql import client as mysql
+from dbdyno.engine.mysql import checkpoint, client
 from dbdyno.host import process
 from dbdyno.model.error import HostError, PlanError, ServerError
 from mysql_place import an_arm
@@ -40,7 +39,7 @@ def _where(mysql_engine: str) -> Iterator[Place]:
 def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(mysql_server: Server):
     for tcp in (False, True):
         address = mysql_server.address(tcp=tcp)
-        with mysql.connect(address, "test") as connection, connection.cursor() as cursor:
+        with client.connect(address, "test") as connection, connection.cursor() as cursor:
             cursor.execute("SELECT CURRENT_USER(), @@bind_address, @@local_infile")
             host = "127.0.0.1" if tcp else "localhost"
             assert cursor.fetchone() == (f"dyno@{host}", "127.0.0.1", 1)
@@ -109,7 +108,10 @@ def test_threads_are_told_apart_and_a_connection_is_none_of_the_background(mysql
     else:
         assert "background" in kinds
     assert mysql_server.postmaster_pid not in before
-    with mysql.connect(mysql_server.address(), "test") as connection, connection.cursor() as cursor:
+    with (
+        client.connect(mysql_server.address(), "test") as connection,
+        connection.cursor() as cursor,
+    ):
         cursor.execute(THREAD_OF_SESSION[mysql_server.engine])
         ((thread,),) = cursor.fetchall()
         assert mysql_server.processes()[thread] in ("connection", "other")

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import Build
-from dbdyno.engine.mysql import build, facts, layout, log, options, settings
-from dbdyno.engine.mysql import client as mysql
-from dbdyno.engine.mysql import thread_kind as threads
+from dbdyno.engine.mysql import build, client, facts, layout, log, options, settings, thread_kind
 from dbdyno.engine.postgres import read_back
 from dbdyno.engine.preset import Capacity
 from dbdyno.host import account
@@ -180,12 +178,12 @@ def test_postgresql_is_asked_in_its_own_units(
 
 
 def test_threads_are_known_by_the_kernels_name_or_by_the_servers():
-    assert threads.kind_of("ib_pg_flush_co") == "page cleaner"
-    assert threads.kind_of("ib_log_wr_notif") == "log notifier"
-    assert threads.kind_of("connection") == "connection"
-    assert threads.kind_of("mariadbd") is None
-    assert threads.kind_of_instrument("thread/innodb/page_cleaner_thread") == "page cleaner"
-    assert threads.kind_of_instrument("thread/sql/main") == "other"
+    assert thread_kind.kind_of("ib_pg_flush_co") == "page cleaner"
+    assert thread_kind.kind_of("ib_log_wr_notif") == "log notifier"
+    assert thread_kind.kind_of("connection") == "connection"
+    assert thread_kind.kind_of("mariadbd") is None
+    assert thread_kind.kind_of_instrument("thread/innodb/page_cleaner_thread") == "page cleaner"
+    assert thread_kind.kind_of_instrument("thread/sql/main") == "other"
 
 
 def script(folder: Path, says: str, name: str = "bin/mysqld") -> Path:
@@ -234,7 +232,7 @@ def test_a_version_is_of_a_series_by_whole_numbers():
 
 def test_a_connection_is_encrypted_only_where_that_is_asked_for():
     where = Address(host="h", port=1, user="u", database="d")
-    assert mysql.tls(where) == {"ssl_disabled": True}
+    assert client.tls(where) == {"ssl_disabled": True}
 
 
 # --- Threads -----------------------------------------------------------------------------------
@@ -254,5 +252,5 @@ def test_a_connection_is_encrypted_only_where_that_is_asked_for():
 def test_threads_that_read_and_build_for_sessions_have_kinds_of_their_own(
     name: str, instrument: str, kind: str
 ):
-    assert threads.kind_of(name) == kind
-    assert threads.kind_of_instrument(f"thread/innodb/{instrument}") == kind
+    assert thread_kind.kind_of(name) == kind
+    assert thread_kind.kind_of_instrument(f"thread/innodb/{instrument}") == kind

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import quiesce
 
 MEMINFO = "MemTotal: 24684092 kB\nDirty:      1024 kB\nWriteback:    512 kB\nWritebackTmp: 9 kB\n"
 
 
 def test_room_is_that_of_the_file_system_even_where_the_folder_is_still_missing(tmp_path: Path):
     free = os.statvfs(tmp_path)
-    room = quiet.room(tmp_path / "not" / "yet")
+    room = quiesce.room(tmp_path / "not" / "yet")
     assert room == pytest.approx(free.f_bavail * free.f_frsize, rel=0.2)
 
 
 def test_unwritten_is_dirty_and_under_way():
-    assert quiet.unwritten_bytes(MEMINFO) == 1536 * 1024
+    assert quiesce.unwritten_bytes(MEMINFO) == 1536 * 1024
 
 
 def test_the_wait_is_bounded_and_says_why_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(quiet, "UNWRITTEN_BYTES_MAX", -1)
+    monkeypatch.setattr(quiesce, "UNWRITTEN_BYTES_MAX", -1)
     begun = time.monotonic()
-    found = quiet.quiet([tmp_path], limit_s=1.0)
+    found = quiesce.quiet([tmp_path], limit_s=1.0)
     assert time.monotonic() - begun < 10
     assert "still unwritten" in found["reason"] or "sync took" in found["reason"]
     assert found["sync_s"] >= 0
@@ -34,15 +34,15 @@ def test_the_wait_is_bounded_and_says_why_it_ended(tmp_path: Path, monkeypatch: 
 
 def test_a_machine_at_rest_is_seen_twice_before_it_counts(monkeypatch: pytest.MonkeyPatch):
     said = iter(["busy", None, "busy", None, None, "never asked"])
-    monkeypatch.setattr(quiet, "disturbance", lambda *_: next(said))
-    monkeypatch.setattr(quiet, "LOOK_EVERY_S", 0.0)
-    assert quiet.wait_for_rest(frozenset(), time.monotonic() + 60) is None
+    monkeypatch.setattr(quiesce, "disturbance", lambda *_: next(said))
+    monkeypatch.setattr(quiesce, "LOOK_EVERY_S", 0.0)
+    assert quiesce.wait_for_rest(frozenset(), time.monotonic() + 60) is None
     assert next(said) == "never asked"
 
 
 def test_a_sync_that_hangs_does_not_hang_the_lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(quiet.os, "sync", lambda: time.sleep(3))
-    found = quiet.quiet([tmp_path], limit_s=0.2)
+    monkeypatch.setattr(quiesce.os, "sync", lambda: time.sleep(3))
+    found = quiesce.quiet([tmp_path], limit_s=0.2)
     assert found["reason"] == "sync took over 0 s"
     assert found["sync_s"] < 2
 
@@ -59,8 +59,8 @@ def test_a_sync_that_hangs_does_not_hang_the_lab(monkeypatch: pytest.MonkeyPatch
 def test_a_device_is_at_rest_without_requests_and_almost_without_time(
     now: dict[str, tuple[int, int]], amiss: str | None, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(quiet, "UNWRITTEN_BYTES_MAX", 1 << 60)
-    found = quiet.disturbance({"vda": (0, 1000)}, now, 1000.0)
+    monkeypatch.setattr(quiesce, "UNWRITTEN_BYTES_MAX", 1 << 60)
+    found = quiesce.disturbance({"vda": (0, 1000)}, now, 1000.0)
     assert (found is None) == (amiss is None)
     assert amiss is None or amiss in found
 
@@ -70,5 +70,5 @@ def test_counters_are_those_of_the_file_systems_own_device():
     if not numbers:
         pytest.skip("this host shows no block device")
     major, minor, name = numbers[-1]
-    assert list(quiet.io_ms(frozenset([f"{major}:{minor}"]))) == [name]
-    assert quiet.io_ms(frozenset(["0:999"])) == {}
+    assert list(quiesce.io_ms(frozenset([f"{major}:{minor}"]))) == [name]
+    assert quiesce.io_ms(frozenset(["0:999"])) == {}

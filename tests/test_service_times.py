@@ -11,7 +11,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, StepRun
 from dbdyno.report import page
 from dbdyno.report.parts import Table
@@ -54,7 +54,7 @@ def one_step(folder: Path) -> StepRun:
     (block,) = Results.open(folder).blocks()
     (run, *_) = block.runs()
     (step,) = run.steps()
-    return derive.step_run(step)
+    return assemble.step_run(step)
 
 
 def tables(shown: Comparison) -> dict[str, Table]:

@@ -13,7 +13,7 @@ import pytest
 import ruptures
 
 from dbdyno.analysis.compare.imbalance import notices
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.stats.rate_shape import PENALTY, SECONDS_MIN, SEGMENT_MIN, cuts, levels, shape
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
@@ -121,7 +121,7 @@ def test_a_timed_step_of_two_minutes_has_the_shape_of_what_its_headline_counts(
     folder = step_folder(tmp_path, "qr100", plant("qr100", seconds=window_s))
     change(folder.path / "job.json", lambda job: job["stop"].update(seconds=timed_s))
     change_lines(folder.path / "events.jsonl", without("query", set(range(1, 41)), 0.5))
-    assert derive.step_run(folder).shape == name
+    assert assemble.step_run(folder).shape == name
 
 
 # --- What the arms of a step did not have alike ----------------------------------------------

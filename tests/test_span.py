@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.model import Json, Span, StepRun
 from result_builder import build
 from result_planted import UNIX_NS, plant
@@ -26,7 +26,7 @@ def changed(folder: Path, change: Callable[[Json, Json], object]) -> StepRun:
     change(done, after)
     store.write_json(step.path / "done.json", done)
     store.write_json(step.path / "after.json", after)
-    return derive.step_run(step)
+    return assemble.step_run(step)
 
 
 def at_ms(second: float) -> int:

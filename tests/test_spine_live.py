@@ -19,7 +19,7 @@ from dbdyno.analysis import compare
 from dbdyno.host import place, process
 from dbdyno.host import program as binary
 from dbdyno.report import page
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.store import BlockFolder, Results, StepFolder
 from server_place import builds
 
@@ -74,7 +74,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
     written = text(data, settings='log_statement = "all"')
     parent = tmp_path_factory.mktemp("logged")
-    outcome = runner.run(plan.parse(written, None), parent, wait=True)
+    outcome = blocks.run(plan.parse(written, None), parent, wait=True)
     assert outcome.failed == 0
     yield Results.open(outcome.folder)
 
@@ -196,7 +196,7 @@ def test_the_generators_ceiling_is_kept_by_each_command_that_measures(
     """Two blocks by two commands, of a server and the fake; a third command has nothing to do."""
     written = text(data, arms=1, steps='steps = ["l.i0"]') + FAKE_ARM
     folders = [
-        runner.run(plan.parse(f"{written}[schedule]\nblocks = {n}", None), tmp_path, wait=True)
+        blocks.run(plan.parse(f"{written}[schedule]\nblocks = {n}", None), tmp_path, wait=True)
         for n in (1, 2, 2)
     ]
     results = Results.open(folders[0].folder)
@@ -357,7 +357,7 @@ def test_a_server_that_cannot_start_fails_its_steps_and_not_the_plan(
 ) -> None:
     broken = 'shared_preload_libraries = "no_such_library"'
     of = plan.parse(text(data, arms=1, settings=broken, steps=SHORT), None)
-    outcome = runner.run(of, tmp_path, wait=True)
+    outcome = blocks.run(of, tmp_path, wait=True)
     assert outcome.failed == 2
     (run,) = Results.open(outcome.folder).blocks()[0].runs()
     assert "no_such_library" in run.steps()[0].failed()["reason"]

@@ -14,7 +14,7 @@ import pytest
 
 from dbdyno import store
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.model import Headline, Json, StatementUse, StepRun
 from dbdyno.model.job import first_words, is_control, role_connections, statement_names
 from dbdyno.run.step import summary
@@ -59,7 +59,7 @@ def uses(run: StepRun) -> dict[str, StatementUse]:
 
 
 def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path: Path) -> None:
-    run = derive.step_run(folder(tmp_path, FOUND | {"query": 0.998}))
+    run = assemble.step_run(folder(tmp_path, FOUND | {"query": 0.998}))
     assert [(one.role, one.name, one.kind) for one in run.statements] == [
         (name, name, "statement") for name in ("insert", "delete", "query")
     ]
@@ -73,7 +73,7 @@ def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path
 
 
 def test_an_older_result_does_not_say_what_found_a_row(tmp_path: Path) -> None:
-    run = derive.step_run(folder(tmp_path, {}))
+    run = assemble.step_run(folder(tmp_path, {}))
     assert {one.found for one in run.statements} == {None}
     assert run.metrics["found_share"] is None
     assert run.warnings == ()
@@ -88,7 +88,7 @@ def test_a_statement_that_is_to_find_none_has_no_share(tmp_path: Path) -> None:
             statement["rows"] = 0 if statement["name"] == "query" else statement["rows"]
 
     edit_json(at.path / "job.json", without_rows)
-    run = derive.step_run(at)
+    run = assemble.step_run(at)
     assert uses(run)["query"].found is None
     assert (run.metrics["found_share"], run.warnings) == (None, ())
 
@@ -101,7 +101,7 @@ def test_under_99_percent_are_a_warning_that_names_the_statement(
     tmp_path: Path, name: str, share: float, said: bool
 ) -> None:
     """Also of a background role: what it does beside the queries is less than it seems."""
-    warnings = derive.step_run(folder(tmp_path, FOUND | {name: share})).warnings
+    warnings = assemble.step_run(folder(tmp_path, FOUND | {name: share})).warnings
     assert [text.split(" % of ")[1].split(";")[0] for text in warnings] == [f"`{name}`"] * said
 
 
@@ -115,7 +115,7 @@ def test_the_warning_says_what_was_really_done(tmp_path: Path) -> None:
 
     edit_json(at.path / "job.json", with_sql)
     edit_json(at.path / "step.json", lambda step: step.update(sla=None))
-    assert derive.step_run(at).warnings == (
+    assert assemble.step_run(at).warnings == (
         "found no row: 50.0 % of `delete`; of its 4/s remain 100 rows/s really deleted",
     )
 
@@ -157,7 +157,7 @@ def as_transactions(at: StepFolder, count: str) -> StepRun:
     edit_ticks(at.path, parts)
     edit_json(at.path / "job.json", programs)
     edit_json(at.path / "step.json", lambda step: step["headline"].update(count=count))
-    return derive.step_run(at)
+    return assemble.step_run(at)
 
 
 def test_qps_counts_begin_and_commit_where_the_step_says_statements(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def as_scan(at: StepFolder, scans: int, each_us: int) -> StepRun:
     edit_json(at.path / "job.json", lambda job: job["stop"].update(seconds=20))
     changes = {"metric": "scan", "each": 1_000_000}
     edit_json(at.path / "step.json", lambda step: step["headline"].update(changes))
-    return derive.step_run(at)
+    return assemble.step_run(at)
 
 
 def test_the_rate_of_scans_is_by_their_mean_and_not_by_what_the_window_cut(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_results_of_older_versions_have_neither_group_nor_each(tmp_path: Path) -
         del step["group"], step["headline"]["each"]
 
     edit_json(at.path / "step.json", older)
-    run = derive.step_run(at)
+    run = assemble.step_run(at)
     assert (run.status, run.group, run.metrics["qps"]) == ("ok", None, 5_000.0)
 
 

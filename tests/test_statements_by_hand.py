@@ -16,7 +16,7 @@ import pytest
 
 import by_hand
 from by_hand import Raw
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.model import Json, StepRun
 from dbdyno.store import StepFolder
@@ -172,7 +172,7 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
     steps: dict[str, StepFolder],
 ) -> None:
     """Eight statements: four selects, an update, a delete, and two that do nothing."""
-    run = derive.step_run(steps["transactions"])
+    run = assemble.step_run(steps["transactions"])
     found = {one.name: one for one in run.statements}
     assert list(found) == ["BEGIN", "point", "update", "delete", "COMMIT"]
     assert [one.kind for one in run.statements] == ["control", *["statement"] * 3, "control"]
@@ -191,7 +191,7 @@ def test_a_scan_of_which_few_end_has_the_rate_of_their_mean_time(
     steps: dict[str, StepFolder],
 ) -> None:
     """1.9 s each, three clients: what ends in 12 s is a multiple of 100,000 rows and says less."""
-    run = derive.step_run(steps["scan"])
+    run = assemble.step_run(steps["scan"])
     counted = 100_000 * (run.metrics["tps"] or 0.0)
     assert run.metrics["scan"] == pytest.approx(3 * 100_000 / 1.9, rel=0.1)
     assert run.metrics["scan"] != pytest.approx(counted, rel=1e-3)
@@ -205,7 +205,7 @@ def test_a_scan_of_which_few_end_has_the_rate_of_their_mean_time(
 def test_deletes_that_find_six_in_ten_are_said_with_what_was_deleted(
     steps: dict[str, StepFolder],
 ) -> None:
-    run = derive.step_run(steps["delete"])
+    run = assemble.step_run(steps["delete"])
     assert run.metrics["found_share"] == pytest.approx(60, abs=0.1)
     (warning,) = [text for text in run.warnings if text.startswith("found no row")]
     qps, rows_ps = run.metrics["qps"] or 0.0, run.metrics["rows_ps"] or 0.0
@@ -232,7 +232,7 @@ def test_what_the_deletes_found_is_what_the_server_says_it_deleted(
 ) -> None:
     """But for what was in flight at the window's end: one of each client."""
     folder = live["delete"]
-    run, before, after = derive.step_run(folder), folder.before(), folder.after()
+    run, before, after = assemble.step_run(folder), folder.before(), folder.after()
     assert before is not None and after is not None
     deleted = after["tables"]["t1"]["n_tup_del"] - before["tables"]["t1"]["n_tup_del"]
     (delete,) = run.statements

@@ -15,13 +15,12 @@ from rich.console import Console
 from scipy.stats import binomtest
 
 from comparison_builder import comparison
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
-from dbdyno.report import json_document as as_json
-from dbdyno.report import page
+from dbdyno.report import json_document, page
 from dbdyno.report.render import html, markdown, terminal
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval
 from dbdyno.stats.decision import Sample, decide
 from dbdyno.store import Results
 from result_builder import build
@@ -194,22 +193,22 @@ def test_further_blocks_are_those_after_which_the_sign_test_would_find_it() -> N
 
 @pytest.mark.parametrize(("less", "more"), [(0, 6), (6, 0), (1, 5), (3, 3), (2, 9), (0, 1)])
 def test_the_sign_test_is_the_binomial_one(less: int, more: int) -> None:
-    assert stats.sign_p(less, more) == pytest.approx(binomtest(less, less + more).pvalue)
-    assert stats.sign_p(0, 0) == 1.0
+    assert interval.sign_p(less, more) == pytest.approx(binomtest(less, less + more).pvalue)
+    assert interval.sign_p(0, 0) == 1.0
 
 
 @pytest.mark.parametrize(("share", "level"), [(1.0, 0.05), (0.9, 0.05), (0.8, 0.025), (0.7, 0.01)])
 def test_blocks_for_signs_are_the_fewest_with_the_power(share: float, level: float) -> None:
     def power(blocks: int) -> float:
-        tails = [k for k in range(blocks + 1) if stats.sign_p(k, blocks - k) <= level]
+        tails = [k for k in range(blocks + 1) if interval.sign_p(k, blocks - k) <= level]
         lower = [k for k in tails if k < blocks / 2]
         return math.fsum(
             math.comb(blocks, k) * (1 - share) ** k * share ** (blocks - k) for k in lower
         )
 
-    found = stats.blocks_for_signs(share, level, 0.8)
+    found = interval.blocks_for_signs(share, level, 0.8)
     assert found == next(blocks for blocks in range(1, 1_000) if power(blocks) >= 0.8)
-    assert stats.blocks_for_signs(0.5, level, 0.8) is None
+    assert interval.blocks_for_signs(0.5, level, 0.8) is None
 
 
 @pytest.mark.parametrize("blocks", [3, 6, 12])
@@ -220,7 +219,7 @@ def test_where_nothing_differs_standing_still_raises_no_more_alarms(
     found = stood_alarms(
         Standing(steps=2, often=often), blocks, 500, np.random.default_rng(11), AIMS
     )
-    assert stats.share_interval(found.count, found.total, 0.99)[0] <= AIMS.level
+    assert interval.share_interval(found.count, found.total, 0.99)[0] <= AIMS.level
 
 
 # --- What is shown ---------------------------------------------------------------------------
@@ -264,7 +263,7 @@ def test_every_form_of_a_report_says_who_stood_still(shown: Comparison) -> None:
 
 
 def test_json_gains_keys_with_who_stood_still(shown: Comparison) -> None:
-    (step,) = json.loads(as_json.render(shown))["steps"]
+    (step,) = json.loads(json_document.render(shown))["steps"]
     (arm,) = step["arms"]
     assert WORDS in arm["outcome"]
     its = arm["metrics"]["qps"]
@@ -289,7 +288,7 @@ def test_a_block_without_an_operation_has_no_cpu_per_operation_and_a_rate_of_zer
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (block,) = Results.open(folder).blocks()
     (still,) = [
-        derive.step_run(step) for its in block.runs() if its.arm == "pg18" for step in its.steps()
+        assemble.step_run(step) for its in block.runs() if its.arm == "pg18" for step in its.steps()
     ]
     assert still.status == "ok"
     assert still.metrics["qps"] == 0.0

@@ -12,14 +12,12 @@ import pytest
 import read_steps
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.host import capacity
-from dbdyno.host import program as binary
+from dbdyno.host import capacity, program
 from dbdyno.model import Plan, Schedule, Step
 from dbdyno.model.error import PlanError, ResultError
 from dbdyno.plan import schedule
-from dbdyno.run import blocks as runner
-from dbdyno.run.check import dry_run as outlook
-from dbdyno.run.check import preflight
+from dbdyno.run import blocks
+from dbdyno.run.check import dry_run, preflight
 from dbdyno.run.progress import Forecast, Leg
 from dbdyno.store import Results
 
@@ -164,7 +162,7 @@ def test_servers_whose_memory_is_more_than_the_hosts_are_refused(tmp_path: Path)
 
 def test_the_outlook_says_who_takes_which_step_when(tmp_path: Path) -> None:
     of = made(tmp_path)
-    said = outlook.describe(of, preflight.prepare(of))
+    said = dry_run.describe(of, preflight.prepare(of))
     steps = preflight.prepare(of).steps["./reads.toml", "a"][1:]
     for step in steps:
         order = " ".join(schedule.of_step(of, 2, step))
@@ -195,11 +193,11 @@ class TestRun:
 
     @pytest.fixture
     def generator(self) -> Path:
-        return binary.find("dyno-loadgen")
+        return program.find("dyno-loadgen")
 
     def test_planted_differences_come_out_step_by_step(self, tmp_path: Path) -> None:
         of = made(tmp_path)
-        folder = runner.run(of, tmp_path / "out", wait=True).folder
+        folder = blocks.run(of, tmp_path / "out", wait=True).folder
         comparison = compare.load(folder)
         for name in ("one", "three", "four"):
             (found,) = [step for step in comparison.steps if step.step == name]
@@ -220,7 +218,7 @@ class TestRun:
 
     def test_the_steps_begin_in_the_drawn_order(self, tmp_path: Path) -> None:
         of = made(tmp_path)
-        folder = runner.run(of, tmp_path / "out", wait=True).folder
+        folder = blocks.run(of, tmp_path / "out", wait=True).folder
         of = replace(of, arms=tuple(reversed(of.arms)))
         steps = preflight.prepare(of).steps["./reads.toml", "a"][1:]
         for number in (1, 2):
@@ -236,7 +234,7 @@ class TestRun:
         error = 'errors = [{ statement = "other", every = 50, code = "XX000" }]'
         (tmp_path / "reads.toml").write_text(read_steps.text())
         of = plan.parse(PLAN.replace("MORE", error), tmp_path / "plan.toml")
-        outcome = runner.run(of, tmp_path / "out", wait=True)
+        outcome = blocks.run(of, tmp_path / "out", wait=True)
         assert outcome.failed == 2 * 3, "two failed, three and four skipped, in both blocks"
         for block in Results.open(outcome.folder).blocks():
             for run in block.runs():
@@ -248,8 +246,8 @@ class TestRun:
                 assert {failed[one]["status"] for one in ("three", "four")} == {"skipped"}
 
     def test_how_arms_are_interleaved_belongs_to_what_was_measured(self, tmp_path: Path) -> None:
-        runner.run(made(tmp_path), tmp_path / "out", wait=True)
+        blocks.run(made(tmp_path), tmp_path / "out", wait=True)
         with pytest.raises(
             ResultError, match=r'`schedule\.interleave` is "run" now and was "step"'
         ):
-            runner.run(made(tmp_path, ('"step"', '"run"')), tmp_path / "out", wait=True)
+            blocks.run(made(tmp_path, ('"step"', '"run"')), tmp_path / "out", wait=True)

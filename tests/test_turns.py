@@ -9,15 +9,13 @@ from dataclasses import replace
 import pytest
 
 from comparison_builder import comparison
-from dbdyno.analysis.step import background_spans as span
-from dbdyno.analysis.step import evidence, series
-from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step import background_spans, evidence, raw_files, series
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.job import SETTLE_NS
-from dbdyno.report.section import setup as introduction
+from dbdyno.report.section import setup
 from dbdyno.run.check import preflight
-from dbdyno.store import continuation as change
+from dbdyno.store import continuation
 
 S = 1_000_000_000
 
@@ -67,7 +65,7 @@ LINES = (
 
 def test_a_difference_over_the_window_is_the_sum_over_the_arms_own_turns() -> None:
     lines = copy.deepcopy(LINES)
-    host = raw.host(lines)
+    host = raw_files.host(lines)
     assert host.seconds == 1 + 1.5 + 0.5
     assert host.difference("host", "cpu_us", "user") == 400 + 500 + 100
     assert host.difference("host", "cpu_us", "system") == 2 * 1000
@@ -84,7 +82,7 @@ def test_a_difference_over_the_window_is_the_sum_over_the_arms_own_turns() -> No
 
 
 def test_readings_lie_on_the_arms_own_clock_and_gauges_stay() -> None:
-    host = raw.host(LINES)
+    host = raw_files.host(LINES)
     kinds = [(one["kind"], one["mono_ns"] / S) for one in host.readings]
     assert kinds == [("open", 10), ("pause", 11), ("second", 12), ("pause", 12.5), ("close", 13)]
     for one in host.readings:
@@ -95,15 +93,15 @@ def test_readings_lie_on_the_arms_own_clock_and_gauges_stay() -> None:
 
 def test_a_window_that_closes_before_it_has_settled_gains_nothing() -> None:
     lines = [*LINES[1:3], reading("close", 14, 5_000, 900, {QUERY: 999})]
-    host = raw.host(lines)
+    host = raw_files.host(lines)
     assert (host.seconds, host.difference("host", "context_switches")) == (1, 50)
     assert evidence.owners(host)[QUERY].cpu_us == 200_000
 
 
 def test_without_turns_readings_are_what_was_read() -> None:
     lines = [LINES[0], LINES[1], LINES[4], LINES[7], LINES[8]]
-    assert raw.host(lines).readings == (LINES[1], LINES[4], LINES[7])
-    assert raw.host([LINES[4]]).open is None
+    assert raw_files.host(lines).readings == (LINES[1], LINES[4], LINES[7])
+    assert raw_files.host([LINES[4]]).open is None
 
 
 def events() -> Iterator[Json]:
@@ -126,7 +124,7 @@ def events() -> Iterator[Json]:
 
 
 def test_moments_of_the_load_are_told_without_its_pauses() -> None:
-    load = raw.load(events())
+    load = raw_files.load(events())
     assert (load.seconds, load.passed_s) == (3.0, 10.5)
     moments = {-2: -2, 0: 0, 0.5: 0.5, 1: 1, 2.5: 1, 4: 1, 5: 2, 5.5: 2.5, 9: 2.5, 10.25: 2.75}
     assert {at_s: load.active_s(at_s) for at_s in moments} == moments
@@ -141,12 +139,12 @@ def test_moments_of_the_load_are_told_without_its_pauses() -> None:
 def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
     begun_s: float, ended_s: float, wanted: tuple[float, float] | None
 ) -> None:
-    load = raw.load(events())
+    load = raw_files.load(events())
     log = [
         {"unix_ms": begun_s * 1e3, "kind": "checkpoint starting", "text": "time"},
         {"unix_ms": ended_s * 1e3, "kind": "checkpoint complete", "text": "", "duration_s": None},
     ]
-    found = span.spans(of(load, {"log_events": log}))
+    found = background_spans.spans(of(load, {"log_events": log}))
     if wanted is None:
         assert found == ()
         return
@@ -155,15 +153,15 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
     assert min(one.end_s, 3) == pytest.approx(wanted[1])
 
 
-def of(load: raw.Load, end: Json) -> Evidence:
+def of(load: raw_files.Load, end: Json) -> Evidence:
     return Evidence(
-        step={}, job={}, load=load, host=raw.host(LINES), before=None, after=None, end=end,
+        step={}, job={}, load=load, host=raw_files.host(LINES), before=None, after=None, end=end,
         owners={}, histograms={}, services={},
     )  # fmt: skip
 
 
 def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
-    found = series.series(of(raw.load(events()), {}))
+    found = series.series(of(raw_files.load(events()), {}))
     assert found["host.cpu_pct"].x_s == (1.0, 2.0, 2.5, 3.0)
     assert found["host.cpu_pct"].y == pytest.approx([100 * 3 / 8] * 4)
 
@@ -186,7 +184,7 @@ def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
     made = comparison(blocks=3)
     arms = [{"name": "one", "memory": "2GB"}, {"name": "two", "memory": "512MB"}]
     plan = made.plan | {"schedule": schedule, "arms": arms}
-    said = " ".join(introduction.paragraphs(replace(made, plan=plan)))
+    said = " ".join(setup.paragraphs(replace(made, plan=plan)))
     assert ("All servers of a block were up at once" in said) == (words is not None)
     assert words is None or words in said
     shared = "Memory was shared out among them: one 2GB, two 512MB."
@@ -198,11 +196,11 @@ def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
         return {"schedule": preflight.schedule_json(Schedule(**schedule))}  # type: ignore[arg-type]
 
     old = {"schedule": {"blocks": 1, "interleave": "run", "checkpoint": None}}
-    assert change.refused(old, kept(), 1) is None, "older folders know no slices"
+    assert continuation.refused(old, kept(), 1) is None, "older folders know no slices"
     half = kept(interleave="slice", slice_s=0.5)
-    assert change.refused(half, kept(interleave="slice", slice_s=0.5), 1) is None
-    assert change.refused(half, kept(interleave="slice"), 1) == (
+    assert continuation.refused(half, kept(interleave="slice", slice_s=0.5), 1) is None
+    assert continuation.refused(half, kept(interleave="slice"), 1) == (
         "`schedule.slice_s` is 1.0 now and was 0.5"
     )
     for other in (kept(), kept(interleave="step")):
-        assert "`schedule.interleave`" in str(change.refused(half, other, 1))
+        assert "`schedule.interleave`" in str(continuation.refused(half, other, 1))

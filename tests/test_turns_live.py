@@ -18,12 +18,12 @@ import own_lab
 import read_steps
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.host import process
 from dbdyno.model import Json
 from dbdyno.plan import schedule
 from dbdyno.report import page
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.store import Results, StepFolder
 from server_place import builds
@@ -108,7 +108,7 @@ def turns_of(step: StepFolder) -> list[tuple[int, int]]:
 
 def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: Path) -> None:
     of = plan.load(written(tmp_path, data, count=3))
-    outcome = runner.run(of, tmp_path / "out", wait=True)
+    outcome = blocks.run(of, tmp_path / "out", wait=True)
     assert outcome.failed == 0
     results = Results.open(outcome.folder)
     arms = [arm.name for arm in of.arms]
@@ -150,7 +150,7 @@ def assert_costs(step: StepFolder, turns: Json) -> None:
     assert kinds[1:-1] == ["pause", "settled"] * ((len(kinds) - 2) // 2)
     assert turns["slice_s"] == 0.5
     pairs = list(zip(lines[::2], lines[1::2], strict=True))
-    run = derive.step_run(step)
+    run = assemble.step_run(step)
     for owner in ("role:query", "generator", "lab"):
         spent = sum(
             last["owners"][owner]["cpu_ns"] - first["owners"][owner]["cpu_ns"]
@@ -179,7 +179,7 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
         tmp_path, data, use=use, blocks=2, schedule='checkpoint = "before-step"', slice_s=2,
         steps=json.dumps(["fill", "three", "four"]), seconds=3,
     )  # fmt: skip
-    outcome = runner.run(plan.load(file), tmp_path / "out", wait=True)
+    outcome = blocks.run(plan.load(file), tmp_path / "out", wait=True)
     assert outcome.failed == 0
     results = Results.open(outcome.folder)
     for block in (0, 1):
@@ -189,7 +189,7 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
                 assert (done["warm"] or {}).get("how") == how
                 assert done["checkpoint_s"] > 0
                 assert "second" in [line["kind"] for line in step.host()], "a long slice"
-                assert derive.step_run(step).seconds == 3.0
+                assert assemble.step_run(step).seconds == 3.0
     assert {run.golden()["reads"]["began"] for run in results.blocks()[1].runs()} == {True}
     assert steps_of(results, "fill", 1) == {}
 
@@ -253,7 +253,7 @@ def test_a_killed_server_has_failed_and_the_others_go_on(tmp_path: Path, data: P
             failed = {name: steps_of(results, name)[arm].failed() for name in ("one", "three")}
             if arm != victim:
                 assert failed == {"one": None, "three": None}
-                assert derive.step_run(steps_of(results, "one")[arm]).seconds == 4.0
+                assert assemble.step_run(steps_of(results, "one")[arm]).seconds == 4.0
                 continue
             assert "signal 9" in failed["one"]["reason"]
             assert failed["three"]["status"] == "skipped"

@@ -13,17 +13,15 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.compare import pilot_noise
 from dbdyno.engine.fake import FakeServer
 from dbdyno.engine.fake.sampler import FakeSampler
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import quiesce
 from dbdyno.host.observe.procfs import CPU_STATES
 from dbdyno.model import Json, Plan, Void
 from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerError
-from dbdyno.plan import calibration as calibrate
+from dbdyno.plan import calibration
 from dbdyno.report import page
-from dbdyno.run import arm as run
-from dbdyno.run import auto, void
-from dbdyno.run import blocks as runner
+from dbdyno.run import arm, auto, blocks, void
 from dbdyno.run import step as measure
-from dbdyno.run.check import disk_space as room
+from dbdyno.run.check import disk_space
 from dbdyno.store import Results
 
 PLAN = """
@@ -131,7 +129,7 @@ def test_it_is_said_which_window_and_who() -> None:
 def once(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[FakeSampler], None]) -> None:
     """Spoils the first step that is measured, and no other."""
     begun: list[FakeSampler] = []
-    make = run.new_sampler
+    make = arm.new_sampler
 
     def new_sampler(*arguments: Path, **more: object) -> FakeSampler:
         sampler = make(*arguments, **more)  # type: ignore[arg-type]
@@ -141,7 +139,7 @@ def once(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[FakeSampler], None]) 
         begun.append(sampler)
         return sampler
 
-    monkeypatch.setattr(run, "new_sampler", new_sampler)
+    monkeypatch.setattr(arm, "new_sampler", new_sampler)
 
 
 def load(sampler: FakeSampler) -> None:
@@ -159,7 +157,7 @@ def test_a_block_with_foreign_load_is_void_and_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once(monkeypatch, load)
-    outcome = runner.run(planned("blocks = 2"), tmp_path, wait=True)
+    outcome = blocks.run(planned("blocks = 2"), tmp_path, wait=True)
     assert (outcome.voids, outcome.failed) == (1, 0)
     assert names(outcome.folder) == ["001", "001.void1", "002"]
     comparison = compare.load(outcome.folder)
@@ -174,7 +172,7 @@ def test_a_block_with_foreign_load_is_void_and_done_again(
 
 def test_with_steps_in_turn_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[FakeSampler] = []
-    make = run.new_sampler
+    make = arm.new_sampler
 
     def new_sampler(path: Path, **more: object) -> FakeSampler:
         sampler = make(path, **more)  # type: ignore[arg-type]
@@ -183,8 +181,8 @@ def test_with_steps_in_turn_it_is_the_same(tmp_path: Path, monkeypatch: pytest.M
         sampler._foreign_share = 0.4 if "point-query" in path.parent.name and len(begun) < 5 else 0
         return sampler
 
-    monkeypatch.setattr(run, "new_sampler", new_sampler)
-    outcome = runner.run(planned('interleave = "step"', reads=True), tmp_path, wait=True)
+    monkeypatch.setattr(arm, "new_sampler", new_sampler)
+    outcome = blocks.run(planned('interleave = "step"', reads=True), tmp_path, wait=True)
     assert names(outcome.folder) == ["001", "001.void1"]
     assert outcome.voids == 1
 
@@ -193,7 +191,7 @@ def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_an
     tmp_path: Path,
 ) -> None:
     of = planned("repeats_max = 1", share=0.25)
-    outcome = runner.run(of, tmp_path, wait=True)
+    outcome = blocks.run(of, tmp_path, wait=True)
     assert outcome.voids == 1
     assert names(outcome.folder) == ["001", "001.void1"]
     comparison = compare.load(outcome.folder)
@@ -202,7 +200,7 @@ def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_an
     assert "block 1: 25.0 % of all cores' time" in warning
     assert "so it counts" in warning
     (outcome.folder / "blocks/001/done.json").unlink()  # as if dyno had been killed just before
-    assert runner.run(of, tmp_path, wait=True).voids == 0
+    assert blocks.run(of, tmp_path, wait=True).voids == 0
     assert names(outcome.folder) == ["001", "001.void1", "001.void2"]
     assert [block.cause for block in Results.open(outcome.folder).blocks()] == [
         *("foreign", None, None)
@@ -211,7 +209,7 @@ def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_an
 
 def test_the_plan_says_how_much_is_too_much(tmp_path: Path) -> None:
     of = planned("void = { foreign = 0.3 }", share=0.25)
-    assert runner.run(of, tmp_path, wait=True).voids == 0
+    assert blocks.run(of, tmp_path, wait=True).voids == 0
     assert not [line for line in compare.load(tmp_path / "voids").warnings if "foreign" in line]
 
 
@@ -219,7 +217,7 @@ def test_a_calibration_and_a_pilot_repeat_their_blocks_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once(monkeypatch, load)
-    calibrated = runner.run(calibrate.of(planned(), 1, 2), tmp_path, wait=True)
+    calibrated = blocks.run(calibration.of(planned(), 1, 2), tmp_path, wait=True)
     assert (calibrated.voids, names(calibrated.folder)) == (1, ["001", "001.void1", "002"])
     once(monkeypatch, load)
     of = planned('blocks = "auto"\nminutes_max = 1')
@@ -233,7 +231,7 @@ def test_whatever_of_the_labs_own_dies_voids_the_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once(monkeypatch, die)
-    outcome = runner.run(planned(), tmp_path, wait=True)
+    outcome = blocks.run(planned(), tmp_path, wait=True)
     assert (outcome.voids, outcome.failed) == (1, 0)
     (said,) = compare.load(outcome.folder).void_blocks
     assert said == "block 1 (void 1): the sampler of the host failed: planted"
@@ -254,7 +252,7 @@ def test_a_lab_that_dies_again_and_again_ends_the_plan_and_a_mistake_shows_itsel
 
     monkeypatch.setattr(measure, "idle_reading", idle_reading)
     with pytest.raises(raised):
-        runner.run(planned("repeats_max = 1"), tmp_path, wait=True)
+        blocks.run(planned("repeats_max = 1"), tmp_path, wait=True)
     assert names(tmp_path / "voids") == ["001.void1", "001.void2"]
 
 
@@ -275,7 +273,7 @@ def test_an_arm_whose_server_cannot_be_made_fails_and_the_other_goes_on(
 
     monkeypatch.setattr(FakeServer, part, broken)
     of = planned(f'interleave = "{interleave}"', reads=interleave == "step")
-    outcome = runner.run(of, tmp_path, wait=True)
+    outcome = blocks.run(of, tmp_path, wait=True)
     (block,) = Results.open(outcome.folder).blocks()
     assert block.state == "done"
     ends = {
@@ -291,12 +289,12 @@ def test_an_arm_whose_server_cannot_be_made_fails_and_the_other_goes_on(
 def test_a_disk_that_is_full_is_no_arms_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need = room.Need(what=room.DATA, root=tmp_path, bytes=1)
-    monkeypatch.setattr(quiet, "room", lambda path: 1 << 29)
+    need = disk_space.Need(what=disk_space.DATA, root=tmp_path, bytes=1)
+    monkeypatch.setattr(quiesce, "room", lambda path: 1 << 29)
     with pytest.raises(HostError, match=r"has 0\.5 GB free \(initdb failed\): make room there"):
-        room.refuse_exhausted([need], "initdb failed")
-    monkeypatch.setattr(quiet, "room", lambda path: 2 << 30)
-    room.refuse_exhausted([need], "initdb failed")
+        disk_space.refuse_exhausted([need], "initdb failed")
+    monkeypatch.setattr(quiesce, "room", lambda path: 2 << 30)
+    disk_space.refuse_exhausted([need], "initdb failed")
 
 
 def test_a_full_disk_of_the_results_ends_the_plan_in_one_line(
@@ -307,7 +305,7 @@ def test_a_full_disk_of_the_results_ends_the_plan_in_one_line(
 
     monkeypatch.setattr(Results, "begin_block", begin_block)
     with pytest.raises(HostError, match=r"`/out/order\.json`: No space left on device: make room"):
-        runner.run(planned(), tmp_path, wait=True)
+        blocks.run(planned(), tmp_path, wait=True)
 
 
 # --- The plan's keys -------------------------------------------------------------------------
@@ -329,13 +327,13 @@ def test_a_wrong_key_gets_one_line(schedule: str, sentence: str) -> None:
 
 
 def test_a_plan_that_goes_on_may_say_anew_what_is_void(tmp_path: Path) -> None:
-    folder = runner.run(planned(), tmp_path, wait=True).folder
+    folder = blocks.run(planned(), tmp_path, wait=True).folder
     assert (
         json.loads((folder / "plan.json").read_text())["schedule"]
         .keys()
         .isdisjoint({"void", "repeats_max"})
     ), "older folders go on: the defaults are not written"
-    runner.run(planned("blocks = 2\nvoid = { swap = true }\nrepeats_max = 0"), tmp_path, wait=True)
+    blocks.run(planned("blocks = 2\nvoid = { swap = true }\nrepeats_max = 0"), tmp_path, wait=True)
     written = json.loads((folder / "plan.json").read_text())["schedule"]
     assert written["void"] == {"foreign": 0.05, "stolen": None, "swap": True}
 

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis.step import assemble as derive
-from dbdyno.analysis.step import collect as gather
-from dbdyno.analysis.step import evidence, waits
-from dbdyno.analysis.step import metrics as compute
+from dbdyno.analysis.step import assemble, collect, evidence, metrics, waits
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.engine.postgres import activity
 from dbdyno.engine.postgres.activity import Names, Row, look
@@ -160,7 +157,7 @@ def derived(tmp_path: Path, *lines: Json, ended: bool = True) -> StepRun:
     """The example step of 20 s with these samples."""
     folder = step_folder(tmp_path, "qr100")
     write(folder.path, *lines, ended=ended)
-    return derive.step_run(folder)
+    return assemble.step_run(folder)
 
 
 def test_load_is_the_mean_of_the_samples_within_the_window(tmp_path: Path) -> None:
@@ -227,7 +224,7 @@ def test_a_sample_of_another_form_is_named(tmp_path: Path) -> None:
 
 def test_waits_survive_being_kept(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(1.0, READ), sample(2.0, RUNS))
-    again = from_plain(StepRun, json.loads(json.dumps(to_plain(gather.packed(run)))))
+    again = from_plain(StepRun, json.loads(json.dumps(to_plain(collect.packed(run)))))
     assert again.waits is not None
     assert run.waits is not None
     assert again.waits.load == run.waits.load
@@ -243,10 +240,10 @@ def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:
         spent_ns = round((line["mono_ns"] - MONO_NS) * 0.01) + 100_000_000_000
         line["owners"]["lab:waits"] = {"cpu_ns": spent_ns}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert run.waits is not None
     assert run.waits.server_cpu_us == pytest.approx(200_000.0), "1 % of 20 s"
-    before = compute.costs(replace(evidence.read(folder), owners=dict(run.owners)))
+    before = metrics.costs(replace(evidence.read(folder), owners=dict(run.owners)))
     assert run.metrics["generator_share"] == before["generator_share"]
     assert run.metrics["generator_share"] == pytest.approx(100 * 40_000 / 511_600)
     assert run.metrics["lab_cpu_share"] == pytest.approx(0.1 + 0.5)

@@ -17,12 +17,12 @@ import psycopg
 import pytest
 
 from dbdyno import plan
-from dbdyno.analysis.step import assemble as derive
+from dbdyno.analysis.step import assemble
 from dbdyno.engine import Server
 from dbdyno.engine.postgres.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.model.error import ServerError
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
 from server_place import a_place, address, ends, started
 
@@ -230,7 +230,7 @@ def point(
     written = PLAN.format(base_dir=request.param, data=data)
     asked = replace(plan.parse(written, None), observe=Observe(waits_s=INTERVAL_S))
     try:
-        outcome = runner.run(asked, tmp_path_factory.mktemp("waits"), wait=True)
+        outcome = blocks.run(asked, tmp_path_factory.mktemp("waits"), wait=True)
         assert outcome.failed == 0
         (block,) = Results.open(outcome.folder).blocks()
         (run,) = block.runs()
@@ -240,7 +240,7 @@ def point(
 
 
 def derived(folder: StepFolder) -> StepRun:
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     assert run.status == "ok", run.reason
     return run
 

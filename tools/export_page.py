@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno.report.export import manual as document
+from dbdyno.report.export import manual
 
 PATH = Path(__file__).parent.parent / "docs" / "export.md"
 
 
 def main() -> None:
     """Writes the file."""
-    PATH.write_text(document.document(), encoding="utf-8")
+    PATH.write_text(manual.document(), encoding="utf-8")
 
 
 if __name__ == "__main__":

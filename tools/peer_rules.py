@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval
 
 Numbers = npt.NDArray[np.float64]
 Rule = Callable[[Numbers, Numbers, float], bool]
@@ -78,7 +78,7 @@ def by_threshold(first: Numbers, second: Numbers, share: float) -> bool:
 
 def by_pairs(first: Numbers, second: Numbers, level: float) -> bool:
     """The lab's own: t on the log ratios of pairs."""
-    p = stats.t_p(_logs(first, second))
+    p = interval.t_p(_logs(first, second))
     return p is not None and p <= level
 
 
@@ -89,7 +89,7 @@ def by_looking(first: Numbers, second: Numbers, level: float) -> bool:
 
 def _logs(first: Numbers, second: Numbers) -> list[float]:
     means = [np.exp(rates).mean(axis=1) for rates in (first, second)]
-    return list(stats.log_ratios(means[0].tolist(), means[1].tolist()))
+    return list(interval.log_ratios(means[0].tolist(), means[1].tolist()))
 
 
 def _welch(first: Numbers, second: Numbers) -> float:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import arm_vs_base as contest
+from dbdyno.analysis.compare import arm_vs_base
 from dbdyno.model import Bound, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.report import bound, number
@@ -355,7 +355,7 @@ def _here(cell: Cell | None) -> str:
 
 
 def _cpu(cell: Cell | None) -> str:
-    ratio = cell.ratios.get(contest.cpu_of([cell])) if cell is not None else None
+    ratio = cell.ratios.get(arm_vs_base.cpu_of([cell])) if cell is not None else None
     if ratio is None or ratio.low is None or ratio.high is None:
         return "–" if ratio is None else _ratio(ratio)
     sign = SIGNS["up"] if ratio.low > 1 else SIGNS["down"] if ratio.high < 1 else ""

@@ -21,7 +21,7 @@ from dbdyno.analysis.compare.verdicts import judge
 from dbdyno.model import StepRun
 from dbdyno.model.verdict import BETTER, CHANGED, PILOT_BLOCKS, WORSE, Aims, Judgement
 from dbdyno.stats import interval as stats
-from dbdyno.stats import sample_size as pilot
+from dbdyno.stats import sample_size
 from dbdyno.stats.decision import Sample, decide
 
 Numbers = npt.NDArray[np.float64]
@@ -294,7 +294,7 @@ def by_pilot(minutes_max: float | None = None) -> Planner:
     """A planner who sees three blocks, as with `blocks = "auto"`."""
 
     def plan(model: Model, sd: Numbers, random: Random, aims: Aims) -> list[tuple[int, float]]:
-        sizing = pilot.size(
+        sizing = sample_size.size(
             seen(draw(model, sd, PILOT_BLOCKS, random)),
             aims,
             fixed_minutes=FIXED_MINUTES,
@@ -352,10 +352,10 @@ def _is_seen(logs: list[Numbers], place: int, aims: Aims, *, metrics: list[bool]
     return bool((called(moved, aims)[place][metrics] < 0).any())
 
 
-def seen(logs: Numbers) -> list[pilot.Seen]:
+def seen(logs: Numbers) -> list[sample_size.Seen]:
     """What a pilot saw, as the planner takes it; `logs`: steps by metrics by blocks."""
     return [
-        pilot.Seen(
+        sample_size.Seen(
             workload="w",
             step=f"s{number}",
             arm="arm",

@@ -18,9 +18,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from dbdyno.builds import Build, release
+from dbdyno.builds import Build, features, release
 from dbdyno.builds import cache as built
-from dbdyno.builds import features as feature
 from dbdyno.builds import flags as recipe
 from dbdyno.builds import source as sources
 from dbdyno.builds.flags import Flags
@@ -249,7 +248,7 @@ def _make(wish: Wish, method: Method, scratch: Path, log: BuildLog, say: Say) ->
         "flags": wish.flags.words,
         "options": list(wish.options),
         "configure": list(steps[0].command),
-        "features": feature.linked(program),
+        "features": features.linked(program),
         "compiler": compiler,
         "jobs": wish.jobs,
         "seconds": {phase: round(spent, 1) for phase, spent in seconds.items()},

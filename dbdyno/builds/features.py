@@ -10,8 +10,7 @@ import re
 import shlex
 from pathlib import Path
 
-from dbdyno.builds import Build
-from dbdyno.builds import cache as built
+from dbdyno.builds import Build, cache
 from dbdyno.builds.flags import OWN
 
 LIBRARIES = {
@@ -65,7 +64,7 @@ def flags(build: Build) -> str | None:
 
     dyno's own record says it, and a PostgreSQL that configure made, whoever ran it.
     """
-    record = built.record(build.base_dir)
+    record = cache.record(build.base_dir)
     if record is not None:
         return str(record["flags"])
     if build.engine != "postgres":

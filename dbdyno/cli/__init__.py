@@ -156,15 +156,15 @@ def doctor(
 ) -> None:
     """Say what on this host disturbs a benchmark, and how to mend it; changes nothing."""
     from dbdyno import plan
-    from dbdyno.doctor import render as show
-    from dbdyno.run.check import host_checkup as checkup
+    from dbdyno.doctor import render
+    from dbdyno.run.check import host_checkup
 
     wanted = plan.load(plan_file) if plan_file is not None else None
-    its = checkup.check_up(wanted, data_dir, shared_buffers)
+    its = host_checkup.check_up(wanted, data_dir, shared_buffers)
     if as_json:
-        print(json.dumps(show.document(its.findings, its.facts), indent=2))  # noqa: T201
+        print(json.dumps(render.document(its.findings, its.facts), indent=2))  # noqa: T201
     else:
-        for line in show.lines(its.findings, its.facts):
+        for line in render.lines(its.findings, its.facts):
             print(line)  # noqa: T201
 
 
@@ -189,15 +189,14 @@ def compare(
     """Show what the arms of a result folder came to, relative to the base."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import colors as thresholds
-    from dbdyno.report import fail_on, page
-    from dbdyno.report import json_document as document
+    from dbdyno.report import fail_on, json_document, page
     from dbdyno.report.render import terminal
 
     chosen = thresholds.parse(colors) if colors is not None else None
     words = fail_on.parse(fail) if fail is not None else None
     comparison = analysis.load(folder, base=base)
     if as_json:
-        print(document.render(comparison))  # noqa: T201
+        print(json_document.render(comparison))  # noqa: T201
     else:
         terminal.print_page(page.make(comparison, chosen), Console())
     found = fail_on.found(comparison, words) if words is not None else None
@@ -225,8 +224,7 @@ def report(
     """Write the report of a result folder; in the terminal where no file is named."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import colors as thresholds
-    from dbdyno.report import page
-    from dbdyno.report import write as publish
+    from dbdyno.report import page, write
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import post, terminal
 
@@ -241,7 +239,7 @@ def report(
         files |= post.files(view, markdown)
     if pictures is not None:
         files |= post.pictures(view, pictures)
-    publish.publish(files)
+    write.publish(files)
     for path in (html, markdown, pictures):
         if path is not None:
             say(f"wrote {path}")
@@ -325,15 +323,14 @@ def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
 def show_results(folder: Path, html: Path | None) -> None:
     """Prints the tables of `folder` and writes the report where `html` names a file."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import page
-    from dbdyno.report import write as publish
+    from dbdyno.report import page, write
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import terminal
 
     view = page.make(analysis.load(folder))
     terminal.print_page(view, Console())
     if html is not None:
-        publish.publish({html: as_html.render(view).encode()})
+        write.publish({html: as_html.render(view).encode()})
         say(f"wrote {html}")
     else:
         say(f"results: {folder}; the report: dyno report {folder} --html report.html")
@@ -380,14 +377,14 @@ def config_show(
 ) -> None:
     """Print a preset as it would be on this host, or on one of another size."""
     from dbdyno.engine import preset
-    from dbdyno.engine.preset import arm_config as config
+    from dbdyno.engine.preset import arm_config
     from dbdyno.host import capacity
 
     shown = preset.show(
         name,
         capacity=preset.Capacity(
             cores=cores or capacity.cores(),
-            memory_bytes=config.bytes_of(memory) if memory else capacity.memory_bytes(),
+            memory_bytes=arm_config.bytes_of(memory) if memory else capacity.memory_bytes(),
             free_disk_bytes=None,
         ),
         release=version,

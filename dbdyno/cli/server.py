@@ -43,12 +43,12 @@ def server_remove(
     wait: Annotated[bool, typer.Option("--wait", help="Wait while a lab measures here.")] = False,
 ) -> None:
     """Remove builds that dyno made, with their logs; not while a lab measures on this host."""
-    from dbdyno.builds import cache as built
+    from dbdyno.builds import cache
     from dbdyno.host.lock import HostLock
 
     with HostLock(plan="server remove", wait=wait):
         for name in names:
-            built.remove(name)
+            cache.remove(name)
             say(f"removed {name}")
 
 
@@ -61,9 +61,9 @@ def server_fetch(
 
     Today's are compiled for size: for figures to publish build one, `dyno server build`.
     """
-    from dbdyno.engine.postgres import build as fetch
+    from dbdyno.engine.postgres import build
 
-    print(fetch.fetch(engine, version, newest=True))  # noqa: T201
+    print(build.fetch(engine, version, newest=True))  # noqa: T201
 
 
 @app.command("build")

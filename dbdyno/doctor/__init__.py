@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.doctor import memory, processor, storage
-from dbdyno.doctor import other_load as company
+from dbdyno.doctor import memory, other_load, processor, storage
 from dbdyno.doctor.finding import SEVERITIES, Finding, Need
 from dbdyno.model import Json
 
@@ -21,7 +20,7 @@ def findings(
     who else measures on the host.
     """
     found = [
-        *company.findings(facts, lab),
+        *other_load.findings(facts, lab),
         *memory.findings(facts, needs),
         *processor.findings(facts),
         *storage.findings(facts),

@@ -39,11 +39,10 @@ def provide(
         raise ServerError(
             f"arms.{arm.name}.engine: `{arm.engine}` is not known: write one of {known}"
         )
-    from dbdyno.engine import installed as locate
-    from dbdyno.engine import settings
+    from dbdyno.engine import installed, settings
     from dbdyno.host import capacity as host
 
-    build = build or locate.locate(arm, place.cache_root, place.account)
+    build = build or installed.locate(arm, place.cache_root, place.account)
     capacity = capacity or host.here(place.wal_root or place.data_root)
     if FAMILIES[arm.engine] == "mysql":
         from dbdyno.engine.mysql import settings as mysql_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dbdyno.builds.compile import Method
-from dbdyno.engine.mysql import compile as compile_mysql
+from dbdyno.engine.mysql import compile
 from dbdyno.engine.postgres import compile as compile_postgres
 
 
@@ -19,8 +19,8 @@ def method_of(engine: str) -> Method:
             explain=compile_postgres.explain,
         )
     return Method(
-        version=partial(compile_mysql.version, engine=engine),
-        steps=partial(compile_mysql.steps, engine=engine),
-        ignored=compile_mysql.ignored,
-        explain=compile_mysql.explain,
+        version=partial(compile.version, engine=engine),
+        steps=partial(compile.steps, engine=engine),
+        ignored=compile.ignored,
+        explain=compile.explain,
     )

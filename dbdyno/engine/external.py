@@ -11,7 +11,7 @@ from typing import Any
 
 from dbdyno.builds import release_of
 from dbdyno.engine import dsn
-from dbdyno.engine.mysql import connection as mysql_sql
+from dbdyno.engine.mysql import connection
 from dbdyno.engine.mysql import facts as mysql_facts
 from dbdyno.engine.postgres import connection as sql
 from dbdyno.engine.postgres import facts
@@ -98,7 +98,7 @@ class ExternalServer(Unseen):
         """How connections are encrypted, and where they are not, why. Raises ServerError."""
         try:
             if self.threads:
-                found = mysql_sql.encryption(self._address)
+                found = connection.encryption(self._address)
             else:
                 found = sql.encryption(sql.Target(self._address, self._address.database))
         except ServerError as error:
@@ -121,7 +121,7 @@ class ExternalServer(Unseen):
         address = replace(self._address, database=database or self._address.database)
         try:
             if self.threads:
-                return mysql_sql.execute(address, statements, limit_s)
+                return connection.execute(address, statements, limit_s)
             return sql.execute(sql.Target(address, address.database), statements, limit_s)
         except ServerError as error:
             raise ServerError(f"arms.{self.name}.dsn: {error}") from error

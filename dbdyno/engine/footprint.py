@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbdyno.engine import Server
 from dbdyno.engine.mysql.settings import amount
-from dbdyno.engine.preset import arm_config as config
+from dbdyno.engine.preset import arm_config
 from dbdyno.model import FAMILIES
 
 SHARED_BUFFERS_DEFAULT = 128 << 20
@@ -27,7 +27,7 @@ def cache_bytes(server: Server) -> int:
     text = server.setting("shared_buffers")
     if text is None:
         return SHARED_BUFFERS_DEFAULT
-    return int(text) * PAGE_BYTES if text.strip().isdigit() else config.bytes_of(text)
+    return int(text) * PAGE_BYTES if text.strip().isdigit() else arm_config.bytes_of(text)
 
 
 def cache_name(server: Server) -> str:
@@ -44,7 +44,7 @@ def wal_bytes(server: Server, tables_bytes: int) -> int:
     """
     if FAMILIES[server.engine] != "mysql":
         text = server.setting("max_wal_size")
-        return WAL_BYTES_DEFAULT if text is None else config.bytes_of(text)
+        return WAL_BYTES_DEFAULT if text is None else arm_config.bytes_of(text)
     capacity = server.setting("innodb_redo_log_capacity")
     file = server.setting("innodb_log_file_size")
     redo = REDO_BYTES_DEFAULT

@@ -20,10 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.engine import fingerprint as imprint
+from dbdyno.engine import fingerprint
 from dbdyno.host import account as accounts
-from dbdyno.host import data_folder as datadir
-from dbdyno.host import leftovers
+from dbdyno.host import data_folder, leftovers
 from dbdyno.host.account import Account
 from dbdyno.host.place import Place
 from dbdyno.model import Json
@@ -99,7 +98,7 @@ def find(data_root: Path, key: str) -> Copy | None:
     folder = data_root / FOLDER / key
     if not folder.exists():
         return None
-    if not (folder / datadir.MARK).is_file():
+    if not (folder / data_folder.MARK).is_file():
         raise ServerError(f"`{folder}` was not made by dyno: move it away")
     copy = read(folder)
     why = damage(copy)
@@ -130,14 +129,14 @@ def damage(copy: Copy) -> str | None:
     """In what the folder is not what its golden.json says, in words; None: it is whole."""
     engine = copy.facts.get("engine", "postgres")  # older copies name none
     try:
-        major = imprint.version(engine, copy.data_dir)
-        control = imprint.control(engine, copy.data_dir, copy.wal_dir)
+        major = fingerprint.version(engine, copy.data_dir)
+        control = fingerprint.control(engine, copy.data_dir, copy.wal_dir)
     except OSError as error:
         return f"`{error.filename}` cannot be read ({error.strerror})"
     if major != copy.facts["major"]:
         return f"its data are of PostgreSQL {major}, not {copy.facts['major']}"
     if control != copy.facts["control_sha256"]:
-        what = f"its `{imprint.CONTROL}` was" if engine == "postgres" else "its redo log was"
+        what = f"its `{fingerprint.CONTROL}` was" if engine == "postgres" else "its redo log was"
         return f"{what} changed since: a server was started in it"
     found = census(*folders_of(copy))
     kept = Census(files=copy.facts["files"], bytes=copy.facts["bytes"])
@@ -182,9 +181,9 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
     refuses.
     """
     if source.engine == "postgres":
-        imprint.refuse_unclean(source.data_dir)
-    major = imprint.version(source.engine, source.data_dir)
-    control = imprint.control(source.engine, source.data_dir, source.wal_dir)
+        fingerprint.refuse_unclean(source.data_dir)
+    major = fingerprint.version(source.engine, source.data_dir)
+    control = fingerprint.control(source.engine, source.data_dir, source.wal_dir)
     key = key_of(parts)
     discard(source.data_root, key)
     wal = None
@@ -216,7 +215,7 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
 def move(folder: Path, root: Path, key: str, name: str, account: Account) -> Path:
     """Moves `folder` to `root`/.new-KEY/`name`; returns the folder that it is in now."""
     new = root / (UNFINISHED + key)
-    place = datadir.make(new, name, account)
+    place = data_folder.make(new, name, account)
     root.chmod(0o755)
     try:
         folder.rename(place)
@@ -278,7 +277,7 @@ def point_to_wal(data_dir: Path, wal_dir: Path, name: str) -> None:
 def marked(root: Path) -> list[Path]:
     """The folders of copies under `root` that are ours and finished."""
     folders = sorted((root / FOLDER).glob("*"))
-    return [one for one in folders if one.name[0] != "." and (one / datadir.MARK).is_file()]
+    return [one for one in folders if one.name[0] != "." and (one / data_folder.MARK).is_file()]
 
 
 def remove(data_root: Path, keys: Sequence[str]) -> list[str]:
@@ -311,11 +310,11 @@ def wal_root_of(folder: Path) -> Path | None:
 def discard(root: Path, key: str) -> None:
     """Removes what `root` has of this key; a break in between leaves nothing that looks whole."""
     folder = root / FOLDER / key
-    if (folder / datadir.MARK).is_file():
+    if (folder / data_folder.MARK).is_file():
         gone = folder.with_name(GONE + key)
-        datadir.remove(gone)
+        data_folder.remove(gone)
         folder.rename(gone)
-        datadir.remove(gone)
+        data_folder.remove(gone)
 
 
 def sweep(*roots: Path | None) -> None:
@@ -326,7 +325,7 @@ def sweep(*roots: Path | None) -> None:
     for root in filter(None, roots):
         for begun in (UNFINISHED, GONE):
             for folder in (root / FOLDER).glob(begun + "*"):
-                datadir.remove(folder)
+                data_folder.remove(folder)
 
 
 def listing(data_root: Path) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.builds import cache as built
 from dbdyno.builds import features as feature
-from dbdyno.engine import installed as locate
+from dbdyno.engine import installed
 from dbdyno.engine.mysql import build as mysql_build
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.host import account as accounts
@@ -51,7 +51,7 @@ def _of_engine(engine: str, cache: Path | None, root: Path) -> list[Row]:
     found: dict[Path, tuple[int, Row]] = {}
     for origin, folder in _folders(engine, cache or place.cache_root(), root):
         try:
-            build = locate.inspect(folder, engine, str(folder), account)
+            build = installed.inspect(folder, engine, str(folder), account)
         except ServerError:
             continue  # of the other engine, too old, broken, or closed to the account
         program = build.program.resolve()

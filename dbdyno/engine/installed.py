@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dbdyno.builds import Build
 from dbdyno.builds import cache as built
-from dbdyno.engine.mysql import build as mysql_build
+from dbdyno.engine.mysql import build
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
@@ -32,8 +32,8 @@ def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) 
         return inspect(built.find(arm.build, arm.engine, where, cache), arm.engine, where, account)
     if arm.base_dir is not None:
         return inspect(arm.base_dir.absolute(), arm.engine, f"arms.{arm.name}.base_dir", account)
-    if arm.engine in mysql_build.OLDEST:
-        return mysql_build.find(arm, cache, account)
+    if arm.engine in build.OLDEST:
+        return build.find(arm, cache, account)
     assert arm.version is not None, "a plan that exists names a version or a base_dir"
     where = f"arms.{arm.name}.version"
     base_dir = fetch.fetch(arm.engine, arm.version, cache)
@@ -42,6 +42,6 @@ def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) 
 
 def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
     """The build of `engine` in a folder. Raises ServerError that begins with `where`."""
-    if engine in mysql_build.OLDEST:
-        return mysql_build.inspect(base_dir, engine, where, account)
+    if engine in build.OLDEST:
+        return build.inspect(base_dir, engine, where, account)
     return fetch.inspect(base_dir, where, account)

@@ -8,14 +8,11 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from dbdyno.builds import Build
-from dbdyno.builds import cache as built
-from dbdyno.builds import features as feature
+from dbdyno.builds import Build, cache, features
 from dbdyno.engine import golden, log, preload
 from dbdyno.engine.postgres import facts
 from dbdyno.engine.settings import Settled
-from dbdyno.host import data_folder as datadir
-from dbdyno.host import launch, leftovers, process
+from dbdyno.host import data_folder, launch, leftovers, process
 from dbdyno.host.place import Place
 from dbdyno.model import Arm, Json
 from dbdyno.model.error import ServerError
@@ -62,7 +59,7 @@ class Home:
     def check(self) -> None:
         """Looks whether it can be made here. Raises PlanError, HostError or ServerError."""
         for folder in filter(None, (self.folder, self.wal_folder)):
-            datadir.check(folder, self._place.account, self._arm.name)
+            data_folder.check(folder, self._place.account, self._arm.name)
         launch.check(self._arm, self._place.placement)
         if self._build.made:
             preload.check(self._arm, self._build, self._place.account)
@@ -72,8 +69,8 @@ class Home:
         """Empty folders for data, write-ahead log and socket, in place of earlier ones."""
         account = self._place.account
         self.register()
-        data = datadir.make(self.folder, "data", account)
-        wal = datadir.make(self.wal_folder, "wal", account) if self.wal_folder else None
+        data = data_folder.make(self.folder, "data", account)
+        wal = data_folder.make(self.wal_folder, "wal", account) if self.wal_folder else None
         account.make_folder(self.socket_dir)
         return data, wal
 
@@ -125,7 +122,7 @@ class Home:
         """Removes data directory, write-ahead log and socket; the server's own log stays."""
         assert self.pid is None, "the server still runs"
         for folder in filter(None, (self.wal_folder, self.folder)):
-            datadir.remove(folder)
+            data_folder.remove(folder)
         if self.socket_dir.is_dir():
             for file in self.socket_dir.iterdir():
                 file.unlink()
@@ -217,8 +214,8 @@ class Home:
         """What server.json says of servers of all engines, beside what they themselves tell."""
         return {
             "base_dir": str(self._build.base_dir),
-            "build": built.told(self._build.base_dir),
-            "flags": feature.flags(self._build),
+            "build": cache.told(self._build.base_dir),
+            "flags": features.flags(self._build),
             "data_dir": str(self.data_dir),
             "config": self._arm.config,
             "preset": dict(settled.preset),

@@ -24,7 +24,7 @@ class Probe(Protocol):
 
 def of(engine: str) -> Probe:
     """The probe of servers of this engine. Raises KeyError of one that has no database."""
-    from dbdyno.engine.mysql import probe as mysql
+    from dbdyno.engine.mysql import probe
     from dbdyno.engine.postgres import probe as postgres
 
-    return {"postgres": postgres, "mysql": mysql, "mariadb": mysql}[engine]
+    return {"postgres": postgres, "mysql": probe, "mariadb": probe}[engine]

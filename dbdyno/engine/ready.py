@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dbdyno.engine import Server
-from dbdyno.engine.mysql import buffer_pool as mysql_warm
+from dbdyno.engine.mysql import buffer_pool
 from dbdyno.engine.mysql import checkpoint as mysql_checkpoint
-from dbdyno.engine.postgres import cache_warming as warm
+from dbdyno.engine.postgres import cache_warming
 from dbdyno.model import Json
 
 CHECKPOINT_S_MAX = 3600.0
@@ -14,8 +14,8 @@ CHECKPOINT_S_MAX = 3600.0
 def warm_up(server: Server, how: str) -> Json:
     """Reads all tables and indexes; returns `warm` of done.json. Raises ServerError."""
     if server.engine == "postgres":
-        return warm.warm(how, server.execute)
-    return mysql_warm.warm(server.execute)
+        return cache_warming.warm(how, server.execute)
+    return buffer_pool.warm(server.execute)
 
 
 def checkpoint(server: Server) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dbdyno.builds import Build
 from dbdyno.engine import log
-from dbdyno.engine.preset import arm_config as config
+from dbdyno.engine.preset import arm_config
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
 from dbdyno.model import Arm
@@ -75,7 +75,7 @@ def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> 
 
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
     """
-    preset = config.of_arm(arm, host, version_num)
+    preset = arm_config.of_arm(arm, host, version_num)
     refuse_reserved(arm, preset.values)
     values = {**WANTED, **preset.values, **arm.settings}
     departures = preset.departures + by_plan(arm.settings, preset.values)
@@ -84,7 +84,7 @@ def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> 
         values[CONNECTIONS] = str(needed)
     if "shared_buffers" in values:
         cache = Cache("shared_buffers", values["shared_buffers"], "shared_buffers" in arm.settings)
-        refuse_too_much_memory(arm.name, cache, host, config.buffer_bytes)
+        refuse_too_much_memory(arm.name, cache, host, arm_config.buffer_bytes)
     return Settled(values=values | LAB, preset=preset.values, departures=departures)
 
 

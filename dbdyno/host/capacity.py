@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import quiesce
 from dbdyno.host.observe import limits
 from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Arm
@@ -24,7 +24,7 @@ def here(wal_root: Path, cpus: str | None = None) -> Capacity:
     return Capacity(
         cores=cores() if cpus is None else len(cpus_of(cpus)),
         memory_bytes=memory_bytes(),
-        free_disk_bytes=quiet.room(wal_root),
+        free_disk_bytes=quiesce.room(wal_root),
     )
 
 

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno.host import account as accounts
+from dbdyno.host import account
 from dbdyno.host.account import Account
 from dbdyno.model import Placement
 from dbdyno.model.error import HostError
@@ -66,7 +66,7 @@ def default(
         run_root=run_root(),
         cache_root=cache_root(),
         log_dir=log_dir,
-        account=accounts.choose(engine, server_user),
+        account=account.choose(engine, server_user),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.engine import dsn, preset
-from dbdyno.engine.preset import config_file as own
+from dbdyno.engine.preset import config_file
 from dbdyno.model import PRODUCTS, Arm, Password
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError
@@ -111,7 +111,7 @@ def _check_build(form: ArmForm, key: str, source: str) -> None:
     if form.memory_max is not None and not MEMORY.fullmatch(form.memory_max):
         sentence = f'{form.memory_max!r} is no size; write it as "4GB" or "512MB"'
         raise refusal(source, f"{key}.memory_max", sentence)
-    if form.memory is not None and (form.config is None or own.is_file(form.config)):
+    if form.memory is not None and (form.config is None or config_file.is_file(form.config)):
         raise refusal(source, f"{key}.memory", "sizes a preset, but there is none; add `config`")
 
 
@@ -133,7 +133,7 @@ def _config_text(form: ArmForm, plan: Path | None, key: str, source: str) -> str
     """What stands in a configuration file of one's own; a preset's name is checked instead."""
     if form.config is None:
         return None
-    if not own.is_file(form.config):
+    if not config_file.is_file(form.config):
         try:
             chosen = preset.parse(form.config, form.engine)
         except PlanError as reason:

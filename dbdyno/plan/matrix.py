@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.engine import preset
-from dbdyno.engine.preset import config_file as own
-from dbdyno.engine.preset import files as content
+from dbdyno.engine.preset import config_file, files
 from dbdyno.model.error import PlanError
 from dbdyno.plan.arm import SETTING
 from dbdyno.plan.schema import ArmForm, Scalar, refusal
@@ -90,7 +89,7 @@ def grid(form: ArmForm, arm: str, source: str) -> list[list[Value]]:
     """The axes of a matrix in their order. Raises PlanError."""
     written = form.matrix or {}
     key = f"{arm}.matrix"
-    if form.engine not in content.ENGINES:
+    if form.engine not in files.ENGINES:
         raise refusal(source, key, f'engine "{form.engine}" has no settings; remove it')
     if not written:
         raise refusal(source, key, "is empty; name settings and their values, or remove it")
@@ -116,7 +115,7 @@ def axis_of_setting(
     scalars = [one for one in values if isinstance(one, str | bool | int | float)]
     if not scalars or len(scalars) < len(values):
         raise refusal(source, key, "must be a list of values, such as [true, false]")
-    same = content.same_values(engine).get(name, {})
+    same = files.same_values(engine).get(name, {})
     seen: dict[str, Scalar] = {}
     for one in scalars:
         plain = normal(one, same)
@@ -128,9 +127,9 @@ def axis_of_setting(
 
 def value_of(engine: str, name: str, written: Scalar, plain: str, same: Mapping[str, str]) -> Value:
     """A setting's value, named by the first tag that sets just that."""
-    for order, tag in enumerate(content.tags(engine)):
+    for order, tag in enumerate(files.tags(engine)):
         alone = list(tag.settings) == [name]
-        if alone and content.NUMBER not in tag.name and normal(tag.settings[name], same) == plain:
+        if alone and files.NUMBER not in tag.name and normal(tag.settings[name], same) == plain:
             return Value(label=tag.name, order=order, settings={name: written}, tag=None)
     text = {True: "on", False: "off"}[written] if isinstance(written, bool) else str(written)
     label = f"{name}-{NO_NAME.sub('-', text)}"
@@ -149,9 +148,9 @@ def axis_of_tags(form: ArmForm, tags: Sequence[object], key: str, source: str) -
     words = [tag for tag in tags if isinstance(tag, str)]
     if not words or len(words) < len(tags) or len(set(words)) < len(words):
         raise refusal(source, key, 'must be lists of different tags, such as [["bl0", "bl1"]]')
-    if form.config is None or own.is_file(form.config):
+    if form.config is None or config_file.is_file(form.config):
         raise refusal(source, key, "tags belong to a preset; name one under `config`")
-    order = [tag.name for tag in content.tags(form.engine)]
+    order = [tag.name for tag in files.tags(form.engine)]
     for word in words:
         try:
             preset.parse(f"{form.config}_{word}", form.engine)

@@ -12,15 +12,15 @@ from dbdyno.report.section import (
     calibration,
     fairness,
     fragmentation,
+    groups,
     headline,
+    measured_on,
     scaling,
+    setup,
     summary,
+    throughput,
     verdicts,
 )
-from dbdyno.report.section import groups as group
-from dbdyno.report.section import measured_on as facts
-from dbdyno.report.section import setup as introduction
-from dbdyno.report.section import throughput as section
 
 __all__ = ["Page", "make"]
 
@@ -36,13 +36,13 @@ def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
         base=comparison.base,
         arms=comparison.arms,
         headline=tuple(headline.findings(comparison)),
-        introduction=tuple(introduction.paragraphs(comparison)),
+        introduction=tuple(setup.paragraphs(comparison)),
         warnings=_warnings(comparison),
-        facts=tuple(facts.machine(comparison)),
-        servers=facts.servers(comparison),
-        differences=facts.differences(comparison.differences, comparison.arms),
+        facts=tuple(measured_on.machine(comparison)),
+        servers=measured_on.servers(comparison),
+        differences=measured_on.differences(comparison.differences, comparison.arms),
         workloads=tuple(_workloads(comparison, thresholds)),
-        repeat=facts.repeat(comparison.plan),
+        repeat=measured_on.repeat(comparison.plan),
         calibration=calibration.table(comparison),
     )
 
@@ -82,24 +82,26 @@ def _workload(
 ) -> Workload:
     prefix = "".join(c if c.isalnum() else "-" for c in name)
     base, blocks = comparison.base, comparison.blocks
-    few = [step for step in steps if group.alone(step)]
+    few = [step for step in steps if groups.alone(step)]
     across = [one for one in comparison.across if one.workload == name]
     even = fairness.summary(few, prefix)
     return Workload(
         name=prefix,
         title=name,
         verdicts=verdicts.tables(comparison, steps, prefix),
-        steps=introduction.steps(steps, prefix),
+        steps=setup.steps(steps, prefix),
         summary=(
             *summary.tables(few, blocks=blocks, prefix=prefix, thresholds=thresholds),
             *([even] if even is not None else []),
         ),
         ratios=summary.ratio_chart(few, base, prefix),
-        grouped=group.make(steps, blocks=blocks, prefix=prefix, thresholds=thresholds or PUBLISHED),
+        grouped=groups.make(
+            steps, blocks=blocks, prefix=prefix, thresholds=thresholds or PUBLISHED
+        ),
         fragmentation=fragmentation.table(steps, across, blocks=blocks, prefix=prefix),
         scaling=scaling.make(steps, across, blocks=blocks, prefix=prefix),
         scale_up=scaling.overview(steps, across, blocks=blocks, prefix=prefix),
         sections=tuple(
-            section.make(step, base, prefix) for step in steps if section.worth_showing(step)
+            throughput.make(step, base, prefix) for step in steps if throughput.worth_showing(step)
         ),
     )

@@ -15,16 +15,14 @@ from typing import Self
 from dbdyno import store
 from dbdyno.engine import Server, golden
 from dbdyno.engine.fake.sampler import FakeSampler
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import quiesce
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.plan import schedule
-from dbdyno.run import hooks as hook
-from dbdyno.run import starting_state as origin
+from dbdyno.run import hooks, starting_state
 from dbdyno.run import step as measure
-from dbdyno.run.check import disk_space as room
-from dbdyno.run.check import preflight
+from dbdyno.run.check import disk_space, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.hooks import Hooks
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
@@ -124,7 +122,7 @@ class Run:
         try:
             what()
         except ServerError as error:
-            room.refuse_exhausted(self.lab.prepared.disk, str(error))
+            disk_space.refuse_exhausted(self.lab.prepared.disk, str(error))
             self.broken = str(error)
 
     def tell(self) -> None:
@@ -151,7 +149,7 @@ class Run:
     @property
     def hooks(self) -> Hooks:
         """The plan's hooks for this run."""
-        return hook.of_run(
+        return hooks.of_run(
             self.lab.plan, arm=self.arm.name, block=self.block.number, workload=self.use.name
         )
 
@@ -162,7 +160,9 @@ class Run:
         """
         if self.point is None:
             return None
-        return origin.usable(origin.find(self.lab.plan, self.point), self.lab.results)
+        return starting_state.usable(
+            starting_state.find(self.lab.plan, self.point), self.lab.results
+        )
 
     def begin_from(self, copy: golden.Copy, *, began: bool) -> None:
         """Gives the server a copy of the kept data, and says so in the results.
@@ -174,10 +174,13 @@ class Run:
         assert at is not None
         self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
         self.lab.results.write_golden(
-            self.block.number, self.arm.name, at.step.workload, origin.record(copy, at, began=began)
+            self.block.number,
+            self.arm.name,
+            at.step.workload,
+            starting_state.record(copy, at, began=began),
         )
         self.server.prepare_from(copy, shared_blocks=not at.writes_after)
-        self.lab.watch.end(("begins from " if began else "made ") + origin.described(copy))
+        self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
 
     def rest(self, *, warm: str | None) -> None:
         """Where the steps are measured, once the machine is at rest; the server does not run yet.
@@ -204,7 +207,7 @@ class Run:
         """Waits until what was written before is on the disk (docs/results.md, `switch`)."""
         if self.server.engine == "fake":
             return None
-        return quiet.quiet([self.lab.prepared.data_path])
+        return quiesce.quiet([self.lab.prepared.data_path])
 
     def start(self, *, fresh: bool) -> None:
         """Starts the server, with an empty database if `fresh`. Raises ServerError."""
@@ -264,14 +267,14 @@ class Run:
         """What leads to a kept state draws the same in all blocks: there is one copy for all."""
         if self.point is None or step.ordinal > self.point.step.ordinal:
             return self.bench
-        return replace(self.bench, seed=origin.seed(self.lab.plan))
+        return replace(self.bench, seed=starting_state.seed(self.lab.plan))
 
     def keep(self, at: Point) -> None:
         """Keeps what the server holds and starts it anew from a copy.
 
         `broken` says why the server does not run then.
         """
-        about = origin.about(at.step, self.lab.results, self.block.number)
+        about = starting_state.about(at.step, self.lab.results, self.block.number)
         self.attempt(lambda: self.begin_from(self.server.keep(at.parts, about), began=False))
         if self.broken is None:
             self.rest(warm=self.use.warm)
@@ -280,7 +283,7 @@ class Run:
 
 def copy_leg(at: Point, prepared: Prepared) -> Leg:
     """The part of the way on which a data directory is copied."""
-    return Leg(at.step.workload, "golden copy", origin.copy_s(prepared.copy_bytes[at.key]))
+    return Leg(at.step.workload, "golden copy", starting_state.copy_s(prepared.copy_bytes[at.key]))
 
 
 def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> Sampler | FakeSampler:

@@ -20,10 +20,10 @@ from dbdyno.run import blocks as runner
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.progress import duration
-from dbdyno.stats import sample_size as pilot
+from dbdyno.stats import sample_size
 from dbdyno.store import Results
 
-ReadPilot = Callable[[Results, Collection[tuple[str, str]]], pilot.Piloted]
+ReadPilot = Callable[[Results, Collection[tuple[str, str]]], sample_size.Piloted]
 """What the complete blocks so far say of steps, by workload and name: judging is not done here."""
 
 
@@ -81,7 +81,7 @@ def settle(lab: Lab, read_pilot: ReadPilot) -> Sizing:
     """Fixes how many fresh blocks each step gets, for good."""
     names = [(step.workload, step.name) for use in lab.plan.workloads for step in fresh(lab, use)]
     found = read_pilot(lab.results, names)
-    sizing = pilot.size(
+    sizing = sample_size.size(
         found.seen,
         lab.plan.aims,
         fixed_minutes=found.fixed_minutes,
@@ -149,7 +149,7 @@ def announced(plan: Plan) -> str:
     limit = plan.schedule.minutes_max
     within = "" if limit is None else f", all within {duration(60 * limit)}"
     return (
-        f"a pilot of {PILOT_BLOCKS} blocks measures the noise; at least {pilot.FRESH_MIN} "
+        f"a pilot of {PILOT_BLOCKS} blocks measures the noise; at least {sample_size.FRESH_MIN} "
         f"fresh blocks follow, which alone are judged{within}"
     )
 
@@ -163,7 +163,7 @@ def said(plan: Plan, sizing: Sizing, left: float | None = None) -> Iterator[str]
     if left is not None and sizing.minutes > left:
         yield (
             f"  that is more than `schedule.minutes_max` leaves, {duration(60 * left)}, but "
-            f"{pilot.FRESH_MIN} are the fewest"
+            f"{sample_size.FRESH_MIN} are the fewest"
         )
     width = max((len(one.step) for one in sizing.steps), default=0)
     yield from (f"  {one.step:<{width}}  {of_step(one)}" for one in sizing.steps)

@@ -17,7 +17,7 @@ from subprocess import SubprocessError
 
 from dbdyno import workload
 from dbdyno.builds import compile
-from dbdyno.doctor import stable_facts as lasting
+from dbdyno.doctor import stable_facts
 from dbdyno.engine import golden
 from dbdyno.engine.compile import method_of
 from dbdyno.host import leftovers
@@ -26,12 +26,9 @@ from dbdyno.host.observe import facts
 from dbdyno.model import FAMILIES, Block, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
-from dbdyno.run import interleave as together
-from dbdyno.run import starting_state as origin
-from dbdyno.run import void
+from dbdyno.run import interleave, starting_state, void
 from dbdyno.run.arm import Lab, Run, copy_leg
-from dbdyno.run.check import memory_fit as fit
-from dbdyno.run.check import preflight
+from dbdyno.run.check import memory_fit, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.driver import ceiling
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
@@ -68,7 +65,7 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
 def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
     """The lab of a plan, checked whole, with its result folder; whoever calls it has the lock."""
     leftovers.end_leftovers()
-    golden.sweep(origin.data_root(plan), plan.wal_dir)
+    golden.sweep(starting_state.data_root(plan), plan.wal_dir)
     with Watch([]) as watch:
         prepared = ready(plan, earlier(parent / plan.name), watch.say)
         results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
@@ -119,7 +116,7 @@ def keep_host(results: Results, prepared: Prepared, *, measure: bool) -> None:
                 f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "
                 f"{now.get(key)!r}): such blocks are not pooled, choose another --out"
             )
-    changed = before is not None and lasting.changed(before, now)
+    changed = before is not None and stable_facts.changed(before, now)
     if before is not None and not changed and before.get("boot_id") == now["boot_id"]:
         now["since_unix_ns"] = before.get("since_unix_ns", now["since_unix_ns"])
     results.write_host(now, changed=changed)
@@ -138,7 +135,7 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
             lab.watch.say(
                 f"{use.name}: the load comes first, as `steps` needs it: {', '.join(brought)}"
             )
-    for notice in fit.notices(lab.plan, lab.prepared):
+    for notice in memory_fit.notices(lab.plan, lab.prepared):
         lab.watch.say(notice)
     if has_servers(lab.plan):
         connections = most_connections(lab)
@@ -190,7 +187,9 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
     plan, prepared = lab.plan, lab.prepared
     legs: list[Leg] = []
     there = {
-        key for key, copy in prepared.copies.items() if origin.usable(copy, lab.results) is not None
+        key
+        for key, copy in prepared.copies.items()
+        if starting_state.usable(copy, lab.results) is not None
     }
     for block in blocks:
         for use in uses_of(lab, block):
@@ -202,7 +201,7 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
                 legs += legs_of_run(use.name, steps, at, prepared, there)
             if plan.schedule.together:
                 _, steps = schedule.parted(lab.steps(block, use, plan.base))
-                legs += together.legs(plan, use, steps)
+                legs += interleave.legs(plan, use, steps)
         there |= {at.key for at in prepared.points.values()}
     return legs
 
@@ -303,7 +302,7 @@ def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
     arms = {arm.name: arm for arm in lab.plan.arms}
     for use in uses_of(lab, block):
         runs = [Run(lab=lab, block=block, arm=arms[name], use=use) for name in block.order]
-        failed += together.go(runs) if lab.plan.schedule.together else sum(map(go, runs))
+        failed += interleave.go(runs) if lab.plan.schedule.together else sum(map(go, runs))
     took_s, legs = time.monotonic() - begun_s, lab.watch.forecast.took[before:]
     return failed, Took(took_s=took_s, steps_s=steps_s(lab, legs))
 

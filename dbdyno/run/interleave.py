@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 
 from dbdyno.engine import ready
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import quiesce
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import SETTLE_NS
 from dbdyno.plan import schedule
-from dbdyno.run import slices as turns
+from dbdyno.run import slices
 from dbdyno.run.arm import Run
 from dbdyno.run.progress import Leg
 from dbdyno.run.slices import Player
@@ -58,7 +58,7 @@ def come_to_rest(runs: Sequence[Run]) -> None:
         except ServerError as error:
             run.broken = run.server.failure() or str(error)
     if servers:
-        found = quiet.quiet([runs[0].lab.prepared.data_path])
+        found = quiesce.quiet([runs[0].lab.prepared.data_path])
         for run in runs:
             run.bench = replace(run.bench, switch=found)
     watch.end("checkpoints made, at rest")
@@ -86,7 +86,7 @@ def in_slices(runs: Sequence[Run], step: Step) -> None:
     }
     ended = {run.arm.name: run.run_step(step_of(run, step)) for run in runs if not run.able}
     players = {run.arm.name: player(run, step_of(run, step), how) for run in runs if run.able}
-    turns.play(
+    slices.play(
         list(players.values()),
         slice_s=plan.schedule.slice_s,
         order=partial(schedule.of_round, plan, number, step),
@@ -130,6 +130,6 @@ def rest_leg(use: WorkloadUse) -> Leg:
 
 def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     """A step that all arms take in turns: their times, and what settles after each resumption."""
-    lost_share = SETTLE_NS / turns.SECOND_NS / plan.schedule.slice_s
+    lost_share = SETTLE_NS / slices.SECOND_NS / plan.schedule.slice_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.name, step.name, expected_s and expected_s * len(plan.arms))

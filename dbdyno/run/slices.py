@@ -16,7 +16,7 @@ from typing import Self
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import SETTLE_NS
-from dbdyno.run import step as measure
+from dbdyno.run import step
 from dbdyno.run.driver.loadgen import Inbox
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step import Load, Measurement, StepFailed
@@ -191,6 +191,6 @@ def play(
                 if name in by_name and by_name[name].playing:
                     player = by_name[name]
                     player.attempt(partial(player.turn, round(slice_s * SECOND_NS)))
-        measure.wait_for_statistics(player.server for player in players)
+        step.wait_for_statistics(player.server for player in players)
         for player in players:
             player.attempt(player.after)

@@ -18,13 +18,12 @@ from dbdyno import store
 from dbdyno.engine import Server, probe, ready
 from dbdyno.engine.fake import PLANTED_BY_NAME
 from dbdyno.engine.postgres.wait_sampler import WaitSampler
-from dbdyno.host import program as binary
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
 from dbdyno.model import Headline, HookMoment, Json, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import clients
-from dbdyno.run.check import dropped_tables as drop
+from dbdyno.run.check import dropped_tables
 from dbdyno.run.driver.loadgen import DEFAULT_THREADS, Generator, server_json
 from dbdyno.run.hooks import Hooks
 from dbdyno.run.progress import Pulse
@@ -135,7 +134,7 @@ class Measurement:
         if each_second:
             self.sampler.start()
         self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
-        drop.set_up(server, step.setup)
+        dropped_tables.set_up(server, step.setup)
         write_probe("before", server, step, self.folder / "before.json")
 
     def after(self) -> Json:
@@ -325,7 +324,7 @@ def make_ready(bench: Bench) -> Json:
         begun_s = time.monotonic()
         ready.checkpoint(bench.server)
         found["checkpoint_s"] = time.monotonic() - begun_s
-        found["rest"] = quiet.quiet(filter(None, [bench.data_path]))
+        found["rest"] = quiesce.quiet(filter(None, [bench.data_path]))
     return found
 
 
@@ -424,7 +423,7 @@ def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
     sampler.read(kind)
     if server.data_dir is None:
         return None
-    return canary.run(server.data_dir, binary.find("dyno-loadgen"))
+    return canary.run(server.data_dir, program.find("dyno-loadgen"))
 
 
 def write_probe(when: Literal["before", "after"], server: Server, step: Step, path: Path) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model.verdict import Aims, Judgement, Word
 from dbdyno.stats import interval as stats
-from dbdyno.stats import vectorized as batch
+from dbdyno.stats import vectorized
 from dbdyno.stats.vectorized import Tested
 
 
@@ -246,7 +246,7 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
     for count, places in by_count.items():
         if count < 2:
             continue
-        found = batch.tests([family[place].logs for place in places], aims.margin)
+        found = vectorized.tests([family[place].logs for place in places], aims.margin)
         for place, test in zip(places, found, strict=True):
             tests[place] = test
     return _judged(family, tests, aims)

@@ -11,8 +11,7 @@ from typing import Literal
 
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
-from dbdyno.store import schema as form
-from dbdyno.store import void_blocks as setaside
+from dbdyno.store import schema, void_blocks
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
     REMEDY,
@@ -58,13 +57,13 @@ class StepFolder:
         follow where a file is damaged.
         """
         return _of_this_protocol(
-            self.path / "step.json", read_json(self.path / "step.json", form.STEP)
+            self.path / "step.json", read_json(self.path / "step.json", schema.STEP)
         )
 
     def job(self) -> Json | None:
         """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
         path = self.path / "job.json"
-        job = read_json_if_there(path, form.JOB)
+        job = read_json_if_there(path, schema.JOB)
         return None if job is None else _of_this_protocol(path, job)
 
     def events(self) -> Iterator[Json]:
@@ -72,7 +71,7 @@ class StepFolder:
         path = self.path / "events.jsonl"
         for event in read_lines(path):
             name = event.get("event")
-            check(path, event, form.EVENTS.get(str(name), {"event": str}))
+            check(path, event, schema.EVENTS.get(str(name), {"event": str}))
             if name == "hello":
                 _of_this_protocol(path, event)
             yield event
@@ -81,48 +80,50 @@ class StepFolder:
         """host.jsonl, line by line: counters of the machine and of each owner."""
         path = self.path / "host.jsonl"
         for reading in read_lines(path):
-            check(path, reading, form.READING)
+            check(path, reading, schema.READING)
             yield reading
 
     def waits(self) -> Iterator[Json]:
         """waits.jsonl, line by line: what sessions were seen to do; none where nobody asked."""
         path = self.path / "waits.jsonl"
         for number, line in enumerate(read_lines(path)):
-            kind = form.WAITS if number == 0 else form.WAITS_END if "end" in line else form.LOOK
+            kind = (
+                schema.WAITS if number == 0 else schema.WAITS_END if "end" in line else schema.LOOK
+            )
             check(path, line, kind)
             yield line
 
     def before(self) -> Json | None:
         """before.json: the database's counters and state before the step."""
-        return read_json_if_there(self.path / "before.json", form.SNAPSHOT)
+        return read_json_if_there(self.path / "before.json", schema.SNAPSHOT)
 
     def after(self) -> Json | None:
         """after.json: the same after the step."""
-        return read_json_if_there(self.path / "after.json", form.SNAPSHOT)
+        return read_json_if_there(self.path / "after.json", schema.SNAPSHOT)
 
     def done(self) -> Json | None:
         """done.json; None where the step did not end well."""
-        return read_json_if_there(self.path / "done.json", form.DONE)
+        return read_json_if_there(self.path / "done.json", schema.DONE)
 
     def failed(self) -> Json | None:
         """failed.json; None where the step did not fail."""
-        return read_json_if_there(self.path / "failed.json", form.FAILED)
+        return read_json_if_there(self.path / "failed.json", schema.FAILED)
 
 
 def check(path: Path, value: Json, its_form: Json) -> None:
     """Raises ResultError where what a file says has not its form."""
-    found = form.misfit(value, its_form)
+    found = schema.misfit(value, its_form)
     if found is not None:
         raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
 
 
 def _of_this_protocol(path: Path, value: Json) -> Json:
     """`value`, where it says no other protocol than the one that is read here."""
-    protocol = value.get("protocol", form.PROTOCOL)
-    if protocol != form.PROTOCOL:
+    protocol = value.get("protocol", schema.PROTOCOL)
+    if protocol != schema.PROTOCOL:
         raise ResultError(
-            f"{path}: key `protocol` is {protocol!r}, this version of dyno reads {form.PROTOCOL}; "
-            "use the version of dyno that wrote it"
+            f"{path}: key `protocol` is {protocol!r}, this version of dyno reads "
+            f"{schema.PROTOCOL}; use the version of dyno that wrote it"
         )
     return value
 
@@ -137,12 +138,12 @@ class RunFolder:
 
     def server(self) -> Json | None:
         """server.json: facts of the server, as it ran; None where it never did."""
-        return read_json_if_there(self.path / "server.json", form.SERVER)
+        return read_json_if_there(self.path / "server.json", schema.SERVER)
 
     def golden(self) -> dict[str, Json]:
         """golden.json by workload, where a state is kept: whether the run began from a copy."""
         paths = (one / "golden.json" for one in folders(self.path))
-        found = (read_json_if_there(path, form.GOLDEN) for path in paths)
+        found = (read_json_if_there(path, schema.GOLDEN) for path in paths)
         return {content["workload"]: content for content in found if content is not None}
 
     def steps(self) -> list[StepFolder]:
@@ -183,22 +184,22 @@ class BlockFolder:
         """`done`: complete and to be judged; `broken`: begun and not ended; `void`: set aside."""
         if self.void is not None:
             return "void"
-        ended = (self.path / "done.json").exists() and not setaside.is_there(self.path)
+        ended = (self.path / "done.json").exists() and not void_blocks.is_there(self.path)
         return "done" if ended else "broken"
 
     @property
     def reason(self) -> str | None:
         """Why a void block is void."""
-        return setaside.reason(self.path)
+        return void_blocks.reason(self.path)
 
     @property
     def cause(self) -> str | None:
         """Why a void block was done again by itself (CAUSES of run.void); None: it was not."""
-        return setaside.cause(self.path)
+        return void_blocks.cause(self.path)
 
     def disturbed(self) -> tuple[str, ...]:
         """What disturbed a complete block that counts; ResultError where done.json is damaged."""
-        found = read_json_if_there(self.path / "done.json", form.BLOCK_DONE) or {}
+        found = read_json_if_there(self.path / "done.json", schema.BLOCK_DONE) or {}
         return tuple(found.get("disturbed", ()))
 
     def order(self) -> Json:
@@ -213,7 +214,7 @@ class BlockFolder:
 
     def _order(self) -> Json | str:
         try:
-            return read_json(self.path / "order.json", form.ORDER)
+            return read_json(self.path / "order.json", schema.ORDER)
         except ResultError as error:
             return str(error)
 
@@ -227,7 +228,7 @@ class BlockFolder:
 
         Raises ResultError where done.json is damaged.
         """
-        found = read_json_if_there(self.path / "done.json", form.BLOCK_DONE)
+        found = read_json_if_there(self.path / "done.json", schema.BLOCK_DONE)
         if found is None or "took_s" not in found:
             return None
         return Took(took_s=found["took_s"], steps_s=found["steps_s"])

@@ -12,9 +12,7 @@ from pathlib import Path
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
 from dbdyno.model.verdict import Sized, Sizing
-from dbdyno.store import continuation as change
-from dbdyno.store import schema as form
-from dbdyno.store import void_blocks as setaside
+from dbdyno.store import continuation, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
@@ -61,7 +59,7 @@ class Results:
                 f"{folder}/plan.json: key `format` is {plan.get('format')!r}, this version of dyno "
                 f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
             )
-        check(folder / "plan.json", plan, form.PLAN)
+        check(folder / "plan.json", plan, schema.PLAN)
         return cls(folder, plan)
 
     @classmethod
@@ -77,13 +75,13 @@ class Results:
             return _create(folder, wanted)
         results = cls.open(folder)
         highest = max((block.number for block in results.blocks()), default=0)
-        key = change.refused(results.plan, wanted, highest)
+        key = continuation.refused(results.plan, wanted, highest)
         if key is not None:
             raise ResultError(
                 f"{folder}: key {key}; what was measured there belongs to that plan: "
                 f"undo the change, rename the plan or choose another --out"
             )
-        if not change.grown(results.plan, wanted):
+        if not continuation.grown(results.plan, wanted):
             return results
         write_atomically(free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
@@ -119,7 +117,7 @@ class Results:
         """The last line of generator.jsonl; None where the generator was never measured."""
         found = next(reversed(self._generator()), None)
         if found is not None:
-            check(self._generator_path, found, form.GENERATOR)
+            check(self._generator_path, found, schema.GENERATOR)
         return found
 
     def _generator(self) -> list[Json]:
@@ -134,7 +132,7 @@ class Results:
 
         Raises ResultError where it is damaged.
         """
-        found = read_json_if_there(self._sizing_path, form.SIZING)
+        found = read_json_if_there(self._sizing_path, schema.SIZING)
         return None if found is None else sizing_of(found)
 
     def keep_sizing(self, sizing: Sizing) -> None:
@@ -176,7 +174,7 @@ class Results:
         `cause`: why it is done again by itself, by a word.
         """
         folder = self._block_path(number)
-        setaside.say(folder, reason, cause)
+        void_blocks.say(folder, reason, cause)
         tries = [block.void for block in self.blocks() if block.number == number and block.void]
         target = folder.with_name(f"{folder.name}.void{max(tries, default=0) + 1}")
         folder.rename(target)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.model import Step
-from dbdyno.workload import job, parameter
-from dbdyno.workload import schema as form
+from dbdyno.workload import job, parameter, schema
 from dbdyno.workload.file import Workload
 from dbdyno.workload.scope import Scope
 
@@ -46,7 +45,7 @@ def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[
     return Estimate(rows=rows, disk_bytes=disk_bytes, seconds=seconds)
 
 
-def _bytes_per_row(table: form.Table, steps: set[str], scope: Scope) -> float:
+def _bytes_per_row(table: schema.Table, steps: set[str], scope: Scope) -> float:
     """The most that a row takes, with its indexes and what is dead, after any of the steps."""
     written = table.bytes_per_row
     if written is None:

@@ -9,9 +9,7 @@ from typing import Any
 from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
-from dbdyno.workload import job, parameter
-from dbdyno.workload import schema as form
-from dbdyno.workload import step_selection as draft
+from dbdyno.workload import job, parameter, schema, step_selection
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft
@@ -46,8 +44,10 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
     """
     spoken = "postgres" if engine == "fake" else engine
-    if spoken not in form.ENGINES:
-        raise WorkloadError(f"no engine `{engine}`; {suggestion(engine, (*form.ENGINES, 'fake'))}")
+    if spoken not in schema.ENGINES:
+        raise WorkloadError(
+            f"no engine `{engine}`; {suggestion(engine, (*schema.ENGINES, 'fake'))}"
+        )
     scope = Scope(
         source=workload.source,
         names=parameter.of(workload, parameters, spoken),
@@ -55,7 +55,7 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
         version=version,
         statements=workload.file.statements,
     )
-    drafts, taken = draft.taken(workload, scope, parameters, steps, groups)
+    drafts, taken = step_selection.taken(workload, scope, parameters, steps, groups)
     # What is left out may be what these parameters rule out.
     made = [(one, *_step(one, workload)) for one in taken]
     load = _load(drafts, made, workload) if steps is not None else []
@@ -76,7 +76,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     file, step, name, scope = workload.file, one.form, one.name, one.place
     tables = job.table_names(file, scope)
     made = job.make(name, step, file, scope) if step else job.fill(file, scope)
-    written = step or form.Step(name=name, measured=False, expected_s=_fill_s(made.job))
+    written = step or schema.Step(name=name, measured=False, expected_s=_fill_s(made.job))
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
     expected_s = _optional(written.expected_s, scope.at("expected_s"))
     setup = [
@@ -111,13 +111,13 @@ def _fill_s(made: Json) -> float:
     return float(rows / FILL_ROWS_PER_S)
 
 
-def _creates(step: form.Step | None, file: form.WorkloadFile) -> list[str]:
+def _creates(step: schema.Step | None, file: schema.WorkloadFile) -> list[str]:
     if step is None:
         return [kind for kind, table in file.tables.items() if table.fill]
     return step.creates
 
 
-def _first(file: form.WorkloadFile, scope: Scope) -> list[str]:
+def _first(file: schema.WorkloadFile, scope: Scope) -> list[str]:
     """The file's SQL before each of its steps, which names no table."""
     place = scope.root("setup")
     texts = place.sql(file.setup) if file.setup else []
@@ -129,7 +129,7 @@ def _first(file: form.WorkloadFile, scope: Scope) -> list[str]:
 
 def _creation(
     kinds: Sequence[str],
-    file: form.WorkloadFile,
+    file: schema.WorkloadFile,
     tables: Mapping[str, Sequence[str]],
     scope: Scope,
 ) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _creation(
 
 
 def _before(
-    file: form.WorkloadFile, tables: Mapping[str, Sequence[str]], scope: Scope
+    file: schema.WorkloadFile, tables: Mapping[str, Sequence[str]], scope: Scope
 ) -> Iterator[str]:
     """The SQL that makes empty tables ready for their rows, such as without keys."""
     for kind, written in file.tables.items():
@@ -154,7 +154,7 @@ def _before(
                 yield from (for_table(sql, table, table.removeprefix(kind)) for sql in before)
 
 
-def _setup(step: form.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> Iterator[str]:
+def _setup(step: schema.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> Iterator[str]:
     """The step's own SQL before the job; a statement with {t} is sent for every table."""
     place = scope.at("setup")
     for sql in place.sql(step.setup) if step.setup else ():
@@ -194,7 +194,7 @@ def _check_tables(drafts: Sequence[Draft], made: Sequence[_Made], workload: Work
             )
 
 
-def _headline(step: form.Step, made: job.Made, scope: Scope) -> Headline | None:
+def _headline(step: schema.Step, made: job.Made, scope: Scope) -> Headline | None:
     if step.headline is None:
         return None
     headline = step.headline
@@ -212,7 +212,7 @@ def _headline(step: form.Step, made: job.Made, scope: Scope) -> Headline | None:
     return Headline(metric=metric, role=role, count=headline.count, **given)
 
 
-def _group(step: form.Step, file: form.WorkloadFile, scope: Scope) -> str | None:
+def _group(step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> str | None:
     """The title of the step's group."""
     if step.group is None:
         return None
@@ -222,7 +222,7 @@ def _group(step: form.Step, file: form.WorkloadFile, scope: Scope) -> str | None
     return file.groups[step.group]
 
 
-def _sla(step: form.Step, made: job.Made, scope: Scope) -> Sla | None:
+def _sla(step: schema.Step, made: job.Made, scope: Scope) -> Sla | None:
     if step.sla is None:
         return None
     _check_role(step.sla.role, made, scope)
@@ -235,7 +235,7 @@ def _check_role(name: str, made: job.Made, scope: Scope) -> None:
         raise scope.at("role").error(f"no role `{name}`; {suggestion(name, made.kinds)}")
 
 
-def _optional(written: form.Number | None, scope: Scope) -> float | None:
+def _optional(written: schema.Number | None, scope: Scope) -> float | None:
     return None if written is None else float(scope.number(written, low=0))
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
-from dbdyno.workload import role
-from dbdyno.workload import schema as form
+from dbdyno.workload import role, schema
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope, for_table
 from dbdyno.workload.value import MAKERS
@@ -33,7 +32,7 @@ class Made:
     nominal_s: float | None
 
 
-def make(name: str, step: form.Step, file: form.WorkloadFile, scope: Scope) -> Made:
+def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job of one step; `scope` is the step's place with the step's parameters."""
     content = Content(file, scope)
     if bool(step.roles) == bool(step.parts):
@@ -65,7 +64,7 @@ def make(name: str, step: form.Step, file: form.WorkloadFile, scope: Scope) -> M
     )
 
 
-def fill(file: form.WorkloadFile, scope: Scope) -> Made:
+def fill(file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job that loads every table that has a fill."""
     content = Content(file, scope)
     fills = [
@@ -109,13 +108,13 @@ def _check_filled(content: Content, scope: Scope) -> None:
             )
 
 
-def table_names(file: form.WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
+def table_names(file: schema.WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
     """The tables of each kind: pi1, pi2 …"""
     counts = _table_counts(file, scope)
     return {kind: tuple(f"{kind}{n + 1}" for n in range(count)) for kind, count in counts.items()}
 
 
-def _frame(name: str, file: form.WorkloadFile, scope: Scope) -> Json:
+def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
     """The job's keys that every step has.
 
     `threads` 0 is a share of the cores, the same for all arms. The time zone is the machine's, so
@@ -135,14 +134,14 @@ def _frame(name: str, file: form.WorkloadFile, scope: Scope) -> Json:
     }
 
 
-def _table_counts(file: form.WorkloadFile, scope: Scope) -> dict[str, int]:
+def _table_counts(file: schema.WorkloadFile, scope: Scope) -> dict[str, int]:
     return {
         kind: scope.root("tables", kind, "count").integer(table.count, low=1)
         for kind, table in file.tables.items()
     }
 
 
-def _stop(step: form.Step, roles: list[Json], scope: Scope) -> Json:
+def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
     """Timed where the step has `seconds`; else it ends with roles that have a quota."""
     warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0, high=STEP_S_MAX)
     seconds = scope.at("seconds").number(step.seconds or 0, low=0, high=STEP_S_MAX)
@@ -182,7 +181,7 @@ def _nominal_s(job: Json) -> float | None:
     return longest
 
 
-def _fill(kind: str, written: form.Fill, content: Content, scope: Scope) -> Json:
+def _fill(kind: str, written: schema.Fill, content: Content, scope: Scope) -> Json:
     streams = scope.at("streams").integer(written.streams, low=0)
     if streams > STREAMS_MAX:
         raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
@@ -200,7 +199,7 @@ def _fill(kind: str, written: form.Fill, content: Content, scope: Scope) -> Json
     }
 
 
-def _column(name: str, column: form.Column, content: Content, scope: Scope, rows: int) -> Json:
+def _column(name: str, column: schema.Column, content: Content, scope: Scope, rows: int) -> Json:
     """A column takes a value of the file, or has one of its own named for it."""
     given = [key for key in (*MAKERS, "row", "value") if getattr(column, key, None) is not None]
     if len(given) != 1:
@@ -211,7 +210,7 @@ def _column(name: str, column: form.Column, content: Content, scope: Scope, rows
     elif column.row is not None:
         number = content.add_row(name, column.row)
     else:
-        maker = form.Maker.model_validate({given[0]: getattr(column, given[0])})
+        maker = schema.Maker.model_validate({given[0]: getattr(column, given[0])})
         number = content.add_value(name, maker, scope, math.ceil(rows / each))
     default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
     made = {"name": name, "type": column.type or default, "value": number}

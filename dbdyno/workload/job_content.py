@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
-from dbdyno.workload import distribution, sql
-from dbdyno.workload import explain_literals as sample
+from dbdyno.workload import distribution, explain_literals, sql
 from dbdyno.workload.schema import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.value import (
@@ -211,7 +210,7 @@ class Content:
         """The statement as its engine's EXPLAIN takes it."""
         if self.scope.engine == "postgres":
             return sql.numbered(pieces, table)
-        return sample.statement(pieces, table, self.values, self.value)
+        return explain_literals.statement(pieces, table, self.values, self.value)
 
     def table(self, scope: Scope) -> str:
         """The one kind of table that `{t}` can mean."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
-from dbdyno.workload import schema as form
+from dbdyno.workload import schema
 from dbdyno.workload.expression import names_of
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope
@@ -20,7 +20,7 @@ KINDS = ("insert", "delete", "query")
 
 
 def from_roles(
-    roles: Mapping[str, form.Role], content: Content, scope: Scope
+    roles: Mapping[str, schema.Role], content: Content, scope: Scope
 ) -> tuple[list[Json], dict[str, str]]:
     """The roles of a step, and each one's kind in the published tables."""
     roles = {
@@ -33,7 +33,7 @@ def from_roles(
         place = scope.at("roles", one["name"])
         _check_tie(one, made, place.at("pace"))
         _check_after(one, made, place.at("after"))
-    kinds = {
+    kinds: dict[str, str] = {
         name: role.kind or (name if name in KINDS else "other") for name, role in roles.items()
     }
     return made, kinds
@@ -52,7 +52,7 @@ def check_tables(roles: Sequence[Json], content: Content, scope: Scope) -> None:
 
 
 def from_parts(
-    parts: Sequence[form.Part], content: Content, scope: Scope
+    parts: Sequence[schema.Part], content: Content, scope: Scope
 ) -> tuple[list[Json], dict[str, str]]:
     """The parts of a maintenance step as roles, each beginning when the one before has ended."""
     made: list[Json] = []
@@ -62,14 +62,14 @@ def from_parts(
             continue
         name = _part_name(place.at("once").statement(part.once), [one["name"] for one in made])
         connections = place.at("connections").integer(part.connections, low=1)
-        sql = {key: getattr(part.once, key) for key in form.PerEngine.model_fields}
-        statement = form.Statement.model_construct(protocol="simple", **sql)
+        sql = {key: getattr(part.once, key) for key in schema.PerEngine.model_fields}
+        statement = schema.Statement.model_construct(protocol="simple", **sql)
         program = content.add_part(name, statement, place.at("once"))
-        role = form.Role(
+        role = schema.Role(
             per="step",
             connections=connections,
             table=part.table,
-            stop=form.Stop(operations=connections),
+            stop=schema.Stop(operations=connections),
             after=[made[-1]["name"]] if made else [],
         )
         made.append(_json(name, role, [{"program": program, "weight": 1}], content, place))
@@ -83,11 +83,11 @@ def _part_name(sql: str, taken: Sequence[str]) -> str:
     return word if number == 1 else f"{word}{number}"
 
 
-def _role(name: str, role: form.Role, content: Content, scope: Scope) -> Json:
+def _role(name: str, role: schema.Role, content: Content, scope: Scope) -> Json:
     return _json(name, role, _choose(role, content, scope), content, scope)
 
 
-def _choose(role: form.Role, content: Content, scope: Scope) -> list[Json]:
+def _choose(role: schema.Role, content: Content, scope: Scope) -> list[Json]:
     """The programs that a role runs, with their weights."""
     if (role.run is None) == (role.choose is None):
         raise scope.error("needs either `run` or `choose`")
@@ -113,7 +113,7 @@ def _choose(role: form.Role, content: Content, scope: Scope) -> list[Json]:
     ]
 
 
-def _nothing(weights: Mapping[str, form.Number], scope: Scope) -> str:
+def _nothing(weights: Mapping[str, schema.Number], scope: Scope) -> str:
     """Why a role has nothing to choose from, and the parameters to look at."""
     names = sorted({n for w in weights.values() if isinstance(w, str) for n in names_of(w)})
     values = " or ".join(f"`{name}`, which is {scope.names[name]!r}" for name in names)
@@ -121,7 +121,7 @@ def _nothing(weights: Mapping[str, form.Number], scope: Scope) -> str:
     return f"there is nothing to choose from, as all weights are 0; {remedy}"
 
 
-def _json(name: str, role: form.Role, choose: list[Json], content: Content, scope: Scope) -> Json:
+def _json(name: str, role: schema.Role, choose: list[Json], content: Content, scope: Scope) -> Json:
     connections = scope.at("connections").integer(role.connections, low=1)
     if connections > CONNECTIONS_MAX:
         raise scope.at("connections").error(f"at most {CONNECTIONS_MAX}, not {connections}")
@@ -144,7 +144,7 @@ def _json(name: str, role: form.Role, choose: list[Json], content: Content, scop
     }
 
 
-def _codes(written: list[str] | form.Codes, engine: str) -> list[str]:
+def _codes(written: list[str] | schema.Codes, engine: str) -> list[str]:
     """The errors that are tried again, by the engine's codes."""
     if isinstance(written, list):
         return list(written)
@@ -153,7 +153,7 @@ def _codes(written: list[str] | form.Codes, engine: str) -> list[str]:
     return list(found or () if own is None else own)
 
 
-def _table(role: form.Role, choose: list[Json], content: Content) -> Json | None:
+def _table(role: schema.Role, choose: list[Json], content: Content) -> Json | None:
     kinds = [kind for one in choose if (kind := content.table_of(one["program"]))]
     if not kinds:
         return None
@@ -173,7 +173,7 @@ def _rows(rows: set[int], scope: Scope) -> int:
     return next(iter(rows))
 
 
-def _pace(pace: form.Pace | str, rows: set[int], scope: Scope) -> Json:
+def _pace(pace: schema.Pace | str, rows: set[int], scope: Scope) -> Json:
     if isinstance(pace, str):
         return {"kind": "closed"}
     given = [key for key in ("rows_per_s", "per_s", "tied") if getattr(pace, key) is not None]
@@ -195,7 +195,7 @@ def _pace(pace: form.Pace | str, rows: set[int], scope: Scope) -> Json:
     return {"kind": "rate", "arrivals": pace.arrivals or "even", "per_s": float(per_s)}
 
 
-def _quota(stop: form.Stop | None, rows: set[int], scope: Scope) -> Json | None:
+def _quota(stop: schema.Stop | None, rows: set[int], scope: Scope) -> Json | None:
     """Rows become operations, rounded up, as the published client does."""
     if stop is None:
         return None

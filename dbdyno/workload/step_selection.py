@@ -13,8 +13,7 @@ from typing import Any
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
-from dbdyno.workload import parameter
-from dbdyno.workload import schema as form
+from dbdyno.workload import parameter, schema
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import NAME, Workload
 from dbdyno.workload.scope import Scope
@@ -30,7 +29,7 @@ class Draft:
 
     name: str
     base: str  # the name without what a sweep adds
-    form: form.Step | None  # None: the fill
+    form: schema.Step | None  # None: the fill
     place: Scope  # the step's, with its own parameters
     there: bool = True  # not: it has `when` 0, or is part of the other load
     ordinal: int = 0
@@ -93,20 +92,22 @@ def _drafts(
                 yield plain
 
 
-def _items(key: str, written: str | list[form.Number], scope: Scope) -> list[Value]:
+def _items(key: str, written: str | list[schema.Number], scope: Scope) -> list[Value]:
     if key in scope.names:
         raise scope.error("is a parameter's name, too; take another word")
     return _list(written, scope)
 
 
-def _list(written: str | list[form.Number], scope: Scope) -> list[Value]:
+def _list(written: str | list[schema.Number], scope: Scope) -> list[Value]:
     items = scope.value(written) if isinstance(written, str) else scope.value(list(written))
     if not isinstance(items, list):
         raise scope.error(f"must be a list or the name of one in braces, not {items!r}")
     return list(items)
 
 
-def _draft(step: form.Step, place: Scope, names: Mapping[str, Value], workload: Workload) -> Draft:
+def _draft(
+    step: schema.Step, place: Scope, names: Mapping[str, Value], workload: Workload
+) -> Draft:
     """A step with its name and its parameters; `names` are those of its `for`."""
     known = [one for one in place.names if one != parameter.ENGINE]
     here = place.knowing(names)

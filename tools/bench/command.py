@@ -30,9 +30,8 @@ from bench import (
 )
 from bench.compare import Bench, progress
 from bench.figure import Figure
-from dbdyno.engine.postgres import build as fetch
-from dbdyno.host import place
-from dbdyno.host import program as binary
+from dbdyno.engine.postgres import build
+from dbdyno.host import place, program
 from dbdyno.host.observe import facts
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
@@ -65,7 +64,7 @@ def main() -> int:
     """Measures, prints, keeps; returns the exit status."""
     options = parse(sys.argv[1:])
     try:
-        generator = binary.find("dyno-loadgen")
+        generator = program.find("dyno-loadgen")
         bench = Bench(
             generator=generator, pairs=options.pairs, seconds=options.seconds, rows=options.rows
         )
@@ -169,7 +168,7 @@ def commit() -> str | None:
 def versions(generator: Path) -> Json:
     """What was measured, as each program says it; None for one that is not there."""
     pgbench, sysbench = contenders.pgbench_program(), contenders.sysbench_program()
-    server = fetch.cached("postgres", str(fetch.MAJOR_MAX), place.cache_root())
+    server = build.cached("postgres", str(build.MAJOR_MAX), place.cache_root())
     return {
         "dyno-loadgen": said([str(generator), "--version"]),
         "postgres": server.name if server else None,

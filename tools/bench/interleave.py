@@ -23,11 +23,11 @@ from bench.figure import Figure
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import golden
-from dbdyno.engine.postgres import build as fetch
+from dbdyno.engine.postgres import build
 from dbdyno.host import place
 from dbdyno.model import Comparison, Json, StepComparison
 from dbdyno.plan.table import INTERLEAVES
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 
 MEASUREMENT = "turns"
 CLIENTS = 2
@@ -67,7 +67,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         for interleave in INTERLEAVES:
             with tempfile.TemporaryDirectory(prefix="dyno-bench-") as folder:
                 chosen = plan.parse(text(bench, interleave, data_dir), None)
-                found = compare.load(runner.run(chosen, Path(folder), wait=True).folder)
+                found = compare.load(blocks.run(chosen, Path(folder), wait=True).folder)
             yield from figures(interleave, found)
     finally:
         golden.remove(data_dir, [copy.name for copy in golden.marked(data_dir)])
@@ -80,7 +80,7 @@ def text(bench: Bench, interleave: str, data_dir: Path) -> str:
     """The plan of two arms alike."""
     return PLAN.format(
         interleave=interleave,
-        version=fetch.MAJOR_MAX,
+        version=build.MAJOR_MAX,
         settings=SETTINGS,
         data_dir=data_dir,
         clients=CLIENTS,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dbdyno import plan
 from dbdyno.model import Json
-from dbdyno.run import blocks as runner
+from dbdyno.run import blocks
 
 ARMS, STEPS, CLIENTS = 2, 12, 4
 SERVICE_US = {"old": 500, "new": 520}
@@ -65,7 +65,7 @@ def block(parent: Path, seconds: int) -> Path:
         rows_i2=500 * seconds,
     )
     text += "".join(ARM.format(name=name, us=us) for name, us in SERVICE_US.items())
-    folder = runner.run(plan.parse(text, None), parent, wait=True).folder
+    folder = blocks.run(plan.parse(text, None), parent, wait=True).folder
     for path in folder.rglob("host.jsonl"):
         rewrite(path, with_background)
     return folder

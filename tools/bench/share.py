@@ -10,8 +10,8 @@ from pathlib import Path
 from bench.compare import Bench
 from bench.figure import Figure, Target
 from dbdyno import plan
-from dbdyno.analysis.step import assemble as derive
-from dbdyno.run import blocks as runner
+from dbdyno.analysis.step import assemble
+from dbdyno.run import blocks
 from dbdyno.store import Results
 
 PLAN = Path(__file__).resolve().parents[2] / "plans/bench-generator.toml"
@@ -37,7 +37,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="dyno-bench-") as folder:
         chosen = plan.load(PLAN)
         chosen = replace(chosen, schedule=replace(chosen.schedule, blocks=bench.pairs))
-        outcome = runner.run(chosen, Path(folder), wait=True)
+        outcome = blocks.run(chosen, Path(folder), wait=True)
         costs = list(costs_of(Results.open(outcome.folder)))
     for step, arm in dict.fromkeys((cost.step, cost.arm) for cost in costs):
         yield from figures(
@@ -50,7 +50,7 @@ def costs_of(results: Results) -> Iterator[Cost]:
     for block in results.blocks():
         for run in block.runs():
             for folder in run.steps():
-                one = derive.step_run(folder)
+                one = assemble.step_run(folder)
                 share = one.metrics.get("generator_share")
                 operation_us = one.metrics.get("generator_cpu_per_op")
                 if share is None or operation_us is None:

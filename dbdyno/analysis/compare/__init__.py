@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dbdyno.analysis.compare import arms_and_blocks as shown
-from dbdyno.analysis.compare import conclusions as conclude
-from dbdyno.analysis.compare import cost_to_decide as price
-from dbdyno.analysis.compare import differences as doubt
-from dbdyno.analysis.compare import golden_copies as kept
-from dbdyno.analysis.compare import host_changes as hosts
-from dbdyno.analysis.compare import pairing as nearest
-from dbdyno.analysis.compare import step_cells as cells
-from dbdyno.analysis.compare import void_blocks as setaside
+from dbdyno.analysis.compare import (
+    arms_and_blocks,
+    conclusions,
+    cost_to_decide,
+    differences,
+    golden_copies,
+    host_changes,
+    pairing,
+    step_cells,
+    void_blocks,
+)
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.step_pairs import across
-from dbdyno.analysis.step import collect as gather
-from dbdyno.analysis.step import damaged_files as damage
+from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
 from dbdyno.model import Comparison, Json, StepRun
@@ -35,27 +36,31 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     """
     results = source if isinstance(source, Results) else Results.open(source)
     plan, lost = results.plan, Damage(results.folder)
-    arms, aims = shown.arms(plan, base), shown.aims(plan)
+    arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
     sizing = lost.usable(results.sizing)
-    its = shown.blocks(results, sizing)
+    its = arms_and_blocks.blocks(results, sizing)
     folders = [step for block in its.blocks for run in block.runs() for step in run.steps()]
-    derived = damage.named(folders, gather.step_runs(folders, results.shelf()))
-    copies = kept.read(its.blocks, lost)
-    runs = nearest.placed(_complete(its.blocks, derived, copies), shown.orders(its.blocks))
+    derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
+    copies = golden_copies.read(its.blocks, lost)
+    runs = pairing.placed(
+        _complete(its.blocks, derived, copies), arms_and_blocks.orders(its.blocks)
+    )
     servers = _servers(its.blocks, arms.planned, derived, lost)
     _blocks_damage(its.blocks, lost)
-    disturbed = setaside.disturbed(its.blocks, lost)
+    disturbed = void_blocks.disturbed(its.blocks, lost)
     host, generator = lost.usable(results.host), lost.usable(results.generator)
     if host is None and its.blocks and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
     earlier = lost.usable(results.earlier_hosts) or []
-    minutes = price.minutes_per_block(its.blocks, copies, lost)
+    minutes = cost_to_decide.minutes_per_block(its.blocks, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
-    rows = cells.rows(plan, arms, runs)
+    rows = step_cells.rows(plan, arms, runs)
     found = (
-        conclude.conclude(rows, arms, aims, minutes=minutes, blocks_each=shown.blocks_each(plan))
+        conclusions.conclude(
+            rows, arms, aims, minutes=minutes, blocks_each=arms_and_blocks.blocks_each(plan)
+        )
         if its.judged
-        else conclude.unjudged(rows)
+        else conclusions.unjudged(rows)
     )
     return Comparison(
         title=_title(plan, arms.shown),
@@ -63,7 +68,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         base=arms.base,
         arms=arms.shown,
         blocks=len(its.blocks),
-        void_blocks=setaside.void_blocks(results, arms, found.steps),
+        void_blocks=void_blocks.void_blocks(results, arms, found.steps),
         host=host or {},
         generator=generator,
         servers=last,
@@ -74,17 +79,17 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         calibration=found.calibration,
         sizing=sizing,
         aims=aims,
-        differences=doubt.differences([arm for arm in arms.shown if arm in last], last, plan),
+        differences=differences.differences([arm for arm in arms.shown if arm in last], last, plan),
         warnings=(
-            *damage.of_steps(derived),
-            *(f"{damage.PREFIX}{line}" for line in lost.lines),
+            *damaged_files.of_steps(derived),
+            *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
             *disturbed,
-            *doubt.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
-            *doubt.other_ways(found.steps, aims.margin),
-            *kept.notes(copies),
-            *hosts.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),
+            *differences.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
+            *differences.other_ways(found.steps, aims.margin),
+            *golden_copies.notes(copies),
+            *host_changes.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),
         ),
-        incomplete=shown.incomplete(results, its, sizing, arms),
+        incomplete=arms_and_blocks.incomplete(results, its, sizing, arms),
     )
 
 
@@ -100,7 +105,7 @@ def _title(plan: Json, arms: Sequence[str]) -> str:
 
 
 def _complete(
-    judged: Sequence[BlockFolder], runs: list[StepRun], copies: kept.Kept
+    judged: Sequence[BlockFolder], runs: list[StepRun], copies: golden_copies.Kept
 ) -> list[StepRun]:
     """The runs, with a skipped one for each step that a run of a judged block lacks.
 
@@ -116,7 +121,7 @@ def _complete(
         for arm in block.arms()
         for where in examples
         if (block.number, arm, where) not in known
-        and where.ordinal > kept.begins_after(copies, (where.workload, block.number, arm))
+        and where.ordinal > golden_copies.begins_after(copies, (where.workload, block.number, arm))
         and (only is None or where.step in only.get(where.workload, ()))
     ]
     return sorted([*runs, *missing], key=lambda run: run.block)

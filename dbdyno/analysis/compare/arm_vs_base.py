@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from dbdyno.analysis.compare import outcome
 from dbdyno.analysis.compare.outcome import Outcome
 from dbdyno.analysis.compare.pairing import Facing, Still
-from dbdyno.analysis.step import generator_limit as limit
+from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Bound, StepRun, metric
 from dbdyno.stats.decision import Sample
 
@@ -77,7 +77,7 @@ class Contest:
     @property
     def bound(self) -> Bound:
         """What the ratio of throughputs is to that of what the servers can do."""
-        return limit.ratio_bound(self.faced.base_runs, self.faced.runs)
+        return generator_limit.ratio_bound(self.faced.base_runs, self.faced.runs)
 
     @cached_property
     def outcome(self) -> Outcome:

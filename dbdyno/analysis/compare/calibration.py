@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.analysis.compare.verdicts import Judged, judge
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval
 
 SPREAD_QUANTILE = 0.975
 """Of what comparisons saw though nothing differs."""
@@ -36,8 +36,8 @@ def calibration(
     rejected = sum(p <= aims.level for p in tests)
     false = [sum(word in CHANGED for word in _words(its)) for its in judged]
     wrong = sum(count > 0 for count in false)
-    rate_low, rate_high = stats.share_interval(rejected, len(tests))
-    false_low, false_high = stats.share_interval(wrong, len(groups))
+    rate_low, rate_high = interval.share_interval(rejected, len(tests))
+    false_low, false_high = interval.share_interval(wrong, len(groups))
     return Calibration(
         arm=arm,
         comparisons=len(groups),
@@ -90,9 +90,9 @@ def _noises(
     ]
     level = aims.level / max(len(seen), 1)
     for one, name, logs in seen:
-        _, sd = stats.mean_and_sd(tuple(logs.values()))
+        _, sd = interval.mean_and_sd(tuple(logs.values()))
         assert sd is not None
-        low, high = stats.sd_interval(sd, len(logs) - 1)
+        low, high = interval.sd_interval(sd, len(logs) - 1)
         yield Noise(
             workload=one.where.workload,
             step=one.where.step,
@@ -101,7 +101,7 @@ def _noises(
             sd=sd,
             sd_low=low,
             sd_high=high,
-            visible=stats.visible(sd, len(groups[0]), level, aims.power),
+            visible=interval.visible(sd, len(groups[0]), level, aims.power),
             largest=_largest(logs, groups),
         )
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from statistics import median
 from typing import Any
 
-from dbdyno.analysis import wording as phrase
+from dbdyno.analysis import wording
 from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, cpu_of
 from dbdyno.model import Cell, Difference, Json, StepComparison, StepRun, metric
 from dbdyno.model.compiler import for_size
@@ -248,8 +248,8 @@ def _other_way(step: StepComparison, cell: Cell, margin: float) -> str | None:
     if abs(math.log(whole.value / own.value)) <= math.log1p(margin):
         return None
     return (
-        f"{step.step} {cell.arm}: {phrase.amount(own.value)} CPU per operation, with the server's"
-        f" background, other roles and what ended {phrase.amount(whole.value)}"
+        f"{step.step} {cell.arm}: {wording.amount(own.value)} CPU per operation, with the server's"
+        f" background, other roles and what ended {wording.amount(whole.value)}"
     )
 
 
@@ -266,8 +266,9 @@ def _older(runs: Sequence[StepRun]) -> Iterable[str]:
     ]
     if mixed:
         yield (
-            f"CPU without helpers: {phrase.listed(mixed)}: an earlier dyno measured some blocks and"
-            " did not tell whose parallel workers were; CPU is that of sessions alone in all blocks"
+            f"CPU without helpers: {wording.listed(mixed)}: an earlier dyno measured some blocks "
+            "and did not tell whose parallel workers were; CPU is that of sessions alone in all "
+            "blocks"
         )
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis import wording as phrase
+from dbdyno.analysis import wording
 from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, cpu_of
 from dbdyno.analysis.compare.causes import (
     HELPERS,
@@ -24,10 +24,10 @@ from dbdyno.analysis.compare.causes import (
     Reason,
 )
 from dbdyno.analysis.compare.paired import by_block
-from dbdyno.analysis.step import query_plans as plans
+from dbdyno.analysis.step import query_plans
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval
 
 CARRIED_MIN = 0.1
 """A cost in time is no reason that carries less of the change in time."""
@@ -164,8 +164,8 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
 
 def _found(change: _Change) -> Iterable[_Found]:
     """All that changed in the direction that explains."""
-    for one in plans.changes(change.base.runs, change.cell.runs):
-        cause = Cause(metric=PLAN, words=plans.words(one))
+    for one in query_plans.changes(change.base.runs, change.cell.runs):
+        cause = Cause(metric=PLAN, words=query_plans.words(one))
         yield _Found(cause=cause, group=PLAN, carried=None, size=math.inf)
     for reason in _asked(change):
         judgement = _judgement(change, reason)
@@ -205,8 +205,8 @@ def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[
     small = size < SHARE_MIN * change.size if carried is None else carried < CARRIED_MIN
     if small or _negligible(change, reason):
         return
-    more = phrase.amount(judgement.ratio, counted=reason.counted)
-    ends = phrase.ends(judgement.ratio, judgement.low, judgement.high)
+    more = wording.amount(judgement.ratio, counted=reason.counted)
+    ends = wording.ends(judgement.ratio, judgement.low, judgement.high)
     words = reason.text.format(more=more, unit=change.unit) + ends
     cause = Cause(metric=reason.metric, words=words, judgement=judgement)
     yield _Found(cause=cause, group=reason.group, carried=carried, size=size)
@@ -231,7 +231,7 @@ def _appeared(change: _Change, reason: Reason) -> Iterable[_Found]:
     there, gone = (second, first) if change.slower else (first, second)
     if len(blocks) < 2 or any(gone) or _negligible(change, reason):
         return
-    p = stats.t_p(there)
+    p = interval.t_p(there)
     carried = change.carried(reason.metric) if reason.time else None
     if p is None or p > change.aims.level or (carried is not None and carried < CARRIED_MIN):
         return
@@ -242,7 +242,7 @@ def _appeared(change: _Change, reason: Reason) -> Iterable[_Found]:
 
 def _there_or_not(change: _Change, reason: Reason, mean: float) -> str:
     """`31.2 µs of time waiting for locks per query, where pg17 has none`, or the reverse."""
-    figure = phrase.time(mean) if reason.time else phrase.three(mean)
+    figure = wording.time(mean) if reason.time else wording.three(mean)
     mine = (f"{figure} of" if reason.time else figure) if change.slower else "no"
     theirs = "none" if change.slower else figure
     words = reason.text.format(more=mine, unit=change.unit)
@@ -319,7 +319,7 @@ def _text(change: _Change, found: Sequence[_Found], unchanged: dict[str, list[st
         parts.append("nothing measured explains it")
     quiet = [name for name in TOLD if name in unchanged]
     if quiet:
-        parts.append(f"{phrase.listed(quiet)} did not change")
+        parts.append(f"{wording.listed(quiet)} did not change")
     parts += _not_known(change, explained=bool(found))
     return f"{led}: {'; '.join(parts)}" if parts else led
 
@@ -339,7 +339,7 @@ def _named(change: _Change, found: Sequence[_Found]) -> Iterable[str]:
         told_unit = told_unit or per_unit in words
         added = change.added_us(one.cause.metric) if one.carried is not None else None
         told = added is not None and one.cause.judgement is not None
-        yield f"{words} ({phrase.time(abs(added))})" if told and added is not None else words
+        yield f"{words} ({wording.time(abs(added))})" if told and added is not None else words
     if len(chosen) > NAMED_MAX:
         yield f"and {len(chosen) - NAMED_MAX} more"
 
@@ -349,7 +349,7 @@ def _led(change: _Change) -> str:
     throughput, cpu = change.throughput, change.cpu
     if not change.by_throughput or throughput is None:
         return _led_by_cpu(change)
-    words = phrase.speed(throughput.ratio, throughput.low, throughput.high)
+    words = wording.speed(throughput.ratio, throughput.low, throughput.high)
     if change.verdict.stood_still:
         words = f"{change.verdict.stood_still}: {words}"
     if throughput.word in ("faster, within the margin", "slower, within the margin"):
@@ -357,15 +357,15 @@ def _led(change: _Change) -> str:
     added = change.time_us
     if added is not None:
         more = "more" if added > 0 else "less"
-        words += f", {phrase.time(abs(added))} {more} per {change.unit}"
+        words += f", {wording.time(abs(added))} {more} per {change.unit}"
     if change.verdict.word == "mixed" and cpu is not None:
         words += f", with {_cpu_words(cpu, change.unit)}"
     return words
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
-    ends = phrase.ends(cpu.ratio, cpu.low, cpu.high)
-    return f"{phrase.amount(cpu.ratio)} CPU of the server per {unit}{ends}"
+    ends = wording.ends(cpu.ratio, cpu.low, cpu.high)
+    return f"{wording.amount(cpu.ratio)} CPU of the server per {unit}{ends}"
 
 
 def _led_by_cpu(change: _Change) -> str:
@@ -378,7 +378,7 @@ def _led_by_cpu(change: _Change) -> str:
     one = change.throughput
     if one is None:
         return words
-    seen = change.verdict.stood_still or phrase.speed(one.ratio, one.low, one.high)
+    seen = change.verdict.stood_still or wording.speed(one.ratio, one.low, one.high)
     beside = {
         "same": f"throughput is the same within {one.margin * 100:g} %",
         "limited": "throughput was at the load generator's limit",
@@ -397,4 +397,4 @@ def _not_known(change: _Change, *, explained: bool) -> Iterable[str]:
         return
     left, whole = change.added_us(REMAINDER), change.time_us
     if explained and left is not None and whole and left / whole >= REMAINDER_MIN:
-        yield f"{phrase.time(abs(left))} of it nothing measured accounts for"
+        yield f"{wording.time(abs(left))} of it nothing measured accounts for"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.wording import listed
-from dbdyno.doctor import stable_facts as lasting
+from dbdyno.doctor import stable_facts
 from dbdyno.model import Json
 
 FACTS_NAMED_MAX = 6
@@ -17,7 +17,7 @@ def changes(hosts: Sequence[Json], begun_unix_ns: Mapping[int, int]) -> Iterable
     `hosts`: the facts of all sessions in their order; `begun_unix_ns`: when each block began.
     """
     states = {
-        block: lasting.state(host)
+        block: stable_facts.state(host)
         for block, begun in sorted(begun_unix_ns.items())
         if (host := _host_at(hosts, begun)) is not None
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbdyno.analysis.compare.pairing import Facing, Still
-from dbdyno.analysis.step import damaged_files as damage
+from dbdyno.analysis.step import damaged_files
 from dbdyno.model import StepRun
 from dbdyno.model.verdict import Word
 
@@ -61,7 +61,7 @@ def _word(runs: Sequence[StepRun], compared: int) -> Word | None:
 
 
 def _is_damaged(run: StepRun) -> bool:
-    return (run.reason or "").startswith(damage.PREFIX)
+    return (run.reason or "").startswith(damaged_files.PREFIX)
 
 
 def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:

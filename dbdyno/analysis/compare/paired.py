@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dbdyno.analysis.compare.pairing import Facing, facing
 from dbdyno.model import Ratio, StepRun
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval
 
 
 def by_block(runs: Sequence[StepRun], name: str) -> dict[int, float]:
@@ -25,7 +25,7 @@ def ratio_of(faced: Facing, name: str) -> Ratio | None:
     pairs = faced.pairs(name).values()
     if not pairs:
         return None
-    found = stats.ratio_interval([one.base for one in pairs], [one.other for one in pairs])
+    found = interval.ratio_interval([one.base for one in pairs], [one.other for one in pairs])
     return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
-from dbdyno.analysis.compare import arm_vs_base as contests
-from dbdyno.analysis.compare import arms_and_blocks as shown
-from dbdyno.analysis.compare import pairing as nearest
-from dbdyno.analysis.compare import step_cells as cells
-from dbdyno.analysis.step import collect as gather
+from dbdyno.analysis.compare import arm_vs_base, arms_and_blocks, pairing, step_cells
+from dbdyno.analysis.step import collect
 from dbdyno.stats.sample_size import Piloted, Seen
 from dbdyno.store import BlockFolder, Results, Took
 
@@ -24,7 +21,7 @@ def read(results: Results, steps: Collection[StepName]) -> Piloted:
     took = [block.duration() for block in done]
     costs = {step: _minutes(step, took) for step in steps}
     found = _logs(results, done)
-    arms = shown.arms(results.plan, None)
+    arms = arms_and_blocks.arms(results.plan, None)
     seen = (
         Seen(
             workload=step[0],
@@ -56,11 +53,13 @@ def _logs(
 ) -> Mapping[tuple[str, str, str], Mapping[str, tuple[float, ...]]]:
     """ln(arm / nearest base) by block: by workload, step and arm, of each primary metric."""
     folders = [step for block in blocks for run in block.runs() for step in run.steps()]
-    runs = nearest.placed(gather.step_runs(folders, results.shelf()), shown.orders(blocks))
+    runs = pairing.placed(
+        collect.step_runs(folders, results.shelf()), arms_and_blocks.orders(blocks)
+    )
     found = {}
-    for row in cells.rows(results.plan, shown.arms(results.plan, None), runs):
+    for row in step_cells.rows(results.plan, arms_and_blocks.arms(results.plan, None), runs):
         for arm, faced in row.faced.items():
-            contest = contests.contest(row.where, faced)
+            contest = arm_vs_base.contest(row.where, faced)
             if contest is not None:
                 found[row.where.workload, row.where.step, arm] = {
                     sample.metric: sample.logs for sample in contest.samples(contest.primary)

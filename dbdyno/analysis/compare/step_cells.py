@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis.compare import imbalance as uneven
+from dbdyno.analysis.compare import imbalance
 from dbdyno.analysis.compare.arm_vs_base import CPU, Where, cpu_of
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.paired import by_block, own, ratio_of
 from dbdyno.analysis.compare.pairing import Facing, facing
-from dbdyno.analysis.step import generator_limit as limit
+from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval
 
 WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")
 """Metrics that older results do not have, or that count something else there."""
@@ -69,7 +69,7 @@ def _row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
         headline=runs[0].headline,
         group=next((run.group for run in runs if run.group is not None), None),
         cells=cells,
-        notices=uneven.notices(cells),
+        notices=imbalance.notices(cells),
     )
     return Row(step=step, faced=faced)
 
@@ -85,10 +85,12 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
     return Cell(
         arm=arm,
         runs=runs,
-        value=stats.geometric_mean(values) if values else None,
-        value_bound=limit.value_bound(runs),
+        value=interval.geometric_mean(values) if values else None,
+        value_bound=generator_limit.value_bound(runs),
         ratio=known.get(headline) if headline is not None else None,
-        ratio_bound="exact" if faced is None else limit.ratio_bound(faced.base_runs, runs),
+        ratio_bound="exact"
+        if faced is None
+        else generator_limit.ratio_bound(faced.base_runs, runs),
         sla_met=sum(run.sla_met is True for run in runs) if targets else None,
         metrics={name: _mean(by_block(runs, name)) for name in names},
         ratios=known,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare import cost_to_decide as price
-from dbdyno.analysis.compare import overall
+from dbdyno.analysis.compare import cost_to_decide, overall
 from dbdyno.analysis.compare.arm_vs_base import NAMES, Contest, Where
 from dbdyno.model.verdict import BETTER, CHANGED, WORSE, Aims, Judgement, Overall, Verdict, Word
 from dbdyno.stats import decision
@@ -35,7 +34,7 @@ def judge(
     tests = [(one.where, sample) for one in contests for sample in one.samples(one.primary)]
     wholes = overall.wholes(contests)
     samples = [*(sample for _, sample in tests), *(one.sample for one in wholes if one.steps > 1)]
-    judged = iter(price.priced(decision.decide(samples, aims), minutes))
+    judged = iter(cost_to_decide.priced(decision.decide(samples, aims), minutes))
     by_step: dict[Where, list[Judgement]] = {one.where: [] for one in contests}
     for where, _ in tests:
         by_step[where].append(next(judged))

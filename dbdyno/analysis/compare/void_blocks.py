@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis.compare import arms_and_blocks as shown
-from dbdyno.analysis.compare import pairing as nearest
+from dbdyno.analysis.compare import arms_and_blocks, pairing
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import facing
-from dbdyno.analysis.step import collect as gather
-from dbdyno.analysis.step import damaged_files as damage
+from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.store import BlockFolder, Results
@@ -42,8 +40,8 @@ def _by_itself(
     if block.cause not in WHOLE:
         return ""
     folders = [step for run in block.runs() for step in run.steps()]
-    derived = damage.named(folders, gather.step_runs(folders, results.shelf()))
-    runs = nearest.placed(derived, shown.orders([block]))
+    derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
+    runs = pairing.placed(derived, arms_and_blocks.orders([block]))
     logs: Logs = {}
     for step in steps:
         for arm, pair in _of_step(step, runs, arms):

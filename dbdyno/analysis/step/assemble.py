@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from dbdyno.analysis.step import damaged_files as damage
-from dbdyno.analysis.step import evidence
-from dbdyno.analysis.step import generator_limit as limit
+from dbdyno.analysis.step import damaged_files, evidence, generator_limit, step_warnings
 from dbdyno.analysis.step import metrics as compute
-from dbdyno.analysis.step import step_warnings as warning
 from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.fairness import fairness
@@ -40,14 +37,14 @@ def step_run(folder: StepFolder) -> StepRun:
         run = _blank(folder, found)
         return _measured(run, found) if run.status == "ok" else run
     except ResultError as error:
-        return damage.failed(folder, damage.words(folder, error))
+        return damaged_files.failed(folder, damaged_files.words(folder, error))
 
 
 def _blank(folder: StepFolder, found: Evidence) -> StepRun:
     """What every step has, whether it ended well or not."""
     status, reason = _status(found)
     return replace(
-        damage.unmeasured(folder, found.step, status, reason),
+        damaged_files.unmeasured(folder, found.step, status, reason),
         series=series(found),
         spans=spans(found),
         state_before=state(found.before),
@@ -85,7 +82,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         waits=waits(found),
     )
     metrics = compute.metrics(found, run)
-    limited = limit.limits(found, metrics)
+    limited = generator_limit.limits(found, metrics)
     inserts = run.targets[0] if run.targets else None
     return replace(
         run,
@@ -100,7 +97,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         paced=_paced(found),
         owners=found.owners,
         limited=limited,
-        warnings=(*found.unusable, *warning.warnings(found, metrics, run, limited)),
+        warnings=(*found.unusable, *step_warnings.warnings(found, metrics, run, limited)),
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbdyno.analysis.step import assemble as derive
-from dbdyno.analysis.step import parallel as cores
+from dbdyno.analysis.step import assemble, parallel
 from dbdyno.analysis.step.compact_series import PackedSeries
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import StepRun
@@ -29,7 +28,7 @@ def step_runs(folders: Sequence[StepFolder], shelf: Shelf | None) -> list[StepRu
     def anew(place: int) -> StepRun:
         return _derived(folders[place], files[place], shelf)
 
-    runs = cores.spread(anew, missing, processes=None if size > BYTES_MIN else 1)
+    runs = parallel.spread(anew, missing, processes=None if size > BYTES_MIN else 1)
     made = dict(zip(missing, runs, strict=True))
     return [made[place] if run is None else run for place, run in enumerate(found)]
 
@@ -56,7 +55,7 @@ def packed(run: StepRun) -> StepRun:
 
 def _derived(folder: StepFolder, before: Files, shelf: Shelf | None) -> StepRun:
     """A step derived anew; `before`: its files before they are read."""
-    run = derive.step_run(folder)
+    run = assemble.step_run(folder)
     run = packed(run)
     if shelf is not None:
         shelf.keep(folder.path, before, to_plain(run))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dbdyno.analysis.step import raw_files as raw
-from dbdyno.analysis.step import scan
+from dbdyno.analysis.step import raw_files, scan
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, metric
 from dbdyno.model.error import ResultError
@@ -37,8 +36,8 @@ class Evidence:
 
     step: Json  # step.json
     job: Json
-    load: raw.Load
-    host: raw.Host
+    load: raw_files.Load
+    host: raw_files.Host
     before: Json | None
     after: Json | None
     end: Json  # done.json or failed.json
@@ -64,9 +63,9 @@ class Evidence:
         return metric.servers(str(self.job.get("engine", "fake")))
 
     @property
-    def server_host(self) -> raw.Host:
+    def server_host(self) -> raw_files.Host:
         """What the server's own host has counted; nothing where that is another than ours."""
-        return raw.Host(readings=()) if self.remote else self.host
+        return raw_files.Host(readings=()) if self.remote else self.host
 
     def kind(self, role: str) -> str:
         """A role's kind in the published tables."""
@@ -110,10 +109,10 @@ class Evidence:
             role = headline["role"]
             mean_us = self.response([role]).mean_us
             passes = scan.passes(self.job, self.load, role, mean_us)
-            return raw.scaled(passes, headline["each"])
+            return raw_files.scaled(passes, headline["each"])
         return float(sum(map(self.counted, self.load.of([headline["role"]]))))
 
-    def counted(self, tick: raw.Tick) -> int:
+    def counted(self, tick: raw_files.Tick) -> int:
         """What the headline counts in a second of its role: rows, operations or statements."""
         count = self.step["headline"]["count"]
         if count == "statements":
@@ -168,8 +167,8 @@ def read(folder: StepFolder) -> Evidence:
         job, load = _job(folder, step), _load(folder)
     else:  # it may have ended anywhere
         job = lost.usable(folder.job) or {}
-        load = lost.usable(lambda: _events(folder)) or raw.load([])
-    host = lost.usable(lambda: raw.host(folder.host())) or raw.Host(readings=())
+        load = lost.usable(lambda: _events(folder)) or raw_files.load([])
+    host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
     times = _histograms(load) if done is not None else _Times({}, {})
@@ -224,7 +223,7 @@ def _job(folder: StepFolder, step: Json) -> Json:
     return job
 
 
-def _load(folder: StepFolder) -> raw.Load:
+def _load(folder: StepFolder) -> raw_files.Load:
     """The events of a step that ended well, which have to be all there."""
     load = _events(folder)
     lacking = [name for name in ("window_open", "window_close", "done") if name not in load.names]
@@ -236,8 +235,8 @@ def _load(folder: StepFolder) -> raw.Load:
     return load
 
 
-def _events(folder: StepFolder) -> raw.Load:
-    return raw.load(folder.events())
+def _events(folder: StepFolder) -> raw_files.Load:
+    return raw_files.load(folder.events())
 
 
 def _waits(folder: StepFolder) -> tuple[Json, ...]:
@@ -255,7 +254,7 @@ class _Times(NamedTuple):
     service: dict[tuple[str, str], Histogram]
 
 
-def _histograms(load: raw.Load) -> _Times:
+def _histograms(load: raw_files.Load) -> _Times:
     """The ticks' histograms, merged.
 
     The longest response is told exactly, the longest service by three digits: no more than that.
@@ -283,18 +282,18 @@ def _histograms(load: raw.Load) -> _Times:
 # --- Owners ----------------------------------------------------------------------------------
 
 
-def busy_us(host: raw.Host) -> float | None:
+def busy_us(host: raw_files.Host) -> float | None:
     """CPU time of all cores in the window in which they were not idle, in microseconds."""
     parts = [host.difference("host", "cpu_us", part) for part in BUSY]
-    return None if None in parts else raw.plus(parts)
+    return None if None in parts else raw_files.plus(parts)
 
 
-def all_us(host: raw.Host) -> float | None:
+def all_us(host: raw_files.Host) -> float | None:
     """Time of all cores in the window, in microseconds."""
-    return raw.plus(host.difference("host", "cpu_us", part) for part in CPU_PARTS)
+    return raw_files.plus(host.difference("host", "cpu_us", part) for part in CPU_PARTS)
 
 
-def owners(host: raw.Host) -> dict[str, OwnerCost]:
+def owners(host: raw_files.Host) -> dict[str, OwnerCost]:
     """What each owner spent in the window, and `rest`: the host's busy time less theirs.
 
     `rest` may be a little below 0, as the host's time has a coarser clock; so the sum stays true.
@@ -318,8 +317,8 @@ def _cost(before: Json, now: Json) -> OwnerCost | None:
     """An owner that was not there when the window opened had spent nothing until then."""
 
     def moved(key: str) -> float | None:
-        last = raw.number(now, key)
-        return None if last is None else last - (raw.number(before, key) or 0.0)
+        last = raw_files.number(now, key)
+        return None if last is None else last - (raw_files.number(before, key) or 0.0)
 
     cpu_ns, run_delay_ns = moved("cpu_ns"), moved("run_delay_ns")
     if cpu_ns is None:
@@ -327,10 +326,10 @@ def _cost(before: Json, now: Json) -> OwnerCost | None:
     switches = [moved("voluntary"), moved("involuntary")]
     return OwnerCost(
         cpu_us=cpu_ns / NS_PER_US,
-        context_switches=None if None in switches else raw.plus(switches),
+        context_switches=None if None in switches else raw_files.plus(switches),
         read_bytes=moved("read_bytes"),
         write_bytes=moved("write_bytes"),
-        run_delay_us=raw.scaled(run_delay_ns, 1 / NS_PER_US),
+        run_delay_us=raw_files.scaled(run_delay_ns, 1 / NS_PER_US),
     )
 
 
@@ -364,4 +363,4 @@ def operations_cpu_us(evidence: Evidence, role: str) -> float | None:
 def roles_cpu_us(evidence: Evidence, roles: list[str]) -> float | None:
     """CPU time in the window of the server processes of these roles; None where none was read."""
     known = [evidence.owners.get(f"role:{role}") for role in roles]
-    return raw.plus(cost.cpu_us for cost in known if cost is not None)
+    return raw_files.plus(cost.cpu_us for cost in known if cost is not None)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dbdyno.analysis.step import client_rates as client
+from dbdyno.analysis.step import client_rates
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
 from dbdyno.model import Fairness
@@ -28,13 +28,13 @@ def fairness(evidence: Evidence) -> tuple[Fairness, ...]:
         return ()
     found = [
         _of_role(ticks, evidence.kind(role), evidence.load, evidence.load.seconds)
-        for role, ticks in client.several(evidence).items()
+        for role, ticks in client_rates.several(evidence).items()
     ]
     return tuple(fair for fair in found if sum(fair.counts) > 0)
 
 
 def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> Fairness:
-    amounts = client.amounts(ticks, kind)
+    amounts = client_rates.amounts(ticks, kind)
     counts = amounts.sum(axis=0)
     finish_s = finishes_s(load, len(counts))
     rates = tuple((counts / np.array(finish_s or window_s)).tolist())
@@ -43,7 +43,7 @@ def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> F
     return Fairness(
         role=ticks[0].role,
         kind=kind,
-        unit=client.unit(kind),
+        unit=client_rates.unit(kind),
         counts=tuple(int(count) for count in counts),
         rates=rates,
         slices=slices([tick.end_s for tick in ticks], amounts, window_s),

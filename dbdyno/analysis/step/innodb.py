@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import number, per, scaled
 from dbdyno.model import Json
@@ -40,7 +40,7 @@ def metrics(evidence: Evidence) -> dict[str, float | None]:
 def _moved(evidence: Evidence, *names: str) -> float | None:
     """How far a counter of the status moved; None where the server has none of these names."""
     found = (
-        raw.difference(evidence.before, evidence.after, "status", name)
+        raw_files.difference(evidence.before, evidence.after, "status", name)
         for name in names
         if number(evidence.after, "status", name) is not None
     )

@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from dbdyno.analysis.step import evidence as basis
-from dbdyno.analysis.step import innodb
-from dbdyno.analysis.step import raw_files as raw
-from dbdyno.analysis.step import time_ledger as ledger
+from dbdyno.analysis.step import innodb, raw_files, time_ledger
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import Json, Span, StepRun, metric
 from dbdyno.model.job import role_connections
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval
 from dbdyno.stats.response_times import Histogram
 
 LAG_OPERATIONS_MIN = 1_000
@@ -57,8 +55,8 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
         **machine(evidence),
         **costs(evidence),
         **background(evidence),
-        **ledger.ledger(evidence, run.waits),
-        **ledger.of_role(evidence),
+        **time_ledger.ledger(evidence, run.waits),
+        **time_ledger.of_role(evidence),
         **sizes(evidence),
         **writes(evidence, run.spans),
         **innodb.metrics(evidence),
@@ -88,8 +86,8 @@ def throughput(evidence: Evidence) -> Metrics:
     service = evidence.service(evidence.headline_roles)
     return {
         **found,
-        "p50": stats.published_percentile(rates, 0.5),
-        "p99": stats.published_percentile(rates, 0.99),
+        "p50": interval.published_percentile(rates, 0.5),
+        "p99": interval.published_percentile(rates, 0.99),
         "maxop": service.max_us / 1e6 if service.count else None,
         "service_p99_us": service.percentile_us(0.99) if service.count else None,
         "response_p99_us": response.percentile_us(0.99) if response.count else None,
@@ -208,7 +206,7 @@ def machine(evidence: Evidence) -> Metrics:
     host, operations = evidence.server_host, evidence.operations
     switches = host.difference("host", "context_switches")
     busy, total = basis.busy_us(host), basis.all_us(evidence.host)
-    resident = [raw.number(reading, "rss_bytes") for reading in host.readings]
+    resident = [raw_files.number(reading, "rss_bytes") for reading in host.readings]
     known = [value for value in resident if value is not None]
     return {
         "csps": per(switches, host.seconds),
@@ -227,8 +225,10 @@ def machine(evidence: Evidence) -> Metrics:
 
 def unwritten_mb(reading: Json | None) -> float | None:
     """Dirty and Writeback of a reading, in MiB."""
-    parts = [raw.number(reading, "host", "memory_bytes", key) for key in ("dirty", "writeback")]
-    return None if None in parts else scaled(raw.plus(parts), 1 / MIB)
+    parts = [
+        raw_files.number(reading, "host", "memory_bytes", key) for key in ("dirty", "writeback")
+    ]
+    return None if None in parts else scaled(raw_files.plus(parts), 1 / MIB)
 
 
 def costs(evidence: Evidence) -> Metrics:
@@ -252,7 +252,7 @@ def costs(evidence: Evidence) -> Metrics:
 
 
 def _operations_cpu_us(evidence: Evidence, roles: Iterable[str]) -> float | None:
-    return raw.plus(basis.operations_cpu_us(evidence, role) for role in roles)
+    return raw_files.plus(basis.operations_cpu_us(evidence, role) for role in roles)
 
 
 def _background_cpu_us(evidence: Evidence) -> float | None:
@@ -279,7 +279,7 @@ def background(evidence: Evidence) -> Metrics:
 
 def _switches(evidence: Evidence, roles: Iterable[str]) -> float | None:
     known = [evidence.owners.get(f"role:{role}") for role in roles]
-    return raw.plus(cost.context_switches for cost in known if cost is not None)
+    return raw_files.plus(cost.context_switches for cost in known if cost is not None)
 
 
 def _cpu_per_row(evidence: Evidence, kind: str) -> float | None:
@@ -292,9 +292,11 @@ def sizes(evidence: Evidence) -> Metrics:
     after = evidence.after
     tables = (after or {}).get("tables") or {}
     return {
-        "dbgb1": scaled(raw.number(after, "sizes", "database_bytes"), 1 / GIB),
-        "dbgb2": scaled(raw.number(after, "sizes", "data_dir_bytes"), 1 / GIB),
-        "dead_rows_after": raw.plus(raw.number(table, "n_dead_tup") for table in tables.values()),
+        "dbgb1": scaled(raw_files.number(after, "sizes", "database_bytes"), 1 / GIB),
+        "dbgb2": scaled(raw_files.number(after, "sizes", "data_dir_bytes"), 1 / GIB),
+        "dead_rows_after": raw_files.plus(
+            raw_files.number(table, "n_dead_tup") for table in tables.values()
+        ),
     }
 
 
@@ -302,7 +304,7 @@ def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
     """WAL, checkpoints and autovacuum, from before the step to after it."""
 
     def moved(*path: str) -> float | None:
-        return raw.difference(evidence.before, evidence.after, *path)
+        return raw_files.difference(evidence.before, evidence.after, *path)
 
     timed, requested = moved("checkpoints", "timed"), moved("checkpoints", "requested")
     checkpoints = None if timed is None or requested is None else timed + requested
@@ -336,7 +338,7 @@ def canary(evidence: Evidence) -> Metrics:
     readings = evidence.end.get("canary") or {}
 
     def mean(key: str) -> float | None:
-        values = [raw.number(readings, when, key) for when in ("before", "after")]
+        values = [raw_files.number(readings, when, key) for when in ("before", "after")]
         known = [value for value in values if value is not None]
         return sum(known) / len(known) if known else None
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import median
 
-from dbdyno.analysis.step import client_rates as client
+from dbdyno.analysis.step import client_rates
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.pace import full_seconds, is_regular
 from dbdyno.analysis.step.raw_files import Tick
@@ -46,7 +46,7 @@ def _tells(ticks: Sequence[Tick], *, regular: bool) -> bool:
 
 
 def _of_role(ticks: Sequence[Tick], kind: str) -> Stalls:
-    rows = client.unit(kind) == "rows"
+    rows = client_rates.unit(kind) == "rows"
     rates = [(tick.rows if rows else tick.count) / tick.seconds for tick in ticks]
     usual = median(rates)
     stalled = [rate < STALL_SHARE * usual for rate in rates]

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dbdyno.analysis.step import client_rates as client
-from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step import client_rates, raw_files
 from dbdyno.analysis.step.evidence import BUSY, CPU_PARTS, KINDS, Evidence
 from dbdyno.analysis.step.raw_files import Tick
 from dbdyno.model import Json, Series
@@ -56,7 +55,7 @@ def _roles(evidence: Evidence) -> dict[str, list[str]]:
 
 def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
     """What all roles of a kind did, by the seconds in which they did it."""
-    rows = client.unit(kind) == "rows"
+    rows = client_rates.unit(kind) == "rows"
     headline = evidence.step.get("headline") or {}
     role = headline.get("role") if headline.get("count") == "statements" else None
     amounts: dict[float, float] = {}
@@ -76,7 +75,7 @@ def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]
     if not told:
         return
     seconds = np.array([tick.seconds for tick in told])
-    own = client.amounts(told, kind) / seconds[:, np.newaxis]
+    own = client_rates.amounts(told, kind) / seconds[:, np.newaxis]
     ends_s, place = np.unique([tick.end_s for tick in told], return_inverse=True)
     rates = np.zeros((len(ends_s), own.shape[1]))
     np.add.at(rates, place, own)
@@ -99,19 +98,26 @@ def _of_host(evidence: Evidence, value: Callable[[Json, Json], float | None]) ->
     open_ns = evidence.load.open_ns or 0
     for before, after in pairwise(readings):
         found = value(before, after)
-        if found is not None and after["mono_ns"] - before["mono_ns"] >= SHORT_S * raw.NS_PER_S:
-            points.append(((after["mono_ns"] - open_ns) / raw.NS_PER_S, found))
+        if (
+            found is not None
+            and after["mono_ns"] - before["mono_ns"] >= SHORT_S * raw_files.NS_PER_S
+        ):
+            points.append(((after["mono_ns"] - open_ns) / raw_files.NS_PER_S, found))
     return Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
 
 
 def _busy_share(before: Json, after: Json) -> float | None:
     """CPU of all cores that was not idle, in percent."""
-    moved = {part: raw.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS}
-    busy = raw.plus(moved[part] for part in BUSY)
-    return raw.scaled(raw.per(busy, raw.plus(moved.values())), 100.0)
+    moved = {
+        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS
+    }
+    busy = raw_files.plus(moved[part] for part in BUSY)
+    return raw_files.scaled(raw_files.per(busy, raw_files.plus(moved.values())), 100.0)
 
 
 def _written_mbps(before: Json, after: Json) -> float | None:
-    written = raw.difference(before, after, "disk", "write_bytes")
-    seconds = raw.scaled(raw.difference(before, after, "mono_ns"), 1 / raw.NS_PER_S)
-    return raw.scaled(raw.per(written, seconds), 1 / MB)
+    written = raw_files.difference(before, after, "disk", "write_bytes")
+    seconds = raw_files.scaled(
+        raw_files.difference(before, after, "mono_ns"), 1 / raw_files.NS_PER_S
+    )
+    return raw_files.scaled(raw_files.per(written, seconds), 1 / MB)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.pace import full_seconds
 from dbdyno.model import StepRun
-from dbdyno.stats import rate_shape as shape
+from dbdyno.stats import rate_shape
 
 
-def shape_of(evidence: Evidence) -> shape.Shape | None:
+def shape_of(evidence: Evidence) -> rate_shape.Shape | None:
     """The shape of what the headline counts in the seconds of a timed step.
 
     None where a step is bound by work, too short, or is not told of by the second.
@@ -23,7 +23,7 @@ def shape_of(evidence: Evidence) -> shape.Shape | None:
     if not timed or not evidence.counts_in_seconds:
         return None
     ticks = full_seconds(evidence, evidence.step["headline"]["role"])
-    return shape.shape([evidence.counted(tick) / tick.seconds for tick in ticks])
+    return rate_shape.shape([evidence.counted(tick) / tick.seconds for tick in ticks])
 
 
 def unlike(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:

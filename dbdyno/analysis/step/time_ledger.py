@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import OwnerCost, WaitLoad, Waits
@@ -130,8 +130,10 @@ def _pages(evidence: Evidence, how: str) -> float | None:
     before, after = evidence.before, evidence.after
     if before is None or after is None or before.get("tables") is None:
         return None
-    return raw.plus(
-        raw.difference(before["tables"].get(name, dict.fromkeys(now, 0)), now, f"{part}_{how}")
+    return raw_files.plus(
+        raw_files.difference(
+            before["tables"].get(name, dict.fromkeys(now, 0)), now, f"{part}_{how}"
+        )
         for name, now in (after.get("tables") or {}).items()
         for part in PAGES
     )

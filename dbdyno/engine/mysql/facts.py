@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dbdyno.engine.mysql import client as mysql
-from dbdyno.engine.mysql import options, settings
+from dbdyno.engine.mysql import client, options, settings
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 
@@ -53,7 +52,7 @@ def ask(query: Query, engine: str) -> Json:
 
 def told(version: str) -> tuple[str, int]:
     """Engine and number, as Build has them, of what a server says. Raises ServerError."""
-    found = mysql.told(version)
+    found = client.told(version)
     if found is None:
         raise ServerError(f"`{version}` is no version of MySQL or MariaDB")
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbdyno.builds import Build
-from dbdyno.engine.preset import files as content
+from dbdyno.engine.preset import files
 from dbdyno.model import PRODUCTS, version
 from dbdyno.model.error import PlanError
 
@@ -31,7 +31,7 @@ def fit(values: Mapping[str, str], build: Build) -> tuple[dict[str, str], list[s
     An option that builds of one version may lack is written so that the server itself passes over
     it; what became of it is seen when the server is asked for its values.
     """
-    loose = content.options(build.engine).get("builds", {}).get("names", ())
+    loose = files.options(build.engine).get("builds", {}).get("names", ())
     kept, left_out = {}, []
     for name, value in values.items():
         reason = why_not(name, build)
@@ -44,7 +44,7 @@ def fit(values: Mapping[str, str], build: Build) -> tuple[dict[str, str], list[s
 
 def why_not(name: str, build: Build) -> str | None:
     """Why a version has no such option; None where it has one, or where nothing is known of it."""
-    known = content.options(build.engine)
+    known = files.options(build.engine)
     of = version.of_number(build.engine, build.version_num)
     since, until = known.get("since", {}).get(name), known.get("until", {}).get(name)
     if name in known.get("never", {}).get("names", ()):

@@ -15,9 +15,7 @@ from dbdyno.builds import Build
 from dbdyno.engine import golden, port
 from dbdyno.engine import log as files
 from dbdyno.engine.local_server import Home
-from dbdyno.engine.mysql import connection as sql
-from dbdyno.engine.mysql import facts, layout, log, settings
-from dbdyno.engine.mysql import initialize as birth
+from dbdyno.engine.mysql import connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.engine.settings import Settled
@@ -130,7 +128,7 @@ class MysqlServer:
         self._make_folders()
         begun_s = time.monotonic()
         self._write_options()
-        birth.initialise(self.name, self._layout, self._place.account, self._environment())
+        initialize.initialise(self.name, self._layout, self._place.account, self._environment())
         self._fresh = True
         self._home.times["initdb_s"] = time.monotonic() - begun_s
 
@@ -214,7 +212,7 @@ class MysqlServer:
         return Address(host=host, port=self._port, user=USER, database=self._database)
 
     def execute(
-        self, *statements: str, database: str | None = None, limit_s: float = sql.LIMIT_S
+        self, *statements: str, database: str | None = None, limit_s: float = connection.LIMIT_S
     ) -> list[tuple[Any, ...]]:
         """Runs statements one after the other, each in a transaction of its own.
 
@@ -224,7 +222,7 @@ class MysqlServer:
         name = database or self._database
         address = Address(host=str(self._layout.socket), port=0, user=USER, database=name)
         try:
-            return sql.execute(address, statements, limit_s)
+            return connection.execute(address, statements, limit_s)
         except ServerError as error:
             raise ServerError(f"arm {self.name}: {error}") from error
 
@@ -290,7 +288,7 @@ class MysqlServer:
             nonlocal before
             pid = self._home.pid
             before = {} if pid is None else threads.names(pid)
-            return sql.answers(address)
+            return connection.answers(address)
 
         self._home.wait_for_answer(
             answers,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbdyno.builds import Build
 from dbdyno.engine.mysql import options
-from dbdyno.engine.preset import arm_config as config
+from dbdyno.engine.preset import arm_config
 from dbdyno.engine.settings import (
     Cache,
     Settled,
@@ -64,7 +64,7 @@ def settle(arm: Arm, build: Build, host: Capacity, connections: int = 0) -> Sett
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
     """
     own = {options.canonical(name): value for name, value in arm.settings.items()}
-    preset = config.of_arm(arm, host, build.version_num)
+    preset = arm_config.of_arm(arm, host, build.version_num)
     refuse_reserved(arm, preset.values)
     published = {options.canonical(name): value for name, value in preset.values.items()}
     known, left_out = options.fit(published, build)

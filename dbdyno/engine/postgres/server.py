@@ -14,11 +14,8 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log, port, settings
 from dbdyno.engine.local_server import Home
-from dbdyno.engine.postgres import connection as sql
-from dbdyno.engine.postgres import facts, read_back
-from dbdyno.engine.postgres import process_kind as kind
-from dbdyno.host import account as accounts
-from dbdyno.host import process
+from dbdyno.engine.postgres import connection, facts, process_kind, read_back
+from dbdyno.host import account, process
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import ServerError
@@ -128,7 +125,7 @@ class PostgresServer:
             command += ["-X", wal]
         begun_s = time.monotonic()
         env = self._place.account.options()["env"] | self.build.environment
-        done = accounts.run(
+        done = account.run(
             command, self._place.account, limit_s=INITDB_S_MAX, env=env, cwd=self._home.folder
         )
         if done.returncode != 0:
@@ -218,7 +215,7 @@ class PostgresServer:
         return Address(host=host, port=self._port, user=SUPERUSER, database=self._database)
 
     def execute(
-        self, *statements: str, database: str | None = None, limit_s: float = sql.LIMIT_S
+        self, *statements: str, database: str | None = None, limit_s: float = connection.LIMIT_S
     ) -> list[tuple[Any, ...]]:
         """Runs statements one after the other, each in a transaction of its own.
 
@@ -227,9 +224,9 @@ class PostgresServer:
         """
         address = self.address()
         assert address is not None
-        target = sql.Target(address, database or self._database)
+        target = connection.Target(address, database or self._database)
         try:
-            return sql.execute(target, statements, limit_s)
+            return connection.execute(target, statements, limit_s)
         except ServerError as error:
             raise ServerError(f"arm {self.name}: {error}") from error
 
@@ -278,10 +275,10 @@ class PostgresServer:
         """Takes from a process's title what it is for; one just made has no title of its own."""
         title = process.command_line(child)
         cluster_name = self._settled.values.get("cluster_name", "")
-        known = kind.kind_of(title, cluster_name)
+        known = process_kind.kind_of(title, cluster_name)
         if known is not None:
             self._kinds[child] = known
-        leader = kind.leader_of(title, cluster_name)
+        leader = process_kind.leader_of(title, cluster_name)
         if leader is not None:
             self._leaders[child] = leader
 
@@ -315,9 +312,9 @@ class PostgresServer:
     def _wait_for_answer(self) -> None:
         address = self.address()
         assert address is not None
-        target = sql.Target(address, "postgres")
+        target = connection.Target(address, "postgres")
         self._home.wait_for_answer(
-            lambda: sql.answers(target),
+            lambda: connection.answers(target),
             lambda: log.reason(log.read(self._home.log_path, self._watched)),
             START_S_MAX,
         )

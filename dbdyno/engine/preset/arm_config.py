@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.engine.preset import Settings, render
-from dbdyno.engine.preset import config_file as own
+from dbdyno.engine.preset import Settings, config_file, render
 from dbdyno.model import Arm
 from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import PlanError
@@ -27,7 +26,9 @@ def of_arm(arm: Arm, capacity: Capacity, version_num: int) -> Settings:
     where = f"arms.{arm.name}"
     if arm.config_text is not None:
         source = f"{where}.config: {arm.config}"
-        return own.parse(arm.config_text, source=source, engine=arm.engine, version_num=version_num)
+        return config_file.parse(
+            arm.config_text, source=source, engine=arm.engine, version_num=version_num
+        )
     try:
         memory_bytes = bytes_of(arm.memory) if arm.memory else capacity.memory_bytes
     except PlanError as error:

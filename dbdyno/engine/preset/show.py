@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from dbdyno.engine.preset import files as content
+from dbdyno.engine.preset import files
 from dbdyno.engine.preset import name as names
 from dbdyno.engine.preset.render import render
 from dbdyno.model import version
@@ -22,15 +22,15 @@ def listing() -> Iterator[str]:
     """A line for each preset of each engine: engine, name, versions, title; then the tags."""
     rows = [
         (engine, name, versions(preset), preset.title)
-        for engine in content.ENGINES
-        for name, preset in content.presets(engine).items()
+        for engine in files.ENGINES
+        for name, preset in files.presets(engine).items()
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
         yield "  ".join([*cells, row[3]])
     for engine in ("postgres", "mysql"):
-        tags = " ".join(f"_{tag.name}" for tag in content.tags(engine))
+        tags = " ".join(f"_{tag.name}" for tag in files.tags(engine))
         yield f"tags of {engine}: {tags}"
     yield "hosts' sizes: " + " ".join(f"_{name}" for name in size_names())
 
@@ -39,14 +39,14 @@ def size_names() -> list[str]:
     """The hosts that presets are published for."""
     found = [
         size.name
-        for engine in content.ENGINES
-        for preset in content.presets(engine).values()
+        for engine in files.ENGINES
+        for preset in files.presets(engine).values()
         for size in preset.sizes
     ]
     return list(dict.fromkeys(found))
 
 
-def versions(preset: content.Preset) -> str:
+def versions(preset: files.Preset) -> str:
     """The versions that a preset is published for."""
     least, most = preset.versions_min, preset.versions_max
     if least is None and most is None:
@@ -61,11 +61,11 @@ def engine_of(preset: str, release: str | None) -> str:
     """
     head = preset.split("_")[0]
     having = []
-    for engine in content.ENGINES:
-        if any(content.pattern(one).fullmatch(head) for one in content.presets(engine)):
+    for engine in files.ENGINES:
+        if any(files.pattern(one).fullmatch(head) for one in files.presets(engine)):
             having.append(engine)
     if not having:
-        known = dict.fromkeys(one for of in content.ENGINES for one in content.presets(of))
+        known = dict.fromkeys(one for of in files.ENGINES for one in files.presets(of))
         raise PlanError(f"config: there is no preset `{head}`: take one of {', '.join(known)}")
     if "mariadb" in having and release and int(release.split(".")[0]) >= MARIADB_FROM:
         return "mariadb"
@@ -85,8 +85,8 @@ def show(
     """
     if release is not None and not VERSION.fullmatch(release):
         raise PlanError(f"--version: `{release}` is no version: write it as 17, 9.6 or 8.4.6")
-    if engine is not None and engine not in content.ENGINES:
-        raise PlanError(f"--engine: `{engine}`: take one of {', '.join(content.ENGINES)}")
+    if engine is not None and engine not in files.ENGINES:
+        raise PlanError(f"--engine: `{engine}`: take one of {', '.join(files.ENGINES)}")
     of = engine or engine_of(preset, release)
     chosen = names.parse(preset, of).preset
     release = release or newest(chosen)
@@ -102,7 +102,7 @@ def show(
     return "\n".join(lines) + "\n" + text_of(settings.values, of)
 
 
-def newest(preset: content.Preset) -> str:
+def newest(preset: files.Preset) -> str:
     """The newest version that a preset is published for and we know of."""
     known = version.NEWEST[preset.engine]
     most = preset.versions_max

@@ -11,8 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from dbdyno.host.observe import background_load as look
-from dbdyno.host.observe import files, limits, memory, processor, procfs, storage
+from dbdyno.host.observe import background_load, files, limits, memory, processor, procfs, storage
 from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Json
 
@@ -99,9 +98,9 @@ def collect(
     clock = processor.clock(reader)
     found |= {"clock_source": clock.pop("source"), "clock": clock | {"read_ns": None}}
     if measure and reader.here:
-        found["look"] = look.look(reader, look_s)
+        found["look"] = background_load.look(reader, look_s)
         found["sync"] = storage.syncs(reader, data_path, SYNCS_S_MAX)
-        found["clock"]["read_ns"] = look.clock_read_ns()
+        found["clock"]["read_ns"] = background_load.clock_read_ns()
     else:
         for fact in ("look", "sync", "clock.read_ns"):
             reader.nothing(fact, "not measured: no server of this host takes part")

@@ -12,10 +12,8 @@ import textwrap
 from collections.abc import Iterable
 
 from dbdyno.model import Json
-from dbdyno.report.chart import bars as totals
-from dbdyno.report.chart import layers as stack
+from dbdyno.report.chart import bars, layers, style
 from dbdyno.report.chart import lines as seconds
-from dbdyno.report.chart import style as look
 from dbdyno.report.parts import Page, RatioChart, ScaleChart, SecondsChart, Section, Workload
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
@@ -50,17 +48,17 @@ def standalone(spec: Json, config: Json) -> Json:
     if "spec" not in spec:
         return made | {"width": PICTURE_WIDTH}
     columns = spec["usermeta"]["columns"]
-    width = (PICTURE_WIDTH - look.AXIS_WIDTH - look.PANEL_GAP * (columns - 1)) / columns
+    width = (PICTURE_WIDTH - style.AXIS_WIDTH - style.PANEL_GAP * (columns - 1)) / columns
     return made | {"spec": spec["spec"] | {"width": round(width)}}
 
 
 def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json]:
     made: dict[str, Json] = {}
     for ratios in ratio_charts(workload):
-        drawn = totals.ratios(ratios, page.arms)
+        drawn = bars.ratios(ratios, page.arms)
         made[ratios.name] = _titled(drawn, ratios.title, page.title)
     for one in scale_charts(workload):
-        made[one.name] = _titled(totals.scaling(one, page.arms), one.title, page.title)
+        made[one.name] = _titled(bars.scaling(one, page.arms), one.title, page.title)
     for section in workload.sections:
         made |= _section(page, section, points_max)
     return made
@@ -69,7 +67,7 @@ def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json
 def _section(page: Page, section: Section, points_max: int) -> dict[str, Json]:
     made: dict[str, Json] = {}
     if section.bars:
-        drawn = totals.throughput(section, page.base, page.arms)
+        drawn = bars.throughput(section, page.base, page.arms)
         title = f"{section.title}: {section.bars_title}"
         note = throughput_note(section)
         made[throughput_name(section)] = _titled(drawn, title, page.title, note)
@@ -78,7 +76,7 @@ def _section(page: Page, section: Section, points_max: int) -> dict[str, Json]:
         title = f"{section.title}: {one.title}"
         made[one.name] = _titled(drawn, title, page.title, section.charts_note)
     for layered in section.stacks:
-        drawn = stack.spec(layered, page.arms, points_max)
+        drawn = layers.spec(layered, page.arms, points_max)
         title = f"{section.title}: {layered.title}"
         made[layered.name] = _titled(drawn, title, page.title, STACK_NOTE)
     return made

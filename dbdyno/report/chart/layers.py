@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Json, Series
-from dbdyno.report.chart import lines as seconds
-from dbdyno.report.chart import style as look
+from dbdyno.report.chart import lines, style
 from dbdyno.report.parts import Stack, StackChart
 from dbdyno.report.section.waits import KINDS, kind_place
 
@@ -32,12 +31,12 @@ def _points(chart: StackChart, points_max: int) -> int:
     return max(1, 2 * points_max // (blocks * (1 + len(chart.kinds))))
 
 
-def spec(chart: StackChart, arms: Sequence[str], points_max: int = seconds.POINTS_MAX) -> Json:
+def spec(chart: StackChart, arms: Sequence[str], points_max: int = lines.POINTS_MAX) -> Json:
     """Sessions by kind over time: a row for each arm, a column for each block, one scale."""
     shown = {stack.arm for stack in chart.stacks}
     blocks = sorted({stack.block for stack in chart.stacks})
     row = {"field": "arm", "sort": [arm for arm in arms if arm in shown]}
-    column = {"field": "block", "sort": [seconds.block_name(block) for block in blocks]}
+    column = {"field": "block", "sort": [lines.block_name(block) for block in blocks]}
     headed = {"labels": len(blocks) > 1, "labelPadding": 1}
     points = _points(chart, points_max)
     return {
@@ -47,9 +46,9 @@ def spec(chart: StackChart, arms: Sequence[str], points_max: int = seconds.POINT
             "row": row | {"type": "nominal", "title": None, "header": {"labels": False}},
             "column": column | {"type": "nominal", "title": None, "header": headed},
         },
-        "spacing": {"row": 16, "column": look.PANEL_GAP},
+        "spacing": {"row": 16, "column": style.PANEL_GAP},
         "spec": {
-            "width": seconds.PANEL_WIDTH,
+            "width": lines.PANEL_WIDTH,
             "height": PANEL_HEIGHT,
             "layer": [_layers(chart.kinds), _names(blocks[0])],
         },
@@ -68,14 +67,14 @@ def _datum(stack: Stack, kinds: Sequence[str], points: int) -> Json:
     """A panel as arrays, which the chart unfolds; `x2` is empty, as nothing is shaded."""
     times, layers = _aligned(stack.layers, kinds)
     thinned = {
-        kind: seconds.thin(Series(x_s=times, y=layer), points)[:2] for kind, layer in layers.items()
+        kind: lines.thin(Series(x_s=times, y=layer), points)[:2] for kind, layer in layers.items()
     }
-    made: Json = {"arm": stack.arm, "block": seconds.block_name(stack.block), "what": "stack"}
+    made: Json = {"arm": stack.arm, "block": lines.block_name(stack.block), "what": "stack"}
     x = next(iter(thinned.values()))[0]
     return made | {
-        "x": seconds.shortened(x),
+        "x": lines.shortened(x),
         "x2": [],
-        **{kind: seconds.shortened(y) for kind, (_, y) in thinned.items()},
+        **{kind: lines.shortened(y) for kind, (_, y) in thinned.items()},
     }
 
 
@@ -104,7 +103,7 @@ def _layers(kinds: Sequence[str]) -> Json:
         ],
         "mark": {"type": "area", "interpolate": "linear", "clip": True},
         "encoding": {
-            "x": seconds.time_axis(),
+            "x": lines.time_axis(),
             "y": {"field": "y", "type": "quantitative", "title": None, "stack": "zero"} | _SCALE,
             "color": {"field": "shown", "type": "nominal", "scale": colors, "legend": legend},
             "order": {"field": "place"},
@@ -127,7 +126,7 @@ def _shown_expression(kinds: Sequence[str]) -> str:
 def _names(first_block: int) -> Json:
     """The arm's name above its first panel; colours are those of kinds here."""
     return {
-        "transform": [{"filter": f"datum.block == '{seconds.block_name(first_block)}'"}],
+        "transform": [{"filter": f"datum.block == '{lines.block_name(first_block)}'"}],
         "mark": {"type": "text", "style": "name", "align": "left", "baseline": "middle"},
         "encoding": {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "arm"}},
     }

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
-from dbdyno.report.export import second_rows as second
-from dbdyno.report.export import step_rows as derived
+from dbdyno.report.export import second_rows, step_rows
 from dbdyno.report.export.source import Source
 from dbdyno.report.export.step_rows import Rows
 from dbdyno.report.export.tables import FRAME_TYPES, TABLES, Table, by_name
@@ -22,17 +21,17 @@ ROWS_MAX = 10_000
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     (
         frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across", "notices"}),
-        derived.facts,
+        step_rows.facts,
     ),
     (
         frozenset(
             {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
         )
         | {"targets", "fairness", "stalls", "states"},
-        derived.steps,
+        step_rows.steps,
     ),
-    (frozenset({"ticks", "clients"}), second.load),
-    (frozenset({"samples", "owner_samples"}), second.host),
+    (frozenset({"ticks", "clients"}), second_rows.load),
+    (frozenset({"samples", "owner_samples"}), second_rows.host),
 )
 """Which tables are made together, as their rows come from the same files."""
 

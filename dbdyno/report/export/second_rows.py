@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dbdyno.analysis.step import raw_files as raw
+from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import BUSY, CPU_PARTS
 from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
 from dbdyno.model import Json
@@ -29,7 +29,7 @@ def _load(source: Source, place: Place) -> Rows:
     step = place.folder.step()
     key = source.step_key(place, step)
     timed = timed_operations(place.folder.job() or {})
-    for tick in raw.load(place.folder.events()).ticks:
+    for tick in raw_files.load(place.folder.events()).ticks:
         common = key | {
             "role": tick.role,
             "kind": step.get("roles", {}).get(tick.role, "other"),
@@ -75,7 +75,7 @@ def host(source: Source) -> Rows:
 
 def _host(source: Source, place: Place) -> Rows:
     key = source.step_key(place, place.folder.step())
-    host = raw.host(place.folder.host())
+    host = raw_files.host(place.folder.host())
     if host.open is None:  # no window, so there is no time to count from
         return
     readings = host.readings
@@ -93,13 +93,17 @@ def _host(source: Source, place: Place) -> Rows:
 
 def _sample(before: Json, after: Json, seconds: float) -> Json:
     def per_s(*path: str) -> float | None:
-        return raw.per(raw.difference(before, after, *path), seconds)
+        return raw_files.per(raw_files.difference(before, after, *path), seconds)
 
-    moved = {part: raw.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS}
-    whole = raw.plus(moved.values())
+    moved = {
+        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS
+    }
+    whole = raw_files.plus(moved.values())
 
     def share(*parts: str) -> float | None:
-        return raw.scaled(raw.per(raw.plus(moved[part] for part in parts), whole), 100.0)
+        return raw_files.scaled(
+            raw_files.per(raw_files.plus(moved[part] for part in parts), whole), 100.0
+        )
 
     memory = ("host", "memory_bytes")
     return {
@@ -107,11 +111,11 @@ def _sample(before: Json, after: Json, seconds: float) -> Json:
         "cpu_iowait_pct": share("iowait"),
         "cpu_steal_pct": share("steal"),
         "context_switches_per_s": per_s("host", "context_switches"),
-        "running": raw.number(after, "host", "running"),
-        "memory_available_bytes": raw.number(after, *memory, "available"),
-        "memory_cached_bytes": raw.number(after, *memory, "cached"),
-        "memory_dirty_bytes": raw.number(after, *memory, "dirty"),
-        "memory_writeback_bytes": raw.number(after, *memory, "writeback"),
+        "running": raw_files.number(after, "host", "running"),
+        "memory_available_bytes": raw_files.number(after, *memory, "available"),
+        "memory_cached_bytes": raw_files.number(after, *memory, "cached"),
+        "memory_dirty_bytes": raw_files.number(after, *memory, "dirty"),
+        "memory_writeback_bytes": raw_files.number(after, *memory, "writeback"),
         "swap_in_pages_per_s": per_s("host", "swap_pages", "in"),
         "swap_out_pages_per_s": per_s("host", "swap_pages", "out"),
         "disk_reads_per_s": per_s("disk", "reads"),
@@ -119,9 +123,9 @@ def _sample(before: Json, after: Json, seconds: float) -> Json:
         "disk_writes_per_s": per_s("disk", "writes"),
         "disk_write_bytes_per_s": per_s("disk", "write_bytes"),
         "disk_flushes_per_s": per_s("disk", "flushes"),
-        "disk_busy_pct": raw.scaled(per_s("disk", "io_ms"), 0.1),  # ms per s, in percent
-        "disk_in_flight": raw.number(after, "disk", "in_flight"),
-        "rss_bytes": raw.number(after, "rss_bytes"),
+        "disk_busy_pct": raw_files.scaled(per_s("disk", "io_ms"), 0.1),  # ms per s, in percent
+        "disk_in_flight": raw_files.number(after, "disk", "in_flight"),
+        "rss_bytes": raw_files.number(after, "rss_bytes"),
     }
 
 
@@ -131,15 +135,15 @@ def _owner(owner: str, before: Json, after: Json, seconds: float) -> Json:
     last = after["owners"][owner]
 
     def per_s(key: str) -> float | None:
-        now = raw.number(last, key)
-        return None if now is None else (now - (raw.number(first, key) or 0.0)) / seconds
+        now = raw_files.number(last, key)
+        return None if now is None else (now - (raw_files.number(first, key) or 0.0)) / seconds
 
     switches = [per_s("voluntary"), per_s("involuntary")]
     return {
         "owner": owner,
-        "cpu_cores": raw.scaled(per_s("cpu_ns"), 1 / NS_PER_S),
-        "context_switches_per_s": None if None in switches else raw.plus(switches),
+        "cpu_cores": raw_files.scaled(per_s("cpu_ns"), 1 / NS_PER_S),
+        "context_switches_per_s": None if None in switches else raw_files.plus(switches),
         "read_bytes_per_s": per_s("read_bytes"),
         "write_bytes_per_s": per_s("write_bytes"),
-        "processes": raw.number(last, "processes"),
+        "processes": raw_files.number(last, "processes"),
     }

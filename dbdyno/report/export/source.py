@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble as derive
-from dbdyno.analysis.step import damaged_files as damage
+from dbdyno.analysis.step import assemble, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.error import ResultError
@@ -84,7 +83,7 @@ class Source:
             run: StepRun | None = None
             if place.block.state == "done":
                 run = judged.pop((at.block, at.arm, at.workload, at.ordinal, at.name), None)
-            run = run or derive.step_run(at)
+            run = run or assemble.step_run(at)
             yield run, self.run_key(run, place.block), place
         for run in judged.values():
             yield run, self.run_key(run, None), None
@@ -110,7 +109,7 @@ class Source:
         try:
             yield from found
         except ResultError as error:
-            self.lost.say(damage.words(folder, error).removeprefix(damage.PREFIX))
+            self.lost.say(damaged_files.words(folder, error).removeprefix(damaged_files.PREFIX))
 
     @property
     def problems(self) -> list[str]:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
 from dbdyno.report import chart, number
-from dbdyno.report.chart import layers as stack
-from dbdyno.report.chart import lines as seconds
-from dbdyno.report.chart import style as look
+from dbdyno.report.chart import layers, lines, style
 from dbdyno.report.parts import Column, Page, Row, Section, Table, Workload
 from dbdyno.report.render import picture
 
@@ -42,9 +40,9 @@ def render(page: Page) -> str:
         page=page,
         titles=Titles(),
         charts=_PLACE,
-        colors=look.colors(len(page.arms)),
-        kinds=look.kind_colors(),
-        font=look.FONT,
+        colors=style.colors(len(page.arms)),
+        kinds=style.kind_colors(),
+        font=style.FONT,
         looks=_looks(page),
         library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
         scripts=[(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS],
@@ -58,10 +56,10 @@ def _looks(page: Page) -> Json:
     """What the page's scripts need to know of how charts look."""
     return {
         "arms": page.arms,
-        "page": look.page(len(page.arms)),
-        "picture": look.picture(len(page.arms)),
-        "axis_px": look.AXIS_WIDTH,
-        "gap_px": look.PANEL_GAP,
+        "page": style.page(len(page.arms)),
+        "picture": style.picture(len(page.arms)),
+        "axis_px": style.AXIS_WIDTH,
+        "gap_px": style.PANEL_GAP,
         "picture_px": chart.PICTURE_WIDTH,
         "picture_scale": picture.PNG_SCALE,
     }
@@ -120,10 +118,10 @@ def _likely_points(page: Page, room: int) -> int:
     sections = [section for workload in page.workloads for section in workload.sections]
     charts = [one for section in sections for one in chart.seconds_charts(section)]
     stacks = [one for section in sections for one in section.stacks]
-    points, shrink = seconds.POINTS_MAX, 0.95
+    points, shrink = lines.POINTS_MAX, 0.95
     while points > POINTS_MIN:
-        numbers = sum(seconds.numbers(one, points) for one in charts)
-        numbers += sum(stack.numbers(one, points) for one in stacks)
+        numbers = sum(lines.numbers(one, points) for one in charts)
+        numbers += sum(layers.numbers(one, points) for one in stacks)
         if numbers * NUMBER_BYTES + (len(charts) + len(stacks)) * CHART_BYTES <= room:
             break
         points = int(points * shrink)

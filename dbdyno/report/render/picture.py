@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dbdyno.model import Json
 from dbdyno.report import chart
-from dbdyno.report.chart import style as look
+from dbdyno.report.chart import style
 
 PNG_SCALE = 2.0  # pixels of a picture for each of the chart's, for sharp screens and for paper
 
@@ -28,4 +28,4 @@ def png(spec: Json, arms: Sequence[str], scale: float = PNG_SCALE) -> bytes:
 
 
 def _whole(spec: Json, arms: Sequence[str]) -> Json:
-    return chart.standalone(spec, look.picture(len(arms)))
+    return chart.standalone(spec, style.picture(len(arms)))

@@ -10,8 +10,7 @@ from statistics import median
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import Fairness, StepComparison, StepRun
-from dbdyno.report import cells as by_arm
-from dbdyno.report import number, spread
+from dbdyno.report import cells, number, spread
 from dbdyno.report.parts import Cell, Column, Row, Table
 
 CLIENTS_SHOWN_MAX = 12
@@ -127,7 +126,7 @@ def _groups(roles: Mapping[str, str]) -> dict[str, str]:
 def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
     """The published columns, Jain's index, and the slowest, median and fastest client."""
     finish = _FINISH if _bound_by_work(step) else ()
-    rows = by_arm.rows(
+    rows = cells.rows(
         step, _groups(roles), lambda result, role: _whole_cells(_of_role(result, role), finish)
     )
     columns = (
@@ -193,7 +192,7 @@ def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iter
     clients = max(len(fair.rates) for run in _runs(step) for fair in run.fairness)
     if not CLIENTS_SHOWN_MIN <= clients <= CLIENTS_SHOWN_MAX:
         return
-    rows = by_arm.rows(
+    rows = cells.rows(
         step, _groups(roles), lambda result, role: _ranked(_of_role(result, role), clients)
     )
     names = ["slowest", *(f"{place}." for place in range(2, clients)), "fastest"]
@@ -279,7 +278,7 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
             Column(text="stalled seconds"),
             Column(text="longest run, s"),
         ),
-        rows=by_arm.rows(step, {role: role for role in roles}, _stall_cells),
+        rows=cells.rows(step, {role: role for role in roles}, _stall_cells),
         note="Whole seconds, all clients together, with under 10 % of the median second's rate; "
         "counted over all blocks. The median second: mean of the blocks.",
     )

@@ -8,8 +8,7 @@ from dbdyno.model import Across, StepComparison
 from dbdyno.model import Cell as Result
 from dbdyno.report import number
 from dbdyno.report.parts import Cell, Column, Row, Table
-from dbdyno.report.section import groups as group
-from dbdyno.report.section import summary
+from dbdyno.report.section import groups, summary
 
 KIND = "post by pre"
 
@@ -18,7 +17,7 @@ def table(
     steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
 ) -> Table | None:
     """Each step that ran before the writes, by arm: before, after, and after by before."""
-    before = [step for step in steps if group.before_writes(step)]
+    before = [step for step in steps if groups.before_writes(step)]
     if not before:
         return None
     twins = {step.step: step for step in steps}
@@ -48,7 +47,7 @@ def _rows(
     twins: Mapping[str, StepComparison],
     ratios: Mapping[tuple[str, str], Across],
 ) -> Iterable[Row]:
-    name = step.step.replace(group.PRE, "", 1)
+    name = step.step.replace(groups.PRE, "", 1)
     after = twins.get(name)
     for place, result in enumerate(step.cells):
         twin = after.cells[place] if after is not None else None

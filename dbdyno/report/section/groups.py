@@ -13,12 +13,10 @@ from dataclasses import replace
 from dbdyno.analysis.step.step_warnings import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
-from dbdyno.report import bound
-from dbdyno.report import table_layout as layout
+from dbdyno.report import bound, table_layout
 from dbdyno.report.colors import Thresholds
 from dbdyno.report.parts import Cell, Column, Group, Grouped, Row, Table
-from dbdyno.report.section import cost_per_operation as per_operation
-from dbdyno.report.section import fairness, summary
+from dbdyno.report.section import cost_per_operation, fairness, summary
 
 PUBLISHED = (
     "point queries",
@@ -109,8 +107,10 @@ def make(
             _group(title, some, prefix=prefix, thresholds=thresholds)
             for title, some in groups.items()
         ),
-        per_operation_note=per_operation.note(listing, base),
-        fairness=None if even is None else layout.without_blank(layout.transposed(even)),
+        per_operation_note=cost_per_operation.note(listing, base),
+        fairness=None
+        if even is None
+        else table_layout.without_blank(table_layout.transposed(even)),
     )
 
 
@@ -155,7 +155,7 @@ def _group(
         relative=_relative(title, steps, name, thresholds) if others else None,
         absolute=_absolute(title, steps, name),
         ratios=summary.ratio_chart(steps, base, name, title.capitalize()),
-        per_operation=per_operation.table(steps, name, title),
+        per_operation=cost_per_operation.table(steps, name, title),
     )
 
 

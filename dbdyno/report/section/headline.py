@@ -10,8 +10,7 @@ from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
 from dbdyno.report import number
 from dbdyno.report.parts import Finding
-from dbdyno.report.section import calibration, verdicts
-from dbdyno.report.section import groups as group
+from dbdyno.report.section import calibration, groups, verdicts
 from dbdyno.report.section.summary import MISSED, failure, judged, missed_target, target
 
 EXPLAINED_MAX = 3
@@ -327,11 +326,11 @@ def _unfound(comparison: Comparison) -> list[Finding]:
         f"{result.arm}: {number.number(result.metrics.get('found_share'), 1)} % of the statements "
         f"of {step_name(comparison, step)}"
         for step in comparison.steps
-        if group.measured(step)
+        if groups.measured(step)
         for result in step.cells
-        if group.unfound(result)
+        if groups.unfound(result)
     ]
-    text = f"{group.UNFOUND} So few found a row; the throughput counts those that found none, too."
+    text = f"{groups.UNFOUND} So few found a row; the throughput counts those that found none, too."
     return _listed(text, items)
 
 

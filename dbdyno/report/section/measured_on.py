@@ -7,7 +7,7 @@ from typing import Any
 
 from dbdyno import doctor
 from dbdyno.analysis.compare.differences import flags_of
-from dbdyno.doctor import render as show
+from dbdyno.doctor import render
 from dbdyno.model import Comparison, Difference, Json
 from dbdyno.report import bound, number
 from dbdyno.report.parts import Cell, Column, Repeat, Row, Table
@@ -72,7 +72,7 @@ def _load(load: Json) -> str:
 
 def _disturbs(host: Json) -> str:
     """What the doctor finds in the host's facts, without reasons and remedies."""
-    found = show.summary(doctor.findings(host))
+    found = render.summary(doctor.findings(host))
     looked = host.get("look") is not None  # older versions of dyno did not, nor do runs of fakes
     if found:
         return f"{found} (`dyno doctor` says why, and how it is mended)"

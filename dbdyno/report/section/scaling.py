@@ -9,8 +9,7 @@ from dbdyno.model import Across, Ratio, StepComparison
 from dbdyno.model import Cell as Result
 from dbdyno.report import number
 from dbdyno.report.parts import Cell, Column, Row, ScaleChart, ScalePoint, Scaling, Table
-from dbdyno.report.section import groups as group
-from dbdyno.report.section import summary
+from dbdyno.report.section import groups, summary
 
 KIND = "scale-up"
 
@@ -27,7 +26,7 @@ class _Sweep:
     @property
     def title(self) -> str:
         """The step's name without the parameters that are swept."""
-        return self.first.step.partition(group.SWEEP)[0]
+        return self.first.step.partition(groups.SWEEP)[0]
 
 
 def make(
@@ -87,7 +86,7 @@ def _sweeps(steps: Sequence[StepComparison], across: Sequence[Across]) -> list[_
     for one in across:
         if one.kind == KIND:
             found.setdefault(one.first, []).append(one)
-    listed = [step.step for some in group.ordered(steps).values() for step in some]
+    listed = [step.step for some in groups.ordered(steps).values() for step in some]
     places = {name: place for place, name in enumerate(listed)}
     first = sorted(found, key=lambda name: places.get(name, len(places)))
     return [_sweep(steps, found[name]) for name in first]

@@ -8,8 +8,7 @@ from statistics import median
 from dbdyno.analysis.compare.differences import flags_of
 from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun
 from dbdyno.model.compiler import for_size
-from dbdyno.report import number
-from dbdyno.report import table_layout as layout
+from dbdyno.report import number, table_layout
 from dbdyno.report.parts import Cell, Column, Row, Table
 from dbdyno.report.section.measured_on import rotates
 
@@ -217,7 +216,7 @@ def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
         *((Column(text="runs", title="of all arms that ended well"),) if blocks else ()),
     )
     rows = tuple(Row(cells=tuple(_step_cells(step, with_runs=blocks))) for step in shown)
-    return layout.without_blank(
+    return table_layout.without_blank(
         Table(
             name=f"{prefix}-steps",
             title="The steps",

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, Target
-from dbdyno.report import cells as by_arm
-from dbdyno.report import number, spread
+from dbdyno.report import cells, number, spread
 from dbdyno.report.parts import Cell, Column, Table, Tone
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
@@ -31,7 +30,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
             Column(text="held in blocks"),
             Column(text="seconds missed"),
         ),
-        rows=by_arm.rows(step, groups, _cells),
+        rows=cells.rows(step, groups, _cells),
         colors="Red: not held." if any(not target.met for target in found) else "",
         note="All clients together. A target is held with at least 95 % of it over the whole "
         "window; a second is missed with less than 95 % in that second, also where later ones "

@@ -10,10 +10,18 @@ from dbdyno.model import Cell as Result
 from dbdyno.model import ResponseTimes, StepComparison, StepRun, metric
 from dbdyno.report import bound, number
 from dbdyno.report.parts import Bar, Cell, Column, Row, Section, Table, Tone
-from dbdyno.report.section import fairness, over_time, state, statements, summary, waits, why
-from dbdyno.report.section import setup as introduction
+from dbdyno.report.section import (
+    fairness,
+    over_time,
+    setup,
+    state,
+    statements,
+    summary,
+    time_ledger,
+    waits,
+    why,
+)
 from dbdyno.report.section import targets as target
-from dbdyno.report.section import time_ledger as ledger
 from dbdyno.report.section.cost_by_owner import cost_tables
 from dbdyno.report.section.cost_per_operation import ratio_cell
 
@@ -54,14 +62,14 @@ def make(step: StepComparison, base: str, prefix: str) -> Section:
     name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
     charts = tuple(over_time.charts(step, name))
     clients = tuple(over_time.client_charts(step, name))
-    spent = ledger.table(step, base, name)
+    spent = time_ledger.table(step, base, name)
     return Section(
         name=name,
         title=step.step,
         subtitle=_subtitle(step),
         notices=tuple(_notices(step)),
         bars=tuple(_bars(step, base)),
-        bars_title=f"{introduction.counted(step)} per second".capitalize(),
+        bars_title=f"{setup.counted(step)} per second".capitalize(),
         metrics=tuple(_metric_tables(step, base, name)),
         response=tuple(_response_tables(step, name)),
         charts=charts,
@@ -90,7 +98,7 @@ def _runs(step: StepComparison) -> list[StepRun]:
 def _subtitle(step: StepComparison) -> str:
     """What was counted, beside which load, for how long."""
     runs = _runs(step)
-    words = [introduction.counted(step) + (" per second" if step.headline else "")]
+    words = [setup.counted(step) + (" per second" if step.headline else "")]
     target = next((run.sla_target for run in runs if run.sla_target is not None), None)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")

@@ -15,7 +15,7 @@ from dbdyno.model import Cell as Result
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
 from dbdyno.report import bound, number
 from dbdyno.report.parts import ARROWS, Cell, Column, Row, Table, Tone
-from dbdyno.report.section import groups as group
+from dbdyno.report.section import groups
 from dbdyno.report.section.summary import (
     INCOMPLETE,
     INCOMPLETE_MARK,
@@ -218,9 +218,9 @@ def dearest(prices: Iterable[Price]) -> Price:
 
 def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
     """The steps that are told, by group; those of none first, those before the writes last."""
-    found = {"": [step for step in steps if group.alone(step)]}
-    found |= group.ordered(steps)
-    before = [step for step in steps if group.before_writes(step)]
+    found = {"": [step for step in steps if groups.alone(step)]}
+    found |= groups.ordered(steps)
+    before = [step for step in steps if groups.before_writes(step)]
     return {title: some for title, some in (found | {BEFORE_WRITES: before}).items() if some}
 
 
@@ -236,7 +236,7 @@ def mark(step: StepComparison, result: Result) -> str:
         return INCOMPLETE
     if any(map(stood_still, both)):
         return STOOD_STILL
-    return group.UNFOUND if any(map(group.unfound, both)) else ""
+    return groups.UNFOUND if any(map(groups.unfound, both)) else ""
 
 
 # --- The table -------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def _table(
 
 _MARKS = {
     MISSED: "an arm missed the background insert rate",
-    group.UNFOUND: "so few statements found a row that throughput misleads",
+    groups.UNFOUND: "so few statements found a row that throughput misleads",
     **INCOMPLETE_MARK,
 }
 _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.engine import golden
-from dbdyno.host import data_folder as datadir
-from dbdyno.host import quiesce as quiet
+from dbdyno.host import data_folder, quiesce
 from dbdyno.model.error import HostError
 
 SPARE_BYTES = 1 << 30
@@ -48,7 +47,7 @@ def by_file_system(needs: Iterable[Need]) -> list[list[Need]]:
     """The needs that share the room of one file system, together."""
     shared: dict[int, list[Need]] = {}
     for need in needs:
-        shared.setdefault(os.stat(quiet.existing(need.root)).st_dev, []).append(need)
+        shared.setdefault(os.stat(quiesce.existing(need.root)).st_dev, []).append(need)
     return list(shared.values())
 
 
@@ -58,8 +57,10 @@ def available(needs: Sequence[Need], arms: Sequence[str]) -> int:
     Raises HostError where the file system cannot be asked.
     """
     roots = {need.root for need in needs}
-    old = [root / arm for root in roots for arm in arms if (root / arm / datadir.MARK).is_file()]
-    return quiet.room(needs[0].root) + golden.census(*old).bytes
+    old = [
+        root / arm for root in roots for arm in arms if (root / arm / data_folder.MARK).is_file()
+    ]
+    return quiesce.room(needs[0].root) + golden.census(*old).bytes
 
 
 def refuse_full(needs: Iterable[Need], arms: Sequence[str]) -> None:
@@ -80,7 +81,7 @@ def refuse_exhausted(needs: Iterable[Need], reason: str) -> None:
     Before the plan began there was room for all of its needs beside that.
     """
     for root in {need.root for need in needs}:
-        free = quiet.room(root)
+        free = quiesce.room(root)
         if free < SPARE_BYTES:
             raise HostError(
                 f"`{root}` has {gb(free)} free ({reason}): make room there, then the same command "

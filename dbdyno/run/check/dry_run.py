@@ -10,20 +10,16 @@ from itertools import groupby
 from textwrap import wrap
 
 from dbdyno import workload
-from dbdyno.engine import Build, Server
-from dbdyno.engine import footprint as extent
+from dbdyno.engine import Build, Server, footprint
 from dbdyno.host import capacity
 from dbdyno.model import PRODUCTS, Arm, Block, Plan, Step, WorkloadUse
 from dbdyno.plan import schedule
-from dbdyno.run import interleave as together
-from dbdyno.run import starting_state as origin
-from dbdyno.run.check import disk_space as room
-from dbdyno.run.check import memory_fit as fit
-from dbdyno.run.check import preflight
+from dbdyno.run import interleave, starting_state
+from dbdyno.run.check import disk_space, memory_fit, preflight
 from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.preflight import NO_LOG, Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
-from dbdyno.stats import sample_size as pilot
+from dbdyno.stats import sample_size
 
 COLUMNS = 80
 GROUPED_FROM = 6
@@ -45,7 +41,7 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
         *of_time(plan, prepared),
         *of_disk(plan, prepared),
         *of_memory(plan, prepared),
-        *fit.notices(plan, prepared),
+        *memory_fit.notices(plan, prepared),
     ]
     return [line for one in written for line in folded(one)]
 
@@ -114,7 +110,7 @@ def of_config(arm: Arm, server: Server) -> Iterator[str]:
     """What an arm is configured by, and the cache that it comes to; None: the server's own."""
     if arm.config is None:
         return
-    name = extent.cache_name(server)
+    name = footprint.cache_name(server)
     cache = server.setting(name)
     ending = f": {name} {cache}" if cache is not None else ""
     yield f"  config {arm.config}{ending}"
@@ -162,8 +158,8 @@ def of_comparing(plan: Plan) -> Iterator[str]:
     """How blocks make a comparison, where that is not simply all of them."""
     if plan.schedule.auto:
         yield (
-            f"blocks: a pilot of {plan.schedule.blocks}, then at least {pilot.FRESH_MIN} fresh "
-            f"ones, which alone are judged; all within {plan.schedule.minutes_max:g} min"
+            f"blocks: a pilot of {plan.schedule.blocks}, then at least {sample_size.FRESH_MIN} "
+            f"fresh ones, which alone are judged; all within {plan.schedule.minutes_max:g} min"
         )
     if plan.schedule.comparison is not None:
         each = plan.schedule.comparison
@@ -186,7 +182,7 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
         yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{turn}{kept}{load}"
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
-    if at is not None and origin.not_vacuumed(at.before(steps)):
+    if at is not None and starting_state.not_vacuumed(at.before(steps)):
         yield f"  not vacuumed: {at.step.name} leaves rows to vacuum, and all runs begin with them"
 
 
@@ -240,7 +236,7 @@ def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
         return
     each = block_s(plan, prepared, plan.schedule.blocks + 1)
     yield f"time: about {duration(whole)} for the pilot, {duration(each)} for a fresh block{ending}"
-    least, limit = whole + pilot.FRESH_MIN * each, plan.schedule.minutes_max
+    least, limit = whole + sample_size.FRESH_MIN * each, plan.schedule.minutes_max
     if limit is not None and least > 60 * limit:
         yield f"  that is {duration(least)} at least, more than minutes_max: raise it"
 
@@ -264,7 +260,7 @@ def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> fl
     """A guess of one run's time, in seconds; a run that makes a copy takes one, too."""
     steps = prepared.steps[use.name, arm]
     at = prepared.points.get((use.name, arm))
-    copy_s = 0.0 if at is None else origin.copy_s(prepared.copy_bytes[at.key])
+    copy_s = 0.0 if at is None else starting_state.copy_s(prepared.copy_bytes[at.key])
     if at is not None and copied:
         steps = at.after(steps)
     return RUN_OVERHEAD_S + copy_s + steps_s(steps)
@@ -275,7 +271,7 @@ def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse) -> float:
     if not plan.schedule.together:
         return 0.0
     turns = schedule.parted(prepared.steps[use.name, plan.base])[1]
-    whole = sum(leg.expected_s or 0.0 for leg in together.legs(plan, use, turns))
+    whole = sum(leg.expected_s or 0.0 for leg in interleave.legs(plan, use, turns))
     return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
 
 
@@ -288,13 +284,13 @@ def steps_s(steps: Iterable[Step]) -> float:
 def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """What is needed at most, by folder, and what is free there."""
     names = [arm.name for arm in plan.arms]
-    for shared in room.by_file_system(prepared.disk):
-        free = room.available(shared, names)
+    for shared in disk_space.by_file_system(prepared.disk):
+        free = disk_space.available(shared, names)
         for root in dict.fromkeys(need.root for need in shared):
             here = [need for need in shared if need.root == root]
-            yield f"disk: {root}: {room.listed(here)} at most; {gb(free)} free"
+            yield f"disk: {root}: {disk_space.listed(here)} at most; {gb(free)} free"
     for copy in prepared.copies.values():
-        yield f"  {gb(copy.facts['bytes'])} are there already: {origin.described(copy)}"
+        yield f"  {gb(copy.facts['bytes'])} are there already: {starting_state.described(copy)}"
 
 
 def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dbdyno import doctor
 from dbdyno.doctor import Finding, Need
-from dbdyno.engine.preset import arm_config as config
+from dbdyno.engine.preset import arm_config
 from dbdyno.host import capacity, lock, place
 from dbdyno.host.observe import facts
 from dbdyno.model import Arm, Json, Plan, version
@@ -54,7 +54,7 @@ def asked_for(shared_buffers: str | None) -> Iterable[Need]:
     """What the command line asks for."""
     if shared_buffers is not None:
         try:
-            count = config.buffer_bytes(shared_buffers)
+            count = arm_config.buffer_bytes(shared_buffers)
         except PlanError as error:
             raise PlanError(f"--shared-buffers: {error}") from error
         yield Need(who="--shared-buffers", bytes=count)
@@ -77,7 +77,7 @@ def need_of(plan: Plan, arm: Arm) -> Iterable[Need]:
     if arm.engine == "postgres":
         if values.get("huge_pages", "try") != "off":
             text = values.get("shared_buffers", POSTGRES_BUFFERS)
-            yield Need(who=arm.name, bytes=config.buffer_bytes(text))
+            yield Need(who=arm.name, bytes=arm_config.buffer_bytes(text))
     elif str(values.get("large_pages", "0")).lower() in ON:
         text = values.get("innodb_buffer_pool_size", MYSQL_BUFFERS)
         yield Need(who=arm.name, bytes=mysql_bytes(text), locks=True)
@@ -92,7 +92,7 @@ def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:
         return {}
     wal_root = plan.wal_dir or plan.data_dir or place.data_root()
     host = capacity.of_arm(arm, capacity.here(wal_root, plan.placement.server_cpus))
-    return config.of_arm(arm, host, version_num(arm)).values
+    return arm_config.of_arm(arm, host, version_num(arm)).values
 
 
 def version_num(arm: Arm) -> int:
@@ -105,4 +105,4 @@ def mysql_bytes(text: str) -> int:
     text = text.strip()
     if text.isdigit():
         return int(text)
-    return config.bytes_of(text[:-1] + SUFFIXES.get(text[-1:].upper(), text[-1:]))
+    return arm_config.bytes_of(text[:-1] + SUFFIXES.get(text[-1:].upper(), text[-1:]))

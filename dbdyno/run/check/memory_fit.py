@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.engine import footprint as extent
+from dbdyno.engine import footprint
 from dbdyno.model import Plan, WorkloadUse
 from dbdyno.run.check import preflight
 from dbdyno.run.check.disk_space import gb
@@ -49,7 +49,7 @@ def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> 
 def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
     """The cache that an arm's server has of its own: its shared_buffers, its buffer pool."""
     (arm,) = (one for one in plan.arms if one.name == name)
-    return extent.cache_bytes(preflight.provide_server(plan, arm, prepared, NO_LOG))
+    return footprint.cache_bytes(preflight.provide_server(plan, arm, prepared, NO_LOG))
 
 
 def caches(plan: Plan) -> str:

@@ -14,25 +14,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dbdyno import __version__, workload
-from dbdyno.builds import cache as built
-from dbdyno.builds import compile
+from dbdyno.builds import cache, compile
 from dbdyno.builds.compile import Wish
-from dbdyno.engine import Build, Server, golden, provide
-from dbdyno.engine import footprint as extent
-from dbdyno.engine import installed as locate
+from dbdyno.engine import Build, Server, footprint, golden, installed, provide
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.fake import PLANTED_BY_NAME
-from dbdyno.engine.postgres import cache_warming as warm
-from dbdyno.engine.preset import arm_config as config
-from dbdyno.host import capacity, place
-from dbdyno.host import quiesce as quiet
+from dbdyno.engine.postgres import cache_warming
+from dbdyno.engine.preset import arm_config
+from dbdyno.host import capacity, place, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, Void, WorkloadUse, job
 from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import DynoError, PlanError
-from dbdyno.run import starting_state as origin
-from dbdyno.run.check import disk_space as room
-from dbdyno.run.check import dropped_tables as drop
+from dbdyno.run import starting_state
+from dbdyno.run.check import disk_space, dropped_tables
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.check.disk_space import Need
 from dbdyno.run.starting_state import Point
@@ -79,14 +74,14 @@ def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
 
 def look(plan: Plan, pinned: Json | None) -> Prepared:
     """The checks of `prepare`, whose errors do not name the file yet."""
-    data_path = quiet.existing(origin.data_root(plan))
+    data_path = quiesce.existing(starting_state.data_root(plan))
     capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
     capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
     sizing = size(plan, pinned)
     arms = compile.settled([as_before(arm, pinned) for arm in made(plan)])
     wishes = {arm.name: wish for arm in arms if (wish := compile.missing(arm)) is not None}
     builds = {name: compile.foreseen(wish) for name, wish in wishes.items()}
-    builds |= {arm.name: locate.locate(arm) for arm in arms if arm.name not in wishes}
+    builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
     steps = {
         (use.name, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
@@ -111,7 +106,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     refuse_short_memory(plan)
     prepared = with_copies(plan, prepared)
     disk = needs(plan, prepared)
-    room.refuse_full(disk, [arm.name for arm in plan.arms])
+    disk_space.refuse_full(disk, [arm.name for arm in plan.arms])
     return dataclasses.replace(prepared, disk=disk)
 
 
@@ -119,7 +114,7 @@ def size(plan: Plan, pinned: Json | None) -> Capacity:
     """The host's size, or the one that the earlier blocks were sized to."""
     if pinned is not None:
         return Capacity(**pinned["sizing"])
-    return capacity.here(plan.wal_dir or origin.data_root(plan), plan.placement.server_cpus)
+    return capacity.here(plan.wal_dir or starting_state.data_root(plan), plan.placement.server_cpus)
 
 
 def as_before(arm: Arm, pinned: Json | None) -> Arm:
@@ -175,7 +170,9 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     server.check()
     if not server.drops_any:
         steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
-        drop.refuse_others(server, drop.dropped(sql for step in steps for sql in step.setup))
+        dropped_tables.refuse_others(
+            server, dropped_tables.dropped(sql for step in steps for sql in step.setup)
+        )
     for use in plan.workloads:
         if use.fill == workload.KEEP:
             kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
@@ -183,13 +180,14 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     if prewarmed and arm.engine != "postgres":
         raise PlanError(
             f"workloads.warm: arm {arm.name} is of {arm.engine}, which has nothing like "
-            f'`{warm.EXTENSION}`: write warm = "scan"'
+            f'`{cache_warming.EXTENSION}`: write warm = "scan"'
         )
     build = prepared.builds.get(arm.name)  # none of a server that runs elsewhere
     comes = build is not None and not build.made  # what dyno builds has its contrib
-    if prewarmed and not comes and not server.has_extension(warm.EXTENSION):
+    if prewarmed and not comes and not server.has_extension(cache_warming.EXTENSION):
         raise PlanError(
-            f"workloads.warm: the build of arm {arm.name} has no extension `{warm.EXTENSION}`: "
+            f"workloads.warm: the build of arm {arm.name} has no extension "
+            f"`{cache_warming.EXTENSION}`: "
             'write warm = "scan", or take a build with contrib'
         )
 
@@ -203,18 +201,20 @@ def load_of(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> Step:
 
 def shares(plan: Plan) -> Mapping[str, int]:
     """The bytes of memory that arms name, whose servers are up at once or one after the other."""
-    return {arm.name: config.bytes_of(arm.memory) for arm in plan.arms if arm.memory is not None}
+    return {
+        arm.name: arm_config.bytes_of(arm.memory) for arm in plan.arms if arm.memory is not None
+    }
 
 
 def refuse_short_memory(plan: Plan) -> None:
     """Raises PlanError where servers that are up at once have no room in memory together."""
     there, asked = capacity.memory_bytes(), shares(plan)
     if plan.schedule.together and sum(asked.values()) > there:
-        each = ", ".join(f"{room.gb(size)} for {name}" for name, size in asked.items())
+        each = ", ".join(f"{disk_space.gb(size)} for {name}" for name, size in asked.items())
         raise PlanError(
             f'with interleave = "{plan.schedule.interleave}" all servers are up at once: '
-            f"{each} are {room.gb(sum(asked.values()))}, and the host has {room.gb(there)}: lower "
-            "`memory` of the arms"
+            f"{each} are {disk_space.gb(sum(asked.values()))}, and the host has "
+            f"{disk_space.gb(there)}: lower `memory` of the arms"
         )
 
 
@@ -227,15 +227,15 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
         for use in filter(lambda one: one.save is not None, plan.workloads):
             server = provide_server(plan, arm, prepared, NO_LOG)
             steps = prepared.steps[use.name, arm.name]
-            at = origin.point(plan, use, steps, server)
+            at = starting_state.point(plan, use, steps, server)
             points[use.name, arm.name] = at
-            copy = origin.find(plan, at)
+            copy = starting_state.find(plan, at)
             if copy is not None:
                 copies[at.key] = copy
                 sizes[at.key] = copy.facts["bytes"]
             else:
                 tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
-                sizes[at.key] = tables + extent.wal_bytes(server, tables)
+                sizes[at.key] = tables + footprint.wal_bytes(server, tables)
     return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
 
 
@@ -243,7 +243,7 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
     """What the plan needs on disk at most: its runs, and all copies that are still to be made."""
     runs: list[list[Need]] = []
     copies: dict[str, list[Need]] = {}
-    data_root = origin.data_root(plan)
+    data_root = starting_state.data_root(plan)
     wal_root = plan.wal_dir or data_root
     for arm in made(plan):
         server = provide_server(plan, arm, prepared, NO_LOG)
@@ -252,20 +252,23 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
             tables = estimate(
                 plan, use, prepared.steps[use.name, arm.name], prepared.sizing
             ).disk_bytes
-            wal = extent.wal_bytes(server, tables)
-            of_arm.append(Need(what=room.WAL, root=wal_root, bytes=wal))
-            of_arm.append(Need(what=room.DATA, root=data_root, bytes=tables))
+            wal = footprint.wal_bytes(server, tables)
+            of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))
+            of_arm.append(Need(what=disk_space.DATA, root=data_root, bytes=tables))
             at = prepared.points.get((use.name, arm.name))
             if at is not None and at.key not in prepared.copies:
                 kept = max(prepared.copy_bytes[at.key] - wal, 0)
                 copies[at.key] = [
-                    Need(what=room.COPIES, root=data_root, bytes=kept),
-                    Need(what=room.COPIES, root=wal_root, bytes=wal),
+                    Need(what=disk_space.COPIES, root=data_root, bytes=kept),
+                    Need(what=disk_space.COPIES, root=wal_root, bytes=wal),
                 ]
-        runs.append(room.largest(of_arm))
+        runs.append(disk_space.largest(of_arm))
     up = [need for needs in runs for need in needs]
     kept_needs = [need for needs in copies.values() for need in needs]
-    return (*(room.total if plan.schedule.together else room.largest)(up), *room.total(kept_needs))
+    return (
+        *(disk_space.total if plan.schedule.together else disk_space.largest)(up),
+        *disk_space.total(kept_needs),
+    )
 
 
 def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
@@ -371,7 +374,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     identity = None
     if of is not None:
         identity = {"version": of.version, "sha256": of.sha256}
-        if arm.build is not None and (record := built.record(of.base_dir)) is not None:
+        if arm.build is not None and (record := cache.record(of.base_dir)) is not None:
             identity["key"] = record["key"]
     written = asdict(arm)
     written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)

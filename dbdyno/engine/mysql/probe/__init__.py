@@ -88,8 +88,7 @@ def _counters(reader: Reader) -> Json:
 
 def _state(reader: Reader, subject: Subject) -> Json:
     """Sizes, what is left to do, and the plans."""
-    from dbdyno.engine.mysql.probe import objects
-    from dbdyno.engine.mysql.probe import query_plans as planner
+    from dbdyno.engine.mysql.probe import objects, query_plans
 
     names = reader.part("relations", lambda: objects.names(reader, subject.tables)) or []
     return {
@@ -97,5 +96,5 @@ def _state(reader: Reader, subject: Subject) -> Json:
         "indexes": reader.part("indexes", lambda: objects.indexes(reader, names)),
         "sizes": objects.sizes(reader, subject.data_dir, subject.wal_dir),
         "horizon": reader.part("horizon", lambda: objects.horizon(reader)),
-        "explain": planner.plans(reader, subject.explain),
+        "explain": query_plans.plans(reader, subject.explain),
     }

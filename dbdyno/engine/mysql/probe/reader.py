@@ -9,7 +9,7 @@ import pymysql
 from pymysql.cursors import DictCursor
 
 from dbdyno.engine.cutoff import cut_off
-from dbdyno.engine.mysql import client as mysql
+from dbdyno.engine.mysql import client
 from dbdyno.engine.mysql.client import Wire, connect
 from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain
 from dbdyno.model import PRODUCTS, Address
@@ -125,7 +125,7 @@ def limit(reader: Reader) -> None:
 
 def version(text: str) -> tuple[str, int]:
     """Engine and number of what version() says; raises Unavailable where it says none."""
-    found = mysql.told(text)
+    found = client.told(text)
     if found is None:
         raise Unavailable(f"`{text}` is no version")
     return found

@@ -48,14 +48,13 @@ def together(found: Json, seen: Json, unavailable: Mapping[str, str], begun_ns: 
 
 def counted(subject: Subject) -> Json:
     """What needs no look into the tables' pages."""
-    from dbdyno.engine.postgres.probe import debt, sizes, statistics
-    from dbdyno.engine.postgres.probe import query_plans as planner
+    from dbdyno.engine.postgres.probe import debt, query_plans, sizes, statistics
     from dbdyno.engine.postgres.probe.reader import connected
     from dbdyno.engine.postgres.probe.relation import relations
 
     with connected(subject.address) as reader:
         # First what leaves traces in the statistics and in the log, then the counters.
-        plans = planner.plans(reader, subject.explain)
+        plans = query_plans.plans(reader, subject.explain)
         buffers = reader.part("buffers", statistics.buffers) or {"dirty": None, "dirty_bytes": None}
         reader.part("flush", statistics.flush)
         names = reader.part("relations", lambda _: relations(reader, subject.tables)) or []

@@ -63,6 +63,8 @@ check: setup
 	step mypy --config-file tests/mypy.ini; \
 	step cargo fmt --check; \
 	step cargo clippy --locked --quiet --all-targets -- --deny warnings; \
+	imports() { local said; said=$$(lint-imports --no-logo) || { echo "$$said"; return 1; }; }; \
+	step imports; \
 	step python tools/tidy.py; \
 	exit $$status
 

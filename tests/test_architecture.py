@@ -6,8 +6,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import tidy
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 
@@ -25,14 +23,16 @@ def test_the_map_has_every_file_of_the_load_generator_and_none_that_is_gone() ->
     assert set(re.findall(r"`([^`\n]+)`", "".join(rows))) == there
 
 
-def test_the_map_has_every_part_of_the_lab() -> None:
-    parts = {tidy.part_of(module) for module in tidy.read(ROOT).modules} - {"", "__main__"}
-    assert not [part for part in sorted(parts) if not {part, f"{part}/"} & in_code()]
-
-
-def test_every_part_in_the_layers_is_there() -> None:
-    parts = {tidy.part_of(module) for module in tidy.read(ROOT).modules}
-    assert tidy.LAYERS.keys() == parts
+def test_the_map_has_the_rooms_in_the_order_of_their_imports() -> None:
+    table = PAGE.partition("### `dbdyno/`")[2].partition("\n### ")[0]
+    rooms = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", table, re.MULTILINE)
+    names = [room for room, _ in rooms]
+    package = ROOT / "dbdyno"
+    assert set(names) == {path.parent.name for path in package.glob("*/__init__.py")}
+    assert {path.name for path in package.glob("*.py")} == {"__init__.py", "__main__.py"}
+    assert len(names) == 13
+    for place, (_, imports) in enumerate(rooms):
+        assert set(re.findall(r"`(\w+)`", imports)) <= set(names[:place])
 
 
 def test_every_dependency_has_its_reason() -> None:

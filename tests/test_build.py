@@ -187,7 +187,7 @@ def test_an_interrupt_ends_the_compiler_and_leaves_nothing(tmp_path: Path, cache
         tmp_path / "tree", work=f"(trap '' TERM; echo $$$$ > {mark}; sleep 600)"
     )
     code = (
-        "import sys; from pathlib import Path; from dbdyno.engine import place; "
+        "import sys; from pathlib import Path; from dbdyno.host import place; "
         f"place.cache_root = lambda: Path({str(cache)!r}); "
         "from dbdyno.cli import main; sys.exit(main())"
     )

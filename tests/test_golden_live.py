@@ -383,11 +383,12 @@ COPIER = """
 import sys
 from pathlib import Path
 from server_place import Place
-from dbdyno.server import account, datadir, golden
+from dbdyno.engine import golden
+from dbdyno.host import account, data_folder
 root, copied = map(Path, sys.argv[1:])
 place = Place(data_root=root / "data", run_root=root / "run", cache_root=root, log_dir=root,
               account=account.choose("postgres"))
-data = datadir.make(place.data_root / "a", "data", place.account)
+data = data_folder.make(place.data_root / "a", "data", place.account)
 golden.fill(data, copied, place, shared_blocks=False, what="copy a")
 """
 

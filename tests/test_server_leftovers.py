@@ -24,8 +24,9 @@ LAB = """
 import dataclasses, os, signal, sys
 from pathlib import Path
 from dbdyno.model import Arm
-from dbdyno.server import Place, leftovers, provide, shared_memory
-from dbdyno.server.account import choose
+from dbdyno.engine import Place, provide
+from dbdyno.host import leftovers, shared_memory
+from dbdyno.host.account import choose
 base, base_dir, how = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 place = Place(data_root=base / "data", run_root=base / "run", cache_root=base / "cache",
               log_dir=base / "log", account=choose("postgres"))

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 HOLD = """
 import sys, time
 from pathlib import Path
-from dbdyno.server.lock import HostLock
+from dbdyno.host.lock import HostLock
 with HostLock(path=Path(sys.argv[1]), plan="theirs"):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""The rules of STYLE.md that a machine can check.
+"""The rules of STYLE.md that ruff and import-linter do not have.
 
 `python tools/tidy.py` prints each violation as `file:line rule: message`; any makes it end with 1.
 Each rule is one function that takes the tree and yields violations; its docstring is its reason.
@@ -13,12 +13,10 @@ import posixpath
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-
-from layers import ACTING, LAYERS, PURE, WALLS
 
 PACKAGE = "dbdyno"
 FUNCTION_LINES_MAX = 70
@@ -38,10 +36,6 @@ ABBREVIATIONS = {
     "ctx": "the thing's own name",
     "mgr": "the thing's own name",
 }
-
-IMPURE_IMPORTS = frozenset(
-    {"os", "subprocess", "socket", "time", "threading", "tempfile", "shutil", "psycopg", "psutil"}
-)
 
 
 @dataclass(frozen=True, order=True)
@@ -233,10 +227,7 @@ def file_length(tree: Tree) -> Iterator[Violation]:
 
 
 def file_doc(tree: Tree) -> Iterator[Violation]:
-    """The first paragraph says what a file is for, so that the tree can be read from above."""
-    for source in tree.of(".py"):
-        if not ast.get_docstring(source.tree):
-            yield Violation(source.path, 1, "file-doc", "begin with a docstring: what is it for?")
+    """The first paragraph says what a file is for; of Python files ruff asks for it (D100)."""
     for source in tree.of(".rs"):
         if not source.text.startswith("//!"):
             yield Violation(source.path, 1, "file-doc", "begin with `//!`: what is it for?")
@@ -287,85 +278,6 @@ def identifier(node: ast.AST) -> str | None:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return node.name
     return None
-
-
-def layers(tree: Tree) -> Iterator[Violation]:
-    """Imports run one way (LAYERS), so that a part can be read, tested and replaced by itself."""
-    for name, source in tree.modules.items():
-        part = part_of(name)
-        if part not in LAYERS:
-            message = f"`{part}` is in no layer: give it a line in LAYERS of tools/layers.py"
-            yield Violation(source.path, 1, "layers", message)
-            continue
-        reached: dict[str, int] = {}
-        for target, line in tree.imports[source.path].items():
-            if target in tree.modules and target != PACKAGE:
-                reached.setdefault(part_of(target), line)
-        for other in sorted(reached.keys() - LAYERS[part] - {part}):
-            message = f"`{part}` may not import `{other}`"
-            yield Violation(source.path, reached[other], "layers", message)
-
-
-def part_of(module: str) -> str:
-    """The room of the package that a module belongs to: `engine` for `dbdyno.engine.golden`."""
-    return module.split(".")[1] if "." in module else ""
-
-
-def walls(tree: Tree) -> Iterator[Violation]:
-    """Parts of a room that do not know each other (WALLS) can be replaced by themselves."""
-    for name, source in tree.modules.items():
-        inside = name.removeprefix(f"{PACKAGE}.")
-        for part in (part for part in WALLS if within(inside, {part})):
-            for target, line in tree.imports[source.path].items():
-                other = target.removeprefix(f"{PACKAGE}.")
-                if target in tree.modules and within(other, WALLS[part]):
-                    message = f"`{part}` may not import `{other}`"
-                    yield Violation(source.path, line, "walls", message)
-
-
-def within(module: str, parts: Collection[str]) -> bool:
-    """Whether a module is one of the parts, or inside of one; all without the package's name."""
-    return any(module == part or module.startswith(f"{part}.") for part in parts)
-
-
-def purity(tree: Tree) -> Iterator[Violation]:
-    """What only computes has exact tests; a clock or a file in it takes them away."""
-    for name, source in tree.modules.items():
-        inside = name.removeprefix(f"{PACKAGE}.")
-        if not within(inside, PURE) or within(inside, ACTING):
-            continue
-        for target, line in tree.imports[source.path].items():
-            if target.split(".")[0] in IMPURE_IMPORTS and "." not in target:
-                message = f"a pure module may not import `{target}`"
-                yield Violation(source.path, line, "purity", message)
-
-
-def public_doc(tree: Tree) -> Iterator[Violation]:
-    """Whatever others may call says what it is, its units and what it raises."""
-    for source in tree.modules.values():
-        for node, name in public(source.tree.body):
-            if not ast.get_docstring(node):
-                message = f"`{name}` has no docstring"
-                yield Violation(source.path, node.lineno, "public-doc", message)
-
-
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
-
-def public(body: Iterable[ast.stmt], inside: str = "") -> Iterator[tuple[Definition, str]]:
-    """The public functions, classes and methods of a body of statements, with their full names."""
-    for node in body:
-        if not isinstance(node, Definition) or node.name.startswith("_") or is_accessory(node):
-            continue
-        yield node, inside + node.name
-        if isinstance(node, ast.ClassDef):
-            yield from public(node.body, f"{inside}{node.name}.")
-
-
-def is_accessory(node: Definition) -> bool:
-    """Whether a definition is documented elsewhere: an overload or a property's setter."""
-    words = {ast.unparse(decorator).split(".")[-1] for decorator in node.decorator_list}
-    return bool(words & {"overload", "setter", "deleter", "override"})
 
 
 def unreached(tree: Tree) -> Iterator[Violation]:
@@ -419,10 +331,6 @@ RULES: tuple[Rule, ...] = (
     file_name,
     unfinished,
     abbreviation,
-    layers,
-    walls,
-    purity,
-    public_doc,
     unreached,
 )
 

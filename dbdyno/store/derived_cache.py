@@ -24,7 +24,7 @@ FORMAT = 1
 FOLDER = "derived"
 SETTLED_NS = 2_000_000_000
 """A file that was changed so lately may change again without its time telling."""
-CODE = ("analysis/step", "model", "stats", "store")
+CODE = ("analysis/step", "analysis/wording.py", "model", "stats", "store")
 """The parts of the package by which an entry is derived."""
 
 Files = dict[str, list[int]]

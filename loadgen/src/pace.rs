@@ -4,11 +4,9 @@
 
 mod poisson;
 mod schedule;
-mod share;
 
 pub use poisson::{Poisson, seed};
-pub use schedule::{Burst, Even, Schedule};
-pub use share::Share;
+pub use schedule::{Burst, Even, Schedule, Share};
 
 use schedule::Started;
 

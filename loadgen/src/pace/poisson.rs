@@ -1,6 +1,6 @@
 //! Poisson arrivals: exponential gaps, drawn from the seed one after the other, so that they are the same each time.
 
-use super::share::Share;
+use super::schedule::Share;
 use crate::value::{mix, mix_in, name_part};
 
 /// What tells the seed of arrivals from the seeds of values.

@@ -77,7 +77,7 @@ fn encode_insert_of_50_rows_prepared(bencher: Bencher) {
     job.statements[0].protocol = Protocol::Prepared;
     job.statements[0].types.clear();
     let values = Values::new(&job);
-    let sources = Statement::compile(&job, 0, "pi1").sources();
+    let sources = Statement::compile(&job, 0, "pi1").sources;
     let kinds = sources.iter().map(|source| {
         let format = source.map(|index| values.list[index].format);
         match format {

@@ -1,4 +1,4 @@
-//! Statements, compiled once for each table into pieces of bytes and values, and written into a session's buffer
+//! Compiles statements, once for each table, into parts of bytes and values, and writes them into a session's buffer
 //! without allocation or formatter.
 
 mod compile;
@@ -28,6 +28,8 @@ pub struct Statement {
     pub sql: String,
     /// For `execute`: the SQL that prepares it.
     pub prepare: String,
+    /// For each parameter the value it comes from; none for a cursor.
+    pub sources: Box<[Option<usize>]>,
     /// The values that are drawn once for the statement.
     draws: Box<[usize]>,
     parts: Box<[Part]>,
@@ -49,13 +51,13 @@ enum Form {
 }
 
 impl Form {
-    fn new(job: &Job, protocol: Protocol, parts: &[Part]) -> Self {
+    fn new(job: &Job, protocol: Protocol, sources: &[Option<usize>]) -> Self {
         let mysql = matches!(Wire::of(job), Some(Wire::MySql(_)));
         match (mysql, protocol) {
             (true, Protocol::Prepared) => Self::MySqlExecute(
-                sources(parts)
-                    .into_iter()
-                    .flat_map(|value| [parameter_type(job, value) as u8, 0])
+                sources
+                    .iter()
+                    .flat_map(|value| [parameter_type(job, *value) as u8, 0])
                     .collect(),
             ),
             (true, _) => Self::MySqlText,
@@ -66,7 +68,7 @@ impl Form {
     }
 }
 
-/// The type that a value, or none for a cursor, has as a parameter of MySQL.
+/// Returns the type that a value, or none for a cursor, has as a parameter of MySQL.
 fn parameter_type(job: &Job, value: Option<usize>) -> ParameterType {
     match value.map(|index| job.values[index].format) {
         None | Some(Format::Integer) => ParameterType::BigInt,
@@ -94,26 +96,27 @@ impl Statement {
     /// Compiles a valid job's statement for one table (its full name, such as `pi1`).
     #[must_use]
     pub fn compile(job: &Job, index: usize, table: &str) -> Self {
-        let source = &job.statements[index];
-        let (mut sql, mut places) = (String::new(), 0);
+        let statement = &job.statements[index];
+        let (mut sql, mut sources) = (String::new(), Vec::new());
         let numbered = !job.engine.is_mysql();
-        write_sql(&source.pieces, table, numbered, (&mut sql, &mut places));
-        let wire_name = wire_name(&source.name, index, table);
-        let types = match source.types.join(",") {
+        write_sql(&statement.pieces, table, numbered, (&mut sql, &mut sources));
+        let wire_name = wire_name(&statement.name, index, table);
+        let types = match statement.types.join(",") {
             none if none.is_empty() => none,
             types => format!("({types})"),
         };
-        let parts = if source.protocol == Protocol::Execute {
-            execute_parts(job, &source.pieces, &wire_name)
+        let parts = if statement.protocol == Protocol::Execute {
+            execute_parts(job, &statement.pieces, &wire_name)
         } else {
-            parts(job, &source.pieces, table)
+            parts(job, &statement.pieces, table)
         };
         Self {
-            protocol: source.protocol,
-            form: Form::new(job, source.protocol, &parts),
+            protocol: statement.protocol,
+            form: Form::new(job, statement.protocol, &sources),
             prepare: format!("PREPARE {wire_name}{types} AS {sql}"),
             wire_name,
             sql,
+            sources: sources.into(),
             draws: statement_draws(job, index),
             parts,
         }
@@ -122,7 +125,7 @@ impl Statement {
     /// Appends the request that runs the statement once, with values drawn anew.
     ///
     /// # Errors
-    /// [`Overflow`], by which nothing usable is left in `out`.
+    /// Returns [`Overflow`] where a number does not fit its parameter; nothing usable is left in `out` then.
     #[inline]
     pub fn encode<'a>(
         &self,
@@ -138,20 +141,21 @@ impl Statement {
         let name: &[u8] = match &self.form {
             Form::Text => {
                 let mark = encode::simple_begin(out);
-                write_literals(&self.parts, values, draw, out);
+                write(&self.parts, values, draw, &mut Literals { values, out });
                 encode::simple_end(out, mark);
                 return Ok(());
             }
             Form::MySqlText => {
                 let mark = mysql::query_begin(out);
-                write_literals(&self.parts, values, draw, out);
+                write(&self.parts, values, draw, &mut Literals { values, out });
                 mysql::end(out, mark);
                 return Ok(());
             }
             Form::MySqlExecute(types) => {
                 let declared = handle.declares.then_some(&**types);
                 let mark = mysql::execute_begin(out, handle.id, types.len() / 2, declared);
-                write_values(&self.parts, values, draw, out);
+                let mut sink = MySqlParameters { values, out };
+                write(&self.parts, values, draw, &mut sink);
                 mysql::end(out, mark);
                 return Ok(());
             }
@@ -162,82 +166,72 @@ impl Statement {
             Form::Named => self.wire_name.as_bytes(),
         };
         let mark = encode::bind_begin(out, name, &parameters.binary);
-        let mut place = 0;
-        bind(
-            &self.parts,
+        let mut sink = PostgresParameters {
             values,
-            draw,
-            &parameters.kinds,
-            &mut place,
+            kinds: &parameters.kinds,
+            bound: 0,
+            overflow: None,
             out,
-        )?;
+        };
+        write(&self.parts, values, draw, &mut sink);
+        if let Some(overflow) = sink.overflow {
+            return Err(overflow);
+        }
         encode::bind_end(out, mark);
         encode::execute_sync(out);
         Ok(())
     }
 
-    /// The parameters' kinds by the server's types.
+    /// Returns the parameters' kinds by the server's types.
     ///
     /// # Errors
-    /// Where the job has other values than the server expects; one sentence.
+    /// Returns one sentence where the job has other values than the server expects.
     pub fn parameters(&self, values: &Values, oids: &[u32]) -> Result<Parameters, String> {
         let kinds: Vec<_> = oids.iter().map(|oid| ParameterKind::of_oid(*oid)).collect();
-        let sources = self.sources();
-        if kinds.len() != sources.len() {
+        if kinds.len() != self.sources.len() {
             return Err(format!(
                 "the server sees {} parameters where the job has {} values",
                 kinds.len(),
-                sources.len()
+                self.sources.len()
             ));
         }
-        for (place, (kind, source)) in kinds.iter().zip(&sources).enumerate() {
+        for (number, (kind, source)) in (1..).zip(kinds.iter().zip(&self.sources)) {
             let Some(value) = source.map(|index| &values.list[index]) else {
                 continue;
             };
             let text = matches!(value.format, Format::Text | Format::Timestamp);
             if text && *kind != ParameterKind::Text {
                 return Err(format!(
-                    "parameter ${} is an integer, but value `{}` is a text",
-                    place + 1,
+                    "parameter ${number} is an integer, but value `{}` is a text",
                     value.name
                 ));
             }
         }
         Ok(Parameters::new(kinds))
     }
-
-    /// For each parameter the value it comes from, or none for a cursor.
-    #[must_use]
-    pub fn sources(&self) -> Vec<Option<usize>> {
-        sources(&self.parts)
-    }
 }
 
-fn sources(parts: &[Part]) -> Vec<Option<usize>> {
-    let mut all = Vec::new();
-    for part in parts {
-        match part {
-            Part::Bytes(_) => {}
-            Part::Value(index) => all.push(Some(*index)),
-            Part::Cursor(_) => all.push(None),
-            Part::Repeat { count, parts, .. } => {
-                let each = sources(parts);
-                for _ in 0..*count {
-                    all.extend_from_slice(&each);
-                }
-            }
-        }
-    }
-    all
+/// Takes what a statement is made of, part by part, in one of the forms of a request.
+trait Sink {
+    /// Takes the bytes between values; where values are bound, there are none.
+    #[inline]
+    fn bytes(&mut self, _bytes: &[u8]) {}
+
+    /// Takes a value as it was drawn last.
+    fn value(&mut self, index: usize, draw: &Draw);
+
+    /// Takes a cursor's number.
+    fn cursor(&mut self, number: i64);
 }
 
+/// Gives parts to a sink, and draws the values of each item of a repetition before it.
 #[inline]
-fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Vec<u8>) {
+fn write(parts: &[Part], values: &Values, draw: &mut Draw, sink: &mut impl Sink) {
     for part in parts {
         match part {
-            Part::Bytes(bytes) => write_bytes(out, bytes),
-            Part::Value(index) => write_literal(values, *index, draw, out),
-            Part::Cursor(index) => write_integer(out, draw.cursors[*index]),
+            Part::Bytes(bytes) => sink.bytes(bytes),
+            Part::Value(index) => sink.value(*index, draw),
+            Part::Cursor(index) => sink.cursor(draw.cursors[*index]),
             Part::Repeat {
                 count,
                 separator,
@@ -246,10 +240,10 @@ fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Ve
             } => {
                 for number in 0..*count {
                     if number > 0 {
-                        out.extend_from_slice(separator);
+                        sink.bytes(separator);
                     }
                     draw.begin_item(values, number, draws);
-                    write_literals(parts, values, draw, out);
+                    write(parts, values, draw, sink);
                 }
                 draw.end_items();
             }
@@ -257,107 +251,111 @@ fn write_literals(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Ve
     }
 }
 
-/// Appends bytes; a comma or a bracket is most of them, which needs no call to copy.
-#[inline]
-fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    match bytes {
-        [byte] => out.push(*byte),
-        bytes => out.extend_from_slice(bytes),
+/// Writes a text with literals.
+struct Literals<'a> {
+    values: &'a Values,
+    out: &'a mut Vec<u8>,
+}
+
+impl Sink for Literals<'_> {
+    /// Appends bytes; a comma or a bracket is most of them, which needs no call to copy.
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) {
+        match bytes {
+            [byte] => self.out.push(*byte),
+            bytes => self.out.extend_from_slice(bytes),
+        }
+    }
+
+    #[inline]
+    fn value(&mut self, index: usize, draw: &Draw) {
+        match self.values.list[index].format {
+            Format::Integer | Format::Decimal2 => self.values.write(self.out, index, draw),
+            Format::Text | Format::Timestamp => self.values.write_quoted(self.out, index, draw),
+        }
+    }
+
+    #[inline]
+    fn cursor(&mut self, number: i64) {
+        write_integer(self.out, number);
     }
 }
 
-#[inline]
-fn write_literal(values: &Values, index: usize, draw: &Draw, out: &mut Vec<u8>) {
-    match values.list[index].format {
-        Format::Integer | Format::Decimal2 => values.write(out, index, draw),
-        Format::Text | Format::Timestamp => values.write_quoted(out, index, draw),
-    }
+/// Writes the parameters of a prepared statement of MySQL.
+struct MySqlParameters<'a> {
+    values: &'a Values,
+    out: &'a mut Vec<u8>,
 }
 
-/// Appends the parameters of a prepared statement of MySQL.
-#[inline]
-fn write_values(parts: &[Part], values: &Values, draw: &mut Draw, out: &mut Vec<u8>) {
-    for part in parts {
-        match part {
-            Part::Bytes(_) => {}
-            Part::Value(index) => write_value(values, *index, draw, out),
-            Part::Cursor(index) => mysql::integer(out, draw.cursors[*index]),
-            Part::Repeat {
-                count,
-                draws,
-                parts,
-                ..
-            } => {
-                for number in 0..*count {
-                    draw.begin_item(values, number, draws);
-                    write_values(parts, values, draw, out);
-                }
-                draw.end_items();
+impl Sink for MySqlParameters<'_> {
+    #[inline]
+    fn value(&mut self, index: usize, draw: &Draw) {
+        match self.values.list[index].format {
+            Format::Integer => mysql::integer(self.out, draw.drawn(index)),
+            Format::Timestamp => mysql::date_time(self.out, date_time(draw.drawn(index))),
+            Format::Decimal2 | Format::Text => {
+                mysql::text(self.out, |out| self.values.write(out, index, draw));
             }
         }
     }
-}
 
-#[inline]
-fn write_value(values: &Values, index: usize, draw: &Draw, out: &mut Vec<u8>) {
-    match values.list[index].format {
-        Format::Integer => mysql::integer(out, draw.drawn(index)),
-        Format::Timestamp => mysql::date_time(out, date_time(draw.drawn(index))),
-        Format::Decimal2 | Format::Text => mysql::text(out, |out| values.write(out, index, draw)),
+    #[inline]
+    fn cursor(&mut self, number: i64) {
+        mysql::integer(self.out, number);
     }
 }
 
-#[inline]
-fn bind(
-    parts: &[Part],
-    values: &Values,
-    draw: &mut Draw,
-    kinds: &[ParameterKind],
-    place: &mut usize,
-    out: &mut Vec<u8>,
-) -> Result<(), Overflow> {
-    for part in parts {
-        let (number, value) = match part {
-            Part::Bytes(_) => continue,
-            Part::Repeat {
-                count,
-                draws,
-                parts,
-                ..
-            } => {
-                for number in 0..*count {
-                    draw.begin_item(values, number, draws);
-                    bind(parts, values, draw, kinds, place, out)?;
-                }
-                draw.end_items();
-                continue;
-            }
-            Part::Value(index) => (draw.drawn(*index), Some(*index)),
-            Part::Cursor(index) => (draw.cursors[*index], None),
-        };
-        let kind = kinds[*place];
-        *place += 1;
-        let overflow = Overflow {
-            number,
-            place: *place,
-        };
-        match kind {
-            ParameterKind::Int2 => {
-                let number = i16::try_from(number).map_err(|_| overflow)?;
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
-            }
-            ParameterKind::Int4 => {
-                let number = i32::try_from(number).map_err(|_| overflow)?;
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
-            }
-            ParameterKind::Int8 => {
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
-            }
-            ParameterKind::Text => encode::parameter(out, |out| match value {
-                Some(index) => values.write(out, index, draw),
-                None => write_integer(out, number),
+/// Binds the parameters of a statement of PostgreSQL, each as the server wants it.
+struct PostgresParameters<'a> {
+    values: &'a Values,
+    kinds: &'a [ParameterKind],
+    /// How many have been bound.
+    bound: usize,
+    /// The first number that did not fit.
+    overflow: Option<Overflow>,
+    out: &'a mut Vec<u8>,
+}
+
+impl PostgresParameters<'_> {
+    /// Binds the next parameter: a number, or what `text` appends.
+    #[inline]
+    fn bind(&mut self, number: i64, text: impl FnOnce(&mut Vec<u8>)) {
+        let kind = self.kinds[self.bound];
+        self.bound += 1;
+        let fits = match kind {
+            ParameterKind::Int2 => i16::try_from(number).map(|number| {
+                encode::parameter(self.out, |out| out.extend_from_slice(&number.to_be_bytes()));
             }),
+            ParameterKind::Int4 => i32::try_from(number).map(|number| {
+                encode::parameter(self.out, |out| out.extend_from_slice(&number.to_be_bytes()));
+            }),
+            ParameterKind::Int8 => {
+                encode::parameter(self.out, |out| out.extend_from_slice(&number.to_be_bytes()));
+                Ok(())
+            }
+            ParameterKind::Text => {
+                encode::parameter(self.out, text);
+                Ok(())
+            }
+        };
+        if fits.is_err() {
+            self.overflow.get_or_insert(Overflow {
+                number,
+                parameter: self.bound,
+            });
         }
     }
-    Ok(())
+}
+
+impl Sink for PostgresParameters<'_> {
+    #[inline]
+    fn value(&mut self, index: usize, draw: &Draw) {
+        let values = self.values;
+        self.bind(draw.drawn(index), |out| values.write(out, index, draw));
+    }
+
+    #[inline]
+    fn cursor(&mut self, number: i64) {
+        self.bind(number, |out| write_integer(out, number));
+    }
 }

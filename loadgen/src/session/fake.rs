@@ -240,8 +240,8 @@ fn parameters(job: &Job, code: &Compiled) -> Arc<[Parameters]> {
     };
     (0..job.statements.len())
         .map(|index| {
-            let sources = code.statement(index, 0).sources();
-            Parameters::new(sources.into_iter().map(kind).collect())
+            let sources = code.statement(index, 0).sources.iter().copied();
+            Parameters::new(sources.map(kind).collect())
         })
         .collect()
 }

@@ -115,7 +115,7 @@ fn prepare_mysql(
             let known = session
                 .prepare(&statement.sql)
                 .map_err(|error| named(statement, &error))?;
-            let values = statement.sources().len();
+            let values = statement.sources.len();
             if usize::from(known.parameters) != values {
                 let problem = format!(
                     "the server sees {} parameters where the job has {values} values",

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// The longest part of a statement's name that its name in the server keeps (identifiers end at 63 bytes).
 const NAME_BYTES_MAX: usize = 32;
 
-/// A name that no other statement of a connection has, of letters, digits and underlines.
+/// Returns a name that no other statement of a connection has, of letters, digits and underlines.
 pub(super) fn wire_name(name: &str, index: usize, table: &str) -> String {
     let plain: String = name
         .chars()
@@ -26,12 +26,13 @@ pub(super) fn wire_name(name: &str, index: usize, table: &str) -> String {
     )
 }
 
-/// Appends the SQL with a mark for each value, `$n` where they are numbered, else `?`; counts them.
+/// Appends the SQL with a mark for each value, `$n` where they are numbered, else `?`; and to `sources` for each mark the
+/// value, or none for a cursor.
 pub(super) fn write_sql(
     pieces: &[Piece],
     table: &str,
     numbered: bool,
-    (sql, places): (&mut String, &mut usize),
+    (sql, sources): (&mut String, &mut Vec<Option<usize>>),
 ) {
     for piece in pieces {
         match piece {
@@ -39,10 +40,13 @@ pub(super) fn write_sql(
             Piece::Table(_) => sql.push_str(table),
             Piece::Number(of) => sql.push_str(table.strip_prefix(of.as_str()).unwrap_or_default()),
             Piece::Value(_) | Piece::Cursor(_) => {
-                *places += 1;
+                sources.push(match piece {
+                    Piece::Value(index) => Some(*index),
+                    _ => None,
+                });
                 if numbered {
                     sql.push('$');
-                    sql.push_str(&places.to_string());
+                    sql.push_str(&sources.len().to_string());
                 } else {
                     sql.push('?');
                 }
@@ -56,14 +60,14 @@ pub(super) fn write_sql(
                     if number > 0 {
                         sql.push_str(separator);
                     }
-                    write_sql(pieces, table, numbered, (sql, places));
+                    write_sql(pieces, table, numbered, (sql, sources));
                 }
             }
         }
     }
 }
 
-/// The parts of a statement's text; neighbouring texts become one.
+/// Returns the parts of a statement's text; neighbouring texts become one.
 pub(super) fn parts(job: &Job, pieces: &[Piece], table: &str) -> Box<[Part]> {
     let mut parts = Vec::new();
     let mut bytes = Vec::new();
@@ -106,49 +110,45 @@ pub(super) fn parts(job: &Job, pieces: &[Piece], table: &str) -> Box<[Part]> {
     parts.into()
 }
 
-/// The parts of `EXECUTE name(value, …)`.
+/// Returns the parts of `EXECUTE name(value, …)`.
 pub(super) fn execute_parts(job: &Job, pieces: &[Piece], wire_name: &str) -> Box<[Part]> {
-    let arguments = argument_parts(job, pieces);
-    let start = format!("EXECUTE {wire_name}");
-    if arguments.is_empty() {
-        return [Part::Bytes(start.into_bytes().into())].into();
+    let text = |text: &str| Piece::Text(text.to_owned());
+    let mut call = vec![text("EXECUTE "), text(wire_name)];
+    let arguments = arguments(pieces);
+    if !arguments.is_empty() {
+        call.push(text("("));
+        call.extend(arguments);
+        call.push(text(")"));
     }
-    let mut parts = vec![Part::Bytes(format!("{start}(").into_bytes().into())];
-    parts.extend(arguments);
-    parts.push(Part::Bytes(b")".as_slice().into()));
-    parts.into()
+    parts(job, &call, "")
 }
 
-/// The values of pieces alone, with commas between them.
-fn argument_parts(job: &Job, pieces: &[Piece]) -> Vec<Part> {
-    let mut parts = Vec::new();
+/// Returns the values of pieces alone, with commas between them.
+fn arguments(pieces: &[Piece]) -> Vec<Piece> {
+    let comma = || ",".to_owned();
+    let mut arguments = Vec::new();
     for piece in pieces {
-        let part = match piece {
+        let argument = match piece {
             Piece::Text(_) | Piece::Table(_) | Piece::Number(_) => continue,
-            Piece::Value(index) => Part::Value(*index),
-            Piece::Cursor(index) => Part::Cursor(*index),
-            Piece::Repeat { repeat, pieces, .. } => {
-                let arguments = argument_parts(job, pieces);
-                if arguments.is_empty() {
-                    continue;
-                }
-                Part::Repeat {
-                    count: *repeat,
-                    separator: b",".as_slice().into(),
-                    draws: item_draws(job, pieces),
-                    parts: arguments.into(),
-                }
-            }
+            Piece::Value(_) | Piece::Cursor(_) => piece.clone(),
+            Piece::Repeat { repeat, pieces, .. } => match self::arguments(pieces) {
+                none if none.is_empty() => continue,
+                pieces => Piece::Repeat {
+                    repeat: *repeat,
+                    separator: comma(),
+                    pieces,
+                },
+            },
         };
-        if !parts.is_empty() {
-            parts.push(Part::Bytes(b",".as_slice().into()));
+        if !arguments.is_empty() {
+            arguments.push(Piece::Text(comma()));
         }
-        parts.push(part);
+        arguments.push(argument);
     }
-    parts
+    arguments
 }
 
-/// The values of scope `item` that pieces use directly, and those they add to, which come first.
+/// Returns the values of scope `item` that pieces use directly, and before each those that it is made of.
 fn item_draws(job: &Job, pieces: &[Piece]) -> Box<[usize]> {
     let used = pieces.iter().filter_map(|piece| match piece {
         Piece::Value(index) => Some(*index),
@@ -157,7 +157,8 @@ fn item_draws(job: &Job, pieces: &[Piece]) -> Box<[usize]> {
     draws(job, used, &[Scope::Item])
 }
 
-/// What is drawn once for a statement: all values of scope `statement`, and of scope `item` those outside of repetitions.
+/// Returns what is drawn once for a statement: all values of scope `statement`, and of scope `item` those outside of
+/// repetitions.
 pub(super) fn statement_draws(job: &Job, index: usize) -> Box<[usize]> {
     let anywhere = job.values_of(index);
     let statement = draws(job, anywhere.into_iter(), &[Scope::Statement]);

@@ -16,7 +16,7 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
-    /// The kind of a type by its OID (pg_type.dat of PostgreSQL).
+    /// Returns the kind of a type by its OID (pg_type.dat of PostgreSQL).
     #[must_use]
     pub fn of_oid(oid: u32) -> Self {
         match oid {
@@ -35,8 +35,8 @@ pub struct Parameters {
     pub(super) binary: Box<[bool]>,
     /// MySQL's numbers of the prepared statement: of the connection's own table, or by the table's number.
     numbers: Box<[u32]>,
-    /// Where the statement's own flags begin among those of a connection that tell what has been executed.
-    place: usize,
+    /// Which of a connection's flags, that tell what has been executed, is the statement's first.
+    first_flag: usize,
 }
 
 /// A prepared statement of MySQL on one connection.
@@ -65,7 +65,7 @@ impl<'a> From<&'a Parameters> for Bound<'a> {
 }
 
 impl Parameters {
-    /// Parameters of these kinds.
+    /// Takes the kinds of parameters.
     #[must_use]
     pub fn new(kinds: Vec<ParameterKind>) -> Self {
         Self {
@@ -78,24 +78,25 @@ impl Parameters {
         }
     }
 
-    /// A statement that MySQL has prepared, with its numbers by table; `place` counts the statements prepared before it
-    /// on the connection.
+    /// Takes the numbers, by table, of a statement that MySQL has prepared; `first_flag` counts the statements that were
+    /// prepared before it on the connection.
     #[must_use]
-    pub fn numbered(numbers: Vec<u32>, place: usize) -> Self {
+    pub fn numbered(numbers: Vec<u32>, first_flag: usize) -> Self {
         Self {
             numbers: numbers.into_boxed_slice(),
-            place,
+            first_flag,
             ..Self::default()
         }
     }
 
-    /// How many statements MySQL has prepared for it.
+    /// Returns how many statements MySQL has prepared for it.
     #[must_use]
     pub fn prepared(&self) -> usize {
         self.numbers.len()
     }
 
-    /// The statement for a table's number; `executed` has a flag for each of the connection's prepared statements.
+    /// Returns the statement for a table's number, and marks it as executed: `executed` has a flag for each of the
+    /// connection's prepared statements.
     #[inline]
     pub fn bound(&self, table: u32, executed: &mut [bool]) -> Bound<'_> {
         let table = if self.numbers.len() > 1 {
@@ -106,7 +107,7 @@ impl Parameters {
         let Some(id) = self.numbers.get(table) else {
             return self.into();
         };
-        let before = std::mem::replace(&mut executed[self.place + table], true);
+        let before = std::mem::replace(&mut executed[self.first_flag + table], true);
         Bound {
             parameters: self,
             handle: Handle {
@@ -122,8 +123,8 @@ impl Parameters {
 pub struct Overflow {
     /// The number.
     pub number: i64,
-    /// The parameter's place, from 1.
-    pub place: usize,
+    /// The parameter's number, from 1.
+    pub parameter: usize,
 }
 
 impl fmt::Display for Overflow {
@@ -131,7 +132,7 @@ impl fmt::Display for Overflow {
         write!(
             formatter,
             "{} does not fit the integer type of parameter ${}; cast it to bigint in the SQL",
-            self.number, self.place
+            self.number, self.parameter
         )
     }
 }

@@ -105,7 +105,7 @@ fn a_number_too_large_for_its_parameter_is_an_error() {
         error,
         Overflow {
             number: 3_000_000_000,
-            place: 1
+            parameter: 1
         }
     );
     let wide = statement.parameters(&values, &[20, 25]).unwrap();

@@ -1,6 +1,6 @@
-//! A job compiled: what every worker reads and none changes.
+//! Compiles a job into what every worker reads and none changes.
 
-use crate::draw::{Values, class_part};
+use crate::draw::{Draw, Values, class_part};
 use crate::job::{Capture, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
 use crate::session::{Wire, number_code};
@@ -11,14 +11,10 @@ use crate::statement::Statement;
 pub struct Compiled {
     /// The values and what they share.
     pub values: Values,
-    /// By the statement's index, then by the table's number; one entry where it names no table.
-    statements: Box<[Box<[Statement]>]>,
-    /// By the statement's index: what its class draws tables with.
-    pub classes: Box<[u64]>,
-    /// By the statement's index: the cursors it needs.
-    pub needs: Box<[Box<[usize]>]>,
-    /// By the statement's index: the cursors that its generation advances.
-    pub advances: Box<[Box<[usize]>]>,
+    /// By the statement's index.
+    pub statements: Box<[StatementCode]>,
+    /// The steps of all programs of all roles, each program's one after the other.
+    pub steps: Box<[Step]>,
     /// By the role's index.
     pub roles: Box<[RoleCode]>,
     /// By the cursor's index.
@@ -31,14 +27,27 @@ pub struct Compiled {
     pub capture: Box<[Capture]>,
 }
 
+/// One statement, for all tables that it may go to.
+#[derive(Debug)]
+pub struct StatementCode {
+    /// By the table's number; one entry where it names no table.
+    by_table: Box<[Statement]>,
+    /// What its class draws tables with.
+    pub class: u64,
+    /// The cursors that it needs.
+    pub needs: Box<[usize]>,
+    /// The cursors that its generation advances.
+    pub advances: Box<[usize]>,
+}
+
 /// What a role runs and how it takes errors.
 #[derive(Debug)]
 pub struct RoleCode {
     /// The role's name.
     pub name: String,
     /// Programs with the sum of the weights up to and with theirs.
-    choices: Box<[(u64, ProgramCode)]>,
-    /// The names of its operations; an operation's index is its place here.
+    choices: Box<[(u64, Program)]>,
+    /// The names of its operations, by their index.
     pub operations: Box<[String]>,
     /// The statements that it sends.
     pub statements: Box<[usize]>,
@@ -52,20 +61,20 @@ pub struct RoleCode {
     pub on_lost: OnLost,
 }
 
-/// One program in one role.
-#[derive(Debug)]
-pub struct ProgramCode {
-    /// Its instructions.
-    pub steps: Box<[Step]>,
+/// One program in one role: what an operation keeps of it from its beginning to its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Program {
+    /// The index of its first step in [`Compiled::steps`]; the last is [`Step::End`].
+    pub first: usize,
     /// The index of its operation in the role.
     pub operation: usize,
-    /// Whether it sends more than one statement, which then are timed for themselves too.
+    /// Whether it sends more than one statement, each of which is timed for itself too.
     pub transaction: bool,
     /// Whether each of several statements commits by itself, as none begins a transaction.
     pub commits_each: bool,
 }
 
-/// One instruction.
+/// One step of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Draws a value.
@@ -79,6 +88,8 @@ pub enum Step {
     },
     /// Leaves the connection idle for so long, in nanoseconds.
     Sleep(u64),
+    /// Completes the operation.
+    End,
 }
 
 /// How a cursor is read and counted up.
@@ -94,7 +105,7 @@ pub struct CursorCode {
 }
 
 impl CursorCode {
-    /// The SQL that reads it in a table.
+    /// Returns the SQL that reads it in a table.
     #[must_use]
     pub fn sql(&self, table: &str) -> String {
         self.start.replace("{t}", table)
@@ -102,35 +113,19 @@ impl CursorCode {
 }
 
 impl RoleCode {
-    /// The program that a number below [`RoleCode::weights`] chooses.
+    /// Returns the program of the operation that `draw` has begun.
     #[inline]
     #[must_use]
-    pub fn program(&self, number: u64) -> usize {
-        self.choices
-            .iter()
-            .position(|(below, _)| number < *below)
-            .unwrap_or(0)
-    }
-
-    /// The sum of the weights.
-    #[inline]
-    #[must_use]
-    pub fn weights(&self) -> u64 {
-        self.choices.last().map_or(1, |(below, _)| *below)
-    }
-
-    /// The program at this place.
-    #[inline]
-    #[must_use]
-    pub fn code(&self, program: usize) -> &ProgramCode {
-        &self.choices[program].1
-    }
-
-    /// Whether there is more than one program to choose from.
-    #[inline]
-    #[must_use]
-    pub fn chooses(&self) -> bool {
-        self.choices.len() > 1
+    pub fn choose(&self, draw: &Draw) -> Program {
+        match *self.choices {
+            [(_, only)] => only,
+            [ref choices @ .., (weights, last)] => {
+                let number = draw.choose(weights);
+                let chosen = choices.iter().find(|(below, _)| number < *below);
+                chosen.map_or(last, |(_, program)| *program)
+            }
+            [] => Program::default(),
+        }
     }
 }
 
@@ -138,37 +133,15 @@ impl Compiled {
     /// Compiles a valid job.
     #[must_use]
     pub fn new(job: &Job) -> Self {
-        let statements = 0..job.statements.len();
+        let mut steps = Vec::new();
+        let roles = job.roles.iter();
         Self {
             values: Values::new(job),
-            statements: statements
-                .clone()
-                .map(|index| for_tables(job, index))
+            statements: (0..job.statements.len())
+                .map(|index| statement_code(job, index))
                 .collect(),
-            classes: job
-                .statements
-                .iter()
-                .map(|statement| class_part(statement.class.as_ref().unwrap_or(&statement.name)))
-                .collect(),
-            needs: statements
-                .clone()
-                .map(|index| {
-                    let on = (0..job.cursors.len())
-                        .filter(|cursor| job.cursors[*cursor].on == Some(index));
-                    let mut needs = job.cursors_of(index);
-                    needs.extend(on);
-                    needs.into_iter().collect()
-                })
-                .collect(),
-            advances: statements
-                .map(|index| {
-                    let cursors = 0..job.cursors.len();
-                    cursors
-                        .filter(|cursor| job.cursors[*cursor].on == Some(index))
-                        .collect()
-                })
-                .collect(),
-            roles: job.roles.iter().map(|role| role_code(job, role)).collect(),
+            roles: roles.map(|role| role_code(job, role, &mut steps)).collect(),
+            steps: steps.into(),
             cursors: job
                 .cursors
                 .iter()
@@ -185,25 +158,23 @@ impl Compiled {
         }
     }
 
-    /// A statement for a table's number.
+    /// Returns a statement for a table's number.
     #[inline]
     #[must_use]
     pub fn statement(&self, index: usize, table: u32) -> &Statement {
-        let by_table = &self.statements[index];
-        &by_table[if by_table.len() == 1 {
-            0
-        } else {
-            table as usize
-        }]
+        match &*self.statements[index].by_table {
+            [only] => only,
+            by_table => &by_table[table as usize],
+        }
     }
 
-    /// The tables' numbers that a statement is compiled for: 0 alone where it names none.
+    /// Returns the tables' numbers that a statement is compiled for: 0 alone where it names none.
     #[must_use]
     pub fn tables(&self, index: usize) -> std::ops::Range<u32> {
-        0..u32::try_from(self.statements[index].len()).unwrap_or(u32::MAX)
+        0..u32::try_from(self.statements[index].by_table.len()).unwrap_or(u32::MAX)
     }
 
-    /// The shape of the records of a job with this many clients.
+    /// Returns the shape of the records of a job with this many clients.
     #[must_use]
     pub fn shape(&self, job: &Job) -> Shape {
         let clients = |role: &Role| match role.per {
@@ -220,28 +191,42 @@ impl Compiled {
     }
 }
 
-/// The full name of a table; its number counts from 0, its name from 1.
+/// Returns the full name of a table; its number counts from 0, its name from 1.
 #[must_use]
 pub fn table_name(of: &str, number: u32) -> String {
     format!("{of}{}", number + 1)
 }
 
-fn for_tables(job: &Job, index: usize) -> Box<[Statement]> {
-    match job.tables_of(index).first() {
-        Some(of) => (0..job.tables[*of])
-            .map(|number| Statement::compile(job, index, &table_name(of, number)))
-            .collect(),
-        None => [Statement::compile(job, index, "")].into(),
+fn statement_code(job: &Job, index: usize) -> StatementCode {
+    let statement = &job.statements[index];
+    let cursors = 0..job.cursors.len();
+    let advances: Box<[usize]> = cursors
+        .filter(|cursor| job.cursors[*cursor].on == Some(index))
+        .collect();
+    let mut needs = job.cursors_of(index);
+    needs.extend(&advances);
+    StatementCode {
+        by_table: match job.tables_of(index).first() {
+            Some(of) => (0..job.tables[*of])
+                .map(|number| Statement::compile(job, index, &table_name(of, number)))
+                .collect(),
+            None => [Statement::compile(job, index, "")].into(),
+        },
+        class: class_part(statement.class.as_ref().unwrap_or(&statement.name)),
+        needs: needs.into_iter().collect(),
+        advances,
     }
 }
 
-fn role_code(job: &Job, role: &Role) -> RoleCode {
+/// Compiles a role; appends the steps of its programs to `steps`.
+fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
     let mut operations = Vec::new();
     let mut below = 0;
     let mut choices = Vec::new();
     for choice in role.choose.iter().filter(|choice| choice.weight > 0) {
         below += u64::from(choice.weight);
-        choices.push((below, program_code(job, choice.program, &mut operations)));
+        let program = compile_program(job, choice.program, &mut operations, steps);
+        choices.push((below, program));
     }
     RoleCode {
         name: role.name.clone(),
@@ -263,7 +248,13 @@ fn role_code(job: &Job, role: &Role) -> RoleCode {
     }
 }
 
-fn program_code(job: &Job, program: usize, operations: &mut Vec<String>) -> ProgramCode {
+/// Compiles a program for a role: appends its steps to `steps`, and to `operations` the names that are new to the role.
+fn compile_program(
+    job: &Job,
+    program: usize,
+    operations: &mut Vec<String>,
+    steps: &mut Vec<Step>,
+) -> Program {
     let mut operation = |name: &str| {
         operations
             .iter()
@@ -273,13 +264,12 @@ fn program_code(job: &Job, program: usize, operations: &mut Vec<String>) -> Prog
                 operations.len() - 1
             })
     };
+    let first = steps.len();
     let transaction = job.sends(program) > 1;
     let own = transaction.then(|| operation(&job.programs[program].name));
     let mut last = 0;
-    let steps = job.programs[program]
-        .code
-        .iter()
-        .map(|instruction| match *instruction {
+    for instruction in &job.programs[program].code {
+        steps.push(match *instruction {
             Instruction::Draw(value) => Step::Draw(value),
             Instruction::Sleep(us) => Step::Sleep(us as u64 * 1000),
             Instruction::Send(statement) => {
@@ -289,17 +279,18 @@ fn program_code(job: &Job, program: usize, operations: &mut Vec<String>) -> Prog
                     operation: last,
                 }
             }
-        })
-        .collect();
-    ProgramCode {
-        steps,
+        });
+    }
+    steps.push(Step::End);
+    Program {
+        first,
         operation: own.unwrap_or(last),
         transaction,
         commits_each: transaction && !begins_transaction(job, program),
     }
 }
 
-/// Whether a statement of a program begins a transaction.
+/// Tells whether a statement of a program begins a transaction.
 fn begins_transaction(job: &Job, program: usize) -> bool {
     job.programs[program].code.iter().any(|instruction| {
         let Instruction::Send(statement) = instruction else {
@@ -327,11 +318,11 @@ mod tests {
     fn a_single_statement_is_an_operation_of_its_name() {
         let code = example("qr100");
         assert_eq!(*code.roles[2].operations, ["market", "register", "pdc"]);
-        let chosen: Vec<_> = (0..code.roles[2].weights())
-            .map(|number| code.roles[2].program(number))
+        let programs = code.roles[2].choices.iter();
+        let programs: Vec<_> = programs
+            .map(|(below, program)| (*below, program.operation, program.transaction))
             .collect();
-        assert_eq!(chosen, [0, 1, 2]);
-        assert!(!code.roles[2].code(1).transaction);
+        assert_eq!(programs, [(1, 0, false), (2, 1, false), (3, 2, false)]);
     }
 
     #[test]
@@ -345,11 +336,11 @@ mod tests {
             "pdc",
         ];
         assert_eq!(*code.roles[0].operations, names);
-        let program = code.roles[0].code(0);
-        assert_eq!(
-            (program.operation, program.transaction, program.steps.len()),
-            (0, true, 4)
-        );
+        let (_, program) = code.roles[0].choices[0];
+        assert_eq!((program.operation, program.transaction), (0, true));
+        let steps = code.steps[program.first..].iter();
+        let steps = steps.take_while(|step| **step != Step::End);
+        assert_eq!(steps.count(), 4);
         assert_eq!(
             code.statement(1, 1).sql,
             "CREATE INDEX pi2_marketsegment ON pi2 (productid,customerid,price)"
@@ -360,18 +351,17 @@ mod tests {
     fn a_statement_has_its_tables_name_and_number_in_it() {
         let code = example("prepare");
         assert_eq!(code.statement(2, 2).sql, "CREATE INDEX k_3 ON sbtest3(k)");
-        assert!(code.roles[0].code(0).commits_each);
-        assert!(!example("qr100").roles[0].code(0).commits_each);
+        assert!(code.roles[0].choices[0].1.commits_each);
+        assert!(!example("qr100").roles[0].choices[0].1.commits_each);
     }
 
     #[test]
     fn cursors_are_found_through_the_bounds_of_values() {
         let code = example("qp100");
-        assert_eq!(*code.needs[2], [0, 1], "the points between tail and head");
-        assert_eq!(
-            (&*code.advances[1], &*code.advances[2]),
-            ([0].as_slice(), [1].as_slice())
-        );
+        let points = &code.statements[2];
+        assert_eq!(*points.needs, [0, 1], "the points between tail and head");
+        assert_eq!(*points.advances, [1]);
+        assert_eq!(*code.statements[1].advances, [0]);
         assert_eq!(
             code.cursors[0].sql("pi2"),
             "SELECT min(transactionid) FROM pi2"

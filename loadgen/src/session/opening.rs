@@ -102,7 +102,7 @@ fn prepare_mysql(
                 .to_owned(),
         );
     }
-    let mut parameters = vec![Parameters::default(); code.needs.len()];
+    let mut parameters = vec![Parameters::default(); code.statements.len()];
     let mut prepared = 0;
     let of_role = purpose.role.map(|role| &code.roles[role].statements);
     for index in of_role.into_iter().flatten() {
@@ -165,7 +165,7 @@ fn prepare(
         let refused = parsed.get(types.len()).or(parsed.last());
         return Err(refused.map_or_else(String::new, |(_, refused, _)| named(refused, &error)));
     }
-    let mut parameters = vec![Parameters::default(); code.needs.len()];
+    let mut parameters = vec![Parameters::default(); code.statements.len()];
     let mut previous = None;
     for ((index, statement, _), oids) in parsed.iter().zip(&types) {
         let own = statement

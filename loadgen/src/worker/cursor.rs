@@ -72,8 +72,11 @@ impl<S: Sessions> Worker<S> {
     /// Whether a statement can be generated now; else its operation waits for a reading that has been asked for.
     #[inline]
     pub(super) fn cursors_ready(&mut self, index: usize, statement: usize) -> bool {
-        let needs = &self.code.needs[statement];
-        let Some(place) = self.connections[index].probe.filter(|_| !needs.is_empty()) else {
+        let statement = &self.code.statements[statement];
+        let Some(place) = self.connections[index]
+            .probe
+            .filter(|_| !statement.needs.is_empty())
+        else {
             return true;
         };
         let operation = &self.connections[index].operation;
@@ -81,16 +84,18 @@ impl<S: Sessions> Worker<S> {
             return true;
         }
         let probe = &self.probes[place];
-        let stale = needs
-            .iter()
-            .copied()
-            .find(|cursor| match probe.values[*cursor].since {
-                None => true,
-                Some(since) => {
-                    let advanced = self.code.advances[statement].contains(cursor);
-                    advanced && since > self.code.cursors[*cursor].resync_every
-                }
-            });
+        let stale =
+            statement
+                .needs
+                .iter()
+                .copied()
+                .find(|cursor| match probe.values[*cursor].since {
+                    None => true,
+                    Some(since) => {
+                        let advanced = statement.advances.contains(cursor);
+                        advanced && since > self.code.cursors[*cursor].resync_every
+                    }
+                });
         match stale {
             None => true,
             Some(cursor) => {
@@ -135,7 +140,7 @@ impl<S: Sessions> Worker<S> {
         if connection.operation.step < connection.operation.generated {
             return;
         }
-        for cursor in &self.code.needs[statement] {
+        for cursor in &self.code.statements[statement].needs {
             let number = self.probes[place].values[*cursor].number;
             connection.draw.cursors[*cursor] = number;
             connection.cursors[*cursor].get_or_insert(number);
@@ -150,7 +155,7 @@ impl<S: Sessions> Worker<S> {
             return;
         };
         let again = connection.operation.step < connection.operation.generated;
-        for cursor in &self.code.advances[statement] {
+        for cursor in &self.code.statements[statement].advances {
             let advance = self.code.cursors[*cursor].advance;
             connection.draw.cursors[*cursor] =
                 connection.draw.cursors[*cursor].saturating_add(advance);

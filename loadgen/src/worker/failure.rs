@@ -26,7 +26,7 @@ impl<S: Sessions> Worker<S> {
             && connection.operation.tries < role.tries
             && !matches!(self.mode, Mode::Draining | Mode::Holding);
         let fatal = !again && role.otherwise == Otherwise::FailStep;
-        let transaction = role.code(connection.operation.program).transaction;
+        let transaction = connection.operation.program.transaction;
         self.count_error(index, &error, fatal);
         if fatal {
             let role = &self.code.roles[self.connections[index].role].name;
@@ -62,17 +62,17 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
         operation.tries += 1;
-        (operation.step, operation.rows, operation.rows_counted) = (0, 0, 0);
+        (operation.rows, operation.rows_counted) = (0, 0);
+        operation.step = operation.program.first;
         operation.statement_due_ns = self.now_ns;
         connection.draw.begin(operation.number);
         for (cursor, was) in connection.draw.cursors.iter_mut().zip(&connection.cursors) {
             *cursor = was.unwrap_or(*cursor);
         }
-        let role = connection.role;
-        let program = self.code.roles[role].code(operation.program).operation;
+        let (role, own) = (connection.role, operation.program.operation);
         self.totals[role].retries += 1;
         if self.counts() {
-            self.record.roles[role].operations[program].retries += 1;
+            self.record.roles[role].operations[own].retries += 1;
         }
         self.go_on(index);
     }
@@ -80,14 +80,11 @@ impl<S: Sessions> Worker<S> {
     /// Counts an error and writes it, if not too many of its kind have been.
     fn count_error(&mut self, index: usize, error: &ServerError, fatal: bool) {
         let connection = &self.connections[index];
-        let role = connection.role;
-        let program = self.code.roles[role]
-            .code(connection.operation.program)
-            .operation;
+        let (role, own) = (connection.role, connection.operation.program.operation);
         let code = error.tally();
         self.totals[role].errors += 1;
         if self.counts() {
-            self.record.roles[role].error(connection.client, program, code);
+            self.record.roles[role].error(connection.client, own, code);
         }
         let written = self.written.entry((role, code)).or_default();
         *written += 1;
@@ -97,7 +94,7 @@ impl<S: Sessions> Worker<S> {
                 role: self.code.roles[role].name.clone(),
                 client: connection.client,
                 connection: connection.number,
-                operation: self.code.roles[role].operations[program].clone(),
+                operation: self.code.roles[role].operations[own].clone(),
                 code: record::code_text(code),
                 message: error.message.clone(),
                 fatal,

@@ -57,10 +57,8 @@ impl<S: Sessions> Worker<S> {
         connection.cursors.fill(None);
         connection.draw.begin(connection.operation.number);
         connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
-        let role = &self.code.roles[connection.role];
-        if role.chooses() {
-            connection.operation.program = role.program(connection.draw.choose(role.weights()));
-        }
+        let program = self.code.roles[connection.role].choose(&connection.draw);
+        (connection.operation.program, connection.operation.step) = (program, program.first);
         self.busy += 1;
         self.go_on(index);
     }
@@ -71,27 +69,24 @@ impl<S: Sessions> Worker<S> {
         loop {
             let connection = &mut self.connections[index];
             let operation = &mut connection.operation;
-            let program = self.code.roles[connection.role].code(operation.program);
-            match program.steps.get(operation.step) {
-                Some(Step::Draw(value)) => {
-                    connection.draw.draw(&self.code.values, *value);
+            match self.code.steps[operation.step] {
+                Step::Draw(value) => {
+                    connection.draw.draw(&self.code.values, value);
                     operation.step += 1;
                 }
-                Some(Step::Send { statement, .. }) => {
-                    let statement = *statement;
+                Step::Send { statement, .. } => {
                     if self.cursors_ready(index, statement) {
                         self.generate(index, statement);
                     }
                     return;
                 }
-                Some(Step::Sleep(duration_ns)) => {
-                    let duration_ns = *duration_ns;
+                Step::Sleep(duration_ns) => {
                     operation.step += 1;
                     if self.falls_asleep(index, duration_ns) {
                         return;
                     }
                 }
-                None => {
+                Step::End => {
                     self.complete(index);
                     return;
                 }
@@ -107,7 +102,9 @@ impl<S: Sessions> Worker<S> {
         connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
         let code = &self.code;
         if let Walk::Draw { tables } = connection.walk {
-            connection.table = connection.draw.table(code.classes[statement], tables);
+            connection.table = connection
+                .draw
+                .table(code.statements[statement].class, tables);
         }
         let out = self.sessions.output(index);
         out.clear();
@@ -212,24 +209,17 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
         operation.rows += connection.reply.rows;
-        let program = self.code.roles[connection.role].code(operation.program);
-        if program.transaction {
-            if let (
-                true,
-                Step::Send {
-                    operation: statement,
-                    ..
-                },
-            ) = (counts, program.steps[operation.step])
-            {
+        if operation.program.transaction {
+            let step = self.code.steps[operation.step];
+            if let (true, Step::Send { operation: own, .. }) = (counts, step) {
                 let times = Times::new(
                     operation.statement_due_ns,
                     operation.statement_sent_ns,
                     self.now_ns,
                 );
                 let role = &mut self.record.roles[connection.role];
-                role.operations[statement].complete(times, connection.reply.rows);
-                if program.commits_each {
+                role.operations[own].complete(times, connection.reply.rows);
+                if operation.program.commits_each {
                     role.per_client[connection.client as usize].rows += connection.reply.rows;
                     operation.rows_counted += connection.reply.rows;
                 }
@@ -250,7 +240,7 @@ impl<S: Sessions> Worker<S> {
         totals.count += 1;
         totals.rows += operation.rows;
         if counts {
-            let program = self.code.roles[connection.role].code(operation.program);
+            let program = operation.program;
             let times = Times::new(operation.due_ns, operation.sent_ns, self.now_ns);
             let role = &mut self.record.roles[connection.role];
             role.complete(connection.client, program.operation, times, operation.rows);
@@ -295,9 +285,7 @@ impl<S: Sessions> Worker<S> {
             role: connection.role,
             client: connection.client,
             connection: connection.number,
-            operation: self.code.roles[connection.role]
-                .code(operation.program)
-                .operation,
+            operation: operation.program.operation,
             number: operation.number,
             due_ns: operation.due_ns,
             start_ns: operation.sent_ns,
@@ -318,13 +306,8 @@ impl<S: Sessions> Worker<S> {
             captured.notices.clear();
         }
         let connection = &self.connections[index];
-        let operation = &connection.operation;
         let role = &self.code.roles[connection.role];
-        let Some(Step::Send {
-            operation: statement,
-            ..
-        }) = role.code(operation.program).steps.get(operation.step)
-        else {
+        let Step::Send { operation, .. } = self.code.steps[connection.operation.step] else {
             return;
         };
         self.write(Event::Captured {
@@ -332,7 +315,7 @@ impl<S: Sessions> Worker<S> {
             role: role.name.clone(),
             client: connection.client,
             connection: connection.number,
-            statement: role.operations[*statement].clone(),
+            statement: role.operations[operation].clone(),
             columns: captured.columns,
             rows: captured.rows,
             notices: captured.notices,

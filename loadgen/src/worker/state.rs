@@ -4,6 +4,7 @@ use crate::draw::Draw;
 use crate::job::{Job, Pace, Per};
 use crate::layout::{self, GroupLayout, Walk, WorkerLayout};
 use crate::pace::Line;
+use crate::program::Program;
 use crate::session::{Opened, Reply};
 use crate::shared::Shared;
 use crate::statement::Parameters;
@@ -33,10 +34,10 @@ pub(super) enum State {
 #[derive(Debug, Default)]
 pub(super) struct Operation {
     pub(super) number: u64,
-    pub(super) program: usize,
-    /// The instruction that comes, or whose reply is awaited.
+    pub(super) program: Program,
+    /// The index of the step that comes, or whose reply is awaited.
     pub(super) step: usize,
-    /// Instructions below this have been generated once: another try changes no cursor.
+    /// Steps below this have been generated once: another try changes no cursor.
     pub(super) generated: usize,
     pub(super) tries: u32,
     pub(super) due_ns: u64,

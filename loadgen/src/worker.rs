@@ -103,8 +103,8 @@ pub struct Worker<S: Sessions> {
     /// The clock as it was read last.
     now_ns: u64,
     start_ns: u64,
-    pause_ns: u64,
-    paused_total_ns: u64,
+    /// When the pause began that lasts, or is to come when all is quiet.
+    pause_ns: Option<u64>,
     cpu: time::Cpu,
     /// Operations in flight or waiting for a cursor, and cursors being read.
     busy: usize,
@@ -154,8 +154,7 @@ impl<S: Sessions> Worker<S> {
             written: BTreeMap::new(),
             now_ns: 0,
             start_ns: 0,
-            pause_ns: 0,
-            paused_total_ns: 0,
+            pause_ns: None,
             cpu: time::Cpu::default(),
             busy: 0,
             due_groups: Vec::with_capacity(layout.groups.len() * 2),
@@ -200,8 +199,9 @@ impl<S: Sessions> Worker<S> {
             Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
             Mode::Pausing => self.timeline.wake_ns(),
             Mode::Running => {
-                let until_ns = self.timeline.wake_ns().min(self.cpu.wake_ns());
-                until_ns.min(self.due_ns()).min(self.sleepers.wake_ns())
+                let until_ns = self.timeline.wake_ns().min(self.due_ns());
+                let until_ns = until_ns.min(self.sleepers.wake_ns());
+                until_ns.min(self.settles_ns().unwrap_or(u64::MAX))
             }
         }
     }

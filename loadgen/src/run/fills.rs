@@ -79,7 +79,7 @@ impl Step<'_> {
         let done = (end == End::Done).then_some(end_ns);
         self.write(Event::WindowClose {
             mono_ns: end_ns,
-            active_ns: account.timeline.active_ns(),
+            active_ns: account.timeline.window_ns(),
             ended: BTreeMap::from([(ROLE.to_owned(), vec![done])]),
             clients_end_ns: vec![done; self.job.clients as usize],
         });

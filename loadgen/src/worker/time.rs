@@ -8,33 +8,29 @@ use crate::pace::Line;
 use crate::record::TickRecord;
 use crate::session::{Command, Sessions};
 use crate::shared::{End, Phase};
-use crate::timeline::{Cut, Timeline};
+use crate::timeline::{ActiveTime, Cut, Timeline};
 
-/// CPU of the process that ticks report, in nanoseconds: from the start on, without what pauses took.
+/// The CPU that counts, of the process and of the worker's thread: from the start on, without what pauses took.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
-    /// Of the process, then of the worker's thread: at the start, with what was not to count since.
-    base: [u64; 2],
-    /// The same when all was quiet.
-    paused_at: [u64; 2],
-    /// When the time ends that does not count after a pause.
-    settles_ns: Option<u64>,
+    clocks: [ActiveTime; 2],
+    /// What the clocks said when all was quiet, until what follows the pause has settled.
+    paused_ns: Option<[u64; 2]>,
 }
 
 impl Cpu {
-    pub(super) fn wake_ns(&self) -> u64 {
-        self.settles_ns.unwrap_or(u64::MAX)
+    fn new(spent_ns: [u64; 2]) -> Self {
+        Self {
+            clocks: spent_ns.map(ActiveTime::new),
+            paused_ns: None,
+        }
     }
 
-    /// What was spent since a pause began counts for nothing.
-    fn settle(&mut self, spent: [u64; 2]) {
-        self.settles_ns = None;
-        for (base, (spent, paused_at)) in self
-            .base
-            .iter_mut()
-            .zip(spent.into_iter().zip(self.paused_at))
-        {
-            *base += spent.saturating_sub(paused_at);
+    /// Skips what was spent since a pause began, if there was one.
+    fn settle(&mut self, spent_ns: [u64; 2]) {
+        let pause = self.paused_ns.take().into_iter().flatten().zip(spent_ns);
+        for (clock, (paused_ns, spent_ns)) in self.clocks.iter_mut().zip(pause) {
+            clock.skip(paused_ns, spent_ns);
         }
     }
 }
@@ -51,10 +47,11 @@ impl<S: Sessions> Worker<S> {
             (Mode::Running, Phase::Pausing) => {
                 // Until now operations have begun; what the pause shifts comes after it.
                 let at_ns = self.sessions.command_ns(Command::Pause, at_ns);
-                self.pause_ns = at_ns.max(self.now_ns);
+                let pause_ns = at_ns.max(self.now_ns);
+                self.pause_ns = Some(pause_ns);
                 self.mode = Mode::Pausing;
                 for group in 0..self.groups.len() {
-                    self.count_unsent(group, self.pause_ns);
+                    self.count_unsent(group, pause_ns);
                     self.wake_group(group);
                 }
             }
@@ -76,7 +73,7 @@ impl<S: Sessions> Worker<S> {
         self.start_ns = self.sessions.command_ns(Command::Go, at_ns);
         self.now_ns = self.start_ns;
         self.timeline = Timeline::new(&self.stop, self.start_ns);
-        self.cpu.base = self.spent();
+        self.cpu = Cpu::new(self.spent_ns());
         self.mode = Mode::Running;
         if self.index == 0 {
             let unix_ns = self.start_ns + self.shared.unix_ahead_ns;
@@ -84,7 +81,7 @@ impl<S: Sessions> Worker<S> {
                 mono_ns: self.start_ns,
                 unix_ns,
             });
-            if self.timeline.open_ns() == self.start_ns {
+            if self.timeline.opens_at_once() {
                 self.write(Event::WindowOpen {
                     mono_ns: self.start_ns,
                 });
@@ -182,9 +179,12 @@ impl<S: Sessions> Worker<S> {
     /// Ends the ticks, and the window, whose time has come: before `now_ns`, or at it too.
     #[inline]
     pub(super) fn pass_time(&mut self, now_ns: u64, inclusive: bool) {
-        if self.cpu.wake_ns() <= now_ns {
-            let spent = self.spent();
-            self.cpu.settle(spent);
+        if self
+            .settles_ns()
+            .is_some_and(|settles_ns| settles_ns <= now_ns)
+        {
+            let spent_ns = self.spent_ns();
+            self.cpu.settle(spent_ns);
         }
         loop {
             let end_ns = self.shared.end_ns();
@@ -213,8 +213,14 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// CPU of the process and of this thread.
-    fn spent(&mut self) -> [u64; 2] {
+    /// Returns when what follows a pause has settled; none where there is no such time to wait for.
+    #[inline]
+    pub(super) fn settles_ns(&self) -> Option<u64> {
+        self.cpu.paused_ns.and(self.timeline.settled_ns())
+    }
+
+    /// Returns the CPU of the process and of this thread.
+    fn spent_ns(&mut self) -> [u64; 2] {
         [
             self.sessions.process_cpu_ns(),
             self.sessions.thread_cpu_ns(),
@@ -247,7 +253,7 @@ impl<S: Sessions> Worker<S> {
         self.record.cut = cut;
         if self.index == 0 {
             let spent_ns = self.sessions.process_cpu_ns();
-            self.record.process_cpu_ns = spent_ns.saturating_sub(self.cpu.base[0]);
+            self.record.process_cpu_ns = self.cpu.clocks[0].at(spent_ns);
         }
         // There is none at the beginning, and where the writer is far behind.
         let back = self.channels.spare.try_recv().ok();
@@ -277,21 +283,16 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// How far schedules have come at `at_ns`: in a pause not beyond its beginning.
+    /// Returns how far schedules have come at `at_ns`: in a pause not beyond its beginning.
     fn schedule_ns(&self, at_ns: u64) -> u64 {
-        match self.mode {
-            Mode::Pausing | Mode::Paused => at_ns.min(self.pause_ns),
-            Mode::Waiting | Mode::Running | Mode::Draining | Mode::Holding => at_ns,
-        }
+        self.pause_ns.map_or(at_ns, |pause_ns| at_ns.min(pause_ns))
     }
 
     /// Ends the last tick and says what the caller needs of the window; no operation begins any more.
     pub(super) fn close_window(&mut self) {
         let mut end_ns = self.shared.end_ns();
-        if self.cpu.settles_ns.is_some() {
-            let spent = self.spent();
-            self.cpu.settle(spent);
-        }
+        let spent_ns = self.spent_ns();
+        self.cpu.settle(spent_ns);
         if self.mode == Mode::Paused && self.shared.all_quiet() {
             // Nothing has happened since.
             end_ns = end_ns.min(self.shared.paused_ns());
@@ -308,16 +309,11 @@ impl<S: Sessions> Worker<S> {
             let done = group.course == Course::Done;
             (group.role, group.client, group.last_ns, done)
         });
-        let spent_ns = self
-            .sessions
-            .thread_cpu_ns()
-            .saturating_sub(self.cpu.base[1]);
-        let passed_ns = end_ns
-            .saturating_sub(self.start_ns)
-            .saturating_sub(self.paused_total_ns);
+        let spent_ns = self.cpu.clocks[1].at(self.sessions.thread_cpu_ns());
+        let passed_ns = self.timeline.active_ns(end_ns);
         let closed = Closed {
             end_ns,
-            active_ns: self.timeline.active_ns(),
+            active_ns: self.timeline.window_ns(),
             groups: groups.collect(),
             thread: ThreadUse {
                 cpu_us: spent_ns / 1000,
@@ -342,9 +338,9 @@ impl<S: Sessions> Worker<S> {
         }
         if self.mode == Mode::Pausing {
             self.mode = Mode::Paused;
-            if self.cpu.settles_ns.is_none() {
-                self.cpu.paused_at = self.spent();
-            }
+            // In a pause before the last one has settled, nothing has counted since that.
+            let spent_ns = self.spent_ns();
+            self.cpu.paused_ns.get_or_insert(spent_ns);
             if let Some(paused_ns) = self.shared.quiet(self.now_ns) {
                 self.write(Event::Paused { mono_ns: paused_ns });
                 self.note(Note::Paused);
@@ -363,9 +359,9 @@ impl<S: Sessions> Worker<S> {
             .sessions
             .command_ns(Command::Resume, at_ns)
             .max(paused_ns);
-        self.paused_total_ns += self.timeline.resume(paused_ns, resumed_ns);
-        self.cpu.settles_ns = Some(self.timeline.settled_ns());
-        let shift_ns = resumed_ns.saturating_sub(self.pause_ns);
+        self.timeline.resume(paused_ns, resumed_ns);
+        let pause_ns = self.pause_ns.take().unwrap_or(resumed_ns);
+        let shift_ns = resumed_ns.saturating_sub(pause_ns);
         for line in self.lines.iter_mut().filter_map(Line::begun_mut) {
             line.shift(shift_ns);
         }
@@ -388,5 +384,23 @@ impl<S: Sessions> Worker<S> {
             self.due_groups.push(index);
         }
         self.start_due();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_of_a_pause_counts_for_nothing_whether_it_goes_on_or_the_step_ends() {
+        let mut cpu = Cpu::new([100, 10]);
+        let counted =
+            |cpu: &Cpu, spent_ns| [0, 1].map(|clock: usize| cpu.clocks[clock].at(spent_ns));
+        cpu.settle([150, 15]);
+        assert_eq!(counted(&cpu, 150), [50, 140], "there was no pause");
+        cpu.paused_ns = Some([150, 15]);
+        cpu.settle([180, 16]);
+        assert_eq!(counted(&cpu, 200), [70, 189]);
+        assert_eq!(cpu.paused_ns, None);
     }
 }

@@ -1,4 +1,4 @@
-//! What follows an error of the server or the loss of a connection: operations are tried again, or given up, and counted.
+//! Takes errors of the server and the loss of connections: operations are tried again, or given up, and counted.
 
 use super::state::State;
 use super::{Mode, Worker};
@@ -14,7 +14,7 @@ pub(crate) const ERRORS_WRITTEN_MAX: u32 = 20;
 const LOST_CODE: Code = *b"08006";
 
 impl<S: Sessions> Worker<S> {
-    /// The server refused a statement: the operation is tried again, or given up.
+    /// Takes an error of the server: the operation is tried again, or given up.
     #[cold]
     pub(super) fn refused(&mut self, index: usize) {
         let connection = &mut self.connections[index];
@@ -49,7 +49,7 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// After an error nothing is left open: the operation begins anew, or has failed.
+    /// Begins an operation anew, or ends it, when nothing of it is open after an error.
     #[cold]
     pub(super) fn rolled_back(&mut self, index: usize) {
         if let Some(code) = self.connections[index].operation.failed {
@@ -102,58 +102,72 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// A connection is gone, with its operation if it had one.
+    /// Takes the loss of a connection: ends its operation, if it had one, and has the connection made anew.
     #[cold]
     pub(super) fn lost(&mut self, index: usize, error: &SessionError) {
-        let busy = match (self.mode, self.connections[index].state) {
+        match (self.mode, self.connections[index].state) {
             // It has nothing more to do, or is being made anew already.
-            (Mode::Holding, _) | (_, State::Done | State::Lost) => return,
-            (_, State::Idle) => false,
-            (_, State::InFlight | State::RollingBack | State::Asleep) => true,
+            (Mode::Holding, _) | (_, State::Done | State::Lost) => {}
+            (_, State::Idle) => {
+                self.count_loss(index, error);
+                self.make_anew(index);
+            }
             (_, State::AwaitsCursor) => {
                 self.leave_probe(index);
-                true
+                self.lose_operation(index, error);
             }
-        };
-        let role = &self.code.roles[self.connections[index].role];
-        let (name, fatal) = (role.name.clone(), role.on_lost == OnLost::FailStep);
-        let server = self.connections[index].reply.error.take();
-        let (sqlstate, error_number) =
-            server.map_or((LOST_CODE, 0), |error| (error.code, error.number));
-        let number = self.connections[index].number;
-        let error = ServerError {
-            code: sqlstate,
-            number: error_number,
-            message: error.to_string(),
-        };
-        let code = error.tally();
-        self.count_error(index, &error, fatal);
-        if fatal {
-            self.fail(format!(
-                "role `{name}`: connection {number} was lost: {}",
-                error.message
-            ));
-        }
-        if busy {
-            if self.code.trace {
-                self.trace(index, Some(code));
-            }
-            self.finish(index);
-        }
-        // What has just become idle has no session: it is out until it has one again.
-        let connection = &mut self.connections[index];
-        if connection.state == State::Idle {
-            connection.state = State::Lost;
-            self.groups[connection.group]
-                .idle
-                .retain(|idle| *idle != index);
-            if !fatal {
-                self.sessions.reconnect(index);
+            (_, State::InFlight | State::RollingBack | State::Asleep) => {
+                self.lose_operation(index, error);
             }
         }
     }
 
-    /// A lost connection has been made anew, or cannot be.
+    /// Ends the operation of a lost connection.
+    fn lose_operation(&mut self, index: usize, error: &SessionError) {
+        let code = self.count_loss(index, error);
+        if self.code.trace {
+            self.trace(index, Some(code));
+        }
+        self.finish(index);
+        if self.connections[index].state == State::Idle {
+            self.make_anew(index);
+        }
+    }
+
+    /// Counts a loss, by the server's own code where it gave one; the step fails where its role says so. Returns the code.
+    fn count_loss(&mut self, index: usize, error: &SessionError) -> Code {
+        let connection = &mut self.connections[index];
+        let server = connection.reply.error.take();
+        let (code, number) = server.map_or((LOST_CODE, 0), |error| (error.code, error.number));
+        let error = ServerError {
+            code,
+            number,
+            message: error.to_string(),
+        };
+        let (role, connection) = (connection.role, connection.number);
+        let fatal = self.code.roles[role].on_lost == OnLost::FailStep;
+        self.count_error(index, &error, fatal);
+        if fatal {
+            let (role, reason) = (&self.code.roles[role].name, &error.message);
+            self.fail(format!(
+                "role `{role}`: connection {connection} was lost: {reason}"
+            ));
+        }
+        error.tally()
+    }
+
+    /// Takes an idle connection out of its group, and has it made anew unless the step has failed by its loss.
+    fn make_anew(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.state = State::Lost;
+        let idle = &mut self.groups[connection.group].idle;
+        idle.retain(|idle| *idle != index);
+        if self.code.roles[connection.role].on_lost == OnLost::Reconnect {
+            self.sessions.reconnect(index);
+        }
+    }
+
+    /// Takes a lost connection that has been made anew, or the reason why it cannot be.
     #[cold]
     pub(super) fn reconnected(&mut self, index: usize, outcome: Result<Opened, SessionError>) {
         let connection = &mut self.connections[index];
@@ -188,7 +202,7 @@ impl<S: Sessions> Worker<S> {
     }
 }
 
-/// Whether an operation is tried again after an error: by its SQLSTATE or by MySQL's number.
+/// Tells whether an operation is tried again after an error: by its SQLSTATE or by MySQL's number.
 fn retried(codes: &[Code], error: &ServerError) -> bool {
     codes.contains(&error.code) || (error.number > 0 && codes.contains(&number_code(error.number)))
 }

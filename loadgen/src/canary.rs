@@ -92,10 +92,10 @@ fn load_ns() -> f64 {
 /// A line that holds the number of the next one.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line([u32; LINE_BYTES / 4]);
+struct CacheLine([u32; LINE_BYTES / 4]);
 
 /// Lines that form one cycle in random order (Sattolo 1986).
-fn cycle() -> Vec<Line> {
+fn cycle() -> Vec<CacheLine> {
     let mut next: Vec<u32> = (0_u32..).take(LINES).collect();
     let mut random = 0_u64;
     for last in (1..LINES).rev() {
@@ -106,7 +106,7 @@ fn cycle() -> Vec<Line> {
         next.swap(last, other);
     }
     next.iter()
-        .map(|&next| Line([next; LINE_BYTES / 4]))
+        .map(|&next| CacheLine([next; LINE_BYTES / 4]))
         .collect()
 }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_walk_comes_to_every_line_before_it_comes_back() {
         let lines = cycle();
-        assert_eq!((lines.len(), size_of::<Line>()), (LINES, LINE_BYTES));
+        assert_eq!((lines.len(), size_of::<CacheLine>()), (LINES, LINE_BYTES));
         let (mut place, mut steps) = (0, 0);
         loop {
             place = lines[place].0[0] as usize;

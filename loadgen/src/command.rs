@@ -1,6 +1,6 @@
 //! Reads the caller's commands from standard input.
 
-use crate::message::{Do, Message};
+use crate::message::{Command, Message};
 use serde::Deserialize;
 use std::io::{BufRead, Read};
 use std::sync::mpsc::Sender;
@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 #[serde(deny_unknown_fields)]
 struct Line {
     #[serde(rename = "do")]
-    do_: Do,
+    do_: Command,
 }
 
 /// Reads commands until the input ends, and sends each.

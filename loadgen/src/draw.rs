@@ -163,7 +163,7 @@ pub struct Draw {
     operation: u64,
     next: u64,
     /// The connection's number and how many the role has, and by both the operation's number among all of the role.
-    place: (u64, u64),
+    of_role: (u64, u64),
     sequence: u64,
     /// The number of the item in its repetition, from 0.
     item: i64,
@@ -190,7 +190,7 @@ impl Draw {
             connection: state,
             operation: state,
             next: 0,
-            place: (connection, role.connections_of(job.clients)),
+            of_role: (connection, role.connections_of(job.clients)),
             sequence: connection,
             item: 0,
             client: match role.per {
@@ -209,7 +209,7 @@ impl Draw {
     /// Begins the operation of this number, for the first time or again.
     #[inline]
     pub fn begin(&mut self, operation: u64) {
-        let (connection, connections) = self.place;
+        let (connection, connections) = self.of_role;
         self.operation = mix_in(self.connection, operation);
         self.sequence = operation.wrapping_mul(connections).wrapping_add(connection);
         self.next = 0;

@@ -1,9 +1,9 @@
-//! Who does what: the connections and groups that this process has, by thread, with their quotas.
+//! Lays out who does what: the connections and groups that this process has, by thread, with their quotas.
 //!
 //! Everything here follows from the job alone, so that k processes with segments do what one would.
 
 use crate::job::{Arrivals, Job, Pace, Per, Role, TableBy};
-use crate::pace::{self, Burst, Even, Line, Poisson, Schedule, Share};
+use crate::pace::{self, Burst, Even, Pacing, Poisson, Schedule, Share};
 use crate::record::{RECORDS_PER_WORKER, Shape};
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ pub struct GroupLayout {
 }
 
 impl GroupLayout {
-    /// The operations of all its connections; none: until the step ends.
+    /// Returns the operations of all its connections; none: until the step ends.
     #[must_use]
     pub fn quota(&self) -> Option<u64> {
         self.connections
@@ -71,7 +71,7 @@ pub struct WorkerLayout {
 }
 
 impl WorkerLayout {
-    /// Connections, those of the probes included.
+    /// Returns how many connections it has, those of the probes included.
     #[must_use]
     pub fn connections(&self) -> usize {
         let of_groups: usize = self
@@ -83,7 +83,7 @@ impl WorkerLayout {
     }
 }
 
-/// What the histograms of all workers and of the writer take when everything has been done once: each worker's by its
+/// Returns what the histograms of all workers and of the writer take when everything has been done once: each worker's by its
 /// roles, in as many records as it has, and the writer's one record with all.
 #[must_use]
 pub fn histogram_bytes_max(workers: &[WorkerLayout], shape: &Shape) -> u64 {
@@ -105,12 +105,12 @@ pub fn layout(job: &Job, threads: usize) -> Vec<WorkerLayout> {
     for role in 0..job.roles.len() {
         match job.roles[role].per {
             Per::Client => {
-                for (place, client) in own_clients(job).enumerate() {
+                for (number, client) in own_clients(job).enumerate() {
                     let group = client_group(job, role, client);
-                    workers[place % threads].groups.push(group);
+                    workers[number % threads].groups.push(group);
                 }
             }
-            Per::Step => place_step_role(job, role, &mut workers),
+            Per::Step => add_step_role(job, role, &mut workers),
         }
     }
     for worker in &mut workers {
@@ -120,7 +120,7 @@ pub fn layout(job: &Job, threads: usize) -> Vec<WorkerLayout> {
     workers
 }
 
-/// The threads of a job: what it says, or max(1, cores / 8).
+/// Returns the threads of a job: what it says, or max(1, cores / 8).
 #[must_use]
 pub fn threads(job: &Job) -> usize {
     if job.threads > 0 {
@@ -138,7 +138,7 @@ fn own_clients(job: &Job) -> impl Iterator<Item = u32> {
 fn client_group(job: &Job, role: usize, client: u32) -> GroupLayout {
     let count = job.roles[role].connections;
     let connections = (0..count)
-        .map(|place| connection(job, role, client, client * count + place, place, count))
+        .map(|rank| connection(job, role, client, client * count + rank, rank, count))
         .collect();
     GroupLayout {
         role,
@@ -147,8 +147,8 @@ fn client_group(job: &Job, role: usize, client: u32) -> GroupLayout {
     }
 }
 
-/// The connections of a step's role: on one thread where they share a pace, a tie or a cursor, else spread.
-fn place_step_role(job: &Job, role: usize, workers: &mut [WorkerLayout]) {
+/// Lays out the connections of a step's role: on one thread where they share a pace, a tie or a cursor, else spread.
+fn add_step_role(job: &Job, role: usize, workers: &mut [WorkerLayout]) {
     let count = job.roles[role].connections;
     let own: Vec<_> = (0..count)
         .filter(|number| number % job.segment.of == job.segment.index)
@@ -162,9 +162,9 @@ fn place_step_role(job: &Job, role: usize, workers: &mut [WorkerLayout]) {
         let connections: Vec<_> = own
             .iter()
             .enumerate()
-            .filter(|(place, _)| {
+            .filter(|(rank, _)| {
                 if alone {
-                    place % threads == thread
+                    rank % threads == thread
                 } else {
                     thread == 0
                 }
@@ -181,13 +181,13 @@ fn place_step_role(job: &Job, role: usize, workers: &mut [WorkerLayout]) {
     }
 }
 
-/// Connection `number` of a role, which is number `place` of the `count` that share the role's quota.
+/// Lays out connection `number` of a role, which is number `rank` of the `count` that share the role's quota.
 fn connection(
     job: &Job,
     role: usize,
     client: u32,
     number: u32,
-    place: u32,
+    rank: u32,
     count: u32,
 ) -> ConnectionLayout {
     let source = &job.roles[role];
@@ -199,7 +199,7 @@ fn connection(
         };
         chosen % job.tables[&table.of]
     });
-    let quota = job.quota_of(role).map(|all| share(all, place, count));
+    let quota = job.quota_of(role).map(|all| share(all, rank, count));
     ConnectionLayout {
         number,
         table,
@@ -227,13 +227,13 @@ fn walk(job: &Job, role: &Role) -> Walk {
     }
 }
 
-/// The part of a quota that place `place` of `count` has; the first have one more each where it does not divide.
-fn share(all: u64, place: u32, count: u32) -> u64 {
-    let (place, count) = (u64::from(place), u64::from(count));
-    all / count + u64::from(place < all % count)
+/// Returns the part of a quota that number `rank` of `count` has; the first have one more each where it does not divide.
+fn share(all: u64, rank: u32, count: u32) -> u64 {
+    let (rank, count) = (u64::from(rank), u64::from(count));
+    all / count + u64::from(rank < all % count)
 }
 
-/// Whether a role's statements need a cursor.
+/// Tells whether a role's statements need a cursor.
 #[must_use]
 pub fn uses_cursors(job: &Job, role: usize) -> bool {
     let statements = job.statements_of(&job.roles[role]);
@@ -253,20 +253,20 @@ fn probes(job: &Job, groups: &[GroupLayout]) -> Vec<u32> {
     clients
 }
 
-/// The line of a group: its own, or with the group that is tied to it.
+/// Returns the pacing of a group: its own, or with the group that is tied to it.
 #[must_use]
-pub fn line(job: &Job, group: &GroupLayout, lead: Option<u64>) -> Line {
+pub fn pacing(job: &Job, group: &GroupLayout, lead: Option<u64>) -> Pacing {
     let schedule = match &job.roles[group.role].pace {
         Pace::Rate { arrivals, per_s } => rate(job, group, *arrivals, *per_s),
         Pace::Closed {} | Pace::Tied { .. } => Schedule::Closed,
     };
     match lead {
-        Some(lead) => Line::pair(schedule, group.quota(), lead),
-        None => Line::single(schedule, group.quota()),
+        Some(lead) => Pacing::pair(schedule, group.quota(), lead),
+        None => Pacing::single(schedule, group.quota()),
     }
 }
 
-/// The schedule of a group at a rate: all of its client's arrivals, or its connections' part of the role's.
+/// Returns the schedule of a group at a rate: all of its client's arrivals, or its connections' part of the role's.
 fn rate(job: &Job, group: &GroupLayout, arrivals: Arrivals, per_s: f64) -> Schedule {
     let role = &job.roles[group.role];
     let numbers = group.connections.iter().map(|one| u64::from(one.number));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Debug)]
 pub enum Message {
     /// A line of standard input.
-    Command(Do),
+    Command(Command),
     /// Standard input has ended.
     InputEnded,
     /// A line of standard input that is no command.
@@ -27,7 +27,7 @@ pub enum Message {
 /// A command of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Do {
+pub enum Command {
     /// Start the step.
     Go,
     /// Complete what is in flight and begin nothing.

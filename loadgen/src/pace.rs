@@ -1,4 +1,5 @@
-//! When operations may start and when they were due: schedules, and lines of one role or a tied pair.
+//! Says when operations may start and when they were due: schedules, and the pacings that apply them to a role or a
+//! tied pair.
 //!
 //! Pure: times come from the caller, in nanoseconds of CLOCK_MONOTONIC. `contract/README.md`, "pace", is the description.
 
@@ -10,16 +11,16 @@ pub use schedule::{Burst, Even, Schedule, Share};
 
 use schedule::Started;
 
-/// The operations of one role of one client, or of a tied pair of roles, in the order of their numbers.
+/// Lets the operations of one role of one client, or of a tied pair of roles, start in the order of their numbers.
 #[derive(Debug)]
-pub enum Line {
+pub enum Pacing {
     /// Its role waits for others to end: when it will begin is not known, so there is nothing to ask it.
     Waiting(Waiting),
     /// Its schedule has begun.
     Begun(Begun),
 }
 
-/// What a line will go by.
+/// A pacing that has not begun: what it will go by.
 #[derive(Debug)]
 pub struct Waiting {
     schedule: Schedule,
@@ -27,13 +28,13 @@ pub struct Waiting {
     tie: Option<Tie>,
 }
 
-/// A line whose schedule has begun.
+/// A pacing whose schedule has begun.
 #[derive(Debug)]
 pub struct Begun {
     schedule: Started,
     /// Operations of each member.
     quota: u64,
-    /// How many each member has started; a line without a pair has the first only.
+    /// How many each member has started; a pacing without a pair has the first only.
     started: [u64; 2],
     /// How many rounds are open to both members; without a pair, how many have started.
     admitted: u64,
@@ -50,25 +51,25 @@ struct Tie {
     admitted_ns: Box<[(u64, u64)]>,
 }
 
-impl Line {
-    /// A line of one role, which waits; `quota` none: without end.
+impl Pacing {
+    /// Makes a pacing of one role, which waits; `quota` none: without end.
     #[must_use]
     pub fn single(schedule: Schedule, quota: Option<u64>) -> Self {
         Self::waiting(schedule, quota, None)
     }
 
-    /// A line of a pair, which waits: member 0 has the schedule, member 1 is tied to it.
+    /// Makes a pacing of a pair, which waits: member 0 has the schedule, member 1 is tied to it.
     ///
     /// # Panics
     /// With a `lead` of 0.
     #[must_use]
     pub fn pair(schedule: Schedule, quota: Option<u64>, lead: u64) -> Self {
         assert!(lead >= 1, "a lead of 0 would never let anything start");
-        let places = usize::try_from(lead).unwrap_or(usize::MAX);
+        let slots = usize::try_from(lead).unwrap_or(usize::MAX);
         let tie = Tie {
             lead,
-            opened_ns: vec![0; places].into(),
-            admitted_ns: vec![(0, 0); places].into(),
+            opened_ns: vec![0; slots].into(),
+            admitted_ns: vec![(0, 0); slots].into(),
         };
         Self::waiting(schedule, quota, Some(tie))
     }
@@ -81,7 +82,7 @@ impl Line {
         })
     }
 
-    /// Begins the schedule at `start_ns`; a line that has begun goes on as it is.
+    /// Begins the schedule at `start_ns`; a pacing that has begun goes on as it is.
     pub fn begin(&mut self, start_ns: u64) {
         if let Self::Waiting(waiting) = self {
             let schedule = std::mem::replace(&mut waiting.schedule, Schedule::Closed);
@@ -100,7 +101,7 @@ impl Line {
         }
     }
 
-    /// The line, where its schedule has begun.
+    /// Returns the pacing, where its schedule has begun.
     #[inline]
     #[must_use]
     pub fn begun(&self) -> Option<&Begun> {
@@ -110,7 +111,7 @@ impl Line {
         }
     }
 
-    /// The same, to go on with it.
+    /// Returns the same, to go on with it.
     #[inline]
     #[must_use]
     pub fn begun_mut(&mut self) -> Option<&mut Begun> {
@@ -122,7 +123,7 @@ impl Line {
 }
 
 impl Begun {
-    /// Whether the member's next operation may start now.
+    /// Tells whether the member's next operation may start now.
     #[inline]
     #[must_use]
     pub fn ready(&self, member: usize, now_ns: u64) -> bool {
@@ -144,19 +145,19 @@ impl Begun {
             self.admitted += 1;
             return self.schedule.admit(number, now_ns);
         };
-        let (scheduled_ns, allowed_ns) = tie.admitted_ns[tie.place(number)];
+        let (scheduled_ns, allowed_ns) = tie.admitted_ns[tie.slot(number)];
         let behind = self.started[1 - member];
         if behind > number {
             // This start was the one that both had to do: another round is open.
-            let place = tie.place(number + tie.lead);
-            tie.opened_ns[place] = now_ns;
+            let slot = tie.slot(number + tie.lead);
+            tie.opened_ns[slot] = now_ns;
         }
         let scheduled = member == 0 && !self.schedule.is_closed();
         self.admit(now_ns);
         if scheduled { scheduled_ns } else { allowed_ns }
     }
 
-    /// Opens the rounds of a pair that the tie and the schedule allow by now; true where there are such.
+    /// Opens the rounds of a pair that the tie and the schedule allow by now; returns whether there are such.
     pub fn admit(&mut self, now_ns: u64) -> bool {
         let Some(tie) = &mut self.tie else {
             return false;
@@ -166,14 +167,14 @@ impl Begun {
         let end = self.quota.min(behind.saturating_add(tie.lead));
         while self.admitted < end && self.schedule.available_ns(self.admitted) <= now_ns {
             let due_ns = self.schedule.admit(self.admitted, now_ns);
-            let place = tie.place(self.admitted);
-            tie.admitted_ns[place] = (due_ns, due_ns.max(tie.opened_ns[place]));
+            let slot = tie.slot(self.admitted);
+            tie.admitted_ns[slot] = (due_ns, due_ns.max(tie.opened_ns[slot]));
             self.admitted += 1;
         }
         self.admitted > before
     }
 
-    /// When time alone lets something start next; none where only another operation can.
+    /// Returns when time alone lets something start next; none where only another operation can.
     #[inline]
     #[must_use]
     pub fn wake_ns(&self) -> Option<u64> {
@@ -189,7 +190,7 @@ impl Begun {
         Some(self.schedule.available_ns(self.admitted))
     }
 
-    /// How many operations of the member are due and not started.
+    /// Returns how many operations of the member are due and not started.
     #[must_use]
     pub fn backlog(&mut self, member: usize, now_ns: u64) -> u64 {
         if self.schedule.is_closed() {
@@ -204,7 +205,7 @@ impl Begun {
         open + scheduled
     }
 
-    /// When the member's next operation is due, or was; none in a closed pace, and where only the other member can let it
+    /// Returns when the member's next operation is due, or was; none in a closed pace, and where only the other member can let it
     /// start.
     #[must_use]
     pub fn next_due_ns(&self, member: usize) -> Option<u64> {
@@ -214,7 +215,7 @@ impl Begun {
         }
         match &self.tie {
             Some(tie) if number < self.admitted => {
-                let (scheduled_ns, allowed_ns) = tie.admitted_ns[tie.place(number)];
+                let (scheduled_ns, allowed_ns) = tie.admitted_ns[tie.slot(number)];
                 Some(if member == 0 {
                     scheduled_ns
                 } else {
@@ -246,7 +247,7 @@ impl Tie {
         clippy::cast_possible_truncation,
         reason = "below the ring's length, which is a usize"
     )]
-    fn place(&self, round: u64) -> usize {
+    fn slot(&self, round: u64) -> usize {
         (round % self.lead) as usize
     }
 }
@@ -259,27 +260,27 @@ mod tests {
 
     const START_NS: u64 = 5 * SECOND_NS;
 
-    fn begun(mut line: Line) -> Begun {
-        line.begin(START_NS);
-        match line {
-            Line::Waiting(_) => panic!("it was begun"),
-            Line::Begun(begun) => begun,
+    fn begun(mut pacing: Pacing) -> Begun {
+        pacing.begin(START_NS);
+        match pacing {
+            Pacing::Waiting(_) => panic!("it was begun"),
+            Pacing::Begun(begun) => begun,
         }
     }
 
-    /// Starts of a line whose single connection takes `service_ns`, in milliseconds since the start, with their due times.
+    /// Starts of a pacing whose single connection takes `service_ns`, in milliseconds since the start, with their due times.
     fn starts(
-        line: &mut Begun,
+        pacing: &mut Begun,
         count: usize,
         service_ns: impl Fn(usize) -> u64,
     ) -> Vec<(u64, u64)> {
         let mut now_ns = START_NS;
         let mut starts = Vec::new();
         for number in 0..count {
-            if !line.ready(0, now_ns) {
-                now_ns = line.wake_ns().expect("a schedule goes on by time");
+            if !pacing.ready(0, now_ns) {
+                now_ns = pacing.wake_ns().expect("a schedule goes on by time");
             }
-            let due_ns = line.start(0, now_ns);
+            let due_ns = pacing.start(0, now_ns);
             starts.push((
                 (now_ns - START_NS) / 1_000_000,
                 (due_ns - START_NS) / 1_000_000,
@@ -291,9 +292,9 @@ mod tests {
 
     #[test]
     fn a_burst_begins_with_one_operation_and_goes_on_each_second() {
-        let mut line = begun(Line::single(Schedule::Burst(Burst::new(2.5)), None));
+        let mut pacing = begun(Pacing::single(Schedule::Burst(Burst::new(2.5)), None));
         assert_eq!(
-            starts(&mut line, 8, |_| 10_000_000),
+            starts(&mut pacing, 8, |_| 10_000_000),
             [
                 (0, 0),
                 (1000, 1000),
@@ -309,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_slow_burst_is_followed_at_once_and_lost_time_is_not_caught_up() {
-        let mut line = begun(Line::single(Schedule::Burst(Burst::new(2.0)), None));
+        let mut pacing = begun(Pacing::single(Schedule::Burst(Burst::new(2.0)), None));
         // The fourth and fifth are the third burst; its first takes 2.7 s, so that the next follows at once.
         let service = |number| {
             if number == 3 {
@@ -319,7 +320,7 @@ mod tests {
             }
         };
         assert_eq!(
-            starts(&mut line, 9, service),
+            starts(&mut pacing, 9, service),
             [
                 (0, 0),
                 (1000, 1000),
@@ -336,13 +337,13 @@ mod tests {
 
     #[test]
     fn even_arrivals_are_exact_and_catch_up() {
-        let mut line = begun(Line::single(
+        let mut pacing = begun(Pacing::single(
             Schedule::Even(Even::new(3.0, Share::whole())),
             Some(7),
         ));
         let service = |number| if number == 1 { 1_500_000_000 } else { 1 };
         assert_eq!(
-            starts(&mut line, 6, service),
+            starts(&mut pacing, 6, service),
             [
                 (0, 0),
                 (333, 333),
@@ -353,7 +354,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            line.backlog(0, START_NS + 60 * SECOND_NS),
+            pacing.backlog(0, START_NS + 60 * SECOND_NS),
             1,
             "never more than the quota"
         );
@@ -362,7 +363,7 @@ mod tests {
     #[test]
     fn segments_share_even_arrivals_without_a_gap() {
         let whole = Even::new(10.0, Share::whole());
-        let parts = [vec![0, 2], vec![1]].map(|places| Even::new(10.0, Share::new(3, places)));
+        let parts = [vec![0, 2], vec![1]].map(|own| Even::new(10.0, Share::new(3, own)));
         let mut due: Vec<_> = (0..20).map(|k| parts[0].due_ns(k)).collect();
         due.extend((0..10).map(|k| parts[1].due_ns(k)));
         due.sort_unstable();
@@ -373,20 +374,20 @@ mod tests {
 
     #[test]
     fn a_tied_operation_is_due_when_the_tie_allowed_it() {
-        let mut line = begun(Line::pair(Schedule::Closed, Some(100), 2));
-        assert_eq!(line.start(0, START_NS + 1), START_NS);
-        assert_eq!(line.start(0, START_NS + 2), START_NS);
-        assert!(!line.ready(0, START_NS + 3), "two ahead");
-        assert_eq!(line.start(1, START_NS + 7), START_NS);
-        assert!(line.ready(0, START_NS + 7));
+        let mut pacing = begun(Pacing::pair(Schedule::Closed, Some(100), 2));
+        assert_eq!(pacing.start(0, START_NS + 1), START_NS);
+        assert_eq!(pacing.start(0, START_NS + 2), START_NS);
+        assert!(!pacing.ready(0, START_NS + 3), "two ahead");
+        assert_eq!(pacing.start(1, START_NS + 7), START_NS);
+        assert!(pacing.ready(0, START_NS + 7));
         assert_eq!(
-            line.start(0, START_NS + 9),
+            pacing.start(0, START_NS + 9),
             START_NS + 7,
             "allowed by the other's start"
         );
-        line.shift(100);
+        pacing.shift(100);
         assert_eq!(
-            line.start(1, START_NS + 200),
+            pacing.start(1, START_NS + 200),
             START_NS + 100,
             "a pause moves what was open"
         );
@@ -394,24 +395,24 @@ mod tests {
 
     #[test]
     fn a_paced_pair_follows_the_schedule_together() {
-        let mut line = begun(Line::pair(Schedule::Burst(Burst::new(3.0)), Some(4), 8));
+        let mut pacing = begun(Pacing::pair(Schedule::Burst(Burst::new(3.0)), Some(4), 8));
         assert_eq!(
-            (line.backlog(0, START_NS), line.backlog(1, START_NS)),
+            (pacing.backlog(0, START_NS), pacing.backlog(1, START_NS)),
             (1, 1)
         );
-        assert_eq!(line.start(0, START_NS), START_NS);
-        assert!(!line.ready(0, START_NS) && line.ready(1, START_NS));
-        assert_eq!(line.wake_ns(), Some(START_NS + SECOND_NS));
-        assert!(line.admit(START_NS + SECOND_NS));
-        assert_eq!(line.backlog(1, START_NS + SECOND_NS), 4);
+        assert_eq!(pacing.start(0, START_NS), START_NS);
+        assert!(!pacing.ready(0, START_NS) && pacing.ready(1, START_NS));
+        assert_eq!(pacing.wake_ns(), Some(START_NS + SECOND_NS));
+        assert!(pacing.admit(START_NS + SECOND_NS));
+        assert_eq!(pacing.backlog(1, START_NS + SECOND_NS), 4);
         for _ in 0..3 {
             assert_eq!(
-                line.start(0, START_NS + SECOND_NS + 5),
+                pacing.start(0, START_NS + SECOND_NS + 5),
                 START_NS + SECOND_NS
             );
         }
-        assert_eq!(line.wake_ns(), None, "the quota is admitted");
-        assert!(!line.ready(0, u64::MAX));
+        assert_eq!(pacing.wake_ns(), None, "the quota is admitted");
+        assert!(!pacing.ready(0, u64::MAX));
     }
 
     proptest! {
@@ -421,17 +422,17 @@ mod tests {
             quota in 1_u64..200,
             turns in prop::collection::vec(0_usize..2, 0..600),
         ) {
-            let mut line = begun(Line::pair(Schedule::Closed, Some(quota), lead));
+            let mut pacing = begun(Pacing::pair(Schedule::Closed, Some(quota), lead));
             let everything = turns.into_iter().chain((0..1000).map(|turn| turn % 2));
             for (turn, member) in everything.enumerate() {
                 let now_ns = START_NS + turn as u64;
-                if line.ready(member, now_ns) {
-                    let due_ns = line.start(member, now_ns);
+                if pacing.ready(member, now_ns) {
+                    let due_ns = pacing.start(member, now_ns);
                     prop_assert!(due_ns <= now_ns);
                 }
-                prop_assert!(line.started[0].abs_diff(line.started[1]) <= lead);
+                prop_assert!(pacing.started[0].abs_diff(pacing.started[1]) <= lead);
             }
-            prop_assert_eq!(line.started, [quota, quota]);
+            prop_assert_eq!(pacing.started, [quota, quota]);
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! What a worker counts in a tick. Each worker owns its record; another thread serialises it and gives it back empty.
+//! Counts what a worker does in a tick. Each worker owns its record; another thread serialises it and gives it back empty.
 
 use crate::timeline::Cut;
 use hdrhistogram::Histogram as Counts;
@@ -19,7 +19,7 @@ pub const RECORDS_PER_WORKER: u64 = 2;
 /// Five characters of a SQLSTATE; or the number of an error of MySQL, with spaces behind it.
 pub type Code = [u8; 5];
 
-/// A code as it is written.
+/// Returns a code as it is written.
 #[must_use]
 pub fn code_text(code: Code) -> String {
     String::from_utf8_lossy(&code).trim_end().to_owned()
@@ -37,7 +37,7 @@ impl Histogram {
         self.room().saturating_record(time_us);
     }
 
-    /// What it has counted; none where that is nothing.
+    /// Returns what it has counted; none where that is nothing.
     #[must_use]
     pub fn counts(&self) -> Option<&Counts<u32>> {
         self.0.as_ref().filter(|counts| !counts.is_empty())
@@ -76,7 +76,7 @@ impl PartialEq for Histogram {
     }
 }
 
-/// Counts of nothing.
+/// Returns counts of nothing.
 ///
 /// # Panics
 /// Never with these bounds.
@@ -185,7 +185,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The times of what was due, sent and completed at these nanoseconds.
+    /// Returns the times of what was due, sent and completed at these nanoseconds.
     #[inline]
     #[must_use]
     pub fn new(due_ns: u64, sent_ns: u64, end_ns: u64) -> Self {
@@ -196,7 +196,7 @@ impl Times {
     }
 }
 
-/// Nanoseconds in microseconds, to the nearest.
+/// Returns nanoseconds in microseconds, to the nearest.
 #[inline]
 #[must_use]
 pub fn microseconds(time_ns: u64) -> u64 {
@@ -320,7 +320,7 @@ impl RoleRecord {
 pub struct Shape(pub Vec<(usize, usize)>);
 
 impl Shape {
-    /// What the histograms of these roles take in one record at most.
+    /// Returns the bytes that the histograms of these roles take in one record at most.
     #[must_use]
     pub fn histogram_bytes(&self, roles: &BTreeSet<usize>) -> u64 {
         let of_role = |role: &usize| 2 * self.0[*role].1 as u64 + 2;
@@ -329,7 +329,7 @@ impl Shape {
 }
 
 impl TickRecord {
-    /// An empty record; its histograms have no memory yet.
+    /// Makes an empty record; its histograms have no memory yet.
     #[must_use]
     pub fn new(shape: &Shape) -> Self {
         let roles = shape.0.iter();

@@ -9,7 +9,7 @@ mod workers;
 use crate::event::{Event, Status, ThreadUse, Totals};
 use crate::job::{Engine, Job};
 use crate::layout::{self, WorkerLayout};
-use crate::message::{Closed, Do, FillNote, Message, Note, Output};
+use crate::message::{Closed, Command, FillNote, Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::live::{monotonic_ns, process_cpu_ns};
@@ -161,7 +161,7 @@ pub(crate) struct Step<'a> {
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// The caller wants something else now.
-    Caller(Option<Do>),
+    Caller(Option<Command>),
     /// A worker's note.
     Note(usize, Note),
     /// A fill's.
@@ -207,9 +207,9 @@ impl Step<'_> {
             Message::Fill(note) => Turn::Fill(note),
             Message::Command(command) => {
                 match command {
-                    Do::Go => self.caller.go = true,
-                    Do::Stop => self.caller.stop = true,
-                    Do::Pause | Do::Resume => {}
+                    Command::Go => self.caller.go = true,
+                    Command::Stop => self.caller.stop = true,
+                    Command::Pause | Command::Resume => {}
                 }
                 Turn::Caller(Some(command))
             }
@@ -235,7 +235,7 @@ impl Step<'_> {
         self.caller
             .deadline
             .get_or_insert_with(|| Instant::now() + HASTE_MAX);
-        Turn::Caller(Some(Do::Stop))
+        Turn::Caller(Some(Command::Stop))
     }
 
     fn complain(error: &str) {
@@ -379,8 +379,8 @@ impl Step<'_> {
                     workers.shared.end(monotonic_ns(), End::Failed(reason));
                     return None;
                 }
-                Turn::Caller(Some(Do::Pause)) => pauses.want(true),
-                Turn::Caller(Some(Do::Resume)) => pauses.want(false),
+                Turn::Caller(Some(Command::Pause)) => pauses.want(true),
+                Turn::Caller(Some(Command::Resume)) => pauses.want(false),
                 Turn::Abort => return None,
                 _ => {}
             }

@@ -1,6 +1,6 @@
-//! A worker: the connections of some clients, what they do and when. One thread each.
+//! Runs the connections of some clients, on a thread: what they do and when.
 //!
-//! The worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
+//! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
 //! `cursor`, `sleep`, `time` (ticks, pauses, the end).
 
@@ -27,7 +27,7 @@ use crate::event::{Event, Totals};
 use crate::job::Job;
 use crate::layout::WorkerLayout;
 use crate::message::{Message, Note, Output};
-use crate::pace::Line;
+use crate::pace::Pacing;
 use crate::program::Compiled;
 use crate::record::{Code, Shape, TickRecord};
 use crate::session::{Opened, Ready, Sessions};
@@ -88,7 +88,7 @@ pub struct Worker<S: Sessions> {
     timed: Vec<usize>,
     /// When schedules are looked at even while replies are taken: a while after the next operation is due.
     impatient_ns: u64,
-    lines: Vec<Line>,
+    pacings: Vec<Pacing>,
     waiting: Vec<Waiting>,
     probes: Vec<Probe>,
     sleepers: Sleepers,
@@ -113,7 +113,7 @@ pub struct Worker<S: Sessions> {
 }
 
 impl<S: Sessions> Worker<S> {
-    /// A worker of a valid job with its sessions in the layout's order: groups' connections, then probes.
+    /// Makes a worker of a valid job with its sessions in the layout's order: groups' connections, then probes.
     #[must_use]
     #[expect(
         clippy::too_many_arguments,
@@ -144,7 +144,7 @@ impl<S: Sessions> Worker<S> {
                 .collect(),
             impatient_ns: u64::MAX,
             groups: parts.groups,
-            lines: parts.lines,
+            pacings: parts.pacings,
             waiting: parts.waiting,
             probes,
             mode: Mode::Waiting,
@@ -165,7 +165,7 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// Runs the step to its end and closes the sessions; what each role did in all.
+    /// Runs the step to its end and closes the sessions; returns what each role did in all.
     pub fn run(mut self) -> Vec<Totals> {
         let mut ready = Vec::with_capacity(self.connections.len() + self.probes.len());
         while !self.finished() {
@@ -193,7 +193,7 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// When the worker has something to do by itself.
+    /// Returns when the worker has something to do by itself.
     fn wake_ns(&self) -> u64 {
         match self.mode {
             Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
@@ -206,11 +206,11 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// When a schedule lets something start next, on a connection that is free now.
+    /// Returns when a schedule lets something start next, on a connection that is free now.
     fn due_ns(&self) -> u64 {
         let groups = self.timed.iter().map(|group| &self.groups[*group]);
-        let lines = groups.filter_map(|group| self.group_wake_ns(group));
-        lines.fold(u64::MAX, u64::min)
+        let pacings = groups.filter_map(|group| self.group_wake_ns(group));
+        pacings.fold(u64::MAX, u64::min)
     }
 
     #[inline]
@@ -218,7 +218,7 @@ impl<S: Sessions> Worker<S> {
         if group.course.ended() || (group.idle.is_empty() && group.partner.is_none()) {
             return None;
         }
-        self.lines[group.line].begun()?.wake_ns()
+        self.pacings[group.pacing].begun()?.wake_ns()
     }
 
     /// Takes what a session has, and does not let what becomes due meanwhile wait for all others.
@@ -263,17 +263,17 @@ impl<S: Sessions> Worker<S> {
     /// Opens rounds of tied pairs and finds groups whose schedule has something due.
     #[inline]
     fn admit(&mut self) {
-        for place in 0..self.timed.len() {
-            let index = self.timed[place];
+        for timed in 0..self.timed.len() {
+            let index = self.timed[timed];
             let group = &self.groups[index];
             if group.course.ended() {
                 continue;
             }
-            let Some(line) = self.lines[group.line].begun_mut() else {
+            let Some(pacing) = self.pacings[group.pacing].begun_mut() else {
                 continue;
             };
-            line.admit(self.now_ns);
-            if !group.idle.is_empty() && line.ready(group.member, self.now_ns) {
+            pacing.admit(self.now_ns);
+            if !group.idle.is_empty() && pacing.ready(group.member, self.now_ns) {
                 self.due_groups.push(index);
             }
         }

@@ -1,4 +1,4 @@
-//! The thread that writes events: it merges the workers' ticks, serialises them and gives the records back.
+//! Writes events, on a thread of its own: it merges the workers' ticks, serialises them and gives the records back.
 
 use crate::event::{Event, OperationTick, Tick};
 use crate::message::Output;
@@ -38,7 +38,7 @@ struct Pending {
 }
 
 impl Writer {
-    /// A writer for as many workers as there are `spares`.
+    /// Makes a writer for as many workers as there are `spares`.
     #[must_use]
     pub fn new(
         code: Arc<Compiled>,
@@ -62,7 +62,7 @@ impl Writer {
     /// Writes everything up to [`Output::End`].
     ///
     /// # Errors
-    /// As the output's: then nobody reads any more.
+    /// Returns the output's error: then nobody reads any more.
     pub fn run(mut self, input: &Receiver<Output>) -> io::Result<()> {
         while let Ok(output) = input.recv() {
             match output {
@@ -197,7 +197,7 @@ impl Writer {
     }
 }
 
-/// A histogram in the form of events.
+/// Returns a histogram in the form of events.
 pub(crate) fn serialized(counts: &hdrhistogram::Histogram<u32>) -> String {
     let mut bytes = Vec::new();
     // Writing to memory does not fail.

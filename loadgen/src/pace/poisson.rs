@@ -1,4 +1,4 @@
-//! Poisson arrivals: exponential gaps, drawn from the seed one after the other, so that they are the same each time.
+//! Draws Poisson arrivals: exponential gaps, from the seed one after the other, so that they are the same each time.
 
 use super::schedule::Share;
 use crate::value::{mix, mix_in, name_part};
@@ -32,7 +32,7 @@ struct Arrival {
     since_ns: f64,
 }
 
-/// The seed of the arrivals of a role of one client.
+/// Returns the seed of the arrivals of a role of one client.
 #[must_use]
 pub fn seed(seed: u64, step: &str, role: &str, client: u32) -> u64 {
     let parts = [step, role, SEED_NAME].map(name_part);
@@ -40,7 +40,7 @@ pub fn seed(seed: u64, step: &str, role: &str, client: u32) -> u64 {
 }
 
 impl Poisson {
-    /// Arrivals of `per_s` operations a second, drawn from [`seed`], of which this process has a share.
+    /// Makes arrivals of `per_s` operations a second, drawn from [`seed`], of which this process has a share.
     #[must_use]
     pub fn new(per_s: f64, seed: u64, share: Share) -> Self {
         let mut poisson = Self {
@@ -56,14 +56,14 @@ impl Poisson {
         poisson
     }
 
-    /// The gap before the role's arrival of this number: −ln(U) · mean, U in (0, 1] (inverse of the distribution).
+    /// Returns the gap before the role's arrival of this number: −ln(U) · mean, U in (0, 1] (inverse of the distribution).
     #[inline]
     fn gap(&self, number: u64) -> f64 {
         let random = mix_in(self.seed, number) >> 11;
         -libm::log((random + 1) as f64 * SHARE_OF_BITS) * self.gap_ns
     }
 
-    /// This process's arrival `k`, from an earlier arrival or the same.
+    /// Returns this process's arrival `k`, from an earlier arrival or the same.
     #[inline]
     fn at(&self, from: Arrival, k: u64) -> Arrival {
         let number = self.share.number(k);
@@ -75,7 +75,7 @@ impl Poisson {
         }
     }
 
-    /// When the next arrival is due, since the start.
+    /// Returns when the next arrival is due, since the start.
     #[inline]
     pub(super) fn next_ns(&self) -> u64 {
         self.next.due_ns()
@@ -87,7 +87,7 @@ impl Poisson {
         self.next = self.at(self.next, self.next.k + 1);
     }
 
-    /// How many were due when `since_ns` had passed since the start and have not been taken; at most `left`.
+    /// Returns how many were due when `since_ns` had passed since the start and have not been taken; at most `left`.
     pub(super) fn waiting(&mut self, left: u64, since_ns: u64) -> u64 {
         if self.ahead.k < self.next.k {
             self.ahead = self.next;
@@ -222,7 +222,7 @@ mod tests {
             of("a", "c", 0),
             seed(43, "a", "b", 0),
         ];
-        assert!((1..5).all(|place| !seeds[..place].contains(&seeds[place])));
+        assert!((1..5).all(|index| !seeds[..index].contains(&seeds[index])));
     }
 
     #[test]
@@ -249,12 +249,12 @@ mod tests {
     proptest! {
         #[test]
         fn segments_share_one_sequence_without_a_gap(seed in any::<u64>(), cycle in 1_u64..7, split in any::<u64>()) {
-            let of = |index: u64| (0..cycle).filter(|place| split >> place & 1 == index).collect::<Vec<_>>();
-            let shares = [of(0), of(1)].into_iter().filter(|places| !places.is_empty());
+            let of = |index: u64| (0..cycle).filter(|number| split >> number & 1 == index).collect::<Vec<_>>();
+            let shares = [of(0), of(1)].into_iter().filter(|own| !own.is_empty());
             let mut due = Vec::new();
-            for places in shares {
-                let count = 20 * places.len();
-                due.extend(drawn(seed, Share::new(cycle, places), count));
+            for own in shares {
+                let count = 20 * own.len();
+                due.extend(drawn(seed, Share::new(cycle, own), count));
             }
             due.sort_unstable();
             prop_assert_eq!(&due, &drawn(seed, Share::whole(), due.len()));

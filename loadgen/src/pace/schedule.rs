@@ -1,4 +1,4 @@
-//! Schedules: when operations become due, by the rate alone. One that waits counts from a start that nobody knows yet;
+//! Says when operations become due, by the rate alone. A schedule that waits counts from a start that nobody knows yet;
 //! only one that has begun can be asked for times.
 
 use super::poisson::Poisson;
@@ -9,7 +9,7 @@ pub(super) const SECOND_NS: u64 = 1_000_000_000;
 /// A burst that took at least this long is followed at once (the published client's 0.95 s).
 const BURST_OVERDUE_NS: u64 = 950_000_000;
 
-/// When operations of a line become due, since its start.
+/// When operations of a pacing become due, since its start.
 #[derive(Debug)]
 pub enum Schedule {
     /// At any time.
@@ -41,13 +41,13 @@ impl Schedule {
 }
 
 impl Started {
-    /// Whether it lets operations come at any time.
+    /// Tells whether it lets operations come at any time.
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.schedule, Schedule::Closed)
     }
 
-    /// When arrival `k` (the next one) may come.
+    /// Returns when arrival `k` (the next one) may come.
     #[inline]
     pub(super) fn available_ns(&self, k: u64) -> u64 {
         let since_ns = match &self.schedule {
@@ -71,7 +71,7 @@ impl Started {
         due_ns
     }
 
-    /// How many were due by `now_ns`, where `admitted` have been taken; at most `quota`.
+    /// Returns how many were due by `now_ns`, where `admitted` have been taken; at most `quota`.
     pub(super) fn waiting(&mut self, admitted: u64, quota: u64, now_ns: u64) -> u64 {
         let Some(since_ns) = now_ns.checked_sub(self.start_ns) else {
             return 0;
@@ -99,13 +99,13 @@ pub struct Even {
 }
 
 impl Even {
-    /// A schedule of `per_s` operations a second of which this process has a share.
+    /// Makes a schedule of `per_s` operations a second of which this process has a share.
     #[must_use]
     pub fn new(per_s: f64, share: Share) -> Self {
         Self { per_s, share }
     }
 
-    /// When this process's arrival `k` is due, since the start: number / rate.
+    /// Returns when this process's arrival `k` is due, since the start: number / rate.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -116,7 +116,7 @@ impl Even {
         (number as f64 * 1e9 / self.per_s).round() as u64
     }
 
-    /// How many arrivals of this process were due when `since_ns` had passed since the start.
+    /// Returns how many arrivals of this process were due when `since_ns` had passed since the start.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -138,7 +138,7 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// Bursts of max(1, ceil(`per_s`)).
+    /// Makes bursts of max(1, ceil(`per_s`)).
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,

@@ -2,8 +2,8 @@
 
 use super::alarm::Alarm;
 use super::cancel::Canceller;
-use super::look::Look;
 use super::opening::{Purpose, open_one, purposes};
+use super::readable::Readable;
 use super::{
     AnySession, Captured, Command, Opened, ReadBuffer, Ready, Reconnects, Reply, Sent,
     SessionError, Sessions, Target,
@@ -67,7 +67,7 @@ pub struct LiveSessions {
     events: Vec<Event>,
     /// One session that is always busy: its receive waits, which is cheaper than epoll and a receive.
     blocking: bool,
-    look: Look,
+    readable: Readable,
     targets: Arc<[Target]>,
     code: Arc<Compiled>,
     reconnecting: usize,
@@ -125,7 +125,7 @@ impl LiveSessions {
             buffer: ReadBuffer::new(),
             events: Vec::with_capacity(EVENTS_MAX),
             blocking: blocking && layout.connections() == 1,
-            look: Look::default(),
+            readable: Readable::default(),
             targets: Arc::clone(targets),
             code: Arc::clone(code),
             reconnecting: 0,
@@ -267,7 +267,7 @@ impl Sessions for LiveSessions {
     #[inline]
     fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
         if self.blocking && self.slots[0].in_flight && !self.slots[0].writing {
-            self.look.blocked();
+            self.readable.blocked();
             ready.push(Ready::Session(0));
             return Ok(());
         }
@@ -283,7 +283,7 @@ impl Sessions for LiveSessions {
             Err(error) => return Err(error.into()),
         }
         let full = self.events.len() == self.events.capacity();
-        self.look
+        self.readable
             .waited(asked_ns, monotonic_ns(), self.events.len(), full);
         for place in 0..self.events.len() {
             let Event { flags, data } = self.events[place];
@@ -314,7 +314,7 @@ impl Sessions for LiveSessions {
 
     #[inline]
     fn readable_ns(&self) -> u64 {
-        self.look.readable_ns()
+        self.readable.since_ns()
     }
 
     #[inline]

@@ -13,11 +13,11 @@ mod error;
 mod exchange;
 pub mod fake;
 pub mod live;
-pub mod look;
 pub mod mysql;
 mod opening;
 mod password;
 pub mod postgres;
+pub mod readable;
 mod reconnect;
 mod reply;
 mod socket;
@@ -26,6 +26,7 @@ mod tls;
 mod transport;
 mod wire;
 
+use crate::message::Command;
 use crate::statement::Parameters;
 use std::sync::Arc;
 
@@ -69,19 +70,6 @@ pub struct Opened {
     pub server_tid: Option<u32>,
     /// By the statement's index; empty where the statement has none or is not sent here.
     pub parameters: Arc<[Parameters]>,
-}
-
-/// A caller's command that a worker takes its time from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// Start.
-    Go,
-    /// Begin no further operation.
-    Pause,
-    /// Go on.
-    Resume,
-    /// End the step.
-    Stop,
 }
 
 /// All sessions of one worker, by index, and their clock. One request at a time is in flight on each.

@@ -1,4 +1,4 @@
-//! Cursors: numbers of a client that are read over a connection of its own and counted up in between.
+//! Reads cursors, numbers of a client, over a connection of its own, and counts them up in between.
 
 use super::state::{Connection, State};
 use super::{Mode, Worker};
@@ -29,7 +29,7 @@ struct Value {
     since: Option<u64>,
 }
 
-/// The probes of a worker's clients.
+/// Returns the probes of a worker's clients.
 pub(super) fn probes(
     job: &Job,
     code: &Compiled,
@@ -38,11 +38,11 @@ pub(super) fn probes(
 ) -> Vec<Probe> {
     let mut users: Vec<Vec<&Connection>> = vec![Vec::new(); layout.probes.len()];
     for connection in connections {
-        if let Some(place) = connection.probe {
-            users[place].push(connection);
+        if let Some(probe) = connection.probe {
+            users[probe].push(connection);
         }
     }
-    let probe = |(client, connections): (&u32, &Vec<&Connection>)| {
+    let new_probe = |(client, connections): (&u32, &Vec<&Connection>)| {
         let table = connections
             .first()
             .and_then(|user| {
@@ -65,15 +65,15 @@ pub(super) fn probes(
             waiting: Vec::with_capacity(connections.len()),
         }
     };
-    layout.probes.iter().zip(&users).map(probe).collect()
+    layout.probes.iter().zip(&users).map(new_probe).collect()
 }
 
 impl<S: Sessions> Worker<S> {
-    /// Whether a statement can be generated now; else its operation waits for a reading that has been asked for.
+    /// Tells whether a statement can be generated now; else its operation waits for a reading that has been asked for.
     #[inline]
     pub(super) fn cursors_ready(&mut self, index: usize, statement: usize) -> bool {
         let statement = &self.code.statements[statement];
-        let Some(place) = self.connections[index]
+        let Some(probe) = self.connections[index]
             .probe
             .filter(|_| !statement.needs.is_empty())
         else {
@@ -83,50 +83,49 @@ impl<S: Sessions> Worker<S> {
         if operation.step < operation.generated {
             return true;
         }
-        let probe = &self.probes[place];
-        let stale =
-            statement
-                .needs
-                .iter()
-                .copied()
-                .find(|cursor| match probe.values[*cursor].since {
-                    None => true,
-                    Some(since) => {
-                        let advanced = statement.advances.contains(cursor);
-                        advanced && since > self.code.cursors[*cursor].resync_every
-                    }
-                });
+        let values = &self.probes[probe].values;
+        let stale = statement
+            .needs
+            .iter()
+            .copied()
+            .find(|cursor| match values[*cursor].since {
+                None => true,
+                Some(since) => {
+                    let advanced = statement.advances.contains(cursor);
+                    advanced && since > self.code.cursors[*cursor].resync_every
+                }
+            });
         match stale {
             None => true,
             Some(cursor) => {
                 let connection = &mut self.connections[index];
                 connection.state = State::AwaitsCursor;
                 connection.operation.awaited_cursor |= connection.operation.sent_ns == 0;
-                self.probes[place].waiting.push(index);
-                self.read_cursor(place, cursor);
+                self.probes[probe].waiting.push(index);
+                self.read_cursor(probe, cursor);
                 false
             }
         }
     }
 
-    fn read_cursor(&mut self, place: usize, cursor: usize) {
-        let probe = &mut self.probes[place];
-        if probe.reading.is_some() {
+    fn read_cursor(&mut self, probe: usize, cursor: usize) {
+        let session = self.connections.len() + probe;
+        let of_client = &mut self.probes[probe];
+        if of_client.reading.is_some() {
             return;
         }
-        probe.reading = Some(cursor);
-        probe.reply.clear();
+        of_client.reading = Some(cursor);
+        of_client.reply.clear();
         self.busy += 1;
-        let session = self.connections.len() + place;
         let out = self.sessions.output(session);
         out.clear();
-        self.code.wire.text(out, &probe.sql[cursor]);
+        self.code.wire.text(out, &of_client.sql[cursor]);
         self.now_ns = self.sessions.now_ns();
         if let Err(error) = self
             .sessions
             .send(session, Sent::Cursor(cursor), self.now_ns)
         {
-            self.probe_failed(place, &error.to_string());
+            self.probe_failed(probe, &error.to_string());
         }
     }
 
@@ -134,14 +133,14 @@ impl<S: Sessions> Worker<S> {
     #[inline]
     pub(super) fn use_cursors(&mut self, index: usize, statement: usize) {
         let connection = &mut self.connections[index];
-        let Some(place) = connection.probe else {
+        let Some(probe) = connection.probe else {
             return;
         };
         if connection.operation.step < connection.operation.generated {
             return;
         }
         for cursor in &self.code.statements[statement].needs {
-            let number = self.probes[place].values[*cursor].number;
+            let number = self.probes[probe].values[*cursor].number;
             connection.draw.cursors[*cursor] = number;
             connection.cursors[*cursor].get_or_insert(number);
         }
@@ -151,7 +150,7 @@ impl<S: Sessions> Worker<S> {
     #[inline]
     pub(super) fn advance_cursors(&mut self, index: usize, statement: usize) {
         let connection = &mut self.connections[index];
-        let Some(place) = connection.probe else {
+        let Some(probe) = connection.probe else {
             return;
         };
         let again = connection.operation.step < connection.operation.generated;
@@ -160,7 +159,7 @@ impl<S: Sessions> Worker<S> {
             connection.draw.cursors[*cursor] =
                 connection.draw.cursors[*cursor].saturating_add(advance);
             if !again {
-                let value = &mut self.probes[place].values[*cursor];
+                let value = &mut self.probes[probe].values[*cursor];
                 value.number = value.number.saturating_add(advance);
                 value.since = value.since.map(|since| since + 1);
             }
@@ -168,85 +167,85 @@ impl<S: Sessions> Worker<S> {
     }
 
     /// Takes a reply of a probe's connection.
-    pub(super) fn receive_cursor(&mut self, place: usize) {
-        let session = self.connections.len() + place;
+    pub(super) fn receive_cursor(&mut self, probe: usize) {
+        let session = self.connections.len() + probe;
         match self
             .sessions
-            .receive(session, &mut self.probes[place].reply)
+            .receive(session, &mut self.probes[probe].reply)
         {
             Ok(false) => return,
             Ok(true) => {}
             Err(error) => {
-                self.probe_failed(place, &error.to_string());
+                self.probe_failed(probe, &error.to_string());
                 return;
             }
         }
         self.now_ns = self.sessions.now_ns();
         let captured = self.sessions.take_captured(session);
-        let Some(cursor) = self.probes[place].reading.take() else {
+        let Some(cursor) = self.probes[probe].reading.take() else {
             return;
         };
         self.busy -= 1;
-        let outcome = match self.probes[place].reply.error.take() {
+        let outcome = match self.probes[probe].reply.error.take() {
             Some(error) => Err(error.to_string()),
             None => number(&captured),
         };
         match outcome {
             Ok(number) => {
-                self.probes[place].values[cursor] = Value {
+                self.probes[probe].values[cursor] = Value {
                     number,
                     since: Some(0),
                 };
-                let mut waiting = std::mem::take(&mut self.probes[place].waiting);
+                let mut waiting = std::mem::take(&mut self.probes[probe].waiting);
                 for index in waiting.drain(..) {
                     self.go_on(index);
                 }
                 // Connections that still wait have put themselves into the new list; the old one's room is kept.
-                waiting.append(&mut self.probes[place].waiting);
-                self.probes[place].waiting = waiting;
+                waiting.append(&mut self.probes[probe].waiting);
+                self.probes[probe].waiting = waiting;
             }
             Err(error) => {
                 let name = &self.code.cursors[cursor].name;
                 self.fail(format!("cursor `{name}`: {error}"));
-                self.give_up_waiting(place);
+                self.give_up_waiting(probe);
             }
         }
     }
 
-    fn probe_failed(&mut self, place: usize, error: &str) {
-        if self.probes[place].reading.take().is_some() {
+    fn probe_failed(&mut self, probe: usize, error: &str) {
+        if self.probes[probe].reading.take().is_some() {
             self.busy -= 1;
         }
         if self.mode != Mode::Holding {
             self.fail(format!(
                 "the connection that reads cursors of client {}: {error}",
-                self.probes[place].client
+                self.probes[probe].client
             ));
         }
-        self.give_up_waiting(place);
+        self.give_up_waiting(probe);
     }
 
-    /// An operation that waits for a reading will not go on.
+    /// Takes an operation, which will not go on, from those that wait for a reading.
     pub(super) fn leave_probe(&mut self, index: usize) {
         let connection = &self.connections[index];
-        let (group, place) = (connection.group, connection.probe);
+        let (group, probe) = (connection.group, connection.probe);
         self.count_unsent(group, self.now_ns);
-        if let Some(place) = place {
-            self.probes[place]
+        if let Some(probe) = probe {
+            self.probes[probe]
                 .waiting
                 .retain(|waiting| *waiting != index);
         }
     }
 
     /// Ends the operations that wait for a reading that will not come.
-    fn give_up_waiting(&mut self, place: usize) {
-        for index in std::mem::take(&mut self.probes[place].waiting) {
+    fn give_up_waiting(&mut self, probe: usize) {
+        for index in std::mem::take(&mut self.probes[probe].waiting) {
             self.finish(index);
         }
     }
 }
 
-/// The first column of the first row; 0 where there is none or it is NULL.
+/// Returns the first column of the first row; 0 where there is none or it is NULL.
 fn number(captured: &Captured) -> Result<i64, String> {
     match captured.rows.first().and_then(|row| row.first()) {
         None | Some(None) => Ok(0),

@@ -1,4 +1,5 @@
-//! The course of an operation: begun when its pace allows it, sent statement by statement, completed. What goes wrong is in `failure`.
+//! Takes an operation through its course: begins it when its pace allows it, sends its statements, completes it. What
+//! goes wrong is in `failure`.
 
 use super::state::{Course, Operation, State};
 use super::{Mode, Worker};
@@ -13,25 +14,25 @@ impl<S: Sessions> Worker<S> {
     /// Starts what can start in the groups that something has happened to.
     #[inline]
     pub(super) fn start_due(&mut self) {
-        while let Some(group) = self.due_groups.pop() {
+        while let Some(index) = self.due_groups.pop() {
             while self.mode == Mode::Running && self.shared.end_ns() == u64::MAX {
-                let place = &mut self.groups[group];
-                let Some(line) = self.lines[place.line].begun_mut() else {
+                let group = &mut self.groups[index];
+                let Some(pacing) = self.pacings[group.pacing].begun_mut() else {
                     break;
                 };
-                if place.course != Course::Going || !line.ready(place.member, self.now_ns) {
+                if group.course != Course::Going || !pacing.ready(group.member, self.now_ns) {
                     break;
                 }
-                let Some(index) = place.idle.pop_front() else {
+                let Some(connection) = group.idle.pop_front() else {
                     break;
                 };
-                let allowed_ns = line.start(place.member, self.now_ns);
-                self.begin(index, allowed_ns);
+                let allowed_ns = pacing.start(group.member, self.now_ns);
+                self.begin(connection, allowed_ns);
             }
         }
     }
 
-    /// Begins the next operation of an idle connection, which its line has allowed.
+    /// Begins the next operation of an idle connection, which its pacing has allowed.
     #[inline]
     fn begin(&mut self, index: usize, allowed_ns: u64) {
         let connection = &mut self.connections[index];
@@ -187,7 +188,7 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// A statement's reply is complete.
+    /// Takes a statement's reply, which is complete.
     #[inline]
     fn replied(&mut self, index: usize) {
         let counts = self.counts();
@@ -230,7 +231,7 @@ impl<S: Sessions> Worker<S> {
         self.go_on(index);
     }
 
-    /// An operation has done its program.
+    /// Completes an operation that has done its program.
     #[inline]
     fn complete(&mut self, index: usize) {
         let counts = self.counts();
@@ -252,7 +253,7 @@ impl<S: Sessions> Worker<S> {
         self.finish(index);
     }
 
-    /// An operation is over, however it went: its connection takes the next, or is done.
+    /// Ends an operation, however it went: its connection takes the next, or is done.
     #[inline]
     pub(super) fn finish(&mut self, index: usize) {
         self.busy -= 1;
@@ -322,7 +323,7 @@ impl<S: Sessions> Worker<S> {
         });
     }
 
-    /// Whether what completes now counts in ticks.
+    /// Tells whether what completes now counts in ticks.
     #[inline]
     pub(super) fn counts(&self) -> bool {
         matches!(self.mode, Mode::Running | Mode::Pausing) && self.timeline.counts(self.now_ns)

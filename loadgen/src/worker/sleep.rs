@@ -1,4 +1,4 @@
-//! Programs that sleep: a connection is idle in its transaction, which blocks neither its thread nor other connections.
+//! Lets programs sleep: a connection is idle in its transaction, which blocks neither its thread nor other connections.
 //!
 //! A sleep ends early when its role stops or a pause begins; the rest of the program is done at once then, so that no
 //! transaction is left open.
@@ -14,12 +14,12 @@ use std::collections::BinaryHeap;
 pub(super) struct Sleepers(BinaryHeap<Reverse<(u64, usize)>>);
 
 impl Sleepers {
-    /// Room for as many as can sleep at a time, so that falling asleep asks for no memory.
+    /// Makes room for as many as can sleep at a time, so that falling asleep asks for no memory.
     pub(super) fn with_capacity(connections: usize) -> Self {
         Self(BinaryHeap::with_capacity(connections))
     }
 
-    /// When the first wakes up.
+    /// Returns when the first wakes up; `u64::MAX` where none sleeps.
     #[inline]
     pub(super) fn wake_ns(&self) -> u64 {
         self.0
@@ -29,7 +29,7 @@ impl Sleepers {
 }
 
 impl<S: Sessions> Worker<S> {
-    /// Lets an operation sleep; false where its role has stopped or a pause has begun, and it goes on at once.
+    /// Lets an operation sleep; returns false where its role has stopped or a pause has begun, and it goes on at once.
     pub(super) fn falls_asleep(&mut self, index: usize, duration_ns: u64) -> bool {
         let connection = &mut self.connections[index];
         let going = self.groups[connection.group].course == Course::Going;
@@ -61,15 +61,15 @@ impl<S: Sessions> Worker<S> {
     /// Ends the sleep of a group's operations before its time.
     #[cold]
     pub(super) fn wake_group(&mut self, group: usize) {
-        for place in 0..self.groups[group].connections.len() {
-            let index = self.groups[group].connections[place];
+        for member in 0..self.groups[group].connections.len() {
+            let index = self.groups[group].connections[member];
             if self.connections[index].state == State::Asleep {
                 self.wake(index, self.now_ns);
             }
         }
     }
 
-    /// The statement that follows is due when the sleep was to end.
+    /// Wakes an operation: the statement that follows is due when the sleep was to end.
     fn wake(&mut self, index: usize, due_ns: u64) {
         self.connections[index].operation.statement_due_ns = due_ns;
         self.go_on(index);

@@ -1,9 +1,9 @@
-//! What a worker keeps of connections, groups and roles that wait for others.
+//! Holds what a worker keeps of connections, groups and roles that wait for others.
 
 use crate::draw::Draw;
 use crate::job::{Job, Pace, Per};
 use crate::layout::{self, GroupLayout, Walk, WorkerLayout};
-use crate::pace::Line;
+use crate::pace::Pacing;
 use crate::program::Program;
 use crate::session::{Opened, Reply};
 use crate::shared::Shared;
@@ -66,7 +66,7 @@ pub(super) struct Connection {
     /// Whether and how its operations go from table to table.
     pub(super) walk: Walk,
     pub(super) group: usize,
-    /// The place of its client's probe; none where its statements need no cursor.
+    /// The index of its client's probe; none where its statements need no cursor.
     pub(super) probe: Option<usize>,
     pub(super) state: State,
     /// Operations that it may still begin.
@@ -101,7 +101,7 @@ pub(super) enum Course {
 }
 
 impl Course {
-    /// Whether all its connections are done.
+    /// Tells whether all its connections are done.
     pub(super) fn ended(self) -> bool {
         matches!(self, Self::Stopped | Self::Done)
     }
@@ -112,15 +112,15 @@ impl Course {
 pub(super) struct Group {
     pub(super) role: usize,
     pub(super) client: u32,
-    pub(super) line: usize,
-    /// Its place in a pair: 0 has the schedule, 1 is tied.
+    pub(super) pacing: usize,
+    /// Its part in a pair: 0 has the schedule, 1 is tied.
     pub(super) member: usize,
     /// The other group of a pair.
     pub(super) partner: Option<usize>,
     /// Whether its pace has no schedule: it is due at the previous completion where that is later.
     pub(super) closed: bool,
     pub(super) connections: Vec<usize>,
-    /// Those whose state is idle, whether the line has begun or not.
+    /// Those whose state is idle, whether the pacing has begun or not.
     pub(super) idle: VecDeque<usize>,
     /// Connections that are not done.
     pub(super) left: usize,
@@ -128,10 +128,10 @@ pub(super) struct Group {
     pub(super) last_ns: Option<u64>,
 }
 
-/// A line whose role has not started.
+/// A pacing that has not begun, as its role waits for others.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) line: usize,
+    pub(super) pacing: usize,
     /// The groups that share it: one, or both of a pair.
     pub(super) groups: Vec<usize>,
     /// Roles that must have ended.
@@ -142,16 +142,16 @@ pub(super) struct Waiting {
 pub(super) struct Parts {
     pub(super) connections: Vec<Connection>,
     pub(super) groups: Vec<Group>,
-    pub(super) lines: Vec<Line>,
+    pub(super) pacings: Vec<Pacing>,
     pub(super) waiting: Vec<Waiting>,
 }
 
-/// Builds a worker's parts; every line waits until the step starts.
+/// Builds a worker's parts; every pacing waits until the step starts.
 pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Parts {
     let mut parts = Parts {
         connections: Vec::new(),
         groups: Vec::new(),
-        lines: Vec::new(),
+        pacings: Vec::new(),
         waiting: Vec::new(),
     };
     let mut opened = opened.into_iter();
@@ -188,11 +188,11 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
             .groups
             .push(new_group(job, group, first, &parts.connections));
     }
-    add_lines(job, layout, &mut parts);
+    add_pacings(job, layout, &mut parts);
     parts
 }
 
-/// A flag for each of a connection's prepared statements.
+/// Returns a flag for each of a connection's prepared statements.
 fn none_executed(parameters: &[Parameters]) -> Box<[bool]> {
     vec![false; parameters.iter().map(Parameters::prepared).sum()].into()
 }
@@ -204,15 +204,15 @@ impl Connection {
         self.parameters = parameters;
     }
 
-    /// When its operation was due, where that waits for a cursor before anything of it was sent.
+    /// Returns when its operation was due, where that waits for a cursor before anything of it was sent.
     pub(super) fn unsent_due_ns(&self) -> Option<u64> {
         let unsent = self.state == State::AwaitsCursor && self.operation.sent_ns == 0;
         unsent.then_some(self.operation.due_ns)
     }
 }
 
-/// A connection's parameters: the previous connection's own where they are the same, so that all are
-/// read from the same place in the processor's cache.
+/// Returns a connection's parameters: the previous connection's own where they are the same, so that all are read from
+/// one place in memory.
 fn shared(opened: Option<Opened>, previous: Option<&Connection>) -> Arc<[Parameters]> {
     let own = opened.map(|opened| opened.parameters).unwrap_or_default();
     match previous {
@@ -221,7 +221,7 @@ fn shared(opened: Option<Opened>, previous: Option<&Connection>) -> Arc<[Paramet
     }
 }
 
-/// The group of the connections from `first` on.
+/// Returns the group of the connections from `first` on.
 fn new_group(job: &Job, layout: &GroupLayout, first: usize, all: &[Connection]) -> Group {
     let connections: Vec<_> = (first..all.len()).collect();
     let mut idle = VecDeque::with_capacity(connections.len());
@@ -231,7 +231,7 @@ fn new_group(job: &Job, layout: &GroupLayout, first: usize, all: &[Connection]) 
     Group {
         role: layout.role,
         client: layout.client,
-        line: 0,
+        pacing: 0,
         member: 0,
         partner: None,
         closed,
@@ -243,10 +243,10 @@ fn new_group(job: &Job, layout: &GroupLayout, first: usize, all: &[Connection]) 
     }
 }
 
-/// Gives each group its line, one for both of a pair.
-fn add_lines(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
-    let places = parts.groups.iter().enumerate();
-    let places: std::collections::BTreeMap<_, _> = places
+/// Gives each group its pacing, one for both of a pair.
+fn add_pacings(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
+    let groups = parts.groups.iter().enumerate();
+    let groups: std::collections::BTreeMap<_, _> = groups
         .map(|(index, group)| ((group.role, group.client), index))
         .collect();
     for index in 0..parts.groups.len() {
@@ -256,20 +256,20 @@ fn add_lines(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
         }
         let client = parts.groups[index].client;
         let tied = (0..job.roles.len()).find(|other| job.tied_to(*other) == Some(role));
-        let partner = tied.and_then(|tied| places.get(&(tied, client)).copied());
+        let partner = tied.and_then(|tied| groups.get(&(tied, client)).copied());
         let lead = partner.and_then(|partner| match job.roles[parts.groups[partner].role].pace {
             Pace::Tied { lead, .. } => Some(lead),
             _ => None,
         });
-        let line = parts.lines.len();
+        let pacing = parts.pacings.len();
         parts
-            .lines
-            .push(layout::line(job, &layout.groups[index], lead));
-        parts.groups[index].line = line;
+            .pacings
+            .push(layout::pacing(job, &layout.groups[index], lead));
+        parts.groups[index].pacing = pacing;
         if let Some(partner) = partner {
             parts.groups[index].partner = Some(partner);
             let tied = &mut parts.groups[partner];
-            (tied.line, tied.member, tied.partner) = (line, 1, Some(index));
+            (tied.pacing, tied.member, tied.partner) = (pacing, 1, Some(index));
         }
         let after = &job.roles[role].after;
         let after = (0..job.roles.len())
@@ -277,7 +277,7 @@ fn add_lines(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
             .collect();
         let groups = std::iter::once(index).chain(partner).collect();
         parts.waiting.push(Waiting {
-            line,
+            pacing,
             groups,
             after,
         });
@@ -293,7 +293,7 @@ pub(super) struct ClientEnd {
     pub(super) stops: Vec<usize>,
 }
 
-/// The ends of a worker's clients, by the client's number.
+/// Returns the ends of a worker's clients, by the client's number.
 pub(super) fn client_ends(job: &Job, layout: &WorkerLayout, shared: &Shared) -> Vec<ClientEnd> {
     let mut ends = vec![ClientEnd::default(); job.clients as usize];
     for (index, group) in layout.groups.iter().enumerate() {

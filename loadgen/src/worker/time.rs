@@ -1,12 +1,12 @@
-//! What time and commands do to a worker: start, ticks, pauses, the window's close.
+//! Does what time and commands ask of a worker: the start, ticks, pauses, the window's close.
 
 use super::state::{Course, State, Waiting};
 use super::{Mode, Worker};
 use crate::event::{Event, ThreadUse};
-use crate::message::{Closed, Note, Output};
-use crate::pace::Line;
+use crate::message::{Closed, Command, Note, Output};
+use crate::pace::Pacing;
 use crate::record::TickRecord;
-use crate::session::{Command, Sessions};
+use crate::session::Sessions;
 use crate::shared::{End, Phase};
 use crate::timeline::{ActiveTime, Cut, Timeline};
 
@@ -36,7 +36,7 @@ impl Cpu {
 }
 
 impl<S: Sessions> Worker<S> {
-    /// Looks at what the caller wants.
+    /// Does what the caller wants, where that has changed.
     pub(super) fn obey(&mut self) {
         let (phase, at_ns) = (self.shared.phase(), self.shared.command_ns());
         match (self.mode, phase) {
@@ -94,9 +94,9 @@ impl<S: Sessions> Worker<S> {
     /// Starts the roles whose predecessors have ended on all clients: when the last of them did, but not before `from_ns`.
     #[inline]
     pub(super) fn start_waiting(&mut self, from_ns: u64) {
-        let mut place = 0;
-        while place < self.waiting.len() {
-            let waiting = &self.waiting[place];
+        let mut index = 0;
+        while index < self.waiting.len() {
+            let waiting = &self.waiting[index];
             let ended = waiting
                 .after
                 .iter()
@@ -106,19 +106,19 @@ impl<S: Sessions> Worker<S> {
                 .try_fold(from_ns, |latest, ended| Some(latest.max(ended?)));
             match start_ns {
                 Some(start_ns) => {
-                    let waiting = self.waiting.swap_remove(place);
-                    self.start_line(&waiting, start_ns);
+                    let waiting = self.waiting.swap_remove(index);
+                    self.start_pacing(&waiting, start_ns);
                 }
-                None => place += 1,
+                None => index += 1,
             }
         }
     }
 
-    fn start_line(&mut self, waiting: &Waiting, start_ns: u64) {
-        self.lines[waiting.line].begin(start_ns);
+    fn start_pacing(&mut self, waiting: &Waiting, start_ns: u64) {
+        self.pacings[waiting.pacing].begin(start_ns);
         for index in waiting.groups.iter().copied() {
-            for place in 0..self.groups[index].connections.len() {
-                let connection = &mut self.connections[self.groups[index].connections[place]];
+            for member in 0..self.groups[index].connections.len() {
+                let connection = &mut self.connections[self.groups[index].connections[member]];
                 (connection.completed_ns, connection.free_ns) = (start_ns, start_ns);
                 // With a quota of nothing it has nothing to begin, but has to be counted as done.
                 if connection.quota == 0 {
@@ -129,7 +129,7 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// One connection of a group will begin nothing more.
+    /// Counts a connection of a group that will begin nothing more.
     pub(super) fn one_done(&mut self, index: usize) {
         let group = &mut self.groups[index];
         group.left -= 1;
@@ -245,9 +245,9 @@ impl<S: Sessions> Worker<S> {
         for index in 0..self.groups.len() {
             self.count_unsent(index, cut.end_ns);
             let group = &self.groups[index];
-            let line = self.lines[group.line].begun_mut();
-            if let (Course::Going, Some(line)) = (group.course, line) {
-                self.record.roles[group.role].backlog += line.backlog(group.member, before_ns);
+            let pacing = self.pacings[group.pacing].begun_mut();
+            if let (Course::Going, Some(pacing)) = (group.course, pacing) {
+                self.record.roles[group.role].backlog += pacing.backlog(group.member, before_ns);
             }
         }
         self.record.cut = cut;
@@ -276,8 +276,8 @@ impl<S: Sessions> Worker<S> {
                 role.late(due_ns, at_ns);
             }
         }
-        let line = self.lines[group.line].begun();
-        let due_ns = line.and_then(|line| line.next_due_ns(group.member));
+        let pacing = self.pacings[group.pacing].begun();
+        let due_ns = pacing.and_then(|pacing| pacing.next_due_ns(group.member));
         if let (Course::Going, Some(due_ns)) = (group.course, due_ns) {
             role.late(due_ns, stands_ns);
         }
@@ -362,8 +362,8 @@ impl<S: Sessions> Worker<S> {
         self.timeline.resume(paused_ns, resumed_ns);
         let pause_ns = self.pause_ns.take().unwrap_or(resumed_ns);
         let shift_ns = resumed_ns.saturating_sub(pause_ns);
-        for line in self.lines.iter_mut().filter_map(Line::begun_mut) {
-            line.shift(shift_ns);
+        for pacing in self.pacings.iter_mut().filter_map(Pacing::begun_mut) {
+            pacing.shift(shift_ns);
         }
         for connection in &mut self.connections {
             // What was in flight as the pause began completed in it: to what follows that is the pause's end.

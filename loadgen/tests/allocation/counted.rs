@@ -3,13 +3,13 @@
 use crate::memory::allocations;
 use dyno_loadgen::job::Job;
 use dyno_loadgen::layout::{WorkerLayout, layout};
-use dyno_loadgen::message::{Message, Note, Output};
+use dyno_loadgen::message::{Command, Message, Note, Output};
 use dyno_loadgen::program::Compiled;
 use dyno_loadgen::record::TickRecord;
 use dyno_loadgen::session::fake::FakeSessions;
 use dyno_loadgen::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
 use dyno_loadgen::session::{Captured, Reconnects, Reply, SessionError, Target};
-use dyno_loadgen::session::{Command, Opened, Ready, Sent, Sessions};
+use dyno_loadgen::session::{Opened, Ready, Sent, Sessions};
 use dyno_loadgen::shared::{End, Phase, Shared};
 use dyno_loadgen::wake::Waker;
 use dyno_loadgen::worker::{Channels, Worker};

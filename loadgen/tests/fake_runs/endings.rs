@@ -4,7 +4,7 @@ use crate::harness::{converse, fake, play, play_with};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::event::{Event, Status};
 use dyno_loadgen::job::{OnLost, Otherwise, Pace, RoleStop};
-use dyno_loadgen::message::{Do, Message};
+use dyno_loadgen::message::{Command, Message};
 
 #[test]
 fn an_error_that_may_be_tried_again_is_and_shows() {
@@ -126,11 +126,11 @@ fn a_hard_limit_stops_a_step_and_says_so() {
 #[test]
 fn a_stop_or_the_end_of_the_input_ends_the_step_early() {
     let job = timed(r#"{"default_us": 20}"#, 100_000.0, 0.0);
-    let played = converse(&job, &[("ready", Do::Go), ("tick", Do::Stop)]);
+    let played = converse(&job, &[("ready", Command::Go), ("tick", Command::Stop)]);
     assert_eq!(played.status, Status::Stopped);
     let mut job = job;
     job.autostart = false;
-    let played = play_with(&job, [Message::Command(Do::Go), Message::InputEnded]);
+    let played = play_with(&job, [Message::Command(Command::Go), Message::InputEnded]);
     assert_eq!(played.status, Status::Stopped);
     let played = play_with(&job, [Message::Signal]);
     assert_eq!(played.status, Status::Stopped);

@@ -4,7 +4,7 @@ use crate::harness::{Played, converse, fake, play};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::event::Event;
 use dyno_loadgen::job::{Arrivals, Capture, Pace, RoleStop};
-use dyno_loadgen::message::Do;
+use dyno_loadgen::message::Command;
 
 #[test]
 fn bursts_come_one_first_and_then_ceil_of_the_rate() {
@@ -114,10 +114,10 @@ fn a_pause_shifts_the_seconds_and_what_follows_it_does_not_count() {
     let mut job = timed(r#"{"default_us": 20}"#, 5.0, 0.0);
     job.clients = 1;
     let script = [
-        ("ready", Do::Go),
-        ("started", Do::Pause),
-        ("paused", Do::Resume),
-        ("window_close", Do::Stop),
+        ("ready", Command::Go),
+        ("started", Command::Pause),
+        ("paused", Command::Resume),
+        ("window_close", Command::Stop),
     ];
     let played = converse(&job, &script);
     let mut job = job.clone();
@@ -158,10 +158,10 @@ fn a_paused_schedule_goes_on_where_it_was() {
         per_s: 5000.0,
     };
     let script = [
-        ("ready", Do::Go),
-        ("tick", Do::Pause),
-        ("paused", Do::Resume),
-        ("window_close", Do::Stop),
+        ("ready", Command::Go),
+        ("tick", Command::Pause),
+        ("paused", Command::Resume),
+        ("window_close", Command::Stop),
     ];
     let played = converse(&job, &script);
     assert!(

@@ -4,7 +4,7 @@ use crate::harness::{Played, converse, decode, play};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::event::Event;
 use dyno_loadgen::job::{Arrivals, Job, Pace, Per, Segment};
-use dyno_loadgen::message::Do;
+use dyno_loadgen::message::Command;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -203,7 +203,7 @@ proptest! {
     fn a_pause_loses_nothing_and_moves_what_was_still_to_come(job in any_paced_job()) {
         let straight = traced(&play(&job));
         // The pause takes effect at the first tick that finds it.
-        let script = [("ready", Do::Go), ("ready", Do::Pause), ("ready", Do::Resume), ("window_close", Do::Stop)];
+        let script = [("ready", Command::Go), ("ready", Command::Pause), ("ready", Command::Resume), ("window_close", Command::Stop)];
         let played = converse(&job, &script);
         let resumed_ns = played.events.iter().find_map(|event| match event {
             Event::Resumed { mono_ns } => Some(*mono_ns - played.start_ns()),
@@ -253,11 +253,11 @@ fn check_counted(played: &Played, paused: &Traced, resumed_ns: u64) {
 fn what_a_generator_spends_after_its_pauses_is_no_part_of_its_share() {
     let mut job = timed(r#"{"default_us": 20}"#, 20.0, 0.0);
     job.clients = 1;
-    let pause = [("ready", Do::Pause), ("ready", Do::Resume)];
+    let pause = [("ready", Command::Pause), ("ready", Command::Resume)];
     let pauses = std::iter::repeat_n(pause, 4).flatten();
-    let script: Vec<_> = std::iter::once(("ready", Do::Go))
+    let script: Vec<_> = std::iter::once(("ready", Command::Go))
         .chain(pauses)
-        .chain([("window_close", Do::Stop)])
+        .chain([("window_close", Command::Stop)])
         .collect();
     let played = converse(&job, &script);
     let quiet = played

@@ -4,7 +4,7 @@ use crate::harness::{Played, converse, play};
 use crate::{SECOND_NS, timed};
 use dyno_loadgen::event::{Event, Status};
 use dyno_loadgen::job::{Instruction, Job, OnLost, Piece, Program};
-use dyno_loadgen::message::Do;
+use dyno_loadgen::message::Command;
 
 /// Two clients that hold a transaction of three statements open for so long, again and again.
 fn holding(description: &str, seconds: f64, sleep_us: usize) -> Job {
@@ -104,10 +104,10 @@ fn a_pause_ends_a_sleep_and_comes_at_once() {
     let played = converse(
         &job,
         &[
-            ("ready", Do::Go),
-            ("ready", Do::Pause),
-            ("ready", Do::Resume),
-            ("window_close", Do::Stop),
+            ("ready", Command::Go),
+            ("ready", Command::Pause),
+            ("ready", Command::Resume),
+            ("window_close", Command::Stop),
         ],
     );
     assert_eq!(played.status, Status::Ok);

@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use dyno_loadgen::event::{Event, Status, Tick};
 use dyno_loadgen::job::Job;
-use dyno_loadgen::message::{Do, Message};
+use dyno_loadgen::message::{Command, Message};
 use dyno_loadgen::run::run;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -95,7 +95,7 @@ pub fn play(job: &Job) -> Played {
 }
 
 /// Plays a job by commands, each given as soon as an event of that name is there.
-pub fn converse(job: &Job, script: &[(&str, Do)]) -> Played {
+pub fn converse(job: &Job, script: &[(&str, Command)]) -> Played {
     let mut job = job.clone();
     job.autostart = false;
     let (sender, receiver) = channel();

@@ -9,7 +9,6 @@ mod binary;
 mod copy;
 mod lines;
 mod load;
-mod number;
 mod row;
 mod table;
 

@@ -5,7 +5,6 @@
 //! virtual clock.
 
 pub mod canary;
-pub mod command;
 pub mod draw;
 pub mod event;
 pub mod fill;
@@ -23,6 +22,5 @@ pub mod statement;
 pub mod text;
 pub mod timeline;
 pub mod value;
-pub mod wake;
 pub mod worker;
 pub mod writer;

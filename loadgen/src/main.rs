@@ -1,10 +1,9 @@
 //! dyno-loadgen: reads a job and commands from standard input, makes load, writes events to standard output.
 
 use dyno_loadgen::canary;
-use dyno_loadgen::command::read_commands;
 use dyno_loadgen::event::{Status, print, standard_output};
 use dyno_loadgen::job::Job;
-use dyno_loadgen::message::Message;
+use dyno_loadgen::message::{Message, read_commands};
 use dyno_loadgen::null;
 use dyno_loadgen::run::{Build, run};
 use signal_hook::consts::{SIGINT, SIGTERM};

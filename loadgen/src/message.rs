@@ -1,9 +1,12 @@
-//! What threads tell each other: the thread that runs a step, its workers, a fill, and the writer.
+//! What threads tell each other: the reader of the caller's commands, the thread that runs a step, its workers, a
+//! fill, and the writer.
 
 use crate::event::{Event, ThreadUse};
 use crate::fill::FillProgress;
 use crate::record::TickRecord;
 use serde::Deserialize;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::mpsc::Sender;
 
 /// Something that the running step has to take into account.
 #[derive(Debug)]
@@ -88,4 +91,31 @@ pub enum Output {
     Tick(usize, Box<TickRecord>),
     /// Nothing comes any more.
     End,
+}
+
+/// A line of standard input.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(rename = "do")]
+    do_: Command,
+}
+
+/// Reads the caller's commands until the input ends, and sends each as a [`Message`].
+pub fn read_commands(input: impl Read, messages: &Sender<Message>) {
+    for line in BufReader::new(input).lines() {
+        let Ok(line) = line else { break };
+        if line.trim().is_empty() {
+            continue;
+        }
+        let message = match serde_json::from_str::<Line>(&line) {
+            Ok(line) => Message::Command(line.do_),
+            Err(error) => Message::BadCommand(error.to_string()),
+        };
+        if messages.send(message).is_err() {
+            return;
+        }
+    }
+    // Where the step is over nobody needs to know.
+    let _ = messages.send(Message::InputEnded);
 }

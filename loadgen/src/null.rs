@@ -15,7 +15,7 @@ mod sql;
 
 use crate::event::print;
 use crate::run::raise_descriptor_limit;
-use crate::wake::Waker;
+use crate::shared::Waker;
 use anyhow::{Context, Result, bail};
 use listener::Listener;
 pub use options::{Options, Place, Protocol};

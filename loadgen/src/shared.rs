@@ -1,12 +1,15 @@
-//! What the workers of a step and its caller know in common: commands, progress, and how it ended.
+//! What the workers of a step and its caller know in common: commands, progress, how it ended, and how one wakes another.
 //!
-//! Atomic numbers that a worker reads once each round; nothing here is written on the hot path.
+//! Keeps atomic numbers that a worker reads once each round; nothing here is written on the hot path. A waker is an
+//! eventfd, so that a worker waits for it beside its sockets.
 
 use crate::job::Job;
 use crate::layout::WorkerLayout;
-use crate::wake::Waker;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the caller wants at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,4 +239,52 @@ fn stops(job: &Job, role: usize) -> bool {
     named(role)
         || job.tied_to(role).is_some_and(named)
         || (0..job.roles.len()).any(|other| job.tied_to(other) == Some(role) && named(other))
+}
+
+/// Both ends of a wake-up call; clones share it.
+#[derive(Debug, Clone)]
+pub struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    /// Makes a waker that nobody has called.
+    ///
+    /// # Errors
+    /// Where the operating system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(eventfd(
+            0,
+            EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC,
+        )?)))
+    }
+
+    /// Wakes whoever waits, or the next who does.
+    pub fn wake(&self) {
+        // The counter can only be full where a call is pending anyway.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
+
+    /// Forgets calls, after waking by one.
+    pub fn forget(&self) {
+        let _ = rustix::io::read(&*self.0, &mut [0_u8; 8][..]);
+    }
+
+    /// Waits for a call, and forgets it.
+    ///
+    /// # Errors
+    /// Where the operating system refuses to wait.
+    pub fn wait(&self) -> io::Result<()> {
+        let mut waiting = [PollFd::new(&*self.0, PollFlags::IN)];
+        match poll(&mut waiting, None) {
+            Err(rustix::io::Errno::INTR) | Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.forget();
+        Ok(())
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }

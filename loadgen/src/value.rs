@@ -1,21 +1,16 @@
 //! Values as pure functions of a seed: independent of time, of threads and of what was drawn before.
 //!
 //! One value takes one random number of 64 bits; where a value needs several (a text's length and
-//! its cut), they are derived from that one. Integers that are not uniform stand in `distribution`.
+//! its cut), they are derived from that one. Integers that are not uniform stand in `skewed`.
 
-pub mod bates;
-pub mod distribution;
-pub mod exponential;
-pub mod gaussian;
-pub mod pareto;
 pub mod permutation;
 pub mod range;
-pub mod special;
+pub mod skewed;
 pub mod zipf;
 
-pub use distribution::{Distribution, Skewed};
 pub use permutation::Permutation;
 pub use range::Bounds;
+pub use skewed::{Distribution, Skewed};
 
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

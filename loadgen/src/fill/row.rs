@@ -2,9 +2,8 @@
 //!
 //! What they hold is the same for all servers; [`binary`](super::binary) and [`lines`](super::lines) write them.
 
-use super::number::{Number, NumberKind};
 use crate::job::{Bound, ColumnType, Fill, Format, Maker, Value};
-use crate::value::{Permutation, Skewed, TextShape, mix, mix_in, name_part};
+use crate::value::{Bounds, Permutation, Skewed, TextShape, mix, mix_in, name_part, uniform};
 
 /// What a server's columns can hold, where servers differ in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,6 +201,57 @@ impl Ranges {
             ColumnType::Int8 | ColumnType::Text => (i64::MIN, i64::MAX),
             ColumnType::Timestamp => self.timestamp_s,
         }
+    }
+}
+
+/// A number as a function of the row.
+#[derive(Debug, Clone)]
+pub(super) struct Number {
+    kind: NumberKind,
+    plus: i64,
+}
+
+#[derive(Debug, Clone)]
+enum NumberKind {
+    /// Random state of the column, low, high.
+    Uniform(u64, i64, i64),
+    /// Random state of the column, and what is drawn from.
+    Skewed(u64, Box<Skewed>),
+    /// Another number, permuted.
+    Permuted(Box<(Number, Permutation)>),
+    Constant(i64),
+    /// The number of row 0, and how many numbers there are.
+    Row(i64, u64),
+}
+
+impl Number {
+    /// Returns the number of a row.
+    #[inline]
+    pub(super) fn of(&self, row: u64) -> i64 {
+        let number = match &self.kind {
+            NumberKind::Uniform(state, low, high) => uniform(mix_in(*state, row), *low, *high),
+            NumberKind::Skewed(state, skewed) => skewed.number(mix_in(*state, row)),
+            NumberKind::Permuted(permuted) => permuted.1.number(permuted.0.of(row)),
+            NumberKind::Constant(number) => *number,
+            NumberKind::Row(first, _) => first.wrapping_add_unsigned(row),
+        };
+        number.wrapping_add(self.plus)
+    }
+
+    /// Returns the least and the greatest number that can come, without the limits of an `i64`.
+    fn range(&self) -> (i128, i128) {
+        let both = |range: Bounds| (range.low.into(), range.high.into());
+        let (low, high): (i128, i128) = match &self.kind {
+            NumberKind::Uniform(_, low, high) => ((*low).into(), (*high.max(low)).into()),
+            NumberKind::Skewed(_, skewed) => both(skewed.range()),
+            NumberKind::Permuted(permuted) => both(permuted.1.range()),
+            NumberKind::Constant(number) => ((*number).into(), (*number).into()),
+            NumberKind::Row(first, rows) => {
+                let first = i128::from(*first);
+                (first, first + i128::from(*rows) - 1)
+            }
+        };
+        (low + i128::from(self.plus), high + i128::from(self.plus))
     }
 }
 

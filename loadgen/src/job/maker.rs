@@ -1,11 +1,7 @@
 //! A job's values: what each is made from. In JSON the maker is one key among the value's own.
 
 use super::{Format, Scope};
-use crate::value::bates::Bates;
-use crate::value::exponential::Exponential;
-use crate::value::gaussian::Gaussian;
-use crate::value::pareto::Pareto;
-use crate::value::special::Special;
+use crate::value::skewed::{Bates, Exponential, Gaussian, Pareto, Special};
 use crate::value::zipf::Zipf;
 use crate::value::{Bounds, Distribution, TextShape};
 use serde::{Deserialize, Serialize};

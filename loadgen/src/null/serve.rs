@@ -2,7 +2,7 @@
 
 use super::Protocol;
 use super::session::Session;
-use crate::wake::Waker;
+use crate::shared::Waker;
 use anyhow::{Context, Result};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};

@@ -6,10 +6,10 @@ use super::{Captured, Command, Opened, Ready, Reply, Sent, ServerError, SessionE
 use crate::job::{Fake, Job};
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
+use crate::shared::Waker;
 use crate::statement::{ParameterKind, Parameters};
 use crate::timeline::nanoseconds;
 use crate::value::{mix, name_part};
-use crate::wake::Waker;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};

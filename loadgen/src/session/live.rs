@@ -10,7 +10,7 @@ use super::{
 };
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
-use crate::wake::Waker;
+use crate::shared::Waker;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};

@@ -2,7 +2,8 @@
 
 use super::{Check, ensure, ensure_index, ensure_names};
 use crate::job::{Bound, Format, Job, Maker, Permuted, Scope, Value};
-use crate::value::{Bounds, Distribution, TextShape, bates, gaussian, zipf};
+use crate::value::skewed::{ITERATIONS_MAX, PARAMETER_MIN};
+use crate::value::{Bounds, Distribution, TextShape, zipf};
 use std::collections::BTreeSet;
 
 /// The longest text that a value may make: a mistake in a job must not exhaust the memory.
@@ -220,8 +221,8 @@ fn check_distribution(key: &str, distribution: &Distribution) -> Check {
         Distribution::Gaussian(shape) => (
             "gaussian",
             "parameter",
-            shape.parameter.is_finite() && shape.parameter >= gaussian::PARAMETER_MIN,
-            format!("a number from {}", gaussian::PARAMETER_MIN),
+            shape.parameter.is_finite() && shape.parameter >= PARAMETER_MIN,
+            format!("a number from {PARAMETER_MIN}"),
         ),
         Distribution::Exponential(shape) => (
             "exponential",
@@ -240,8 +241,8 @@ fn check_distribution(key: &str, distribution: &Distribution) -> Check {
 
 /// Maker, parameter, whether it is valid, and what would be.
 fn iterations(maker: &'static str, iterations: u32) -> (&'static str, &'static str, bool, String) {
-    let valid = (1..=bates::ITERATIONS_MAX).contains(&iterations);
-    let wanted = format!("1 to {}", bates::ITERATIONS_MAX);
+    let valid = (1..=ITERATIONS_MAX).contains(&iterations);
+    let wanted = format!("1 to {ITERATIONS_MAX}");
     (maker, "iterations", valid, wanted)
 }
 

@@ -1,13 +1,8 @@
 //! Distributions against their exact probabilities and the published check values; all with fixed seeds, so exact.
 
-use super::{Bounds, Distribution, Skewed};
-use crate::value::bates::{Bates, ITERATIONS_MAX};
-use crate::value::exponential::Exponential;
-use crate::value::gaussian::{Gaussian, PARAMETER_MIN};
+use super::*;
 use crate::value::mix;
-use crate::value::pareto::Pareto;
-use crate::value::special::Special;
-use crate::value::zipf::{EXPONENT_MAX, Zipf};
+use crate::value::zipf::EXPONENT_MAX;
 use proptest::prelude::*;
 
 const SEED: u64 = 42;

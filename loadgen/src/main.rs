@@ -4,7 +4,7 @@ use dyno_loadgen::canary;
 use dyno_loadgen::event::{Status, print, standard_output};
 use dyno_loadgen::job::Job;
 use dyno_loadgen::message::{Message, read_commands};
-use dyno_loadgen::null;
+use dyno_loadgen::null::{self, Protocol};
 use dyno_loadgen::run::{Build, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -20,11 +20,9 @@ dyno-loadgen makes load on a database server and says what it did.
 Usage:
   dyno-loadgen [run] < job.json       runs a job; events go to standard output, one JSON object a line
   dyno-loadgen canary --dir DIR       measures the idle host for about 0.3 s: CPU, memory, fsync in DIR
-  dyno-loadgen null --postgres|--mysql [--socket DIR [--port N] | --tcp [--port N]] [--threads N]
+  dyno-loadgen null --postgres|--mysql
                                       a server that answers every statement at once and does nothing, to measure the
-                                      generator itself; ends with standard input. Default: a unix socket in a fresh
-                                      private folder (PostgreSQL's has port 5432), 1 thread; --tcp: loopback, any free
-                                      port
+                                      generator itself; says at which unix socket it listens; ends with standard input
   dyno-loadgen --version | --help
 
 Jobs, commands and events are described in contract/README.md. A job with \"autostart\": true needs no commands.
@@ -36,7 +34,9 @@ fn main() -> ExitCode {
     match arguments[..] {
         [] | ["run"] => run_job(),
         ["canary", "--dir", dir] => run_canary(Path::new(dir)),
-        ["null", ref options @ ..] => run_null(options),
+        ["null", "--postgres"] => run_null(Protocol::Postgres),
+        ["null", "--mysql"] => run_null(Protocol::Mysql),
+        ["null", ..] => wrong("null: which protocol? `--postgres` or `--mysql`, and nothing else"),
         ["--help" | "-h" | "help"] => printed(HELP),
         ["--version" | "-V"] => printed(&version()),
         _ => wrong(&format!(
@@ -90,12 +90,8 @@ fn run_canary(dir: &Path) -> ExitCode {
     }
 }
 
-fn run_null(options: &[&str]) -> ExitCode {
-    let options = match null::Options::parse(options) {
-        Ok(options) => options,
-        Err(problem) => return wrong(&format!("null: {problem}; see `dyno-loadgen --help`")),
-    };
-    match null::run(&options) {
+fn run_null(protocol: Protocol) -> ExitCode {
+    match null::run(protocol) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&format!("null: {error:#}")),
     }

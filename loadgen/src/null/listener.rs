@@ -1,23 +1,22 @@
-//! The socket that the null server listens on; what was made for it is removed with it.
+//! The unix socket that the null server listens on, in a folder of its own; both are removed with it.
 
-use super::{Options, Place, Protocol};
+use super::Protocol;
 use anyhow::{Context, Result, bail};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::net::addr::SocketAddrArg;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen,
-    socket_with, sockopt,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
 };
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// New connections that may wait to be taken in; the kernel may allow fewer.
 const BACKLOG: i32 = 4096;
 
-/// The name of MySQL's socket.
-const MYSQL_SOCKET: &str = "mysql.sock";
+/// The number in the name of PostgreSQL's socket: its usual port.
+const POSTGRES_PORT: u16 = 5432;
+/// MySQL's port, which a job has to name although its unix socket has none.
+const MYSQL_PORT: u16 = 3306;
 
 /// Names that are tried for a fresh folder.
 const FOLDERS_TRIED_MAX: u32 = 1000;
@@ -25,7 +24,6 @@ const FOLDERS_TRIED_MAX: u32 = 1000;
 /// A socket that takes connections in.
 pub(super) struct Listener {
     stream: OwnedFd,
-    tcp: bool,
     /// What a job names as `server.host`.
     pub(super) host: String,
     /// What a job names as `server.port`.
@@ -34,93 +32,53 @@ pub(super) struct Listener {
 }
 
 /// What is to be removed at the end.
-#[derive(Default)]
 struct Made {
-    socket: Option<PathBuf>,
-    folder: Option<PathBuf>,
+    folder: PathBuf,
+    socket: PathBuf,
 }
 
 impl Listener {
-    /// Listens.
+    /// Listens at a socket of that protocol's name.
     ///
     /// # Errors
-    /// Where the place is not to be had; one line.
-    pub(super) fn open(options: &Options) -> Result<Self> {
-        match &options.place {
-            Place::Socket { folder, port } => {
-                Self::open_unix(options.protocol, folder.as_deref(), *port)
-            }
-            Place::Loopback { port } => Self::open_tcp(*port),
-        }
-    }
-
-    /// The next connection, non-blocking; none where it has gone meanwhile.
-    ///
-    /// # Errors
-    /// The operating system's, such as no descriptor left.
-    pub(super) fn accept(&self) -> Result<Option<OwnedFd>, Errno> {
-        match accept_with(&self.stream, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(stream) => {
-                if self.tcp {
-                    sockopt::set_tcp_nodelay(&stream, true)?;
-                }
-                Ok(Some(stream))
-            }
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn open_unix(protocol: Protocol, folder: Option<&Path>, port: u16) -> Result<Self> {
-        let mut made = Made::default();
-        let folder = match folder {
-            Some(folder) => std::path::absolute(folder)?,
-            None => made.folder.insert(fresh_folder()?).clone(),
-        };
+    /// Where there can be no folder or socket; one line.
+    pub(super) fn open(protocol: Protocol) -> Result<Self> {
+        let folder = fresh_folder()?;
         // A job names PostgreSQL's socket by its folder and port, MySQL's by its file.
-        let path = match protocol {
-            Protocol::Postgres => folder.join(format!(".s.PGSQL.{port}")),
-            Protocol::Mysql => folder.join(MYSQL_SOCKET),
+        let (port, name) = match protocol {
+            Protocol::Postgres => (POSTGRES_PORT, format!(".s.PGSQL.{POSTGRES_PORT}")),
+            Protocol::Mysql => (MYSQL_PORT, "mysql.sock".to_owned()),
         };
+        let socket = folder.join(name);
+        let made = Made { folder, socket };
         let host = match protocol {
-            Protocol::Postgres => &folder,
-            Protocol::Mysql => &path,
+            Protocol::Postgres => &made.folder,
+            Protocol::Mysql => &made.socket,
         };
         let host = host.to_str().context("a socket's path has to be UTF-8")?;
-        let host = host.to_owned();
-        let place = path.display();
-        let address = SocketAddrUnix::new(path.as_path()).with_context(|| {
-            format!("the socket path `{place}` is too long: choose a shorter `--socket`")
-        })?;
-        let stream = match listening(AddressFamily::UNIX, &address) {
-            Ok(stream) => stream,
-            Err(Errno::ADDRINUSE) => bail!(
-                "`{place}` is there already: choose another place, or remove it if no server uses it"
-            ),
-            Err(error) => return Err(error).with_context(|| format!("cannot listen at `{place}`")),
-        };
-        made.socket = Some(path);
         Ok(Self {
-            stream,
-            tcp: false,
-            host,
+            stream: listening(&made.socket).with_context(|| {
+                let place = made.socket.display();
+                format!(
+                    "cannot listen at `{place}`: name another folder, or a shorter one, by TMPDIR"
+                )
+            })?,
+            host: host.to_owned(),
             port,
             _made: made,
         })
     }
 
-    fn open_tcp(port: u16) -> Result<Self> {
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-        let stream = listening(AddressFamily::INET, &address)
-            .with_context(|| format!("cannot listen at `{address}`: choose another `--port`"))?;
-        let bound = SocketAddrV4::try_from(getsockname(&stream)?)?;
-        Ok(Self {
-            stream,
-            tcp: true,
-            host: bound.ip().to_string(),
-            port: bound.port(),
-            _made: Made::default(),
-        })
+    /// Returns the next connection, which does not block; none where no one waits.
+    ///
+    /// # Errors
+    /// The operating system's, such as no descriptor left.
+    pub(super) fn accept(&self) -> Result<Option<OwnedFd>, Errno> {
+        match accept_with(&self.stream, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(stream) => Ok(Some(stream)),
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -133,16 +91,12 @@ impl AsFd for Listener {
 impl Drop for Made {
     fn drop(&mut self) {
         // Where somebody has removed them already, nothing is to be done.
-        if let Some(socket) = &self.socket {
-            let _ = std::fs::remove_file(socket);
-        }
-        if let Some(folder) = &self.folder {
-            let _ = std::fs::remove_dir(folder);
-        }
+        let _ = std::fs::remove_file(&self.socket);
+        let _ = std::fs::remove_dir(&self.folder);
     }
 }
 
-/// A folder under the system's temporary folder that only this user may enter.
+/// Makes a folder under the system's temporary folder that only this user may enter.
 fn fresh_folder() -> Result<PathBuf> {
     let parent = std::env::temp_dir();
     for number in 0..FOLDERS_TRIED_MAX {
@@ -158,13 +112,10 @@ fn fresh_folder() -> Result<PathBuf> {
     bail!("no name for a folder is free under `{}`", parent.display())
 }
 
-fn listening(family: AddressFamily, address: &impl SocketAddrArg) -> Result<OwnedFd, Errno> {
+fn listening(place: &Path) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let stream = socket_with(family, SocketType::STREAM, flags, None)?;
-    if family == AddressFamily::INET {
-        sockopt::set_socket_reuseaddr(&stream, true)?;
-    }
-    bind(&stream, address)?;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    bind(&stream, &SocketAddrUnix::new(place)?)?;
     listen(&stream, BACKLOG)?;
     Ok(stream)
 }

@@ -1,96 +1,24 @@
-//! The threads of the null server: each waits for all its connections by epoll and answers what has come.
+//! The null server's loop: waits for all its connections by epoll and answers what has come.
 
-use super::Protocol;
-use super::session::Session;
+use super::listener::Listener;
+use super::{Protocol, Session};
 use crate::shared::Waker;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::thread::JoinHandle;
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
 
-/// What is read at once: some pieces of COPY data, and far more than any batch of requests.
+/// What is read at once: far more than any batch of requests.
 const INPUT_BYTES: usize = 256 << 10;
 
-/// What the waker's events are marked with.
-const WAKER_MARK: u64 = u64::MAX;
-
-/// The threads and the way to them.
-pub(super) struct Pool {
-    threads: Vec<Thread>,
-    /// Connections that have been dealt out.
-    pub(super) dealt_out: usize,
-}
-
-struct Thread {
-    arrivals: Sender<OwnedFd>,
-    waker: Waker,
-    handle: JoinHandle<Result<()>>,
-}
-
-impl Pool {
-    /// Starts threads without connections; `ended` is woken if one of them fails.
-    ///
-    /// # Errors
-    /// Where the operating system has no thread or descriptor left.
-    pub(super) fn start(protocol: Protocol, count: usize, ended: &Waker) -> Result<Self> {
-        let threads = (0..count).map(|index| start_one(protocol, index, ended));
-        let threads: Result<Vec<_>> = threads.collect();
-        Ok(Self {
-            threads: threads?,
-            dealt_out: 0,
-        })
-    }
-
-    /// Gives a connection to the next thread.
-    pub(super) fn deal_out(&mut self, stream: OwnedFd) {
-        let thread = &self.threads[self.dealt_out % self.threads.len()];
-        self.dealt_out += 1;
-        // A thread that has failed has ended the server.
-        let _ = thread.arrivals.send(stream);
-        thread.waker.wake();
-    }
-
-    /// Ends the threads and closes their connections.
-    ///
-    /// # Errors
-    /// What a thread failed with.
-    pub(super) fn join(self) -> Result<()> {
-        let mut outcome = Ok(());
-        for thread in self.threads {
-            drop(thread.arrivals);
-            thread.waker.wake();
-            if let Ok(ended) = thread.handle.join() {
-                outcome = outcome.and(ended);
-            }
-        }
-        outcome
-    }
-}
-
-fn start_one(protocol: Protocol, index: usize, ended: &Waker) -> Result<Thread> {
-    let (arrivals, arriving) = channel();
-    let waker = Waker::new().context("cannot make an eventfd")?;
-    let mut serving = Serving::new(protocol, arriving, waker.clone())?;
-    let ended = ended.clone();
-    let thread = std::thread::Builder::new().name(format!("null-{index}"));
-    let handle = thread.spawn(move || {
-        let outcome = serving.run();
-        ended.wake();
-        outcome
-    })?;
-    Ok(Thread {
-        arrivals,
-        waker,
-        handle,
-    })
-}
+/// What events of the listener and of the server's end are marked with; a connection's have its index.
+const LISTENER_MARK: u64 = u64::MAX;
+const END_MARK: u64 = u64::MAX - 1;
 
 /// A connection and what could not be sent to it yet.
 struct Connection {
@@ -99,32 +27,31 @@ struct Connection {
     unsent: Vec<u8>,
 }
 
-/// One thread's connections.
-struct Serving {
+/// The connections and what is waited for beside them.
+pub(super) struct Server<'a> {
     protocol: Protocol,
+    listener: &'a Listener,
     epoll: OwnedFd,
-    waker: Waker,
-    arriving: Receiver<OwnedFd>,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     input: Box<[u8]>,
     output: Vec<u8>,
 }
 
-impl Serving {
-    fn new(protocol: Protocol, arriving: Receiver<OwnedFd>, waker: Waker) -> Result<Self> {
+impl<'a> Server<'a> {
+    /// Makes a server without connections, which ends when `ended` is woken.
+    ///
+    /// # Errors
+    /// Where the operating system has no descriptor left.
+    pub(super) fn new(protocol: Protocol, listener: &'a Listener, ended: &Waker) -> Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(
-            &epoll,
-            &waker,
-            EventData::new_u64(WAKER_MARK),
-            EventFlags::IN,
-        )?;
+        let mark = EventData::new_u64;
+        epoll::add(&epoll, listener, mark(LISTENER_MARK), EventFlags::IN)?;
+        epoll::add(&epoll, ended, mark(END_MARK), EventFlags::IN)?;
         Ok(Self {
             protocol,
+            listener,
             epoll,
-            waker,
-            arriving,
             connections: Vec::new(),
             free: Vec::new(),
             input: vec![0; INPUT_BYTES].into(),
@@ -132,8 +59,11 @@ impl Serving {
         })
     }
 
-    /// Answers until the other end of `arriving` is dropped.
-    fn run(&mut self) -> Result<()> {
+    /// Takes connections in and answers them, until the end.
+    ///
+    /// # Errors
+    /// Where no descriptor is left for a connection; one line.
+    pub(super) fn run(&mut self) -> Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
             events.clear();
@@ -142,47 +72,51 @@ impl Serving {
                 Err(error) => return Err(error.into()),
             }
             for Event { flags, data } in events.iter().copied() {
-                match usize::try_from(data.u64()) {
-                    Ok(index) if data.u64() != WAKER_MARK => self.attend(index, flags),
-                    _ => {
-                        if !self.take_arrivals()? {
-                            return Ok(());
-                        }
-                    }
+                match data.u64() {
+                    END_MARK => return Ok(()),
+                    LISTENER_MARK => self.take_arrivals()?,
+                    index => self.attend(usize::try_from(index)?, flags),
                 }
             }
         }
     }
 
-    /// Takes new connections in; false where no more will come.
-    fn take_arrivals(&mut self) -> Result<bool> {
-        self.waker.forget();
+    /// Takes in all connections that wait.
+    fn take_arrivals(&mut self) -> Result<()> {
         loop {
-            let stream = match self.arriving.try_recv() {
-                Ok(stream) => stream,
-                Err(TryRecvError::Empty) => return Ok(true),
-                Err(TryRecvError::Disconnected) => return Ok(false),
-            };
-            // What a server says first goes out when the socket takes it, which is at once.
-            let mut unsent = Vec::new();
-            let session = Session::new(self.protocol, &mut unsent);
-            let flags = if unsent.is_empty() {
-                EventFlags::IN
-            } else {
-                EventFlags::OUT
-            };
-            let index = self.free.pop().unwrap_or_else(|| {
-                self.connections.push(None);
-                self.connections.len() - 1
-            });
-            let data = EventData::new_u64(index as u64);
-            epoll::add(&self.epoll, &stream, data, flags)?;
-            self.connections[index] = Some(Connection {
-                stream,
-                session,
-                unsent,
-            });
+            match self.listener.accept() {
+                Ok(Some(stream)) => self.take_in(stream)?,
+                Ok(None) => return Ok(()),
+                Err(Errno::MFILE | Errno::NFILE) => bail!(
+                    "no descriptor is left for connection {}: raise the limit of open files (`ulimit -n`)",
+                    self.connections.len() - self.free.len() + 1
+                ),
+                Err(error) => return Err(error).context("cannot accept a connection"),
+            }
         }
+    }
+
+    fn take_in(&mut self, stream: OwnedFd) -> Result<()> {
+        // What a server says first goes out when the socket takes it, which is at once.
+        let mut unsent = Vec::new();
+        let session = Session::new(self.protocol, &mut unsent);
+        let flags = if unsent.is_empty() {
+            EventFlags::IN
+        } else {
+            EventFlags::OUT
+        };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        let data = EventData::new_u64(index as u64);
+        epoll::add(&self.epoll, &stream, data, flags)?;
+        self.connections[index] = Some(Connection {
+            stream,
+            session,
+            unsent,
+        });
+        Ok(())
     }
 
     /// Reads what a connection has sent and answers it, or goes on sending.

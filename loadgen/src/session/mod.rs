@@ -12,6 +12,7 @@ mod der;
 mod error;
 mod exchange;
 pub mod fake;
+pub(crate) mod fields;
 pub mod live;
 pub mod mysql;
 mod opening;

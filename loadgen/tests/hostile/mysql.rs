@@ -1,7 +1,7 @@
 //! Servers of MySQL's protocol that go wrong: before the session is ready, in their answers, in a fill.
 
 use crate::encryption::tls;
-use crate::program::{failed, fill_job, job};
+use crate::program::{failed, fill_job, filled, job};
 use crate::script::{Act, SOON, assert_line, serve, target};
 use crate::wire::{mysql_greeting, mysql_packet};
 use crate::worker::{ask, broken, worker};
@@ -280,6 +280,24 @@ fn a_step_on_mysql_that_goes_wrong_fails_with_its_reason() {
             assert!(reason.contains(words), "{reason}");
         }
     }
+}
+
+#[test]
+fn a_fill_of_mysql_is_told_the_rows_that_the_server_kept() {
+    let ok = || Act::Send(packets(&[OK]));
+    let script = let_in(&[
+        Act::Packet,
+        ok(),
+        Act::Packet,
+        Act::Send(packets(&[ASKS_FOR_DATA])),
+        // The lines, and the packet that ends them.
+        Act::Packet,
+        Act::Packet,
+        Act::Send(mysql_packet(4, b"\0\x07\0\x02\0\0\0")),
+        Act::Packet,
+        ok(),
+    ]);
+    assert_eq!(filled(on_mysql(fill_job(script)), 7), 14, "two tables");
 }
 
 #[test]

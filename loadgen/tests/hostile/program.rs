@@ -155,6 +155,30 @@ fn a_server_that_closes_again_and_again_is_reconnected_until_the_window_ends() {
     }
 }
 
+/// Runs a fill of so many rows a table that goes well; returns the rows that the server said it kept.
+pub(crate) fn filled(mut job: Value, rows: u64) -> u64 {
+    job["fills"][0]["rows"] = rows.into();
+    job["fills"][0]["streams"] = 1.into();
+    job["fills"][0]["after"] = json!([]);
+    job["stop"] = json!({"seconds_max": null});
+    let ended = ended(&job);
+    let (status, reason, totals) = ended.done();
+    assert_eq!((status, reason), (Status::Ok, None));
+    totals["fill"].rows
+}
+
+#[test]
+fn a_fill_is_told_the_rows_that_the_server_kept() {
+    let kept = [message(b'C', b"COPY 7\0"), message(b'Z', b"I")].concat();
+    let script = let_in(&[
+        Act::Request,
+        Act::Send(message(b'G', b"\x01\0\0")),
+        Act::Request,
+        Act::Send(kept),
+    ]);
+    assert_eq!(filled(fill_job(script), 7), 14, "two tables");
+}
+
 #[test]
 fn a_fill_that_the_server_holds_up_ends_after_its_time() {
     let grant = message(b'G', b"\x01\0\0");

@@ -22,7 +22,7 @@ const LINE_CHARACTERS_MAX: usize = 5_000;
 pub(crate) enum Act {
     /// Reads the startup message.
     Startup,
-    /// Reads messages up to one that asks for an answer.
+    /// Reads messages up to one that asks for an answer, or ends the data of a COPY.
     Request,
     /// Sends bytes.
     Send(Vec<u8>),
@@ -153,14 +153,14 @@ fn answer_with(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes)
 }
 
-/// Reads messages up to a query, a Sync or a password.
+/// Reads messages up to a query, a Sync, a password or the end of a COPY's data.
 fn read_request(mut stream: &TcpStream) -> io::Result<()> {
     loop {
         let mut header = [0; 5];
         stream.read_exact(&mut header)?;
         let [tag, length @ ..] = header;
         read_body(stream, length)?;
-        if matches!(tag, b'Q' | b'S' | b'p') {
+        if matches!(tag, b'Q' | b'S' | b'p' | b'c') {
             return Ok(());
         }
     }

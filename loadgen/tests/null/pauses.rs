@@ -10,7 +10,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 #[test]
 fn each_of_a_flurry_of_pauses_takes_place_and_all_active_time_is_kept() {
-    let server = NullServer::start(&[]);
+    let server = NullServer::start();
     let mut job = server.job("l.i0");
     (job["autostart"], job["threads"], job["clients"]) = (false.into(), 2.into(), 20.into());
     job["values"] = json!([]);

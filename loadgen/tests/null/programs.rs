@@ -19,19 +19,19 @@ pub(crate) struct NullServer {
 }
 
 impl NullServer {
-    pub(crate) fn start(options: &[&str]) -> Self {
-        Self::speaking("--postgres", options)
+    /// Starts one that speaks PostgreSQL's protocol.
+    pub(crate) fn start() -> Self {
+        Self::speaking("--postgres")
     }
 
-    /// One that speaks MySQL's protocol.
-    pub(crate) fn mysql(options: &[&str]) -> Self {
-        Self::speaking("--mysql", options)
+    /// Starts one that speaks MySQL's protocol.
+    pub(crate) fn mysql() -> Self {
+        Self::speaking("--mysql")
     }
 
-    fn speaking(protocol: &str, options: &[&str]) -> Self {
+    fn speaking(protocol: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_dyno-loadgen"))
             .args(["null", protocol])
-            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -33,7 +33,7 @@ fn points(server: &NullServer, connections: u64, threads: u32) -> Value {
 
 #[test]
 fn two_thousand_connections_need_little_memory_and_no_more_threads() {
-    let server = NullServer::start(&[]);
+    let server = NullServer::start();
     let [few, many] = [FEW, MANY].map(|connections| {
         let mut job = points(&server, connections, 1);
         job["autostart"] = false.into();
@@ -59,7 +59,7 @@ fn two_thousand_connections_need_little_memory_and_no_more_threads() {
 
 #[test]
 fn more_connections_than_descriptors_are_refused_before_the_first() {
-    let server = NullServer::start(&[]);
+    let server = NullServer::start();
     let ended = Generator::limited(&points(&server, MANY, 1), 500).end();
     let done = done(&ended);
     assert_eq!(done.status, Status::Failed);
@@ -79,7 +79,7 @@ fn more_connections_than_descriptors_are_refused_before_the_first() {
 fn threads_have_the_same_connections_and_operations_each() {
     const THREADS: u32 = 3;
     const QUOTA: u64 = 30_000;
-    let server = NullServer::start(&["--threads", "2"]);
+    let server = NullServer::start();
     let mut job = points(&server, 300, THREADS);
     job["roles"][0]["stop"] = json!({"operations": QUOTA});
     job["stop"] =

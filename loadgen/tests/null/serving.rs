@@ -5,19 +5,12 @@ use dyno_loadgen::session::SessionError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// A folder of this test's own.
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("dyno-test-{name}-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
-    folder
-}
 
 #[test]
 fn it_ends_with_its_standard_input_and_removes_what_it_made() {
-    let mut server = NullServer::start(&[]);
+    let mut server = NullServer::start();
     let (host, port) = (server.host.clone(), server.port);
     let socket = Path::new(&host).join(format!(".s.PGSQL.{port}"));
     assert!(socket.exists());
@@ -27,10 +20,9 @@ fn it_ends_with_its_standard_input_and_removes_what_it_made() {
 }
 
 #[test]
-fn it_ends_by_a_signal_while_it_has_connections_and_leaves_the_folder_that_was_there() {
-    let folder = folder("signal");
+fn it_ends_by_a_signal_while_it_has_connections() {
     for signal in [Signal::TERM, Signal::INT] {
-        let mut server = NullServer::start(&["--socket", folder.to_str().unwrap(), "--port", "77"]);
+        let mut server = NullServer::start();
         let mut session = server.session();
         kill_process(Pid::from_child(&server.child), signal).unwrap();
         assert!(server.child.wait().unwrap().success());
@@ -38,38 +30,30 @@ fn it_ends_by_a_signal_while_it_has_connections_and_leaves_the_folder_that_was_t
             session.query("SELECT 1"),
             Err(SessionError::Lost(_))
         ));
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        assert!(!Path::new(&server.host).exists());
     }
-    std::fs::remove_dir(&folder).unwrap();
 }
 
 #[test]
-fn a_place_that_is_not_to_be_had_gets_one_line() {
-    let folder = folder("taken");
-    let place = folder.to_str().unwrap();
-    let server = NullServer::start(&["--socket", place]);
-    let long = "x".repeat(120);
-    for (options, exit, problem) in [
+fn a_place_that_is_not_to_be_had_and_a_wrong_command_line_get_one_line() {
+    let folder = std::env::temp_dir().join(format!("dyno-test-{:0>100}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let long = folder.to_str().unwrap();
+    for (arguments, place, exit, problem) in [
+        (&["--postgres"][..], long, 1, "a shorter one, by TMPDIR"),
         (
-            &["--socket", place][..],
+            &["--mysql"],
+            "/nowhere",
             1,
-            "is there already: choose another place",
+            "cannot make `/nowhere/dyno-null-",
         ),
-        (
-            &["--socket", "/nowhere"],
-            1,
-            "cannot listen at `/nowhere/.s.PGSQL.5432`",
-        ),
-        (
-            &["--socket", &long],
-            1,
-            "is too long: choose a shorter `--socket`",
-        ),
-        (&["--socket", place, "--tcp"], 2, "exclude each other"),
+        (&["--mysql", "--tcp"], long, 2, "`--postgres` or `--mysql`"),
+        (&[], long, 2, "`--postgres` or `--mysql`"),
     ] {
         let refused = Command::new(env!("CARGO_BIN_EXE_dyno-loadgen"))
-            .args(["null", "--postgres"])
-            .args(options)
+            .arg("null")
+            .args(arguments)
+            .env("TMPDIR", place)
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -80,14 +64,14 @@ fn a_place_that_is_not_to_be_had_gets_one_line() {
             "{told}"
         );
     }
-    drop(server);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     std::fs::remove_dir(&folder).unwrap();
 }
 
 #[test]
 fn a_client_that_does_not_read_holds_nobody_up_and_gets_all_in_the_end() {
     const REQUESTS: usize = 200_000;
-    let server = NullServer::start(&[]);
+    let server = NullServer::start();
     let socket = Path::new(&server.host).join(format!(".s.PGSQL.{}", server.port));
     let mut lazy = UnixStream::connect(socket).unwrap();
     lazy.write_all(b"\0\0\0\x08\0\x03\0\0").unwrap();
@@ -114,7 +98,7 @@ fn a_client_that_does_not_read_holds_nobody_up_and_gets_all_in_the_end() {
 
 #[test]
 fn a_client_that_talks_nonsense_is_told_so_and_the_others_go_on() {
-    let server = NullServer::start(&[]);
+    let server = NullServer::start();
     let socket = Path::new(&server.host).join(format!(".s.PGSQL.{}", server.port));
     let mut session = server.session();
     for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 64], &[0xff; 64]] {

@@ -1,51 +1,29 @@
 //! The packets that the null server answers with (MySQL's internals manual, "Client/Server Protocol").
 
-/// What the server's greeting says it can do, and what a client answers of it.
+/// What the server can do, and what of it a client can.
 pub(super) mod capability {
-    pub(in super::super) const FOUND_ROWS: u32 = 1 << 1;
-    pub(in super::super) const WITH_DATABASE: u32 = 1 << 3;
-    pub(in super::super) const LOCAL_FILES: u32 = 1 << 7;
     pub(in super::super) const PROTOCOL_41: u32 = 1 << 9;
-    pub(in super::super) const TRANSACTIONS: u32 = 1 << 13;
-    pub(in super::super) const SECURE_CONNECTION: u32 = 1 << 15;
-    pub(in super::super) const MULTI_STATEMENTS: u32 = 1 << 16;
-    pub(in super::super) const MULTI_RESULTS: u32 = 1 << 17;
-    pub(in super::super) const PREPARED_MULTI_RESULTS: u32 = 1 << 18;
-    pub(in super::super) const PLUGIN_AUTH: u32 = 1 << 19;
-    pub(in super::super) const CONNECT_ATTRIBUTES: u32 = 1 << 20;
-    pub(in super::super) const LONG_AUTH: u32 = 1 << 21;
     pub(in super::super) const DEPRECATE_EOF: u32 = 1 << 24;
-    /// LONG_PASSWORD and LONG_FLAG, which every client since 4.1 has.
-    const OLD: u32 = 1 | 1 << 2;
-
-    pub(in super::super) const OF_SERVER: u32 = OLD
-        | FOUND_ROWS
-        | WITH_DATABASE
-        | LOCAL_FILES
-        | PROTOCOL_41
-        | TRANSACTIONS
-        | SECURE_CONNECTION
-        | MULTI_STATEMENTS
-        | MULTI_RESULTS
-        | PREPARED_MULTI_RESULTS
-        | PLUGIN_AUTH
-        | CONNECT_ATTRIBUTES
-        | LONG_AUTH
-        | DEPRECATE_EOF;
 }
+
+/// What the greeting says: LONG_PASSWORD, FOUND_ROWS, LONG_FLAG, CONNECT_WITH_DB, TRANSACTIONS, SECURE_CONNECTION,
+/// PLUGIN_AUTH, CONNECT_ATTRS and LONG_AUTH beside the two.
+const OF_SERVER: u32 = capability::PROTOCOL_41
+    | capability::DEPRECATE_EOF
+    | 0b1111
+    | 1 << 13
+    | 1 << 15
+    | 1 << 19
+    | 1 << 20
+    | 1 << 21;
 
 /// Bits of a session's state.
-pub(super) mod status {
-    pub(in super::super) const IN_TRANSACTION: u16 = 1;
-    pub(in super::super) const AUTOCOMMIT: u16 = 1 << 1;
-    pub(in super::super) const MORE_RESULTS: u16 = 1 << 3;
-}
+pub(super) const IN_TRANSACTION: u16 = 1;
+pub(super) const AUTOCOMMIT: u16 = 1 << 1;
 
 const VERSION: &[u8] = b"8.4.0-dbdyno-null\0";
-/// The plugin that servers since 8.0 use by default.
-pub(super) const CACHING_SHA2: &[u8] = b"caching_sha2_password";
-/// The plugin that every client has.
-pub(super) const NATIVE: &[u8] = b"mysql_native_password";
+/// The plugin that takes one answer, whatever the password.
+const PLUGIN: &[u8] = b"mysql_native_password\0";
 /// What passwords are scrambled with. Nobody's is looked at, so it is always the same.
 const SCRAMBLE: &[u8; 20] = b"null server of dyno!";
 /// latin1_swedish_ci.
@@ -69,13 +47,13 @@ pub(super) struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    /// An answer that follows the packet of that number.
+    /// Begins an answer that follows the packet of that number.
     pub(super) fn new(out: &'a mut Vec<u8>, follows: u8) -> Self {
         Self {
             out,
             number: follows.wrapping_add(1),
             without_eof: false,
-            status: status::AUTOCOMMIT,
+            status: AUTOCOMMIT,
         }
     }
 
@@ -90,46 +68,28 @@ impl<'a> Reply<'a> {
         self.out[at..at + 3].copy_from_slice(&length.to_le_bytes()[..3]);
     }
 
-    /// OK, with the rows that were changed.
+    /// Appends OK, with the rows that were changed.
     #[inline]
-    pub(super) fn ok(&mut self, affected: u64, info: &[u8]) {
-        let status = self.status;
-        self.packet(|out| {
-            out.push(0);
-            write_length(out, affected);
-            out.push(0);
-            out.extend_from_slice(&status.to_le_bytes());
-            out.extend_from_slice(&[0, 0]);
-            // Servers put its length in front, where the documentation has it without.
-            if !info.is_empty() {
-                write_length(out, info.len() as u64);
-                out.extend_from_slice(info);
-            }
-        });
+    pub(super) fn ok(&mut self, changed: u8) {
+        let [low, high] = self.status.to_le_bytes();
+        self.packet(|out| out.extend_from_slice(&[0, changed, 0, low, high, 0, 0]));
     }
 
-    /// ERR.
+    /// Appends an error.
     #[cold]
-    pub(super) fn error(
-        &mut self,
-        Refusal {
-            code,
-            state,
-            problem,
-        }: Refusal,
-    ) {
+    pub(super) fn error(&mut self, number: u16, state: &str, problem: &str) {
         self.packet(|out| {
             out.push(0xff);
-            out.extend_from_slice(&code.to_le_bytes());
+            out.extend_from_slice(&number.to_le_bytes());
             out.push(b'#');
-            out.extend_from_slice(state);
+            out.extend_from_slice(state.as_bytes());
             out.extend_from_slice(problem.as_bytes());
         });
     }
 
-    /// The greeting, which is the first packet of all.
+    /// Appends the greeting, which is the first packet of all.
     pub(super) fn greeting(&mut self) {
-        let [low_1, low_2, high_1, high_2] = capability::OF_SERVER.to_le_bytes();
+        let [low_1, low_2, high_1, high_2] = OF_SERVER.to_le_bytes();
         let id = std::process::id().to_le_bytes();
         let (scramble_1, scramble_2) = SCRAMBLE.split_at(8);
         let status = self.status.to_le_bytes();
@@ -144,32 +104,15 @@ impl<'a> Reply<'a> {
             out.extend_from_slice(&[0; 10]);
             out.extend_from_slice(scramble_2);
             out.push(0);
-            out.extend_from_slice(CACHING_SHA2);
-            out.push(0);
+            out.extend_from_slice(PLUGIN);
         });
     }
 
-    /// The server knows the password already: caching_sha2_password's fast path.
-    pub(super) fn fast_path(&mut self) {
-        self.packet(|out| out.extend_from_slice(&[1, 3]));
-    }
-
-    /// The client is to answer by the plugin that it has.
-    pub(super) fn switch(&mut self) {
-        self.packet(|out| {
-            out.push(0xfe);
-            out.extend_from_slice(NATIVE);
-            out.push(0);
-            out.extend_from_slice(SCRAMBLE);
-            out.push(0);
-        });
-    }
-
-    /// A result set of one int column and one row, 0.
+    /// Appends a result set of one int column and one row, 0.
     #[inline]
     pub(super) fn row(&mut self, binary: bool) {
         self.packet(|out| out.push(1));
-        self.column(b"0", TYPE_LONG);
+        self.column(b'0', TYPE_LONG);
         self.columns_end();
         self.packet(|out| {
             out.extend_from_slice(if binary {
@@ -181,7 +124,7 @@ impl<'a> Reply<'a> {
         self.rows_end();
     }
 
-    /// A statement has been prepared.
+    /// Appends what a statement that has been prepared is like.
     pub(super) fn prepared(&mut self, id: u32, columns: u16, parameters: u16) {
         self.packet(|out| {
             out.push(0);
@@ -191,34 +134,20 @@ impl<'a> Reply<'a> {
             out.extend_from_slice(&[0, 0, 0]);
         });
         for _ in 0..parameters {
-            self.column(b"?", TYPE_LONGLONG);
+            self.column(b'?', TYPE_LONGLONG);
         }
         if parameters > 0 {
             self.columns_end();
         }
         for _ in 0..columns {
-            self.column(b"0", TYPE_LONG);
+            self.column(b'0', TYPE_LONG);
         }
         if columns > 0 {
             self.columns_end();
         }
     }
 
-    /// Asks for the data of a LOAD DATA LOCAL INFILE.
-    pub(super) fn ask_for(&mut self, file: &[u8]) {
-        self.packet(|out| {
-            out.push(0xfb);
-            out.extend_from_slice(file);
-        });
-    }
-
-    /// What COM_STATISTICS is answered with: a text without any frame.
-    pub(super) fn text(&mut self, text: &[u8]) {
-        self.packet(|out| out.extend_from_slice(text));
-    }
-
-    /// EOF.
-    pub(super) fn eof(&mut self) {
+    fn eof(&mut self) {
         let status = self.status;
         self.packet(|out| {
             out.extend_from_slice(&[0xfe, 0, 0]);
@@ -227,12 +156,9 @@ impl<'a> Reply<'a> {
     }
 
     #[inline]
-    fn column(&mut self, name: &[u8], of_type: u8) {
+    fn column(&mut self, name: u8, of_type: u8) {
         self.packet(|out| {
-            out.extend_from_slice(b"\x03def\0\0\0");
-            write_length(out, name.len() as u64);
-            out.extend_from_slice(name);
-            out.extend_from_slice(&[0, 0x0c]);
+            out.extend_from_slice(&[3, b'd', b'e', b'f', 0, 0, 0, 1, name, 0, 0x0c]);
             out.extend_from_slice(&BINARY.to_le_bytes());
             out.extend_from_slice(&[1, 0, 0, 0, of_type]);
             out.extend_from_slice(&NOT_NULL.to_le_bytes());
@@ -258,33 +184,5 @@ impl<'a> Reply<'a> {
             out.extend_from_slice(&status.to_le_bytes());
             out.extend_from_slice(&[0, 0]);
         });
-    }
-}
-
-/// Why something is refused: MySQL's number, the SQLSTATE and words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) code: u16,
-    pub(super) state: &'static [u8; 5],
-    pub(super) problem: &'static str,
-}
-
-/// An integer of up to nine bytes, the first of which says how many there are.
-fn write_length(out: &mut Vec<u8>, number: u64) {
-    let bytes = number.to_le_bytes();
-    match number {
-        0..=250 => out.push(bytes[0]),
-        251..=0xffff => {
-            out.push(0xfc);
-            out.extend_from_slice(&bytes[..2]);
-        }
-        0x1_0000..=0xff_ffff => {
-            out.push(0xfd);
-            out.extend_from_slice(&bytes[..3]);
-        }
-        _ => {
-            out.push(0xfe);
-            out.extend_from_slice(&bytes);
-        }
     }
 }

@@ -8,8 +8,6 @@ pub(super) const BOUND: &[u8] = b"2\0\0\0\x04";
 pub(super) const CLOSED: &[u8] = b"3\0\0\0\x04";
 /// NoData.
 pub(super) const NO_DATA: &[u8] = b"n\0\0\0\x04";
-/// EmptyQueryResponse.
-pub(super) const EMPTY: &[u8] = b"I\0\0\0\x04";
 /// RowDescription: one int4 column in text form.
 pub(super) const COLUMN_TEXT: &[u8] =
     b"T\0\0\0\x21\0\x01?column?\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
@@ -20,17 +18,8 @@ pub(super) const COLUMN_BINARY: &[u8] =
 pub(super) const ROW_TEXT: &[u8] = b"D\0\0\0\x0b\0\x01\0\0\0\x010";
 /// DataRow: a 0 in binary form.
 pub(super) const ROW_BINARY: &[u8] = b"D\0\0\0\x0e\0\x01\0\0\0\x04\0\0\0\0";
-/// CopyInResponse without columns: lines, or binary form.
-pub(super) const COPY_IN: &[u8] = b"G\0\0\0\x07\0\0\0";
-/// CopyInResponse for the binary form.
-pub(super) const COPY_IN_BINARY: &[u8] = b"G\0\0\0\x07\x01\0\0";
-/// CopyOutResponse without columns, and CopyDone.
-pub(super) const COPY_OUT: &[u8] = b"H\0\0\0\x07\0\0\0c\0\0\0\x04";
-/// What SSLRequest and GSSENCRequest are answered with: no.
+/// What an SSLRequest is answered with: no.
 pub(super) const UNENCRYPTED: &[u8] = b"N";
-/// NegotiateProtocolVersion: 3.0, all options are known.
-pub(super) const OLDER_PROTOCOL: &[u8] = b"v\0\0\0\x0c\0\x03\0\0\0\0\0\0";
-
 /// The OID of int8, which all parameters are.
 const INT8: u32 = 20;
 
@@ -44,7 +33,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("standard_conforming_strings", "on"),
 ];
 
-/// AuthenticationOk, the settings and BackendKeyData.
+/// Appends AuthenticationOk, the settings and BackendKeyData.
 pub(super) fn welcome(out: &mut Vec<u8>) {
     message(out, b'R', |out| out.extend([0; 4]));
     for (name, value) in SETTINGS {
@@ -59,13 +48,13 @@ pub(super) fn welcome(out: &mut Vec<u8>) {
     });
 }
 
-/// ReadyForQuery.
+/// Appends ReadyForQuery.
 pub(super) fn ready(out: &mut Vec<u8>, in_transaction: bool) {
     let state = if in_transaction { b'T' } else { b'I' };
     out.extend_from_slice(&[b'Z', 0, 0, 0, 5, state]);
 }
 
-/// CommandComplete.
+/// Appends CommandComplete.
 pub(super) fn complete(out: &mut Vec<u8>, tag: &[u8]) {
     message(out, b'C', |out| {
         out.extend_from_slice(tag);
@@ -73,12 +62,7 @@ pub(super) fn complete(out: &mut Vec<u8>, tag: &[u8]) {
     });
 }
 
-/// CommandComplete of a COPY.
-pub(super) fn copied(out: &mut Vec<u8>, rows: u64) {
-    complete(out, format!("COPY {rows}").as_bytes());
-}
-
-/// ParameterDescription.
+/// Appends ParameterDescription.
 pub(super) fn parameters(out: &mut Vec<u8>, count: u16) {
     message(out, b't', |out| {
         out.extend(count.to_be_bytes());
@@ -88,7 +72,7 @@ pub(super) fn parameters(out: &mut Vec<u8>, count: u16) {
     });
 }
 
-/// ErrorResponse.
+/// Appends ErrorResponse.
 pub(super) fn error(out: &mut Vec<u8>, severity: &str, code: &str, problem: &str) {
     message(out, b'E', |out| {
         for (field, value) in [

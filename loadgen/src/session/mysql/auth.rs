@@ -2,11 +2,11 @@
 //!
 //! (MySQL documentation, "Connection Phase" and the pages of each method.)
 
-use super::fields::Fields;
 use super::greeting::{Greeting, SCRAMBLE_BYTES};
 use super::reader::Done;
 use super::rsa;
 use crate::session::error::{ServerError, SessionError, one_line};
+use crate::session::fields::Fields;
 use crate::session::password::{Privacy, exposed};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};

@@ -1,8 +1,8 @@
 //! What a session keeps of an answer while somebody wants to see it: columns, rows, the line about a statement.
 
-use super::fields::Fields;
 use crate::session::captured::{CAPTURED_BYTES_MAX, CAPTURED_MAX, Captured};
 use crate::session::error::{SessionError, one_line};
+use crate::session::fields::Fields;
 use std::fmt::Write;
 
 /// What stands for NULL in a row of texts.
@@ -45,7 +45,7 @@ impl Capture {
         // The length of what follows, character set, width.
         fields.bytes(1 + 2 + 4)?;
         let type_ = fields.u8()?;
-        let unsigned = fields.u16()? & UNSIGNED != 0;
+        let unsigned = fields.le_u16()? & UNSIGNED != 0;
         self.captured.columns.push(name);
         self.columns.push(Column { type_, unsigned });
         Ok(())
@@ -122,10 +122,10 @@ fn binary_value(column: Column, fields: &mut Fields) -> Result<String, SessionEr
     Ok(match (column.type_, column.unsigned) {
         (1, true) => fields.u8()?.to_string(),
         (1, false) => fields.u8()?.cast_signed().to_string(),
-        (2 | 13, true) => fields.u16()?.to_string(),
-        (2 | 13, false) => fields.u16()?.cast_signed().to_string(),
-        (3 | 9, true) => fields.u32()?.to_string(),
-        (3 | 9, false) => fields.u32()?.cast_signed().to_string(),
+        (2 | 13, true) => fields.le_u16()?.to_string(),
+        (2 | 13, false) => fields.le_u16()?.cast_signed().to_string(),
+        (3 | 9, true) => fields.le_u32()?.to_string(),
+        (3 | 9, false) => fields.le_u32()?.cast_signed().to_string(),
         (8, true) => u64::from_le_bytes(fields.array()?).to_string(),
         (8, false) => i64::from_le_bytes(fields.array()?).to_string(),
         (4, _) => f32::from_le_bytes(fields.array()?).to_string(),
@@ -143,7 +143,7 @@ fn date_time(fields: &mut Fields, with_clock: bool) -> Result<String, SessionErr
     let mut rest = Fields(fields.bytes(length.into())?);
     let (year, month, day) = match length {
         0 => (0, 0, 0),
-        _ => (rest.u16()?, rest.u8()?, rest.u8()?),
+        _ => (rest.le_u16()?, rest.u8()?, rest.u8()?),
     };
     let mut text = format!("{year:04}-{month:02}-{day:02}");
     if length > 4 {
@@ -163,7 +163,7 @@ fn time(fields: &mut Fields) -> Result<String, SessionError> {
         return Ok("00:00:00".to_owned());
     }
     let mut text = String::from(if rest.u8()? == 1 { "-" } else { "" });
-    let days = rest.u32()?;
+    let days = rest.le_u32()?;
     clock(&mut text, &mut rest, days, length > 8)?;
     Ok(text)
 }
@@ -179,7 +179,7 @@ fn clock(
     // Writing into a String cannot fail.
     let _ = write!(text, "{hours:02}:{minute:02}:{second:02}");
     if microseconds {
-        let _ = write!(text, ".{:06}", rest.u32()?);
+        let _ = write!(text, ".{:06}", rest.le_u32()?);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! length in three bytes in front, and its number in a fourth: a command is number 0, what follows it counts on.
 
 /// The longest payload of one packet; a longer one goes on in the next.
-pub(super) const PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
 /// A packet's length and number.
 pub(super) const HEADER_BYTES: usize = 4;
 /// Strings shorter than this have their length in one byte.

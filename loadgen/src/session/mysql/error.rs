@@ -1,7 +1,7 @@
 //! How MySQL reports an error.
 
-use super::fields::Fields;
 use crate::session::error::{ServerError, SessionError, one_line};
+use crate::session::fields::Fields;
 
 /// What stands for a SQLSTATE where the server gives none, as before it knows the client.
 const GENERAL: &[u8; 5] = b"HY000";
@@ -14,7 +14,7 @@ impl ServerError {
     pub fn of_packet(body: &[u8]) -> Result<Self, SessionError> {
         let mut fields = Fields(body);
         fields.u8()?;
-        let number = fields.u16()?;
+        let number = fields.le_u16()?;
         let marked = fields
             .0
             .strip_prefix(b"#")

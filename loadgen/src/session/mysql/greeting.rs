@@ -4,9 +4,9 @@
 //! "Protocol::HandshakeResponse41".)
 
 use super::encode;
-use super::fields::Fields;
 use crate::job::CharacterSet;
 use crate::session::error::SessionError;
+use crate::session::fields::Fields;
 use crate::session::wire::MySqlChoice;
 
 const LONG_PASSWORD: u32 = 1;
@@ -77,14 +77,14 @@ impl Greeting {
             return Err(SessionError::Protocol(text));
         }
         let version = crate::session::error::one_line(fields.until_nul());
-        let connection = fields.u32()?;
+        let connection = fields.le_u32()?;
         let mut scramble = [0; SCRAMBLE_BYTES];
         scramble[..8].copy_from_slice(fields.bytes(8)?);
         fields.u8()?;
-        let low = fields.u16()?;
+        let low = fields.le_u16()?;
         // Character set and status.
         fields.bytes(3)?;
-        let capabilities = u32::from(low) | u32::from(fields.u16()?) << 16;
+        let capabilities = u32::from(low) | u32::from(fields.le_u16()?) << 16;
         if capabilities & NEEDED != NEEDED {
             return Err(SessionError::Connect(format!(
                 "the server {version} is too old: it has no method of authentication by name"

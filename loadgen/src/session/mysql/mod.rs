@@ -8,7 +8,6 @@ mod capture;
 mod connect;
 pub mod encode;
 mod error;
-mod fields;
 mod framing;
 mod greeting;
 mod local;

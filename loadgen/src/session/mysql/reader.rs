@@ -6,12 +6,12 @@ use super::MySqlSession;
 use super::capture::Capture;
 use super::encode;
 use super::encode::PAYLOAD_BYTES_MAX;
-use super::fields::Fields;
 use super::framing::{Framing, Packet};
 use super::greeting::Greeting;
 use crate::session::captured::Captured;
 use crate::session::error::{ServerError, SessionError};
 use crate::session::exchange::Incoming;
+use crate::session::fields::Fields;
 use crate::session::reply::Reply;
 use crate::session::target::Target;
 use std::time::Instant;
@@ -270,7 +270,7 @@ impl Answer {
         let status = if self.ends_descriptions {
             let mut fields = Fields(packet.body);
             fields.bytes(3)?;
-            fields.u16()?
+            fields.le_u16()?
         } else {
             Done::of_packet(packet.body)?.status
         };
@@ -301,9 +301,9 @@ impl Answer {
     fn take_prepared(&mut self, packet: &Packet) -> Result<bool, SessionError> {
         let mut fields = Fields(packet.body);
         fields.u8()?;
-        let id = fields.u32()?;
-        let columns = fields.u16()?;
-        let parameters = fields.u16()?;
+        let id = fields.le_u32()?;
+        let columns = fields.le_u16()?;
+        let parameters = fields.le_u16()?;
         self.prepared = Prepared { id, parameters };
         let described =
             |count: u16| u64::from(count) + u64::from(self.ends_descriptions && count > 0);
@@ -405,8 +405,8 @@ impl<'a> Done<'a> {
         fields.u8()?;
         let affected = fields.length()?;
         fields.length()?;
-        let status = fields.u16()?;
-        let warnings = fields.u16()?;
+        let status = fields.le_u16()?;
+        let warnings = fields.le_u16()?;
         Ok(Self {
             affected,
             status,

@@ -5,9 +5,9 @@ use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
 };
 
-use super::capture::Fields;
 use super::encode;
 use crate::session::error::{ServerError, SessionError, one_line};
+use crate::session::fields::Fields;
 use crate::session::password::{Privacy, exposed};
 
 /// The exchange from the startup message to the first `ReadyForQuery`.
@@ -55,7 +55,7 @@ impl<'a> Handshake<'a> {
             b'E' => return Err(self.refused(ServerError::parse(body)?)),
             b'K' if self.let_in => {
                 let mut fields = Fields(body);
-                (self.server_pid, self.secret) = (fields.u32()?, fields.u32()?);
+                (self.server_pid, self.secret) = (fields.be_u32()?, fields.be_u32()?);
             }
             b'Z' if self.let_in => return Ok(true),
             // Settings, notices, and a lower minor version of the protocol.
@@ -71,7 +71,7 @@ impl<'a> Handshake<'a> {
 
     fn authenticate(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
         let mut fields = Fields(body);
-        match fields.u32()? {
+        match fields.be_u32()? {
             0 if !self.server_proved => {
                 Err(self.auth("it did not prove that it knows the password"))
             }

@@ -2,6 +2,7 @@
 
 use crate::session::captured::{CAPTURED_BYTES_MAX, CAPTURED_MAX, Captured};
 use crate::session::error::{ServerError, SessionError};
+use crate::session::fields::Fields;
 
 /// Collects an answer while it comes in.
 #[derive(Debug, Default)]
@@ -45,11 +46,12 @@ impl Capture {
         let mut fields = Fields(body);
         self.captured.columns.clear();
         self.text.clear();
-        for _ in 0..fields.u16()? {
-            self.captured.columns.push(fields.text()?);
+        for _ in 0..fields.be_u16()? {
+            let name = String::from_utf8_lossy(fields.text()?).into_owned();
+            self.captured.columns.push(name);
             // Table, column number, type, its size and modifier: 4 + 2 + 4 + 2 + 4 bytes.
             fields.bytes(16)?;
-            self.text.push(fields.u16()? == 0);
+            self.text.push(fields.be_u16()? == 0);
         }
         Ok(())
     }
@@ -57,8 +59,8 @@ impl Capture {
     fn take_row(&mut self, body: &[u8]) -> Result<(), SessionError> {
         let mut fields = Fields(body);
         let mut row = Vec::new();
-        for column in 0..usize::from(fields.u16()?) {
-            let length = fields.u32()?;
+        for column in 0..usize::from(fields.be_u16()?) {
+            let length = fields.be_u32()?;
             row.push(if length == u32::MAX {
                 None
             } else {
@@ -77,7 +79,7 @@ impl Capture {
 
     fn take_parameter_types(&mut self, body: &[u8]) -> Result<(), SessionError> {
         let mut fields = Fields(body);
-        let types: Result<Vec<_>, _> = (0..fields.u16()?).map(|_| fields.u32()).collect();
+        let types: Result<Vec<_>, _> = (0..fields.be_u16()?).map(|_| fields.be_u32()).collect();
         self.parameter_types.push(types?);
         Ok(())
     }
@@ -92,44 +94,6 @@ fn hex(value: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
-}
-
-/// Reads the fields of a message's body one after the other.
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
-
-impl<'a> Fields<'a> {
-    /// The next `count` bytes.
-    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], SessionError> {
-        let (front, rest) = self.0.split_at_checked(count).ok_or_else(short)?;
-        self.0 = rest;
-        Ok(front)
-    }
-
-    pub(super) fn u16(&mut self) -> Result<u16, SessionError> {
-        let bytes = self.bytes(2)?;
-        Ok(u16::from_be_bytes([bytes[0], bytes[1]]))
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, SessionError> {
-        let bytes = self.bytes(4)?;
-        Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-    }
-
-    /// The next NUL-terminated text.
-    pub(super) fn text(&mut self) -> Result<String, SessionError> {
-        let end = self
-            .0
-            .iter()
-            .position(|&byte| byte == 0)
-            .ok_or_else(short)?;
-        let text = String::from_utf8_lossy(&self.0[..end]).into_owned();
-        self.0 = &self.0[end + 1..];
-        Ok(text)
-    }
-}
-
-fn short() -> SessionError {
-    SessionError::Protocol("a message of the server ends before its last field".to_owned())
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) fn send(
 ) -> Result<(), SessionError> {
     let mut session = PostgresSession::connect_any(targets, CONNECT_MAX)?;
     stream.is_connected(session.server_pid());
-    session.copy_begin(&load.request)?;
+    session.bulk_begin(&load.request)?;
     let mut buffer = ReadBuffer::new();
     session.output().reserve(2 * MESSAGE_BYTES);
     let mut copying = Copying::default();

@@ -43,7 +43,7 @@ pub(super) fn send(
     let (mut lines, mut share) = (Vec::with_capacity(2 * MESSAGE_BYTES), Share::default());
     while !halt.is_on() && load.take_piece(&mut share) {
         session.query("START TRANSACTION")?;
-        session.local_begin(&load.request).map_err(explained)?;
+        session.bulk_begin(&load.request).map_err(explained)?;
         while share.next < share.end && !halt.is_on() {
             let first = share.next;
             write_lines(&load.rows, &mut lines, &mut share);

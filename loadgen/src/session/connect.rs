@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::error::SessionError;
-use super::exchange::{Incoming, ReadBuffer, Session};
+use super::exchange::{Incoming, ReadBuffer, SMALL_BUFFER_BYTES, Session};
 use super::socket;
 use super::target::Target;
 use super::tls::{self, Tls};
@@ -71,7 +71,7 @@ impl<R: Incoming> Session<R> {
         )))
     }
 
-    /// Makes the stream an encrypted one, at a moment at which both sides have said that they will.
+    /// Encrypts the stream, at a moment at which both sides have said that they will.
     pub(super) fn encrypt(
         &mut self,
         tls: &Tls,
@@ -117,6 +117,93 @@ impl<R: Incoming> Session<R> {
             socket::wait(&self.stream, PollFlags::IN, Some(deadline))?;
         }
         Err(socket::too_slow(target))
+    }
+}
+
+/// Returns how a connection is to be encrypted, none where it is not: no TLS is asked for, or it is only preferred and
+/// the server has none. `remedy`: how a server of that protocol gets it.
+///
+/// # Errors
+/// `Tls` where it is needed and the server has none.
+pub(super) fn agreed_tls<'a>(
+    target: &'a Target,
+    server_has_it: bool,
+    remedy: &str,
+) -> Result<Option<&'a Tls>, SessionError> {
+    match &target.tls {
+        Some(tls) if tls.is_needed && !server_has_it => Err(SessionError::Tls(format!(
+            "the server at `{}` has no TLS: {remedy}, or ask for none",
+            socket::place(target)
+        ))),
+        tls => Ok(tls.as_ref().filter(|_| server_has_it)),
+    }
+}
+
+/// What cuts a server's bytes into messages: one for each protocol.
+pub(super) trait Cut {
+    /// Takes the next message from the front of `input` and returns its type or number, and its body; none when the
+    /// input is used up.
+    ///
+    /// # Errors
+    /// `Protocol` for what is no message.
+    fn cut(&mut self, input: &mut &[u8]) -> Result<Option<(u8, Vec<u8>)>, SessionError>;
+}
+
+/// The messages of a server before the session is ready, one after the other.
+pub(super) struct Opening<'a, F> {
+    target: &'a Target,
+    deadline: Instant,
+    framing: F,
+    buffer: ReadBuffer,
+    /// What has been read, and how much of it is taken.
+    received: usize,
+    taken: usize,
+}
+
+impl<'a, F: Cut> Opening<'a, F> {
+    /// Waits for the first message.
+    pub(super) fn new(framing: F, target: &'a Target, deadline: Instant) -> Self {
+        Self {
+            target,
+            deadline,
+            framing,
+            buffer: ReadBuffer::of(SMALL_BUFFER_BYTES),
+            received: 0,
+            taken: 0,
+        }
+    }
+
+    /// Sends the session's output and returns the server's next message: its type or number, and its body.
+    ///
+    /// # Errors
+    /// `Connect` where it does not come in time, `Lost` where the connection ends, `Protocol` for what is no message.
+    pub(super) fn next<R: Incoming>(
+        &mut self,
+        session: &mut Session<R>,
+    ) -> Result<(u8, Vec<u8>), SessionError> {
+        session.send_before(self.target, self.deadline)?;
+        loop {
+            let mut input = &self.buffer.0[self.taken..self.received];
+            let before = input.len();
+            let message = self.framing.cut(&mut input)?;
+            self.taken += before - input.len();
+            if let Some(message) = message {
+                return Ok(message);
+            }
+            self.received = session.read_before(&mut self.buffer, self.target, self.deadline)?;
+            self.taken = 0;
+        }
+    }
+
+    /// Returns what has come behind the last message.
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.buffer.0[self.taken..self.received]
+    }
+
+    /// Ends the opening; returns the framing, which may stand within a message, and what is to be read by it.
+    pub(super) fn end(self) -> (F, Vec<u8>) {
+        let rest = self.rest().to_vec();
+        (self.framing, rest)
     }
 }
 

@@ -1,7 +1,8 @@
-//! What can go wrong in a session, told apart as far as the engine treats it differently.
+//! What can go wrong in a session, told apart as far as the engine treats it differently, and how servers report it.
 
 use std::fmt;
 
+use super::fields::Fields;
 use crate::record::Code;
 
 /// The most characters that are kept of a text of the server.
@@ -40,6 +41,61 @@ pub struct ServerError {
 }
 
 impl ServerError {
+    /// Reads the fields of PostgreSQL's `ErrorResponse` or `NoticeResponse`: a type byte and a
+    /// NUL-terminated text each (PostgreSQL documentation, "Error and Notice Message Fields").
+    ///
+    /// # Errors
+    /// Where a field does not end.
+    pub fn parse(body: &[u8]) -> Result<Self, SessionError> {
+        let mut error = Self {
+            code: INTERNAL,
+            number: 0,
+            message: String::new(),
+        };
+        let mut detail = None;
+        let mut rest = body;
+        while let Some((&field, text)) = rest.split_first() {
+            if field == 0 {
+                break;
+            }
+            let mut text = Fields(text);
+            let value = text.text().map_err(|_| {
+                SessionError::Protocol("an error message of the server does not end".to_owned())
+            })?;
+            match field {
+                b'C' => error.code = plain_code(value, INTERNAL),
+                b'M' => error.message = one_line(value),
+                b'D' => detail = Some(one_line(value)),
+                _ => (),
+            }
+            rest = text.0;
+        }
+        if let Some(detail) = detail {
+            error.message.push_str(": ");
+            error.message.push_str(&detail);
+        }
+        Ok(error)
+    }
+
+    /// Reads MySQL's error packet: `0xff`, the number, `#` and SQLSTATE, the text (MySQL documentation, "ERR_Packet").
+    ///
+    /// # Errors
+    /// Where it ends before its number.
+    pub fn of_packet(body: &[u8]) -> Result<Self, SessionError> {
+        let mut fields = Fields(body);
+        fields.u8()?;
+        let number = fields.le_u16()?;
+        let marked = fields.0.strip_prefix(b"#");
+        let (code, text) = marked
+            .and_then(|rest| rest.split_at_checked(5))
+            .unwrap_or((&GENERAL, fields.0));
+        Ok(Self {
+            code: plain_code(code, GENERAL),
+            number,
+            message: one_line(text),
+        })
+    }
+
     /// The SQLSTATE code as text.
     #[must_use]
     pub fn code_text(&self) -> &str {
@@ -50,7 +106,7 @@ impl ServerError {
     /// lock that was waited for too long is 1205 and HY000).
     #[must_use]
     pub fn tally(&self) -> Code {
-        if self.number > 0 && self.code == *GENERAL {
+        if self.number > 0 && self.code == GENERAL {
             number_code(self.number)
         } else {
             self.code
@@ -58,8 +114,18 @@ impl ServerError {
     }
 }
 
-/// The SQLSTATE of an error that has none of its own.
-const GENERAL: &[u8; 5] = b"HY000";
+/// MySQL's SQLSTATE of an error that has none of its own.
+const GENERAL: Code = *b"HY000";
+/// PostgreSQL's SQLSTATE of an internal error, which stands for one that cannot be read.
+const INTERNAL: Code = *b"XX000";
+
+/// Returns the five characters of a SQLSTATE, or another where they are none.
+fn plain_code(value: &[u8], other: Code) -> Code {
+    match Code::try_from(value) {
+        Ok(code) if code.iter().all(u8::is_ascii_alphanumeric) => code,
+        _ => other,
+    }
+}
 
 /// MySQL's number of an error in the room of a SQLSTATE, with spaces behind it.
 #[must_use]
@@ -145,5 +211,42 @@ mod tests {
             one_line(&b"y".repeat(TEXT_CHARACTERS_MAX)).len(),
             TEXT_CHARACTERS_MAX
         );
+    }
+
+    #[test]
+    fn an_error_is_read_with_its_detail_on_one_line() {
+        let body = b"SERROR\0C23505\0Mduplicate key\nvalue\0DKey (id)=(1)\texists.\0Fnb.c\0\0";
+        let error = ServerError::parse(body).expect("an error");
+        assert_eq!(error.code_text(), "23505");
+        assert_eq!(error.message, "duplicate key value: Key (id)=(1) exists.");
+        let text = "duplicate key value: Key (id)=(1) exists. (SQLSTATE 23505)";
+        assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn an_error_without_an_end_or_a_code_does_no_harm() {
+        assert!(ServerError::parse(b"C235").is_err());
+        assert_eq!(ServerError::parse(b"").expect("empty").code_text(), "XX000");
+        assert_eq!(
+            ServerError::parse(b"C\xff\xff\xff\xff\xff\0\0")
+                .expect("odd")
+                .code_text(),
+            "XX000"
+        );
+    }
+
+    #[test]
+    fn an_error_has_its_number_and_state_or_the_general_one() {
+        let error = ServerError::of_packet(b"\xff\xbd\x04#40001Deadlock\nfound").expect("one");
+        assert_eq!((error.number, error.code_text()), (1213, "40001"));
+        let text = "Deadlock found (SQLSTATE 40001, error 1213)";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(error.tally(), *b"40001");
+        let early = ServerError::of_packet(b"\xff\x10\x04Too many connections").expect("one");
+        assert_eq!(early.message, "Too many connections");
+        assert_eq!((early.code, early.tally()), (*b"HY000", *b"1040 "));
+        assert!(ServerError::of_packet(b"\xff\x10").is_err());
+        let odd = ServerError::of_packet(b"\xff\x10\x04#\xff\xff\xff\xff\xff").expect("odd");
+        assert_eq!(odd.code, *b"HY000");
     }
 }

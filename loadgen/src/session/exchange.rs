@@ -13,9 +13,8 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::RecvFlags;
 
 use super::cancel::CancelKey;
-use super::captured::Captured;
+use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
-use super::reply::Reply;
 use super::socket;
 use super::target::Target;
 use super::transport::Transport;
@@ -48,10 +47,38 @@ impl Default for ReadBuffer {
     }
 }
 
+/// The answer to a request, summed up. The caller clears it before each request.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// The rows that the command tags told of: inserted, selected, updated, deleted, copied …
+    pub rows: u64,
+    /// The first error, if the server reported one.
+    pub error: Option<ServerError>,
+}
+
+impl Reply {
+    /// Makes room for the next answer.
+    pub fn clear(&mut self) {
+        self.rows = 0;
+        self.error = None;
+    }
+}
+
+/// How far the data of a bulk load are: of a COPY into the server, or a LOAD DATA LOCAL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bulk {
+    /// None are wanted: a request for data is an error.
+    Unexpected,
+    /// They have been offered and not been asked for yet.
+    Offered,
+    /// The server waits for them.
+    Wanted,
+}
+
 /// What understands a server's bytes: one for each protocol.
 pub trait Incoming: fmt::Debug + Sized {
-    /// What it keeps of answers while somebody wants to see them.
-    type Capture: Default + fmt::Debug;
+    /// What it has to know of a result's column to read its values.
+    type Column: Default + fmt::Debug;
 
     /// The server's product, for messages.
     const SERVER: &'static str;
@@ -74,11 +101,11 @@ pub trait Incoming: fmt::Debug + Sized {
     /// What the protocol does not allow; the session cannot be used any further.
     fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError>;
 
-    /// What is kept of answers at the moment, if anything is.
-    fn kept(&mut self) -> &mut Option<Box<Self::Capture>>;
+    /// Returns what is kept of answers at the moment, if anything is.
+    fn kept(&mut self) -> &mut Option<Box<Capture<Self::Column>>>;
 
-    /// The part of it that callers see.
-    fn captured(kept: &mut Self::Capture) -> &mut Captured;
+    /// Returns how far the data of a bulk load are.
+    fn bulk(&mut self) -> &mut Bulk;
 
     /// While on, columns, rows and notices of answers are kept. Switching it on or off forgets what was kept.
     fn capture(&mut self, on: bool) {
@@ -88,7 +115,7 @@ pub trait Incoming: fmt::Debug + Sized {
     /// What has been kept since the capture was switched on or last taken.
     fn take_captured(&mut self) -> Captured {
         let kept = self.kept().as_deref_mut().map(std::mem::take);
-        std::mem::take(Self::captured(&mut kept.unwrap_or_default()))
+        kept.unwrap_or_default().captured
     }
 
     /// The error that the server sent unasked, as it does before it ends a session.
@@ -170,8 +197,7 @@ impl<R: Incoming> Session<R> {
     pub fn query(&mut self, sql: &str) -> Result<Captured, SessionError> {
         refuse_nul(sql)?;
         self.encode_query(sql);
-        let mut kept = self.answer()?;
-        Ok(std::mem::take(R::captured(&mut kept)))
+        Ok(self.answer()?.captured)
     }
 
     /// Makes [`flush`](Self::flush) and [`receive`](Self::receive) return at once.
@@ -302,6 +328,33 @@ impl<R: Incoming> Session<R> {
         let _ = self.flush();
     }
 
+    /// Offers the data of a bulk load by that SQL; returns when the server waits for them.
+    ///
+    /// # Errors
+    /// `Server` where the server refuses it (MySQL's 3948: `local_infile` is off).
+    pub(crate) fn bulk_begin(&mut self, sql: &str) -> Result<(), SessionError> {
+        self.encode_query(sql);
+        *self.reader.bulk() = Bulk::Offered;
+        self.send_all()?;
+        let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
+        while *self.reader.bulk() == Bulk::Offered {
+            let received = self.receive_once(&mut buffer, &mut reply, RecvFlags::DONTWAIT)?;
+            if received.is_none() {
+                socket::wait(&self.stream, PollFlags::IN, None)?;
+            } else if matches!(received, Some((true, _))) {
+                *self.reader.bulk() = Bulk::Unexpected;
+                let text = format!("the server did not ask for data after `{sql}`");
+                return Err(reply
+                    .error
+                    .map_or(SessionError::Protocol(text), SessionError::Server));
+            }
+        }
+        // It may have come right behind the request for data.
+        reply
+            .error
+            .map_or(Ok(()), |error| Err(SessionError::Server(error)))
+    }
+
     pub(super) fn encode_query(&mut self, sql: &str) {
         let output = self.output();
         output.clear();
@@ -309,7 +362,7 @@ impl<R: Incoming> Session<R> {
     }
 
     /// Sends the output and waits for the whole answer, whether the stream is blocking or not.
-    pub(super) fn answer(&mut self) -> Result<R::Capture, SessionError> {
+    pub(super) fn answer(&mut self) -> Result<Capture<R::Column>, SessionError> {
         match self.answers()? {
             (_, Some(error)) => Err(SessionError::Server(error)),
             (kept, None) => Ok(kept),
@@ -317,7 +370,9 @@ impl<R: Incoming> Session<R> {
     }
 
     /// The same, with what was kept before an error of the server.
-    pub(super) fn answers(&mut self) -> Result<(R::Capture, Option<ServerError>), SessionError> {
+    pub(super) fn answers(
+        &mut self,
+    ) -> Result<(Capture<R::Column>, Option<ServerError>), SessionError> {
         let outer = self.reader.kept().replace(Box::default());
         let outcome = self.exchange();
         let kept = std::mem::replace(self.reader.kept(), outer);

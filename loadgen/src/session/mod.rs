@@ -6,7 +6,7 @@
 
 mod alarm;
 pub(crate) mod cancel;
-mod captured;
+mod capture;
 mod connect;
 mod der;
 mod error;
@@ -20,7 +20,6 @@ mod password;
 pub mod postgres;
 pub mod readable;
 mod reconnect;
-mod reply;
 mod socket;
 mod target;
 mod tls;
@@ -32,12 +31,11 @@ use crate::statement::Parameters;
 use std::sync::Arc;
 
 pub use cancel::CancelKey;
-pub use captured::Captured;
+pub use capture::{Capture, Captured};
 pub use error::{ServerError, SessionError, number_code};
-pub use exchange::{Incoming, ReadBuffer, Session};
+pub use exchange::{Bulk, Incoming, ReadBuffer, Reply, Session};
 pub use password::{Privacy, resolve};
 pub use reconnect::{RECONNECTS_AT_ONCE_MAX, Reconnects};
-pub use reply::Reply;
 pub use target::Target;
 pub use tls::Tls;
 pub use wire::{AnySession, MySqlChoice, Wire};

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::{fs, io};
 
-use super::error::SessionError;
+use super::error::{SessionError, one_line};
 use super::target::Target;
 use super::transport::Transport;
 use super::wire::Wire;
@@ -39,6 +39,14 @@ impl Privacy {
             Transport::Plain(_) => Self::Open,
         }
     }
+}
+
+/// Returns the error of a server that does not let the user in; `reason` may quote what the server sent.
+pub(super) fn not_let_in(user: &str, reason: &str) -> SessionError {
+    let reason = one_line(reason.as_bytes());
+    SessionError::Auth(format!(
+        "the server does not let in user `{user}`: {reason}"
+    ))
 }
 
 /// The error of a server that asks for the password in a way that would expose it; `tls`: how TLS is asked for.

@@ -1,12 +1,11 @@
 //! The protocols that servers speak, and a session in either of them.
 
 use super::cancel::CancelKey;
-use super::captured::Captured;
+use super::capture::Captured;
 use super::error::SessionError;
-use super::exchange::ReadBuffer;
+use super::exchange::{ReadBuffer, Reply};
 use super::mysql::{self, MySqlSession};
 use super::postgres::{self, PostgresSession};
-use super::reply::Reply;
 use super::target::Target;
 use crate::job::{CharacterSet, Engine, Job};
 use std::os::fd::{AsFd, BorrowedFd};

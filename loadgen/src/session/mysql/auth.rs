@@ -7,7 +7,7 @@ use super::reader::Done;
 use super::rsa;
 use crate::session::error::{ServerError, SessionError, one_line};
 use crate::session::fields::Fields;
-use crate::session::password::{Privacy, exposed};
+use crate::session::password::{Privacy, exposed, not_let_in};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
@@ -229,12 +229,7 @@ impl<'a> Handshake<'a> {
     }
 
     fn auth(&self, text: &str) -> SessionError {
-        SessionError::Auth(format!(
-            "the server does not let in user `{}`: {}",
-            self.user,
-            // It may quote what the server sent.
-            one_line(text.as_bytes())
-        ))
+        not_let_in(self.user, text)
     }
 }
 

@@ -1,6 +1,6 @@
-//! What a session keeps of an answer while somebody wants to see it: columns, rows, the line about a statement.
+//! Reads what a session of MySQL's protocol keeps of an answer: columns, rows, the line about a statement.
 
-use crate::session::captured::{CAPTURED_BYTES_MAX, CAPTURED_MAX, Captured};
+use crate::session::capture::{Capture, Row};
 use crate::session::error::{SessionError, one_line};
 use crate::session::fields::Fields;
 use std::fmt::Write;
@@ -11,28 +11,13 @@ const NULL: u8 = 0xfb;
 const UNSIGNED: u16 = 0x20;
 
 /// A column's type and flags.
-#[derive(Debug, Clone, Copy)]
-struct Column {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Column {
     type_: u8,
     unsigned: bool,
 }
 
-/// Collects an answer while it comes in.
-#[derive(Debug, Default)]
-pub struct Capture {
-    pub(super) captured: Captured,
-    columns: Vec<Column>,
-    /// What rows and notices have taken so far.
-    kept_bytes: usize,
-}
-
-impl Capture {
-    /// A result begins.
-    pub(super) fn begin(&mut self) {
-        self.captured.columns.clear();
-        self.columns.clear();
-    }
-
+impl Capture<Column> {
     /// Takes the description of a column ("Column Definition").
     pub(super) fn take_column(&mut self, body: &[u8]) -> Result<(), SessionError> {
         let mut fields = Fields(body);
@@ -40,55 +25,36 @@ impl Capture {
         for _ in 0..4 {
             fields.counted()?;
         }
-        let name = String::from_utf8_lossy(fields.counted()?).into_owned();
+        let name = fields.counted()?;
         fields.counted()?;
         // The length of what follows, character set, width.
         fields.bytes(1 + 2 + 4)?;
         let type_ = fields.u8()?;
         let unsigned = fields.le_u16()? & UNSIGNED != 0;
-        self.captured.columns.push(name);
-        self.columns.push(Column { type_, unsigned });
+        self.keep_column(name, Column { type_, unsigned });
         Ok(())
     }
 
-    /// Takes a row, as texts or in binary form, where there is room for it.
+    /// Takes a row, as texts or in binary form.
     pub(super) fn take_row(&mut self, body: &[u8], binary: bool) -> Result<(), SessionError> {
-        if self.captured.rows.len() >= CAPTURED_MAX || !self.has_room(body) {
-            return Ok(());
-        }
-        let row = if binary {
-            binary_row(&self.columns, body)?
-        } else {
-            text_row(self.columns.len(), body)?
-        };
-        self.captured.rows.push(row);
-        Ok(())
+        self.keep_row(body, if binary { binary_row } else { text_row })
     }
 
     /// Takes what the server says about a statement in a line.
-    pub(super) fn take_info(&mut self, info: &[u8]) {
+    pub(super) fn take_info(&mut self, info: &[u8]) -> Result<(), SessionError> {
         // Servers put its length in front; the documentation has it without.
         let info = Fields(info).counted().unwrap_or(info);
-        let room = self.captured.notices.len() < CAPTURED_MAX && self.has_room(info);
-        if room && !info.is_empty() {
-            self.captured.notices.push(one_line(info));
+        if info.is_empty() {
+            return Ok(());
         }
-    }
-
-    /// Whether there is room for a row or notice, which is counted then.
-    fn has_room(&mut self, body: &[u8]) -> bool {
-        let room = self.kept_bytes < CAPTURED_BYTES_MAX;
-        self.kept_bytes += if room { body.len() } else { 0 };
-        room
+        self.keep_notice(info, |info| Ok(one_line(info)))
     }
 }
 
-type Row = Vec<Option<String>>;
-
-fn text_row(columns: usize, body: &[u8]) -> Result<Row, SessionError> {
+fn text_row(columns: &[Column], body: &[u8]) -> Result<Row, SessionError> {
     let mut fields = Fields(body);
-    let mut row = Vec::with_capacity(columns);
-    for _ in 0..columns {
+    let mut row = Vec::with_capacity(columns.len());
+    for _ in columns {
         if let [NULL, rest @ ..] = fields.0 {
             fields.0 = rest;
             row.push(None);

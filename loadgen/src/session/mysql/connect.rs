@@ -7,11 +7,10 @@ use super::framing::Framing;
 use super::greeting::{Greeting, HandshakeAnswer};
 use super::reader::Reader;
 use super::{MySqlSession, encode};
+use crate::session::connect::{Cut, Opening, agreed_tls};
 use crate::session::error::{ServerError, SessionError};
-use crate::session::exchange::{Incoming, ReadBuffer, SMALL_BUFFER_BYTES, refuse_nul};
+use crate::session::exchange::{Incoming, Reply, refuse_nul};
 use crate::session::password::Privacy;
-use crate::session::reply::Reply;
-use crate::session::socket;
 use crate::session::target::Target;
 use crate::session::wire::{MySqlChoice, Wire};
 
@@ -28,19 +27,17 @@ pub(super) fn shake_hands(
         Wire::MySql(choice) => choice,
         Wire::Postgres => MySqlChoice::default(),
     };
-    let mut packets = Packets::new(target, deadline);
-    let (number, body) = packets.next(session)?;
+    let mut opening = Opening::new(Framing::new(), target, deadline);
+    let (number, body) = opening.next(session)?;
     let greeting = greeting(&body)?;
     let mut number = number.wrapping_add(1);
-    let tls = target.tls.as_ref();
-    if tls.is_some_and(|tls| tls.is_needed) && !greeting.has_tls() {
-        return Err(SessionError::Tls(format!(
-            "the server at `{}` has no TLS: give it `ssl_cert` and `ssl_key`, or ask for none",
-            socket::place(target)
-        )));
-    }
-    if let Some(tls) = tls.filter(|_| greeting.has_tls()) {
-        packets.refuse_rest()?;
+    let remedy = "give it `ssl_cert` and `ssl_key`";
+    if let Some(tls) = agreed_tls(target, greeting.has_tls(), remedy)? {
+        // Nobody may put something in front of TLS.
+        if !opening.rest().is_empty() {
+            let text = "something came behind its greeting".to_owned();
+            return Err(SessionError::Protocol(text));
+        }
         greeting.ask_for_tls(&mut session.output, choice);
         session.send_before(target, deadline)?;
         session.encrypt(tls, target, deadline)?;
@@ -62,21 +59,27 @@ pub(super) fn shake_hands(
         },
     );
     loop {
-        session.send_before(target, deadline)?;
-        let (number, body) = packets.next(session)?;
+        let (number, body) = opening.next(session)?;
         match handshake.take(&body)? {
             Step::Wait => {}
             Step::Send(bytes) => {
                 encode::packet(&mut session.output, number.wrapping_add(1), &bytes);
             }
             Step::LetIn { status } => {
-                session.reader = Reader::after(packets.framing, greeting.ends_descriptions());
+                let (framing, rest) = opening.end();
+                session.reader = Reader::after(framing, greeting.ends_descriptions());
                 session.reader.set_server(&greeting, status);
-                let rest = &packets.buffer.0[packets.taken..packets.received];
-                session.reader.feed(rest, &mut Reply::default())?;
+                session.reader.feed(&rest, &mut Reply::default())?;
                 return Ok(greeting.connection);
             }
         }
+    }
+}
+
+impl Cut for Framing {
+    fn cut(&mut self, input: &mut &[u8]) -> Result<Option<(u8, Vec<u8>)>, SessionError> {
+        let packet = self.next(input, |_| true);
+        Ok(packet.map(|packet| (packet.number, packet.body.to_vec())))
     }
 }
 
@@ -86,53 +89,4 @@ fn greeting(body: &[u8]) -> Result<Greeting, SessionError> {
         return Err(SessionError::Server(ServerError::of_packet(body)?));
     }
     Greeting::of_packet(body)
-}
-
-/// The packets of the exchange, one after the other.
-struct Packets<'a> {
-    target: &'a Target,
-    deadline: Instant,
-    framing: Framing,
-    buffer: ReadBuffer,
-    /// What has been read, and how much of it is taken.
-    received: usize,
-    taken: usize,
-}
-
-impl<'a> Packets<'a> {
-    fn new(target: &'a Target, deadline: Instant) -> Self {
-        Self {
-            target,
-            deadline,
-            framing: Framing::new(),
-            buffer: ReadBuffer::of(SMALL_BUFFER_BYTES),
-            received: 0,
-            taken: 0,
-        }
-    }
-
-    /// The next packet: its number and payload.
-    fn next(&mut self, session: &mut MySqlSession) -> Result<(u8, Vec<u8>), SessionError> {
-        loop {
-            let mut input = &self.buffer.0[self.taken..self.received];
-            let before = input.len();
-            let packet = self.framing.next(&mut input, |_| true);
-            self.taken += before - input.len();
-            if let Some(packet) = packet {
-                return Ok((packet.number, packet.body.to_vec()));
-            }
-            self.received = session.read_before(&mut self.buffer, self.target, self.deadline)?;
-            self.taken = 0;
-        }
-    }
-
-    /// Refuses what came behind the greeting: nobody may put something in front of TLS.
-    fn refuse_rest(&self) -> Result<(), SessionError> {
-        if self.taken < self.received {
-            return Err(SessionError::Protocol(
-                "something came behind its greeting".to_owned(),
-            ));
-        }
-        Ok(())
-    }
 }

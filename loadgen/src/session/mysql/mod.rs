@@ -7,7 +7,6 @@ mod auth;
 mod capture;
 mod connect;
 pub mod encode;
-mod error;
 mod framing;
 mod greeting;
 mod local;

@@ -3,16 +3,15 @@
 //! (MySQL documentation, "MySQL Client/Server Protocol": "Command Phase", "Text Resultset", "Binary Protocol Resultset".)
 
 use super::MySqlSession;
-use super::capture::Capture;
+use super::capture::Column;
 use super::encode;
 use super::encode::PAYLOAD_BYTES_MAX;
 use super::framing::{Framing, Packet};
 use super::greeting::Greeting;
-use crate::session::captured::Captured;
+use crate::session::capture::Capture;
 use crate::session::error::{ServerError, SessionError};
-use crate::session::exchange::Incoming;
+use crate::session::exchange::{Bulk, Incoming, Reply};
 use crate::session::fields::Fields;
-use crate::session::reply::Reply;
 use crate::session::target::Target;
 use std::time::Instant;
 
@@ -59,17 +58,6 @@ pub struct Prepared {
     pub parameters: u16,
 }
 
-/// How far a LOAD DATA LOCAL is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Local {
-    /// None is wanted: a request for data is an error.
-    Unexpected,
-    /// One has been asked for and not been granted yet.
-    Asked,
-    /// The server waits for data.
-    Granted,
-}
-
 /// The state of a session's incoming side between two reads.
 #[derive(Debug)]
 pub struct Reader {
@@ -93,14 +81,14 @@ pub(super) struct Answer {
     rows: u64,
     /// Whether they are in binary form, as those of prepared statements are.
     binary: bool,
-    capture: Option<Box<Capture>>,
+    capture: Option<Box<Capture<Column>>>,
     /// The error that the server sent unasked, as it does before it ends a session.
     parting: Option<ServerError>,
     pub(super) prepared: Prepared,
     /// What the server doubted in the last statement that gave no rows.
     pub(super) warnings: u16,
-    /// Whether data of a file may be asked for now, and whether they have been.
-    pub(super) local: Local,
+    /// How far the data of a LOAD DATA LOCAL are.
+    bulk: Bulk,
 }
 
 impl Reader {
@@ -120,7 +108,7 @@ impl Reader {
                 parting: None,
                 prepared: Prepared::default(),
                 warnings: 0,
-                local: Local::Unexpected,
+                bulk: Bulk::Unexpected,
             },
             mariadb: false,
             no_backslash_escapes: false,
@@ -229,15 +217,15 @@ impl Answer {
                 self.warnings = done.warnings;
                 self.count(done.affected, reply)?;
                 if let Some(capture) = &mut self.capture {
-                    capture.take_info(done.info);
+                    capture.take_info(done.info)?;
                 }
                 Ok(self.has_ended(done.status))
             }
             (Expect::Answer, LOCAL_FILE) => {
-                if self.local != Local::Asked {
+                if self.bulk != Bulk::Offered {
                     return Err(local_unexpected());
                 }
-                self.local = Local::Granted;
+                self.bulk = Bulk::Wanted;
                 Ok(false)
             }
             (Expect::Answer, _) => self.begin_result(packet),
@@ -318,7 +306,7 @@ impl Answer {
 const COLUMNS_MAX: u64 = u16::MAX as u64;
 
 impl Incoming for Reader {
-    type Capture = Capture;
+    type Column = Column;
 
     const SERVER: &'static str = "MySQL or MariaDB";
 
@@ -352,12 +340,12 @@ impl Incoming for Reader {
         Ok(ready)
     }
 
-    fn kept(&mut self) -> &mut Option<Box<Capture>> {
+    fn kept(&mut self) -> &mut Option<Box<Capture<Column>>> {
         &mut self.answer.capture
     }
 
-    fn captured(kept: &mut Capture) -> &mut Captured {
-        &mut kept.captured
+    fn bulk(&mut self) -> &mut Bulk {
+        &mut self.answer.bulk
     }
 
     fn take_parting(&mut self) -> Option<ServerError> {

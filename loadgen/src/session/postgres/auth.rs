@@ -6,9 +6,9 @@ use postgres_protocol::authentication::sasl::{
 };
 
 use super::encode;
-use crate::session::error::{ServerError, SessionError, one_line};
+use crate::session::error::{ServerError, SessionError};
 use crate::session::fields::Fields;
-use crate::session::password::{Privacy, exposed};
+use crate::session::password::{Privacy, exposed, not_let_in};
 
 /// The exchange from the startup message to the first `ReadyForQuery`.
 pub struct Handshake<'a> {
@@ -174,12 +174,7 @@ impl<'a> Handshake<'a> {
     }
 
     fn auth(&self, text: &str) -> SessionError {
-        SessionError::Auth(format!(
-            "the server does not let in user `{}`: {}",
-            self.user,
-            // It may quote what the server sent.
-            one_line(text.as_bytes())
-        ))
+        not_let_in(self.user, text)
     }
 }
 

@@ -2,19 +2,15 @@
 
 use std::time::Instant;
 
-use rustix::event::PollFlags;
-use rustix::io::Errno;
-use rustix::net::RecvFlags;
-
 use super::auth::Handshake;
 use super::framing::Framing;
 use super::reader::Reader;
 use super::{PostgresSession, certificate, encode};
 use crate::session::cancel::CancelKey;
+use crate::session::connect::{Cut, Opening, agreed_tls};
 use crate::session::error::SessionError;
-use crate::session::exchange::{Incoming, ReadBuffer, SMALL_BUFFER_BYTES, refuse_nul};
+use crate::session::exchange::{Incoming, ReadBuffer, Reply, SMALL_BUFFER_BYTES, refuse_nul};
 use crate::session::password::Privacy;
-use crate::session::reply::Reply;
 use crate::session::socket;
 use crate::session::target::Target;
 use crate::session::transport::Transport;
@@ -39,20 +35,23 @@ pub(super) fn shake_hands(
     let mut handshake = Handshake::new(&target.user, target.password.as_deref());
     handshake.binding = binding(&session.stream);
     handshake.privacy = Privacy::of(&session.stream, target);
-    let (mut framing, mut buffer) = (Framing::new(), ReadBuffer::of(SMALL_BUFFER_BYTES));
+    let mut opening = Opening::new(Framing::new(), target, deadline);
     loop {
-        session.send_before(target, deadline)?;
-        let count = session.read_before(&mut buffer, target, deadline)?;
-        let mut input = &buffer.0[..count];
-        while let Some(message) = framing.next(&mut input, |_| true)? {
-            if handshake.take(message.tag, message.body, &mut session.output)? {
-                // What came after it is no answer; the read may have ended within a message.
-                session.reader = Reader::new(framing);
-                session.reader.feed(input, &mut Reply::default())?;
-                session.secret = handshake.secret;
-                return Ok(handshake.server_pid);
-            }
+        let (tag, body) = opening.next(session)?;
+        if handshake.take(tag, &body, &mut session.output)? {
+            let (framing, rest) = opening.end();
+            session.reader = Reader::new(framing);
+            session.reader.feed(&rest, &mut Reply::default())?;
+            session.secret = handshake.secret;
+            return Ok(handshake.server_pid);
         }
+    }
+}
+
+impl Cut for Framing {
+    fn cut(&mut self, input: &mut &[u8]) -> Result<Option<(u8, Vec<u8>)>, SessionError> {
+        let message = self.next(input, |_| true)?;
+        Ok(message.map(|message| (message.tag, message.body.to_vec())))
     }
 }
 
@@ -104,14 +103,11 @@ fn encrypt_as_asked(
     target: &Target,
     deadline: Instant,
 ) -> Result<(), SessionError> {
-    if let Some(tls) = &target.tls {
-        if has_tls(session, target, deadline)? {
+    if target.tls.is_some() {
+        let has_tls = has_tls(session, target, deadline)?;
+        let remedy = "set `ssl = on` in its postgresql.conf";
+        if let Some(tls) = agreed_tls(target, has_tls, remedy)? {
             session.encrypt(tls, target, deadline)?;
-        } else if tls.is_needed {
-            return Err(SessionError::Tls(format!(
-                "the server at `{}` has no TLS: set `ssl = on` in its postgresql.conf, or ask for none",
-                socket::place(target)
-            )));
         }
     }
     Ok(())
@@ -126,19 +122,9 @@ fn has_tls(
 ) -> Result<bool, SessionError> {
     encode::ssl_request(&mut session.output);
     session.send_before(target, deadline)?;
-    let mut answer = [0];
-    loop {
-        match session.stream.receive(&mut answer, RecvFlags::empty())? {
-            Ok(0) | Err(Errno::CONNRESET) => return Err(socket::closed_early(target)),
-            Ok(_) => break,
-            Err(Errno::AGAIN | Errno::INTR) => (),
-            Err(error) => return Err(error.into()),
-        }
-        if !socket::wait(&session.stream, PollFlags::IN, Some(deadline))? {
-            return Err(socket::too_slow(target));
-        }
-    }
-    match answer {
+    let mut answer = ReadBuffer::of(1);
+    session.read_before(&mut answer, target, deadline)?;
+    match *answer.0 {
         [b'S'] => Ok(true),
         [b'N'] => Ok(false),
         _ => Err(SessionError::Protocol(

@@ -8,11 +8,9 @@ mod capture;
 mod certificate;
 mod connect;
 pub mod encode;
-mod error;
 pub(crate) mod framing;
 mod reader;
 
-use rustix::event::PollFlags;
 use rustix::net::RecvFlags;
 
 pub use auth::Handshake;
@@ -20,10 +18,7 @@ pub use framing::{Framing, Message};
 pub use reader::Reader;
 
 use super::error::SessionError;
-use super::exchange::{ReadBuffer, SMALL_BUFFER_BYTES, Session, refuse_nul};
-use super::reply::Reply;
-use super::socket;
-use reader::Copy;
+use super::exchange::{Bulk, Incoming, ReadBuffer, Reply, Session, refuse_nul};
 
 /// About how much is asked to be parsed at once. A server that waits until its answers are taken takes nothing itself,
 /// so this has to fit into what lies between it and us.
@@ -82,33 +77,6 @@ impl PostgresSession {
         Ok(())
     }
 
-    /// Asks for a COPY into the server by that SQL; returns when it waits for data.
-    ///
-    /// # Errors
-    /// `Server` where the server refuses it.
-    pub(crate) fn copy_begin(&mut self, sql: &str) -> Result<(), SessionError> {
-        self.encode_query(sql);
-        self.reader.copy = Copy::Asked;
-        self.send_all()?;
-        let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
-        while self.reader.copy == Copy::Asked {
-            let received = self.receive_once(&mut buffer, &mut reply, RecvFlags::DONTWAIT)?;
-            if received.is_none() {
-                socket::wait(&self.stream, PollFlags::IN, None)?;
-            } else if matches!(received, Some((true, _))) {
-                self.reader.copy = Copy::Unexpected;
-                let text = format!("the server did not ask for data after `{sql}`");
-                return Err(reply
-                    .error
-                    .map_or(SessionError::Protocol(text), SessionError::Server));
-            }
-        }
-        // It may have come right behind the request for data.
-        reply
-            .error
-            .map_or(Ok(()), |error| Err(SessionError::Server(error)))
-    }
-
     /// Sends the output during a COPY. An error that the server reports meanwhile comes back.
     ///
     /// # Errors
@@ -131,7 +99,7 @@ impl PostgresSession {
     /// # Errors
     /// `Server` where the server did not keep the rows.
     pub(crate) fn copy_end(&mut self) -> Result<u64, SessionError> {
-        self.reader.copy = Copy::Unexpected;
+        *self.reader.bulk() = Bulk::Unexpected;
         Ok(self.answer()?.captured.affected)
     }
 }

@@ -1,12 +1,10 @@
 //! Understands the server's answers to requests, as far as the hot path needs them.
 
-use super::capture::Capture;
 use super::framing::Framing;
 use super::{PostgresSession, encode};
-use crate::session::captured::Captured;
+use crate::session::capture::Capture;
 use crate::session::error::{ServerError, SessionError};
-use crate::session::exchange::Incoming;
-use crate::session::reply::Reply;
+use crate::session::exchange::{Bulk, Incoming, Reply};
 use crate::session::target::Target;
 use std::time::Instant;
 
@@ -23,22 +21,11 @@ pub struct Reader {
     /// Whether a request has been made whose answer is not complete.
     asked: bool,
     /// What is kept of the answers, while somebody wants it.
-    pub(super) capture: Option<Box<Capture>>,
+    pub(super) capture: Option<Box<Capture<bool>>>,
     /// The error that the server sent unasked, as it does before it ends a session.
     pub(super) parting: Option<ServerError>,
-    /// Whether COPY data may be asked for now, and whether they have been.
-    pub(super) copy: Copy,
-}
-
-/// How far a COPY into the server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Copy {
-    /// None is wanted: a request for data is an error.
-    Unexpected,
-    /// One has been asked for and not been granted yet.
-    Asked,
-    /// The server waits for data.
-    Granted,
+    /// How far the data of a COPY are.
+    bulk: Bulk,
 }
 
 impl Reader {
@@ -50,13 +37,13 @@ impl Reader {
             asked: false,
             capture: None,
             parting: None,
-            copy: Copy::Unexpected,
+            bulk: Bulk::Unexpected,
         }
     }
 }
 
 impl Incoming for Reader {
-    type Capture = Capture;
+    type Column = bool;
 
     const SERVER: &'static str = "PostgreSQL";
 
@@ -99,7 +86,7 @@ impl Incoming for Reader {
                         capture.take(message.tag, message.body)?;
                     }
                 }
-                b'G' if self.copy == Copy::Asked => self.copy = Copy::Granted,
+                b'G' if self.bulk == Bulk::Offered => self.bulk = Bulk::Wanted,
                 // Parameters and notifications may come at any time.
                 b'A' | b'S' => (),
                 other if !self.asked => return Err(unasked(other)),
@@ -111,12 +98,12 @@ impl Incoming for Reader {
         Ok(ready)
     }
 
-    fn kept(&mut self) -> &mut Option<Box<Capture>> {
+    fn kept(&mut self) -> &mut Option<Box<Capture<bool>>> {
         &mut self.capture
     }
 
-    fn captured(kept: &mut Capture) -> &mut Captured {
-        &mut kept.captured
+    fn bulk(&mut self) -> &mut Bulk {
+        &mut self.bulk
     }
 
     fn take_parting(&mut self) -> Option<ServerError> {

@@ -58,7 +58,7 @@ pub fn run(dir: &Path) -> Result<Canary> {
     })
 }
 
-/// A chain in which each step needs the one before: neither wide nor guessable.
+/// Times a chain in which each step needs the one before: neither wide nor guessable.
 fn arithmetic_us() -> f64 {
     let mut rounds = [0.0; ROUNDS];
     for round in &mut rounds {
@@ -94,7 +94,7 @@ fn load_ns() -> f64 {
 #[repr(align(64))]
 struct CacheLine([u32; LINE_BYTES / 4]);
 
-/// Lines that form one cycle in random order (Sattolo 1986).
+/// Returns lines that form one cycle in random order (Sattolo 1986).
 fn cycle() -> Vec<CacheLine> {
     let mut next: Vec<u32> = (0_u32..).take(LINES).collect();
     let mut random = 0_u64;
@@ -110,7 +110,7 @@ fn cycle() -> Vec<CacheLine> {
         .collect()
 }
 
-/// The median and the longest of the appends.
+/// Returns the median and the longest of the appends.
 fn appends_us(dir: &Path) -> Result<(f64, f64)> {
     let mut temporary = Temporary::new(dir)?;
     let page = [0x5a_u8; APPEND_BYTES];
@@ -157,7 +157,7 @@ fn microseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e6
 }
 
-/// Without the digits that say nothing.
+/// Rounds away the digits that say nothing.
 fn to_thousandths(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }

@@ -129,7 +129,7 @@ impl Form {
     }
 }
 
-/// The connections of a fill in all.
+/// Returns the connections of a fill in all.
 fn streams(fill: &Fill) -> usize {
     if fill.streams > 0 {
         return fill.streams as usize;
@@ -268,7 +268,7 @@ impl Watch<'_> {
     }
 }
 
-/// An error with the place where it happened in front of its text.
+/// Returns an error with the place where it happened in front of its text.
 fn in_context(error: SessionError, place: &str) -> SessionError {
     let with = |text: String| format!("{place}: {text}");
     match error {

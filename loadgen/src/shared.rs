@@ -95,7 +95,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The state of a step that has not started.
+    /// Makes the state of a step that has not started.
     #[must_use]
     pub fn new(job: &Job, workers: &[WorkerLayout], wakers: &[Waker], unix_ahead_ns: u64) -> Self {
         let groups = |role| {
@@ -127,20 +127,20 @@ impl Shared {
         }
     }
 
-    /// What the caller wants.
+    /// Returns what the caller wants.
     #[inline]
     #[must_use]
     pub fn phase(&self) -> Phase {
         PHASES[usize::from(self.phase.load(SeqCst))]
     }
 
-    /// When the caller let the step start, by the real clock.
+    /// Returns when the caller let the step start, by the real clock.
     #[must_use]
     pub fn go_ns(&self) -> u64 {
         self.go_ns.load(SeqCst)
     }
 
-    /// When the caller gave its last command, by the real clock.
+    /// Returns when the caller gave its last command, by the real clock.
     #[must_use]
     pub fn command_ns(&self) -> u64 {
         self.command_ns.load(SeqCst)
@@ -163,7 +163,7 @@ impl Shared {
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// A worker has nothing in flight any more; the time when the last one had, for that last one.
+    /// Takes note that a worker has nothing in flight any more; returns to the last one when that was.
     #[must_use]
     pub fn quiet(&self, at_ns: u64) -> Option<u64> {
         self.paused_ns.fetch_max(at_ns, SeqCst);
@@ -171,19 +171,19 @@ impl Shared {
         all.then(|| self.paused_ns())
     }
 
-    /// Whether no worker has anything in flight, in a pause.
+    /// Tells whether no worker has anything in flight, in a pause.
     #[must_use]
     pub fn all_quiet(&self) -> bool {
         self.quiet.load(SeqCst) as usize == self.wakers.len()
     }
 
-    /// When all were quiet.
+    /// Returns when all were quiet.
     #[must_use]
     pub fn paused_ns(&self) -> u64 {
         self.paused_ns.load(SeqCst)
     }
 
-    /// When the step ended; `u64::MAX` while it goes on.
+    /// Returns when the step ended; `u64::MAX` while it goes on.
     #[inline]
     #[must_use]
     pub fn end_ns(&self) -> u64 {
@@ -201,7 +201,7 @@ impl Shared {
         }
     }
 
-    /// Why the step ended.
+    /// Returns why the step ended.
     #[must_use]
     pub fn ended(&self) -> Option<End> {
         self.end
@@ -210,13 +210,13 @@ impl Shared {
             .clone()
     }
 
-    /// Whether the step's end depends on a role.
+    /// Tells whether the step's end depends on a role.
     #[must_use]
     pub fn stops(&self, role: usize) -> bool {
         self.stops[role]
     }
 
-    /// A group of a role has done its last operation.
+    /// Takes note that a group of a role has done its last operation.
     pub fn group_ended(&self, role: usize, ended_ns: u64) {
         if self.stops[role] && self.stop.finish(ended_ns) {
             self.end(self.stop.ended_ns.load(SeqCst), End::Done);
@@ -226,14 +226,14 @@ impl Shared {
         }
     }
 
-    /// When all groups of a role had ended; none while some go on.
+    /// Returns when all groups of a role had ended; none while some go on.
     #[must_use]
     pub fn role_ended_ns(&self, role: usize) -> Option<u64> {
         self.roles[role].ended()
     }
 }
 
-/// Whether a role is among those that end the step, or tied to one.
+/// Tells whether a role is among those that end the step, or tied to one.
 fn stops(job: &Job, role: usize) -> bool {
     let named = |role: usize| job.stop.roles.contains(&job.roles[role].name);
     named(role)

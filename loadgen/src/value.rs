@@ -24,7 +24,7 @@ const BASE64_CHARACTERS_PER_DRAW: usize = 10;
 /// Pattern characters that one random number yields; more would show the bias of reusing its bits.
 const PATTERN_CHARACTERS_PER_DRAW: usize = 8;
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014; Stafford's variant 13): a bijection that mixes all bits.
+/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014; Stafford's variant 13): a bijection that mixes all bits.
 #[must_use]
 #[inline]
 pub fn mix64(value: u64) -> u64 {
@@ -33,14 +33,14 @@ pub fn mix64(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// One further part of a seed: for parts 0, 1, 2 … this is the sequence of SplitMix64 from `state`.
+/// Mixes one further part into a seed: for parts 0, 1, 2 … this is the sequence of SplitMix64 from `state`.
 #[must_use]
 #[inline]
 pub fn mix_in(state: u64, part: u64) -> u64 {
     mix64(state.wrapping_add(GOLDEN.wrapping_mul(part.wrapping_add(1))))
 }
 
-/// A random number of 64 bits that depends on the seed and on every part and their order.
+/// Returns a random number of 64 bits that depends on the seed and on every part and their order.
 #[must_use]
 #[inline]
 pub fn mix(seed: u64, parts: &[u64]) -> u64 {
@@ -49,7 +49,7 @@ pub fn mix(seed: u64, parts: &[u64]) -> u64 {
         .fold(mix64(seed), |state, part| mix_in(state, *part))
 }
 
-/// A name as a part of a seed (FNV-1a over its bytes, then mixed).
+/// Returns a name as a part of a seed (FNV-1a over its bytes, then mixed).
 #[must_use]
 pub fn name_part(name: &str) -> u64 {
     let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
@@ -58,7 +58,7 @@ pub fn name_part(name: &str) -> u64 {
     mix64(hash)
 }
 
-/// An integer from `low` to `high`, both inclusive, from one random number; `low` where `high` is less.
+/// Returns an integer from `low` to `high`, both inclusive, from one random number; `low` where `high` is less.
 ///
 /// A multiplication to 128 bits (Lemire 2019) without rejection: no integer is likelier than another by
 /// more than the range's size in 2^64.

@@ -9,7 +9,7 @@ use crate::session::{ReadBuffer, SessionError, Target};
 /// Rows that a connection takes at a time: about as many as the server writes in one go.
 pub(super) const PIECE_ROWS: u64 = 1024;
 
-/// The statement that asks for the rows of some columns of a table.
+/// Returns the statement that asks for the rows of some columns of a table.
 pub(super) fn statement(table: &str, columns: &str) -> String {
     format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)")
 }

@@ -80,7 +80,7 @@ fn escape_from(out: &mut Vec<u8>, start: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::test_rows::{fill, value};
+    use super::super::row::tests::{fill, value};
     use super::*;
     use crate::job::{ColumnType, Fill, Format, Maker, Value};
 

@@ -18,7 +18,7 @@ const CHUNK_BYTES_MAX: u64 = 16 << 20;
 /// How servers say that they take no data from clients: MySQL, MariaDB, both before.
 const LOCAL_IS_OFF: [u16; 3] = [3948, 4166, 1148];
 
-/// The rows of a chunk, by the length of the first: as many for each connection, and as many in each chunk.
+/// Returns the rows of a chunk, by the length of the first: as many for each connection, and as many in each chunk.
 pub(super) fn piece_rows(rows: &Rows, row_count: u64, streams: usize) -> u64 {
     let mut line = Vec::new();
     lines::write(&mut line, rows, 0);
@@ -74,7 +74,7 @@ fn write_lines(rows: &Rows, out: &mut Vec<u8>, share: &mut Share) {
     }
 }
 
-/// What the server doubts first, as an error: with data of a client it only warns where it would refuse a statement's.
+/// Returns what the server doubts first, as an error: with data of a client it only warns where it would refuse a statement's.
 fn doubted(session: &mut MySqlSession, loaded: Loaded) -> Result<SessionError, SessionError> {
     let told = session.query("SHOW WARNINGS LIMIT 1")?;
     let words = told.rows.into_iter().flatten().flatten();
@@ -86,7 +86,7 @@ fn doubted(session: &mut MySqlSession, loaded: Loaded) -> Result<SessionError, S
     )))
 }
 
-/// An error with the way out where the server takes no data from clients.
+/// Returns an error with the way out where the server takes no data from clients.
 fn explained(error: SessionError) -> SessionError {
     match error {
         SessionError::Server(ServerError {

@@ -29,7 +29,7 @@ pub(super) struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// The number that a row counts with in this column.
+    /// Returns the number that a row counts with in this column.
     #[inline]
     pub(super) fn row(&self, row: u64) -> u64 {
         if self.each == 1 { row } else { row / self.each }
@@ -48,7 +48,7 @@ pub(super) enum ColumnKind<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of the table of that name.
+    /// Plans the rows of the table of that name.
     ///
     /// # Errors
     /// A column that cannot hold its value, as the rest of a sentence about the table.
@@ -142,7 +142,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The number that a value stands for in a column; `None` where it is none, or not a pure one.
+    /// Returns the number that a value stands for in a column; `None` where it is none, or not a pure one.
     /// A value that another is computed from is the one of the column that shows it, if there is one.
     fn number(&self, value: usize, column: usize, depth_max: usize) -> Option<Number> {
         let base = |base: usize| {
@@ -194,7 +194,7 @@ impl<'a> Plan<'a> {
 }
 
 impl Ranges {
-    /// The least and the greatest number that a column of this type can hold.
+    /// Returns the least and the greatest number that a column of this type can hold.
     fn of(self, type_: ColumnType) -> (i64, i64) {
         match type_ {
             ColumnType::Int4 => (i32::MIN.into(), i32::MAX.into()),
@@ -278,6 +278,4 @@ pub(super) fn write_digits(out: &mut Vec<u8>, number: i64, decimals: bool) {
 }
 
 #[cfg(test)]
-pub(super) mod test_rows;
-#[cfg(test)]
-mod tests;
+pub(super) mod tests;

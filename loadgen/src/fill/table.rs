@@ -27,18 +27,18 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// The connection has been made.
+    /// Takes note that the connection has been made.
     pub(super) fn is_connected(&self, server_pid: u32) {
         self.server_pid.store(server_pid, Ordering::Relaxed);
     }
 
-    /// So many more rows have been sent in so many bytes.
+    /// Takes note that so many more rows have been sent in so many bytes.
     pub(super) fn has_sent(&self, rows: u64, bytes: u64) {
         self.sent.fetch_add(rows, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The server has kept so many more rows.
+    /// Takes note that the server has kept so many more rows.
     pub(super) fn has_kept(&self, rows: u64) {
         self.kept.fetch_add(rows, Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ pub(super) struct TableLoad<'a> {
 }
 
 impl<'a> TableLoad<'a> {
-    /// A table of that index and name, over at most `streams` connections.
+    /// Plans the load of a table of that index and name, over at most `streams` connections.
     pub(super) fn new(
         fill: &'a Fill,
         table: (usize, &'a str),
@@ -181,22 +181,22 @@ impl<'a> TableLoad<'a> {
         Ok(true)
     }
 
-    /// Whether something of it runs.
+    /// Tells whether something of it runs.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed)
     }
 
-    /// How many of its parts have ended: its rows, and what comes after them.
+    /// Returns how many of its parts have ended: its rows, and what comes after them.
     pub(super) fn ended(&self) -> u32 {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Whether all that was asked for has been done.
+    /// Tells whether all that was asked for has been done.
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// By what the making of keys and indexes is cancelled, while that goes on.
+    /// Returns by what the making of keys and indexes is cancelled, while that goes on.
     pub(super) fn finishing(&self) -> Option<CancelKey> {
         *self
             .finishing
@@ -211,7 +211,7 @@ impl<'a> TableLoad<'a> {
             .unwrap_or_else(PoisonError::into_inner) = key;
     }
 
-    /// The rows that the server said it kept.
+    /// Returns the rows that the server said it kept.
     pub(super) fn kept(&self) -> u64 {
         self.streams
             .iter()
@@ -219,7 +219,7 @@ impl<'a> TableLoad<'a> {
             .sum()
     }
 
-    /// The bytes of rows that were sent.
+    /// Returns the bytes of rows that were sent.
     pub(super) fn bytes(&self) -> u64 {
         self.streams
             .iter()

@@ -43,7 +43,7 @@ impl From<Dsn> for String {
     }
 }
 
-/// The place, and whether it is one of MySQL's protocol.
+/// Returns the place, and whether it is one of MySQL's protocol.
 fn parse(text: &str) -> Result<(Place, bool), String> {
     let schemes = [
         ("postgresql://", &POSTGRES, false),
@@ -64,7 +64,7 @@ fn parse(text: &str) -> Result<(Place, bool), String> {
     }
 }
 
-/// What follows the scheme: `[user@][host][:port][,…][/database][?key=value&…]`.
+/// Reads what follows the scheme: `[user@][host][:port][,…][/database][?key=value&…]`.
 fn of_uri(rest: &str, words: &'static Words) -> Result<Given, String> {
     let mut given = Given::new(words);
     let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
@@ -146,7 +146,7 @@ fn decoded(what: &str, text: &str) -> Result<String, String> {
     }
 }
 
-/// libpq's list: `key = value key='a value'`, with `\` before a quote or itself.
+/// Reads libpq's list: `key = value key='a value'`, with `\` before a quote or itself.
 fn of_list(text: &str) -> Result<Given, String> {
     let mut given = Given::new(&POSTGRES);
     let mut rest = text.trim_start();
@@ -181,7 +181,7 @@ fn list_value(text: &str) -> Result<(String, &str), String> {
     Ok((value, ""))
 }
 
-/// Whether the text is a URI of any scheme (RFC 3986, 3.1); a value in a list of key=value may contain `://`, too.
+/// Tells whether the text is a URI of any scheme (RFC 3986, 3.1); a value in a list of key=value may contain `://`, too.
 fn begins_with_a_scheme(text: &str) -> bool {
     let is_of_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     text.split_once("://")

@@ -137,7 +137,7 @@ impl<'a> Server<'a> {
 }
 
 impl Connection {
-    /// One receive, one send; false where the connection is over.
+    /// Receives once and sends once; returns false where the connection is over.
     fn answer(
         &mut self,
         index: usize,

@@ -33,7 +33,7 @@ impl<R: Incoming> Session<R> {
         Ok(session)
     }
 
-    /// The same with the first target that lets in. As with libpq, the next one is tried where one
+    /// Does the same with the first target that lets in. As with libpq, the next one is tried where one
     /// cannot be reached or is not ready; one that refuses the user or the database, or whose
     /// certificate is not accepted, ends it. The targets that are left share the time that is left.
     ///

@@ -96,13 +96,13 @@ impl ServerError {
         })
     }
 
-    /// The SQLSTATE code as text.
+    /// Returns the SQLSTATE code as text.
     #[must_use]
     pub fn code_text(&self) -> &str {
         std::str::from_utf8(&self.code).unwrap_or("?????")
     }
 
-    /// What the error counts as: its SQLSTATE, or MySQL's number where that is the general one, which says nothing (a
+    /// Returns what the error counts as: its SQLSTATE, or MySQL's number where that is the general one, which says nothing (a
     /// lock that was waited for too long is 1205 and HY000).
     #[must_use]
     pub fn tally(&self) -> Code {
@@ -127,7 +127,7 @@ fn plain_code(value: &[u8], other: Code) -> Code {
     }
 }
 
-/// MySQL's number of an error in the room of a SQLSTATE, with spaces behind it.
+/// Writes MySQL's number of an error into the room of a SQLSTATE, with spaces behind it.
 #[must_use]
 pub fn number_code(number: u16) -> Code {
     let mut code = *b"     ";
@@ -137,7 +137,7 @@ pub fn number_code(number: u16) -> Code {
     code
 }
 
-/// The server's text with every run of white space and control characters as one space; a long one is cut.
+/// Returns the server's text with every run of white space and control characters as one space; a long one is cut.
 pub(super) fn one_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let gap = |character: char| character.is_whitespace() || character.is_control();

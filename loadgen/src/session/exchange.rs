@@ -30,7 +30,7 @@ const READS_AT_ONCE_MAX: u32 = 16;
 pub struct ReadBuffer(pub(super) Box<[u8]>);
 
 impl ReadBuffer {
-    /// A buffer of 64 KiB.
+    /// Makes a buffer of 64 KiB.
     #[must_use]
     pub fn new() -> Self {
         Self::of(READ_BUFFER_BYTES)
@@ -83,13 +83,13 @@ pub trait Incoming: fmt::Debug + Sized {
     /// The server's product, for messages.
     const SERVER: &'static str;
 
-    /// A reader at the beginning of a session.
+    /// Makes a reader for the beginning of a session.
     fn new() -> Self;
 
-    /// A request is made: an answer may come.
+    /// Takes note that a request is made: an answer may come.
     fn ask(&mut self);
 
-    /// The same, with the bytes of the request.
+    /// Does the same, with the bytes of the request.
     #[inline]
     fn ask_by(&mut self, _request: &[u8]) {
         self.ask();
@@ -107,27 +107,27 @@ pub trait Incoming: fmt::Debug + Sized {
     /// Returns how far the data of a bulk load are.
     fn bulk(&mut self) -> &mut Bulk;
 
-    /// While on, columns, rows and notices of answers are kept. Switching it on or off forgets what was kept.
+    /// Switches on or off whether columns, rows and notices of answers are kept, and forgets what was kept.
     fn capture(&mut self, on: bool) {
         *self.kept() = on.then(Box::default);
     }
 
-    /// What has been kept since the capture was switched on or last taken.
+    /// Returns what has been kept since the capture was switched on or last taken.
     fn take_captured(&mut self) -> Captured {
         let kept = self.kept().as_deref_mut().map(std::mem::take);
         kept.unwrap_or_default().captured
     }
 
-    /// The error that the server sent unasked, as it does before it ends a session.
+    /// Returns the error that the server sent unasked, as it does before it ends a session.
     fn take_parting(&mut self) -> Option<ServerError>;
 
     /// Appends the request that says goodbye.
     fn goodbye(out: &mut Vec<u8>);
 
     /// Appends the request that runs SQL as a text.
-    fn text(out: &mut Vec<u8>, sql: &str);
+    fn text(out: &mut Vec<u8>, sql: &[u8]);
 
-    /// The exchange from the first byte until the session is ready for requests; returns the server's number of it.
+    /// Does the exchange from the first byte until the session is ready for requests; returns the server's number of it.
     ///
     /// # Errors
     /// As [`Session::connect`].
@@ -137,7 +137,7 @@ pub trait Incoming: fmt::Debug + Sized {
         deadline: Instant,
     ) -> Result<u32, SessionError>;
 
-    /// Whether it refuses everybody at the moment: another server may let us in.
+    /// Tells whether it refuses everybody at the moment: another server may let us in.
     fn is_not_ready(error: &ServerError) -> bool;
 }
 
@@ -160,7 +160,7 @@ pub struct Session<R> {
 }
 
 impl<R: Incoming> Session<R> {
-    /// A session over a stream that does not block, nothing said yet.
+    /// Makes a session over a stream that does not block, nothing said yet.
     pub(super) fn over(stream: Transport) -> Self {
         Self {
             stream,
@@ -175,13 +175,13 @@ impl<R: Incoming> Session<R> {
         }
     }
 
-    /// The process number of the server's backend, or its number of the connection.
+    /// Returns the process number of the server's backend, or its number of the connection.
     #[must_use]
     pub fn server_pid(&self) -> u32 {
         self.server_pid
     }
 
-    /// By what another connection may end what this one does.
+    /// Returns by what another connection may end what this one does.
     pub(crate) fn cancel_key(&self) -> CancelKey {
         CancelKey {
             target: self.target,
@@ -220,7 +220,7 @@ impl<R: Incoming> Session<R> {
         Ok(())
     }
 
-    /// The bytes of the next request: the caller clears it and encodes into it. Asking for it
+    /// Returns the bytes of the next request: the caller clears it and encodes into it. Asking for it
     /// means that what was there before has been sent or is given up.
     #[inline]
     pub fn output(&mut self) -> &mut Vec<u8> {
@@ -303,18 +303,18 @@ impl<R: Incoming> Session<R> {
         Ok(false)
     }
 
-    /// While on, [`receive`](Self::receive) keeps columns, rows and notices of the answers.
+    /// Switches on or off whether [`receive`](Self::receive) keeps columns, rows and notices of the answers.
     /// Switching it on or off forgets what was kept.
     pub fn capture(&mut self, on: bool) {
         self.reader.capture(on);
     }
 
-    /// What has been kept since the capture was switched on or last taken.
+    /// Returns what has been kept since the capture was switched on or last taken.
     pub fn take_captured(&mut self) -> Captured {
         self.reader.take_captured()
     }
 
-    /// Until when requests that are waited for wait, on a session that is not blocking; `None`: without end. They fail
+    /// Sets until when requests that are waited for wait, on a session that is not blocking; `None`: without end. They fail
     /// with `Lost` then.
     pub fn limit(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
@@ -358,7 +358,7 @@ impl<R: Incoming> Session<R> {
     pub(super) fn encode_query(&mut self, sql: &str) {
         let output = self.output();
         output.clear();
-        R::text(output, sql);
+        R::text(output, sql.as_bytes());
     }
 
     /// Sends the output and waits for the whole answer, whether the stream is blocking or not.
@@ -369,7 +369,7 @@ impl<R: Incoming> Session<R> {
         }
     }
 
-    /// The same, with what was kept before an error of the server.
+    /// Does the same, and returns what was kept before an error of the server, too.
     pub(super) fn answers(
         &mut self,
     ) -> Result<(Capture<R::Column>, Option<ServerError>), SessionError> {
@@ -390,7 +390,7 @@ impl<R: Incoming> Session<R> {
         Ok(reply)
     }
 
-    /// One read of the stream: whether the answer is complete, and the bytes that came; `None` if
+    /// Reads the stream once; returns whether the answer is complete, and the bytes that came; `None` if
     /// nothing was there.
     #[inline]
     pub(super) fn receive_once(
@@ -416,7 +416,7 @@ impl<R: Incoming> Session<R> {
         Ok(())
     }
 
-    /// The error of a connection that has ended, with the server's reason.
+    /// Returns the error of a connection that has ended, with the server's reason.
     #[cold]
     fn lost(&mut self, reply: &mut Reply) -> SessionError {
         if let Some(parting) = self.reader.take_parting() {
@@ -428,7 +428,7 @@ impl<R: Incoming> Session<R> {
         })
     }
 
-    /// The same where it shows at sending: the reason may still lie in the stream.
+    /// Returns the same where it shows at sending: the reason may still lie in the stream.
     #[cold]
     fn lost_at_send(&mut self) -> SessionError {
         let (mut buffer, mut reply) = (ReadBuffer::of(SMALL_BUFFER_BYTES), Reply::default());
@@ -451,7 +451,7 @@ fn no_answer() -> SessionError {
     SessionError::Lost("the server did not answer in time".to_owned())
 }
 
-/// A text of a protocol may end at its first NUL: one inside would be read as two messages.
+/// Refuses a text with a NUL: a protocol may end it there, and it would be read as two messages.
 pub(super) fn refuse_nul(text: &str) -> Result<(), SessionError> {
     if text.contains('\0') {
         return Err(SessionError::Protocol(

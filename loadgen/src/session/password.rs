@@ -29,7 +29,7 @@ pub enum Privacy {
 }
 
 impl Privacy {
-    /// Who can read what is sent to the target over its stream as it is now. A connection over TCP is open also on this
+    /// Tells who can read what is sent to the target over its stream as it is now. A connection over TCP is open also on this
     /// machine: the one rule is easier to know than its exceptions, and what listens there may be a tunnel's end.
     pub(super) fn of(stream: &Transport, target: &Target) -> Self {
         match stream {
@@ -49,7 +49,7 @@ pub(super) fn not_let_in(user: &str, reason: &str) -> SessionError {
     ))
 }
 
-/// The error of a server that asks for the password in a way that would expose it; `tls`: how TLS is asked for.
+/// Returns the error of a server that asks for the password in a way that would expose it; `tls`: how TLS is asked for.
 pub(super) fn exposed(user: &str, asked: &str, tls: &str) -> SessionError {
     SessionError::Auth(format!(
         "the server asks for the password of user `{user}` {asked}, which exposes it without TLS: ask for TLS (`{tls}`), \
@@ -57,7 +57,7 @@ pub(super) fn exposed(user: &str, asked: &str, tls: &str) -> SessionError {
     ))
 }
 
-/// The password for the target, whose own `password` is not looked at; `None` where the job names
+/// Returns the password for the target, whose own `password` is not looked at; `None` where the job names
 /// none.
 ///
 /// # Errors
@@ -110,7 +110,7 @@ fn of_file(path: &Path, target: &Target) -> Result<String, SessionError> {
     })
 }
 
-/// The password of the first line that fits (PostgreSQL documentation, "The Password File"):
+/// Returns the password of the first line that fits (PostgreSQL documentation, "The Password File"):
 /// `host:port:database:user:password`, `*` fits all, `\` takes the next character as it is.
 /// A Unix socket's host is its folder, with MySQL its file; for the default folder, and any file, also `localhost`.
 fn find(text: &str, target: &Target) -> Option<String> {
@@ -146,7 +146,7 @@ fn field<'a>(rest: &mut &'a str) -> Option<&'a str> {
     Some(&line[..end])
 }
 
-/// A text without the backslashes that protect the next character; one at the end stays.
+/// Returns a text without the backslashes that protect the next character; one at the end stays.
 fn unescaped(text: &str) -> String {
     let mut characters = text.chars();
     let mut plain = String::new();

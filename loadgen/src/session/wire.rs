@@ -3,7 +3,7 @@
 use super::cancel::CancelKey;
 use super::capture::Captured;
 use super::error::SessionError;
-use super::exchange::{ReadBuffer, Reply};
+use super::exchange::{Incoming, ReadBuffer, Reply};
 use super::mysql::{self, MySqlSession};
 use super::postgres::{self, PostgresSession};
 use super::target::Target;
@@ -30,7 +30,7 @@ pub struct MySqlChoice {
 }
 
 impl Wire {
-    /// That of a job's engine; none of the fake.
+    /// Returns that of a job's engine; none of the fake.
     #[must_use]
     pub fn of(job: &Job) -> Option<Self> {
         match job.engine {
@@ -46,16 +46,8 @@ impl Wire {
     /// Appends the request that runs a statement as a text.
     pub fn text(self, out: &mut Vec<u8>, sql: &[u8]) {
         match self {
-            Self::Postgres => {
-                let mark = postgres::encode::simple_begin(out);
-                out.extend_from_slice(sql);
-                postgres::encode::simple_end(out, mark);
-            }
-            Self::MySql(_) => {
-                let mark = mysql::encode::query_begin(out);
-                out.extend_from_slice(sql);
-                mysql::encode::end(out, mark);
-            }
+            Self::Postgres => postgres::Reader::text(out, sql),
+            Self::MySql(_) => mysql::Reader::text(out, sql),
         }
     }
 }
@@ -93,13 +85,13 @@ impl AnySession {
         }
     }
 
-    /// The server's process, or its number of the connection.
+    /// Returns the server's process, or its number of the connection.
     #[must_use]
     pub fn server_pid(&self) -> u32 {
         either!(self, session => session.server_pid())
     }
 
-    /// By what another connection may end what this one does.
+    /// Returns by what another connection may end what this one does.
     pub(crate) fn cancel_key(&self) -> CancelKey {
         either!(self, session => session.cancel_key())
     }
@@ -128,17 +120,17 @@ impl AnySession {
         either!(self, session => session.set_blocking())
     }
 
-    /// Until when requests that are waited for wait.
+    /// Sets until when requests that are waited for wait.
     pub fn limit(&mut self, deadline: Option<Instant>) {
         either!(self, session => session.limit(deadline));
     }
 
-    /// Whether columns, rows and notices of answers are kept.
+    /// Switches on or off whether columns, rows and notices of answers are kept.
     pub fn capture(&mut self, on: bool) {
         either!(self, session => session.capture(on));
     }
 
-    /// What has been kept since the capture was switched on or last taken.
+    /// Returns what has been kept since the capture was switched on or last taken.
     pub fn take_captured(&mut self) -> Captured {
         either!(self, session => session.take_captured())
     }

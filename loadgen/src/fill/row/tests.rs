@@ -1,12 +1,39 @@
 //! Values of rows, as COPY's binary form has them.
 
-use super::test_rows::{fill, value};
 use super::*;
 use crate::fill::binary;
-use crate::job::Permuted;
+use crate::job::{FillColumn, Permuted, Scope};
 use crate::value::Distribution;
 use crate::value::zipf::Zipf;
 use std::collections::BTreeSet;
+
+/// Returns a whole number of each row, by that maker.
+pub(in crate::fill) fn value(name: &str, maker: Maker) -> Value {
+    Value {
+        name: name.to_owned(),
+        per: Scope::Item,
+        format: Format::Integer,
+        maker,
+    }
+}
+
+/// Returns a fill of columns, each a type and the index of its value.
+pub(in crate::fill) fn fill(columns: &[(ColumnType, usize)]) -> Fill {
+    let column = |(index, &(type_, value)): (usize, &(ColumnType, usize))| FillColumn {
+        name: format!("c{index}"),
+        type_,
+        value,
+        each: 1,
+    };
+    let columns = columns.iter().enumerate().map(column).collect();
+    Fill {
+        table: "t".to_owned(),
+        streams: 1,
+        rows: 1000,
+        columns,
+        after: Vec::new(),
+    }
+}
 
 /// The fields of a row on the wire.
 fn fields(fill: &Fill, values: &[Value], row: u64) -> Vec<Vec<u8>> {

@@ -12,7 +12,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Nothing yet of a DSN with these words.
+    /// Makes an empty one of a DSN with these words.
     pub(super) fn new(words: &'static Words) -> Self {
         Self {
             words,
@@ -60,7 +60,7 @@ impl Given {
         Ok(())
     }
 
-    /// A value that is there and not empty.
+    /// Returns a value that is there and not empty.
     fn get(&self, key: Key) -> Option<&str> {
         self.values[key as usize]
             .as_deref()
@@ -73,7 +73,7 @@ impl Given {
         value.ok_or_else(|| format!("names no {name}; write {scheme}://{form}"))
     }
 
-    /// What all of them say.
+    /// Returns what all of them say.
     ///
     /// # Errors
     /// What is missing or does not fit.
@@ -95,7 +95,7 @@ impl Given {
         Ok(place)
     }
 
-    /// Hosts with the port of each, or the one port of all; or the one socket.
+    /// Returns hosts with the port of each, or the one port of all; or the one socket.
     fn hosts(&self) -> Result<Vec<(String, u16)>, String> {
         let ports: Result<Vec<u16>, String> = self
             .get(Key::Port)
@@ -157,7 +157,7 @@ impl Given {
             .map_or(Ok(Some(tls)), |problem| Err(problem.to_owned()))
     }
 
-    /// The mode that is given, else the one that the clients of both protocols have then: TLS where the server has it.
+    /// Returns the mode that is given, else the one that the clients of both protocols have then: TLS where the server has it.
     fn mode(&self) -> Result<Option<TlsMode>, String> {
         let key = self.words.name(Key::Mode);
         let Some(given) = self.get(Key::Mode) else {

@@ -90,18 +90,18 @@ pub(super) static MYSQL: Words = Words {
 };
 
 impl Words {
-    /// A key's name.
+    /// Returns a key's name.
     pub(super) fn name(&self, key: Key) -> &'static str {
         self.names[key as usize]
     }
 
-    /// All keys' names.
+    /// Returns all keys' names.
     pub(super) fn names(&self) -> String {
         let names = self.names.iter().filter(|name| !name.is_empty());
         names.copied().collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether what is given means a word.
+    /// Tells whether what is given means a word.
     pub(super) fn reads(&self, word: &str, given: &str) -> bool {
         if self.any_case {
             word.eq_ignore_ascii_case(given)

@@ -84,7 +84,7 @@ pub struct Handshake<'a> {
 }
 
 impl<'a> Handshake<'a> {
-    /// The exchange with a server that greets so, and the first proof; with a method that is not known, the one that
+    /// Begins the exchange with a server that greets so, by the first proof; with a method that is not known, the one that
     /// every server knows, which may switch then.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl<'a> Handshake<'a> {
         Ok((handshake, proof))
     }
 
-    /// The name of the method.
+    /// Returns the name of the method.
     #[must_use]
     pub fn method(&self) -> &'static str {
         self.method.name()
@@ -135,7 +135,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// The server wants another method.
+    /// Takes the server's wish for another method.
     fn switch(&mut self, rest: &[u8]) -> Result<Step, SessionError> {
         let mut fields = Fields(rest);
         let name = fields.until_nul();
@@ -148,7 +148,7 @@ impl<'a> Handshake<'a> {
         self.proof().map(Step::Send)
     }
 
-    /// The server goes on with the method.
+    /// Takes what the server says further within the method.
     fn more(&mut self, rest: &[u8]) -> Result<Step, SessionError> {
         if std::mem::take(&mut self.awaits_key) {
             let secret = rsa::encrypt(&self.hidden_password()?, rest)
@@ -162,7 +162,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// The password itself, where nobody else can read it; else the request for the key to encrypt it with.
+    /// Answers with the password itself, where nobody else can read it; else asks for the key to encrypt it with.
     fn whole_password(&mut self) -> Result<Step, SessionError> {
         let password = self.password()?;
         match self.privacy {
@@ -176,13 +176,13 @@ impl<'a> Handshake<'a> {
         Ok(Step::Send(vec![KEY_PLEASE]))
     }
 
-    /// Whoever stands between can send a key of their own, as nobody vouches for it.
+    /// Returns the error of a key that nobody vouches for: whoever stands between can send one of their own.
     fn exposed(&self) -> SessionError {
         let asked = "under a public key that nobody vouches for";
         exposed(self.user, asked, "ssl-mode=REQUIRED")
     }
 
-    /// The first proof by the method; empty without a password.
+    /// Returns the first proof by the method; empty without a password.
     fn proof(&mut self) -> Result<Vec<u8>, SessionError> {
         let password = self.password.unwrap_or_default();
         Ok(match self.method {
@@ -200,7 +200,7 @@ impl<'a> Handshake<'a> {
         })
     }
 
-    /// The password and its end, under the random text, as they are encrypted.
+    /// Returns the password and its end, under the random text, as they are encrypted.
     fn hidden_password(&self) -> Result<Vec<u8>, SessionError> {
         let password = [self.password()?.as_bytes(), &[0]].concat();
         let scramble = self.scramble.iter().cycle();
@@ -211,7 +211,7 @@ impl<'a> Handshake<'a> {
         self.password.ok_or_else(|| self.auth(&wants_password()))
     }
 
-    /// The server's error; those of user and password are about who we are.
+    /// Returns the server's error; those of user and password are about who we are.
     fn refused(&self, error: ServerError) -> SessionError {
         if error.code != *DENIED {
             return SessionError::Server(error);
@@ -242,7 +242,7 @@ fn out_of_order() -> SessionError {
     SessionError::Protocol("its packets of authentication are out of order".to_owned())
 }
 
-/// SHA1(password) XOR SHA1(random text, SHA1(SHA1(password))).
+/// Computes SHA1(password) XOR SHA1(random text, SHA1(SHA1(password))).
 fn native(password: &str, scramble: &[u8]) -> Vec<u8> {
     let once = Sha1::digest(password);
     let twice = Sha1::digest(once);
@@ -253,7 +253,7 @@ fn native(password: &str, scramble: &[u8]) -> Vec<u8> {
     once.iter().zip(mask).map(|(a, b)| a ^ b).collect()
 }
 
-/// SHA256(password) XOR SHA256(SHA256(SHA256(password)), random text).
+/// Computes SHA256(password) XOR SHA256(SHA256(SHA256(password)), random text).
 fn caching(password: &str, scramble: &[u8]) -> Vec<u8> {
     let once = Sha256::digest(password);
     let twice = Sha256::digest(once);

@@ -66,7 +66,7 @@ fn text_row(columns: &[Column], body: &[u8]) -> Result<Row, SessionError> {
     Ok(row)
 }
 
-/// A row in binary form: a zero, a bit for each column that is NULL (the first two are not used), the values.
+/// Reads a row in binary form: a zero, a bit for each column that is NULL (the first two are not used), the values.
 fn binary_row(columns: &[Column], body: &[u8]) -> Result<Row, SessionError> {
     let mut fields = Fields(body);
     fields.u8()?;
@@ -83,7 +83,7 @@ fn binary_row(columns: &[Column], body: &[u8]) -> Result<Row, SessionError> {
     Ok(row)
 }
 
-/// A value in binary form as its text ("Binary Protocol Value"; the numbers are those of `enum_field_types`).
+/// Reads a value in binary form as its text ("Binary Protocol Value"; the numbers are those of `enum_field_types`).
 fn binary_value(column: Column, fields: &mut Fields) -> Result<String, SessionError> {
     Ok(match (column.type_, column.unsigned) {
         (1, true) => fields.u8()?.to_string(),
@@ -103,7 +103,7 @@ fn binary_value(column: Column, fields: &mut Fields) -> Result<String, SessionEr
     })
 }
 
-/// Year to day, to second, or to microsecond, by the length in front: zeros at the end are left out.
+/// Reads year to day, to second, or to microsecond, by the length in front: zeros at the end are left out.
 fn date_time(fields: &mut Fields, with_clock: bool) -> Result<String, SessionError> {
     let length = fields.u8()?;
     let mut rest = Fields(fields.bytes(length.into())?);
@@ -121,7 +121,7 @@ fn date_time(fields: &mut Fields, with_clock: bool) -> Result<String, SessionErr
     Ok(text)
 }
 
-/// A span of time: its sign, days, hours to seconds and microseconds.
+/// Reads a span of time: its sign, days, hours to seconds and microseconds.
 fn time(fields: &mut Fields) -> Result<String, SessionError> {
     let length = fields.u8()?;
     let mut rest = Fields(fields.bytes(length.into())?);

@@ -14,7 +14,7 @@ use crate::session::password::Privacy;
 use crate::session::target::Target;
 use crate::session::wire::{MySqlChoice, Wire};
 
-/// The exchange from the greeting on; the stream is not blocking yet. Returns the server's number of the connection.
+/// Does the exchange from the greeting on; the stream is not blocking yet. Returns the server's number of the connection.
 pub(super) fn shake_hands(
     session: &mut MySqlSession,
     target: &Target,
@@ -83,7 +83,7 @@ impl Cut for Framing {
     }
 }
 
-/// The greeting, or the refusal that comes in its place: too many connections, a host that is blocked.
+/// Reads the greeting, or the refusal that comes in its place: too many connections, a host that is blocked.
 fn greeting(body: &[u8]) -> Result<Greeting, SessionError> {
     if body.first() == Some(&0xff) {
         return Err(SessionError::Server(ServerError::of_packet(body)?));

@@ -104,18 +104,18 @@ impl Greeting {
         })
     }
 
-    /// Whether it is MariaDB's.
+    /// Tells whether it is MariaDB's.
     #[must_use]
     pub fn is_mariadb(&self) -> bool {
         self.version.contains("MariaDB")
     }
 
-    /// Whether the server can encrypt.
+    /// Tells whether the server can encrypt.
     pub(super) fn has_tls(&self) -> bool {
         self.capabilities & SSL != 0
     }
 
-    /// Whether descriptions of columns are followed by a packet that ends them, as with servers before MySQL 5.7.5.
+    /// Tells whether descriptions of columns are followed by a packet that ends them, as with servers before MySQL 5.7.5.
     pub(super) fn ends_descriptions(&self) -> bool {
         self.capabilities & DEPRECATE_EOF == 0
     }
@@ -149,7 +149,7 @@ impl Greeting {
         encode::packet(out, number, &payload);
     }
 
-    /// Capabilities, the longest packet, the character set, and room.
+    /// Returns capabilities, the longest packet, the character set, and room.
     fn head(&self, choice: MySqlChoice, extra: u32) -> Vec<u8> {
         let found = if choice.found_rows { FOUND_ROWS } else { 0 };
         let capabilities = (NEEDED | WISHED | found) & self.capabilities | extra;
@@ -172,7 +172,7 @@ pub(super) struct HandshakeAnswer<'a> {
     pub(super) proof: &'a [u8],
 }
 
-/// The number of a character set's usual collation: latin1_swedish_ci, utf8mb4_general_ci (which every version of both
+/// Returns the number of a character set's usual collation: latin1_swedish_ci, utf8mb4_general_ci (which every version of both
 /// servers has).
 fn collation(character_set: CharacterSet) -> u8 {
     match character_set {

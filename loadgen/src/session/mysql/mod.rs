@@ -9,18 +9,16 @@ mod connect;
 pub mod encode;
 mod framing;
 mod greeting;
-mod local;
 mod reader;
 mod rsa;
 
 pub use auth::{Handshake, Step};
 pub use framing::{Framing, Packet};
 pub use greeting::Greeting;
-pub use local::Loaded;
 pub use reader::{Prepared, Reader};
 
 use super::error::SessionError;
-use super::exchange::Session;
+use super::exchange::{Bulk, Incoming, Session};
 
 /// A connection to a MySQL or MariaDB server that has been let in.
 pub type MySqlSession = Session<Reader>;
@@ -39,7 +37,7 @@ impl MySqlSession {
         Ok(self.reader.prepared())
     }
 
-    /// The thread of the server's process that serves this session, as the kernel numbers it; none where the server
+    /// Returns the thread of the server's process that serves this session, as the kernel numbers it; none where the server
     /// does not tell. Waits for the answer.
     ///
     /// # Errors
@@ -61,9 +59,45 @@ impl MySqlSession {
         }
     }
 
-    /// Whether `\` stands for itself in the session's literals (`sql_mode` has NO_BACKSLASH_ESCAPES).
+    /// Tells whether `\` stands for itself in the session's literals (`sql_mode` has NO_BACKSLASH_ESCAPES).
     #[must_use]
     pub fn takes_backslashes_as_they_are(&self) -> bool {
         self.reader.takes_backslashes_as_they_are()
     }
+
+    /// Sends a piece of the data of a LOAD DATA LOCAL (MySQL documentation, "LOCAL INFILE Request"); an empty one ends
+    /// them. What the server says about them comes after all of them.
+    ///
+    /// # Errors
+    /// `Lost` where the connection ended.
+    pub(crate) fn local_send(&mut self, data: &[u8]) -> Result<(), SessionError> {
+        let number = self.reader.answer.number;
+        self.output.clear();
+        self.sent = 0;
+        encode::packet(&mut self.output, number, data);
+        self.reader.answer.number = number.wrapping_add(encode::packets(&self.output));
+        self.send_all()
+    }
+
+    /// Ends the data and waits for the answer; returns what became of them.
+    ///
+    /// # Errors
+    /// `Server` where the server did not keep the rows.
+    pub(crate) fn local_end(&mut self) -> Result<Loaded, SessionError> {
+        self.local_send(&[])?;
+        *self.reader.bulk() = Bulk::Unexpected;
+        Ok(Loaded {
+            rows: self.answer()?.captured.affected,
+            warnings: self.reader.answer.warnings,
+        })
+    }
+}
+
+/// What became of the data of a LOAD DATA LOCAL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loaded {
+    /// The rows that were kept.
+    pub rows: u64,
+    /// What the server doubts, as values that it changed and rows that it left out; it counts no further than 65,535.
+    pub warnings: u16,
 }

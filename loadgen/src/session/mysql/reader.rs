@@ -92,7 +92,7 @@ pub(super) struct Answer {
 }
 
 impl Reader {
-    /// The incoming side of a session that has been let in.
+    /// Makes the incoming side of a session that has been let in.
     #[must_use]
     pub fn after(framing: Framing, ends_descriptions: bool) -> Self {
         Self {
@@ -129,19 +129,19 @@ impl Reader {
         self.no_backslash_escapes
     }
 
-    /// The statement that was prepared last.
+    /// Returns the statement that was prepared last.
     pub(super) fn prepared(&self) -> Prepared {
         self.answer.prepared
     }
 
-    /// The request that is made now prepares a statement.
+    /// Takes note that the request that is made now prepares a statement.
     pub fn ask_to_prepare(&mut self) {
         self.answer.expect = Expect::Statement;
     }
 }
 
 impl Answer {
-    /// Whether a packet with that first byte is needed even where it is cut.
+    /// Tells whether a packet with that first byte is needed even where it is cut.
     #[inline]
     fn wants(&self) -> impl Fn(u8) -> bool + use<> {
         let all = match self.expect {
@@ -252,7 +252,7 @@ impl Answer {
         Ok(false)
     }
 
-    /// The packet behind the last row: an OK of another first byte, or an EOF of the older form.
+    /// Takes the packet behind the last row: an OK of another first byte, or an EOF of the older form.
     #[inline]
     fn end_of_rows(&mut self, packet: &Packet, reply: &mut Reply) -> Result<bool, SessionError> {
         let status = if self.ends_descriptions {
@@ -356,9 +356,9 @@ impl Incoming for Reader {
         encode::quit(out);
     }
 
-    fn text(out: &mut Vec<u8>, sql: &str) {
+    fn text(out: &mut Vec<u8>, sql: &[u8]) {
         let mark = encode::query_begin(out);
-        out.extend_from_slice(sql.as_bytes());
+        out.extend_from_slice(sql);
         encode::end(out, mark);
     }
 

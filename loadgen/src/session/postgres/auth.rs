@@ -29,7 +29,7 @@ pub struct Handshake<'a> {
 }
 
 impl<'a> Handshake<'a> {
-    /// The exchange of a user whose startup message has been sent, where others can read it.
+    /// Begins the exchange of a user whose startup message has been sent, where others can read it.
     #[must_use]
     pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
         Self {
@@ -165,7 +165,7 @@ impl<'a> Handshake<'a> {
         })
     }
 
-    /// The server's error; those of SQLSTATE class 28 are about who we are.
+    /// Returns the server's error; those of SQLSTATE class 28 are about who we are.
     fn refused(&self, error: ServerError) -> SessionError {
         if error.code.starts_with(b"28") {
             return self.auth(&error.to_string());

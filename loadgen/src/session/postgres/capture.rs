@@ -58,7 +58,7 @@ fn row(are_text: &[IsText], body: &[u8]) -> Result<Row, SessionError> {
     Ok(row)
 }
 
-/// A binary value as PostgreSQL writes bytes.
+/// Writes a binary value as PostgreSQL writes bytes.
 fn hex(value: &[u8]) -> String {
     use std::fmt::Write;
     let mut text = String::from("\\x");

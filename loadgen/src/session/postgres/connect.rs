@@ -15,7 +15,7 @@ use crate::session::socket;
 use crate::session::target::Target;
 use crate::session::transport::Transport;
 
-/// The exchange from the first message on; the stream is not blocking yet. Returns the backend's process number.
+/// Does the exchange from the first message on; the stream is not blocking yet. Returns the backend's process number.
 pub(super) fn shake_hands(
     session: &mut PostgresSession,
     target: &Target,
@@ -89,7 +89,7 @@ impl PostgresSession {
     }
 }
 
-/// What the proof of a password can be bound to: the certificate that the server showed.
+/// Returns what the proof of a password can be bound to: the certificate that the server showed.
 fn binding(stream: &Transport) -> Option<Vec<u8>> {
     let Transport::Tls(stream) = stream else {
         return None;

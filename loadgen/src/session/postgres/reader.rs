@@ -29,7 +29,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The incoming side of a session whose bytes so far `framing` has read.
+    /// Makes the incoming side of a session whose bytes so far `framing` has read.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         Self {
@@ -114,9 +114,9 @@ impl Incoming for Reader {
         encode::terminate(out);
     }
 
-    fn text(out: &mut Vec<u8>, sql: &str) {
+    fn text(out: &mut Vec<u8>, sql: &[u8]) {
         let mark = encode::simple_begin(out);
-        out.extend_from_slice(sql.as_bytes());
+        out.extend_from_slice(sql);
         encode::simple_end(out, mark);
     }
 
@@ -133,7 +133,7 @@ impl Incoming for Reader {
     }
 }
 
-/// The number at the end of a command tag (`INSERT 0 50`, `SELECT 12`); 0 for one without
+/// Returns the number at the end of a command tag (`INSERT 0 50`, `SELECT 12`); 0 for one without
 /// (`VACUUM`).
 #[inline]
 fn rows_of_tag(body: &[u8]) -> Result<u64, SessionError> {

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.model import events as schema
 from dbdyno.model.error import GeneratorError
 from dbdyno.run.driver import loadgen
-from dbdyno.run.driver.loadgen import Generator, GeneratorDied, parse_event
+from dbdyno.run.driver.loadgen import Generator, GeneratorDied
 
 CONTRACT = Path(__file__).parent.parent / "contract"
 HELLO = {"event": "hello", "mono_ns": 1, "protocol": 1, "version": "0.1.0", "commit": None}
@@ -29,7 +30,7 @@ def hello(**changed: object) -> str:
 
 @pytest.mark.parametrize("path", sorted(CONTRACT.glob("events-*.jsonl")), ids=lambda p: p.stem)
 def test_every_example_event_of_the_contract_is_understood(path: Path) -> None:
-    events = [parse_event(line) for line in path.read_text().splitlines()]
+    events = [schema.parse(line) for line in path.read_text().splitlines()]
     assert events[0]["event"] == "hello"
     assert events[-1]["event"] == "done"
 
@@ -56,7 +57,7 @@ def test_there_are_examples_of_events_and_they_show_each_kind_that_a_plain_run_h
 )
 def test_an_event_that_does_not_fit_the_contract_is_refused_by_name(line: str, word: str) -> None:
     with pytest.raises(GeneratorError, match=word):
-        parse_event(line)
+        schema.parse(line)
 
 
 def test_a_generator_of_another_protocol_or_a_debug_build_is_refused() -> None:

@@ -17,7 +17,7 @@ import orjson
 
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
-from dbdyno.store.schema import misfit
+from dbdyno.model.form import misfit
 
 REMEDY = "restore it from a copy"
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dbdyno.model import Json
+from dbdyno.model import Json, events
 from dbdyno.model.error import ResultError
+from dbdyno.model.form import misfit
 from dbdyno.store import schema, void_blocks
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
@@ -70,8 +71,8 @@ class StepFolder:
         """events.jsonl, line by line: what dyno-loadgen said."""
         path = self.path / "events.jsonl"
         for event in read_lines(path):
-            name = event.get("event")
-            check(path, event, schema.EVENTS.get(str(name), {"event": str}))
+            name = str(event.get("event"))
+            check(path, event, events.judged(name))
             if name == "hello":
                 _of_this_protocol(path, event)
             yield event
@@ -112,18 +113,18 @@ class StepFolder:
 
 def check(path: Path, value: Json, its_form: Json) -> None:
     """Raises ResultError where what a file says has not its form."""
-    found = schema.misfit(value, its_form)
+    found = misfit(value, its_form)
     if found is not None:
         raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
 
 
 def _of_this_protocol(path: Path, value: Json) -> Json:
     """`value`, where it says no other protocol than the one that is read here."""
-    protocol = value.get("protocol", schema.PROTOCOL)
-    if protocol != schema.PROTOCOL:
+    protocol = value.get("protocol", events.PROTOCOL)
+    if protocol != events.PROTOCOL:
         raise ResultError(
             f"{path}: key `protocol` is {protocol!r}, this version of dyno reads "
-            f"{schema.PROTOCOL}; use the version of dyno that wrote it"
+            f"{events.PROTOCOL}; use the version of dyno that wrote it"
         )
     return value
 

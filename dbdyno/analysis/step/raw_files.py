@@ -7,19 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbdyno.model import Json
+from dbdyno.model.events import unknown
 from dbdyno.model.job import SETTLE_NS
 
 NS_PER_S = 1_000_000_000
-EVENTS = frozenset(
-    {"hello", "connected", "ready", "started", "window_open", "paused", "resumed", "captured"}
-    | {"operation", "error", "window_close", "done"}
-)
-"""The contract's events beside ticks: another one is of a newer version, and may change what the
-known ones mean."""
-TICK_KEYS = frozenset(
-    {"event", "mono_ns", "tick", "active_ns", "measured", "role", "per_client", "operations"}
-    | {"late_us_max", "backlog", "cpu_us", "lag", "queue"}
-)
 GAUGES = frozenset(
     {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
     | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
@@ -96,15 +87,15 @@ def load(events: Iterable[Json]) -> Load:
     """Reads the events of a step."""
     found: dict[str, Json] = {}
     ticks: list[Json] = []
-    keys: set[str] = set()
+    novel: set[str] = set()
     pauses: list[tuple[int, int]] = []
     for event in events:
+        novel.update(unknown(event))
         if event["event"] != "tick":
             if event["event"] == "resumed" and "window_open" in found and "paused" in found:
                 pauses.append((found["paused"]["mono_ns"], event["mono_ns"] + SETTLE_NS))
             found[event["event"]] = event
             continue
-        keys |= event.keys() - TICK_KEYS
         if event["measured"]:
             ticks.append(event)
     close = found.get("window_close")
@@ -118,10 +109,7 @@ def load(events: Iterable[Json]) -> Load:
         pauses=tuple(pauses),
         done=found.get("done", {}),
         names=frozenset(found),
-        unknown=(
-            *(f"the event `{name}`" for name in sorted(found.keys() - EVENTS)),
-            *(f"the key `{key}` of ticks" for key in sorted(keys)),
-        ),
+        unknown=tuple(sorted(novel)),
     )
 
 

@@ -14,46 +14,15 @@ from types import TracebackType
 from typing import Self
 
 from dbdyno.host import program as binary
-from dbdyno.model import Address, Json, Password
+from dbdyno.model import Address, Json, Password, events
 from dbdyno.model.error import GeneratorError, LabDied
 
-PROTOCOL = 1
 DEFAULT_THREADS = 0
 """A job's word for as many threads as the generator takes by itself."""
 STDERR_LINES_MAX = 50
 END_TIMEOUT_S = 30.0
 """How long the generator has for its end: more than it takes to let operations in flight end, and
 then to have the server end them (contract/README.md, "Standard input")."""
-
-EVENT_KEYS: dict[str, frozenset[str]] = {
-    "hello": frozenset({"protocol", "version", "commit", "profile", "pid"}),
-    "connected": frozenset({"role", "client", "connection", "server_pid"}),
-    "ready": frozenset({"connections", "threads", "setup_us"}),
-    "started": frozenset({"unix_ns"}),
-    "window_open": frozenset(),
-    "tick": frozenset(
-        {"tick", "active_ns", "measured", "role", "per_client", "operations", "late_us_max"}
-        | {"backlog", "cpu_us", "lag", "queue"}
-    ),
-    "paused": frozenset(),
-    "resumed": frozenset(),
-    "captured": frozenset(
-        {"role", "client", "connection", "statement", "columns", "rows", "notices"}
-    ),
-    "operation": frozenset(
-        {"role", "client", "connection", "operation", "number", "due_ns", "start_ns", "end_ns"}
-        | {"rows", "error"}
-    ),
-    "error": frozenset({"role", "client", "connection", "operation", "code", "message", "fatal"}),
-    "window_close": frozenset({"active_ns", "ended", "clients_end_ns"}),
-    "done": frozenset({"status", "reason", "totals", "peak_rss_bytes", "cpu_us", "threads"}),
-}
-"""The keys of each event beside `event` and `mono_ns`."""
-OPTIONAL_KEYS: dict[str, frozenset[str]] = {
-    "connected": frozenset({"server_tid"}),
-    "ready": frozenset({"histogram_bytes_max"}),
-}
-"""Those that an event may have besides; older results lack some."""
 
 
 def server_json(address: Address) -> Json:
@@ -82,27 +51,6 @@ def tls_json(address: Address) -> Json | None:
         return None
     root = None if address.tls_root is None else str(address.tls_root)
     return {"mode": address.tls, "root_certificate": root}
-
-
-def parse_event(line: str) -> Json:
-    """One line of dyno-loadgen as a dictionary.
-
-    Raises GeneratorError where the line is no event of the contract or has other keys.
-    """
-    try:
-        event = json.loads(line)
-    except ValueError as error:
-        raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {line[:200]}") from error
-    if not isinstance(event, dict) or event.get("event") not in EVENT_KEYS:
-        raise GeneratorError(f"dyno-loadgen wrote an unknown event: {line[:200]}")
-    optional = OPTIONAL_KEYS.get(event["event"], frozenset())
-    wrong = EVENT_KEYS[event["event"]] ^ (event.keys() - {"event", "mono_ns"} - optional)
-    if wrong or "mono_ns" not in event:
-        raise GeneratorError(
-            f"dyno-loadgen's event `{event['event']}` does not fit the contract: "
-            f"check {', '.join(f'`{key}`' for key in sorted(wrong)) or '`mono_ns`'}"
-        )
-    return event
 
 
 class GeneratorDied(GeneratorError, LabDied):
@@ -169,7 +117,7 @@ class Generator:
             self._keep(line)
             if not line.endswith("\n"):
                 break  # it died while it wrote
-            event = parse_event(line)
+            event = events.parse(line)
             if event["event"] == "hello":
                 refuse_foreign(event)
             yield event
@@ -281,9 +229,10 @@ class Inbox:
 
 def refuse_foreign(hello: Json) -> None:
     """Raises GeneratorError where `hello` is of another protocol or of a debug build."""
-    if hello["protocol"] != PROTOCOL:
+    if hello["protocol"] != events.PROTOCOL:
         raise GeneratorError(
-            f"dyno-loadgen speaks protocol {hello['protocol']}, dyno {PROTOCOL}: install both anew"
+            f"dyno-loadgen speaks protocol {hello['protocol']}, dyno {events.PROTOCOL}: "
+            "install both anew"
         )
     if hello["profile"] != "release":
         raise GeneratorError(

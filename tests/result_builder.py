@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dbdyno import store
 from dbdyno.model import Arm, Block, Headline, Json, Plan, Schedule, Sla, Step, WorkloadUse
-from dbdyno.run.check import preflight
+from dbdyno.run.check import plan_record
 from result_counters import database, host
 from result_events import events, log_events
 from result_planted import CLIENTS, CORES, SECOND_NS, UNIX_NS, Planted, plant
@@ -241,7 +241,7 @@ def plan_json(plan: Plan) -> Json:
         "blocks": plan.schedule.blocks,
         "arms": [json.loads(json.dumps(asdict(arm), default=str)) for arm in plan.arms],
         "workloads": [{**asdict(use), "sha256": "0" * 64} for use in plan.workloads],
-        "schedule": preflight.schedule_json(plan.schedule),
+        "schedule": plan_record.schedule_json(plan.schedule),
         "text": plan.text,
         "dyno": "0.1.0",
         "created_unix_ns": UNIX_NS,

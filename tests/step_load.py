@@ -6,18 +6,18 @@ from pathlib import Path
 
 from dbdyno.engine import Server
 from dbdyno.model import Json, Step
-from dbdyno.run import step as measure
+from dbdyno.run import driver, measurement
 from dbdyno.run.driver.loadgen import Generator
 
 
 def load(server: Server, step: Step) -> tuple[Json, set[int]]:
     """Runs a step's load to its good end; its last event, and the server's ids of its sessions."""
-    bench = measure.Bench(
+    bench = measurement.Bench(
         server=server, sampler=no_sampler, arm="suite", block=1, seed=7, switch=None, threads=1
     )  # fmt: skip
     sessions: set[int] = set()
     last: Json = {}
-    with Generator(measure.job(step, bench), lambda _: None) as generator:
+    with Generator(driver.of(step).prepare(step, bench), lambda _: None) as generator:
         for event in generator.events():
             if event["event"] == "connected":
                 sessions.add(event["server_pid"])
@@ -30,6 +30,6 @@ def load(server: Server, step: Step) -> tuple[Json, set[int]]:
     return last, sessions
 
 
-def no_sampler(_: Path) -> measure.Sampler:
+def no_sampler(_: Path) -> measurement.Sampler:
     """Nothing asks for it."""
     raise AssertionError

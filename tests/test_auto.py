@@ -20,7 +20,7 @@ from dbdyno.model.verdict import PILOT_BLOCKS, Sized, Sizing
 from dbdyno.plan import schedule
 from dbdyno.run import auto, blocks
 from dbdyno.run.arm import Lab
-from dbdyno.run.driver.loadgen import GeneratorDied
+from dbdyno.run.driver import GeneratorDied
 from dbdyno.stats import sample_size
 from dbdyno.store import Results, Took
 

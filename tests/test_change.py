@@ -10,7 +10,7 @@ from dbdyno import plan
 from dbdyno.engine.preset import Capacity
 from dbdyno.host.capacity import cores
 from dbdyno.model import Json
-from dbdyno.run.check import preflight
+from dbdyno.run.check import plan_record, preflight
 from dbdyno.store import continuation
 
 PLAN = """
@@ -35,7 +35,7 @@ def kept(more: str = "", text: str = PLAN) -> Json:
         builds={}, releases={}, steps={}, sizing=sizing, points={}, copies={}, copy_bytes={},
         disk=(), data_path=Path("/"), device=None,
     )  # fmt: skip
-    return preflight.plan_json(parsed, prepared)
+    return plan_record.plan_json(parsed, prepared)
 
 
 def test_newer_keys_stand_in_plan_json_only_where_they_say_something() -> None:

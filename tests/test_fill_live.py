@@ -13,7 +13,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json, Step
-from dbdyno.run import step as measure
+from dbdyno.run import driver, measurement
 from dbdyno.run.driver.loadgen import Generator
 from server_place import a_place, address, ends, started
 
@@ -94,11 +94,11 @@ def load(server: Server, name: str, parameters: Json, form: str) -> list[Json]:
 def run(server: Server, step: Step) -> Json:
     """Runs a step's SQL and its job; its last event."""
     server.execute(*step.setup, database=DATABASE)
-    bench = measure.Bench(
+    bench = measurement.Bench(
         server=server, sampler=no_sampler, arm="filled", block=1, seed=7, switch=None, threads=1
     )
     last: Json = {}
-    with Generator(measure.job(step, bench), lambda _: None) as generator:
+    with Generator(driver.of(step).prepare(step, bench), lambda _: None) as generator:
         for event in generator.events():
             if event["event"] == "ready":
                 generator.go()
@@ -109,7 +109,7 @@ def run(server: Server, step: Step) -> Json:
     return last
 
 
-def no_sampler(_: Path) -> measure.Sampler:
+def no_sampler(_: Path) -> measurement.Sampler:
     """These tests read no counters."""
     raise AssertionError
 

@@ -9,8 +9,8 @@ import pytest
 
 from dbdyno.model import events as schema
 from dbdyno.model.error import GeneratorError
-from dbdyno.run.driver import loadgen
-from dbdyno.run.driver.loadgen import Generator, GeneratorDied
+from dbdyno.run.driver import GeneratorDied, loadgen
+from dbdyno.run.driver.loadgen import Generator
 
 CONTRACT = Path(__file__).parent.parent / "contract"
 HELLO = {"event": "hello", "mono_ns": 1, "protocol": 1, "version": "0.1.0", "commit": None}

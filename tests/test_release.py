@@ -25,7 +25,7 @@ from dbdyno.host import lock, place
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.run import blocks
-from dbdyno.run.check import dry_run, preflight
+from dbdyno.run.check import dry_run, plan_record, preflight
 from server_place import a_place
 
 ARM = """
@@ -305,7 +305,7 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
     assert prepared.wishes == {}
     assert {build.version for build in prepared.builds.values()} == {"18.6"}
     assert said[0] == f"bringing {release.url_of('18.6')}"
-    written = preflight.plan_json(made, prepared)
+    written = plan_record.plan_json(made, prepared)
     assert written["arms"][0]["build"]["key"] == written["arms"][1]["build"]["key"]
     site.release("18.7")  # a plan that goes on keeps its version
     site.asked.clear()

@@ -14,7 +14,7 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.job import SETTLE_NS
 from dbdyno.report.section import setup
-from dbdyno.run.check import preflight
+from dbdyno.run.check import plan_record
 from dbdyno.store import continuation
 
 S = 1_000_000_000
@@ -193,7 +193,7 @@ def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
 
 def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
     def kept(**schedule: object) -> Json:
-        return {"schedule": preflight.schedule_json(Schedule(**schedule))}  # type: ignore[arg-type]
+        return {"schedule": plan_record.schedule_json(Schedule(**schedule))}  # type: ignore[arg-type]
 
     old = {"schedule": {"blocks": 1, "interleave": "run", "checkpoint": None}}
     assert continuation.refused(old, kept(), 1) is None, "older folders know no slices"

@@ -20,7 +20,7 @@ from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerE
 from dbdyno.plan import calibration
 from dbdyno.report import page
 from dbdyno.run import arm, auto, blocks, void
-from dbdyno.run import step as measure
+from dbdyno.run import measurement
 from dbdyno.run.check import disk_space
 from dbdyno.store import Results
 
@@ -250,7 +250,7 @@ def test_a_lab_that_dies_again_and_again_ends_the_plan_and_a_mistake_shows_itsel
     def idle_reading(*_: object) -> None:
         raise LabDied("the canary died") from cause
 
-    monkeypatch.setattr(measure, "idle_reading", idle_reading)
+    monkeypatch.setattr(measurement, "idle_reading", idle_reading)
     with pytest.raises(raised):
         blocks.run(planned("repeats_max = 1"), tmp_path, wait=True)
     assert names(tmp_path / "voids") == ["001.void1", "001.void2"]

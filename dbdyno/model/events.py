@@ -127,21 +127,38 @@ EVENTS: Mapping[str, Event] = {
     "resumed": Event(judged=("mono_ns",)),
     "captured": Event(
         always={
-            "role": str, "client": Natural, "connection": Natural, "statement": str,
-            "columns": list, "rows": list, "notices": list,
+            "role": str,
+            "client": Natural,
+            "connection": Natural,
+            "statement": str,
+            "columns": list,
+            "rows": list,
+            "notices": list,
         }
     ),
     "operation": Event(
         always={
-            "role": str, "client": Natural, "connection": Natural, "operation": str,
-            "number": Natural, "due_ns": Natural, "start_ns": Natural, "end_ns": Natural,
-            "rows": Natural, "error": (None, str),
+            "role": str,
+            "client": Natural,
+            "connection": Natural,
+            "operation": str,
+            "number": Natural,
+            "due_ns": Natural,
+            "start_ns": Natural,
+            "end_ns": Natural,
+            "rows": Natural,
+            "error": (None, str),
         }
     ),
     "error": Event(
         always={
-            "role": str, "client": Natural, "connection": Natural, "operation": str,
-            "code": str, "message": str, "fatal": bool,
+            "role": str,
+            "client": Natural,
+            "connection": Natural,
+            "operation": str,
+            "code": str,
+            "message": str,
+            "fatal": bool,
         }
     ),
     "window_close": Event(

@@ -20,14 +20,14 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.plan import schedule
-from dbdyno.run import hooks, starting_state
-from dbdyno.run import step as measure
+from dbdyno.run import hooks, measurement, starting_state
+from dbdyno.run import step as steps
 from dbdyno.run.check import disk_space, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.hooks import Hooks
+from dbdyno.run.measurement import Bench, StepFailed
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
 from dbdyno.run.starting_state import Point
-from dbdyno.run.step import Bench, StepFailed
 from dbdyno.store import Results
 
 DATABASE = "ib"
@@ -233,13 +233,13 @@ class Run:
         folder, bench = self.place(step)
         if self.failed_step is not None:
             reason = f"state unknown after {self.failed_step}"
-            measure.skip(step, bench, folder, reason)
+            measurement.skip(step, bench, folder, reason)
             self.failed += 1
             return False, reason
         try:
             if self.broken is not None:
-                measure.give_up(step, bench, folder, self.broken)
-            found = measure.measure(step, bench, folder, self.lab.watch.rate)
+                measurement.give_up(step, bench, folder, self.broken)
+            found = steps.measure(step, bench, folder, self.lab.watch.rate)
         except StepFailed as error:
             return self.ended(step, error)
         return self.ended(step, found)
@@ -258,7 +258,7 @@ class Run:
         """Takes note of how a step ended; whether well, and what came out in words."""
         self.bench = replace(self.bench, warm=None)
         if not isinstance(found, StepFailed):
-            return True, measure.summary(step, found)
+            return True, steps.summary(step, found)
         self.failed += 1
         self.failed_step = step.name
         return False, f"failed: {found}"

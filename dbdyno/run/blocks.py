@@ -28,7 +28,7 @@ from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
 from dbdyno.run import interleave, starting_state, void
 from dbdyno.run.arm import Lab, Run, copy_leg
-from dbdyno.run.check import memory_fit, preflight
+from dbdyno.run.check import memory_fit, plan_record, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.driver import ceiling
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
@@ -68,7 +68,7 @@ def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
     golden.sweep(starting_state.data_root(plan), plan.wal_dir)
     with Watch([]) as watch:
         prepared = ready(plan, earlier(parent / plan.name), watch.say)
-        results = Results.open_or_create(parent, plan, preflight.plan_json(plan, prepared))
+        results = Results.open_or_create(parent, plan, plan_record.plan_json(plan, prepared))
         keep_host(results, prepared, measure=has_servers(plan))
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
 
@@ -92,7 +92,7 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
 
 def grown(lab: Lab, plan: Plan) -> Lab:
     """The lab of the same plan with more blocks, which its result folder takes note of."""
-    written = preflight.plan_json(plan, lab.prepared)
+    written = plan_record.plan_json(plan, lab.prepared)
     results = Results.open_or_create(lab.results.folder.parent, plan, written)
     return replace(lab, plan=plan, results=results)
 

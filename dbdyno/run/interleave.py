@@ -19,9 +19,9 @@ from dbdyno.model.job import SETTLE_NS
 from dbdyno.plan import schedule
 from dbdyno.run import slices
 from dbdyno.run.arm import Run
+from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Leg
 from dbdyno.run.slices import Player
-from dbdyno.run.step import Measurement
 
 REST_EXPECTED_S = 3.0
 """A guess for the progress bar: the checkpoints, the sync and the wait before the first turn."""

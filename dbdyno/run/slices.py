@@ -17,9 +17,10 @@ from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import SETTLE_NS
 from dbdyno.run import step
-from dbdyno.run.driver.loadgen import Inbox
+from dbdyno.run.driver import Inbox
+from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
-from dbdyno.run.step import Load, Measurement, StepFailed
+from dbdyno.run.step import Load
 
 SECOND_NS = 1_000_000_000
 

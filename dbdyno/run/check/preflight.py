@@ -8,13 +8,12 @@ are made that it still lacks.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno import __version__, workload
-from dbdyno.builds import cache, compile
+from dbdyno import workload
+from dbdyno.builds import compile
 from dbdyno.builds.compile import Wish
 from dbdyno.engine import Build, Server, footprint, golden, installed, provide
 from dbdyno.engine.external import ExternalServer
@@ -23,7 +22,7 @@ from dbdyno.engine.postgres import cache_warming
 from dbdyno.engine.preset import arm_config
 from dbdyno.host import capacity, place, quiesce
 from dbdyno.host.observe import device
-from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, Void, WorkloadUse, job
+from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, job
 from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.run import starting_state
@@ -319,91 +318,3 @@ def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
             busy += sum(fill["streams"] or FILL_STREAMS_MAX for fill in step.job["fills"])
             largest = max(largest, busy + (step.job["clients"] if step.job["cursors"] else 0))
     return largest
-
-
-def plan_json(plan: Plan, prepared: Prepared) -> Json:
-    """plan.json of docs/results.md: what was asked for, and the builds and sizes that it means."""
-    return {
-        "name": plan.name,
-        "label": plan.label,
-        "seed": plan.seed,
-        "base": plan.base,
-        "blocks": plan.schedule.blocks,
-        "arms": [arm_json(arm, prepared.builds.get(arm.name)) for arm in plan.arms],
-        "workloads": [workload_json(plan, use) for use in plan.workloads],
-        "schedule": schedule_json(plan.schedule),
-        "generator": {"threads": plan.threads},
-        "observe": asdict(plan.observe),
-        **between(plan),
-        "verdict": asdict(plan.aims),
-        "sizing": asdict(prepared.sizing),
-        "text": plan.text,
-        "dyno": __version__,
-    }
-
-
-def between(plan: Plan) -> Json:
-    """Where programs run and what comes between; nothing where the plan says nothing of it.
-
-    So older folders, which lack these keys, go on.
-    """
-    found: Json = {}
-    if plan.placement != Placement():
-        found["placement"] = asdict(plan.placement)
-    if plan.hooks:
-        found["hooks"] = [asdict(hook) for hook in plan.hooks]
-    return found
-
-
-def schedule_json(schedule: Schedule) -> Json:
-    """The schedule; only slices have a length, and newer keys stand where they say something.
-
-    So older folders, which lack them, go on.
-    """
-    sliced = schedule.interleave == "slice"
-    written = asdict(schedule) | {"slice_s": schedule.slice_s if sliced else None}
-    return said(
-        written,
-        Schedule,
-        ("auto", "minutes_max", "ghost", "comparison", "void", "repeats_max"),
-    )
-
-
-def arm_json(arm: Arm, of: Build | None) -> Json:
-    """An arm, with what its build is in truth: version and a hash of the server's program."""
-    identity = None
-    if of is not None:
-        identity = {"version": of.version, "sha256": of.sha256}
-        if arm.build is not None and (record := cache.record(of.base_dir)) is not None:
-            identity["key"] = record["key"]
-    written = asdict(arm)
-    written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
-    # What may be dropped and how a password may go there is no part of what is measured.
-    del written["allow_drop"]
-    if arm.password is not None:
-        del written["password"]["insecure"]
-        if arm.password.passfile is not None:
-            written["password"]["passfile"] = str(arm.password.passfile)
-    written["build_name"] = written.pop("build")
-    if arm.config_text is not None:
-        written["config_sha256"] = hashlib.sha256(arm.config_text.encode()).hexdigest()
-    return said(written, Arm, ("same_as", "shown", "config_text")) | {"build": identity}
-
-
-def said(written: Json, default: object, keys: Iterable[str]) -> Json:
-    """What is written, without those of `keys` that have the value that `default` has."""
-    silent = {key for key in keys if written[key] == plain(getattr(default, key))}
-    return {key: value for key, value in written.items() if key not in silent}
-
-
-def plain(value: object) -> object:
-    """A default as it stands where a whole dataclass was written."""
-    return asdict(value) if isinstance(value, Void) else value
-
-
-def workload_json(plan: Plan, use: WorkloadUse) -> Json:
-    """A workload's use, with a hash of its text."""
-    return asdict(use) | {
-        "folder": load(plan, use).name,
-        "sha256": workload.sha256(use.name, plan.path),
-    }

@@ -9,20 +9,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import Self, get_args
 
+from dbdyno.engine.fake import PLANTED_BY_NAME
 from dbdyno.host import program as binary
-from dbdyno.model import Address, Json, Password, events
-from dbdyno.model.error import GeneratorError, LabDied
+from dbdyno.model import Address, Json, Password, Plan, Step, events
+from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import Told
+from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied
+from dbdyno.run.measurement import Bench
 
 DEFAULT_THREADS = 0
 """A job's word for as many threads as the generator takes by itself."""
 STDERR_LINES_MAX = 50
-END_TIMEOUT_S = 30.0
-"""How long the generator has for its end: more than it takes to let operations in flight end, and
-then to have the server end them (contract/README.md, "Standard input")."""
 
 
 def server_json(address: Address) -> Json:
@@ -53,8 +53,31 @@ def tls_json(address: Address) -> Json | None:
     return {"mode": address.tls, "root_certificate": root}
 
 
-class GeneratorDied(GeneratorError, LabDied):
-    """The generator ended in the middle of a step, by no doing of the arm."""
+class Loadgen:
+    """dyno-loadgen as a driver: it tells everything, pauses, and loads tables in bulk."""
+
+    name = "loadgen"
+    tells: frozenset[Told] = frozenset(get_args(Told))
+
+    def check(self, step: Step, plan: Plan) -> None:
+        """Nothing stands against it: what it needs came with dyno."""
+
+    def prepare(self, step: Step, bench: Bench) -> Json:
+        """The step's job for this server and block, complete as dyno-loadgen takes it."""
+        address = bench.server.address()
+        return step.job | {
+            "seed": bench.seed,
+            "threads": bench.threads or DEFAULT_THREADS,
+            "engine": bench.server.engine,
+            "server": None if address is None else server_json(address),
+            "fake": planted(bench.server.job_fake, step.job),
+            "utc_offset_s": time.localtime().tm_gmtoff,
+            "autostart": False,
+        }
+
+    def start(self, job: Json, keep: Callable[[str], None], cpus: str | None) -> Generator:
+        """Starts the generator. Raises GeneratorError where it cannot be started."""
+        return Generator(job, keep, cpus=cpus)
 
 
 class Generator:
@@ -179,54 +202,6 @@ class Generator:
         return f"dyno-loadgen {how} before the step was done" + (f": {said}" if said else "")
 
 
-class Inbox:
-    """A generator's events, waited for with an end to the waiting; they come to it by a thread.
-
-    A context manager within the generator's own.
-    """
-
-    def __init__(self, generator: Generator) -> None:
-        self._generator = generator
-        self._queue: SimpleQueue[Json | Exception] = SimpleQueue()
-        self._thread = threading.Thread(target=self._receive, name="inbox", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Waits for the generator's last word, by force where it takes too long."""
-        self._generator.hang_up()
-        self._thread.join(END_TIMEOUT_S)
-        if self._thread.is_alive():
-            self._generator.kill()
-            self._thread.join()
-
-    def next(self, until_ns: int | None = None) -> Json | None:
-        """The next event; None where none came until then, in ns of CLOCK_MONOTONIC.
-
-        Raises what `Generator.events` raises.
-        """
-        try:
-            if until_ns is None:
-                found = self._queue.get()
-            else:
-                left_s = (until_ns - time.monotonic_ns()) / 1e9
-                found = self._queue.get(timeout=max(0.0, left_s))
-        except Empty:
-            return None
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    def _receive(self) -> None:
-        try:
-            for event in self._generator.events():
-                self._queue.put(event)
-        except Exception as error:
-            self._queue.put(error)
-
-
 def refuse_foreign(hello: Json) -> None:
     """Raises GeneratorError where `hello` is of another protocol or of a debug build."""
     if hello["protocol"] != events.PROTOCOL:
@@ -238,3 +213,16 @@ def refuse_foreign(hello: Json) -> None:
         raise GeneratorError(
             "dyno-loadgen is a debug build and would measure itself: build it with --release"
         )
+
+
+def planted(fake: Json | None, job: Json) -> Json | None:
+    """What is planted for the statements and cursors of this job, of all that the arm plants."""
+    if fake is None:
+        return None
+    names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
+    kept = {
+        key: {name: value for name, value in fake[key].items() if name in names}
+        for key in PLANTED_BY_NAME
+    }
+    errors = [error for error in fake["errors"] if error["statement"] in names]
+    return fake | kept | {"errors": errors}

@@ -1,0 +1,223 @@
+"""What is read and kept around the load of a step: state before and after it, readings, its end.
+
+Everything that asks the server anything happens here, before the load begins or after it has ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol, Self
+
+from dbdyno import store
+from dbdyno.engine import Server, probe, ready
+from dbdyno.host import program, quiesce
+from dbdyno.host.observe import canary
+from dbdyno.model import HookMoment, Json, Step
+from dbdyno.run.check import dropped_tables
+from dbdyno.run.hooks import Hooks
+
+LOG_LINES_MAX = 60
+"""Of the server's log in failed.json: a crash is followed by some lines of each connection."""
+
+
+class Sampler(Protocol):
+    """What a step asks of the host's sampler (dbdyno.host.observe.sampler, or the fake one)."""
+
+    cpu_us: float
+
+    def start(self) -> None:
+        """Begins the readings of each second."""
+
+    def stop(self) -> None:
+        """Ends them and syncs the file."""
+
+    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
+        """Makes a reading at once."""
+
+    def observe(self, event: Json) -> None:
+        """Takes note of an event of the generator: who is who, what was done."""
+
+    def set_waits(self, pid: int) -> None:
+        """Tells which server process the lab asks what sessions wait for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Where a step is measured: the server, its database's name, the block's seed."""
+
+    server: Server
+    sampler: Callable[[Path], Sampler]  # from the path of host.jsonl
+    arm: str
+    block: int
+    seed: int
+    threads: int | None  # of the generator; None: its own default
+    switch: Json | None  # what was waited for before this arm's server started
+    warm: str | None = None  # how caches are warmed before the step: it is the first after a start
+    checkpoint: bool = False  # whether the step begins with a checkpoint
+    data_path: Path | None = None  # on the device that has to rest after it
+    turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
+    waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
+    cpus: str | None = None  # the processors of the generator; None: all
+    hooks: Hooks | None = None  # what the plan wants before and after the step
+
+
+class StepFailed(Exception):
+    """The step did not end well: a result of the arm, with its reason. Not an error of the lab."""
+
+
+class Measurement:
+    """A step of one run from its first reading to its last: `before`, its load, then `after`.
+
+    What lies between them is up to the caller. A context manager: readings end with it. Where
+    either, or the load, raises StepFailed or ServerError, the caller says `failed`.
+    """
+
+    def __init__(self, step: Step, bench: Bench, folder: Path) -> None:
+        """Says in `folder` what the step is; begins nothing."""
+        write_description(step, bench, folder)
+        self.step, self.bench, self.folder = step, bench, folder
+        self.found: Json = {}  # of done.json, so far
+        self.sampler = bench.sampler(folder / "host.jsonl")
+        self._first_log_position = bench.server.log_position()
+        self._log_position = self._first_log_position
+        self._started_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sampler.stop()
+
+    def before(self, *, each_second: bool) -> None:
+        """Makes the step ready, and the readings and the state before its load.
+
+        `each_second`: from now on a thread makes a reading each second. Raises ServerError.
+        """
+        server, step = self.bench.server, self.step
+        self._hook("before-step")
+        self.found = make_ready(self.bench) | {"canary": {}, "warnings": []}
+        self._started_s = time.monotonic()
+        self._log_position = server.log_position()
+        if each_second:
+            self.sampler.start()
+        self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
+        dropped_tables.set_up(server, step.setup)
+        write_probe("before", server, step, self.folder / "before.json")
+
+    def after(self) -> Json:
+        """The state and the readings after it; writes done.json and returns what stands there.
+
+        Raises ServerError.
+        """
+        server, step = self.bench.server, self.step
+        write_probe("after", server, step, self.folder / "after.json")
+        self.found["canary"]["after"] = idle_reading(server, self.sampler, "end")
+        self.found["waited_s"] = pad(step, server, self._started_s)
+        self.sampler.stop()
+        self.found |= {"switch": self.bench.switch, "turns": self.bench.turns}
+        self.found["log_events"] = server.log_events(self._log_position)
+        self.found["sampler_cpu_us"] = self.sampler.cpu_us
+        self._hook("after-step")
+        done = {"status": "ok"} | self.found
+        store.write_json(self.folder / "done.json", done)
+        return done
+
+    def _hook(self, moment: HookMoment) -> None:
+        """Runs the plan's hooks of this moment. Raises ServerError where one fails."""
+        if self.bench.hooks is not None:
+            self.bench.hooks.run(moment, self.bench.server, self.folder, self.step.name)
+
+    def took_turns(self, rounds: int) -> None:
+        """Says in how many rounds the arm took its turn, where slices are interleaved."""
+        self.bench = replace(self.bench, turns=(self.bench.turns or {}) | {"rounds": rounds})
+
+    def failed(self, error: Exception) -> StepFailed:
+        """Writes failed.json; the failure with its reason, which may be the server's own."""
+        server = self.bench.server
+        reason = server.failure() or str(error)
+        fail(self.folder, reason, server, self._first_log_position)
+        return StepFailed(reason)
+
+
+def make_ready(bench: Bench) -> Json:
+    """Warms caches and makes a checkpoint where the plan asks for it, before the first reading.
+
+    Returns what of it stands in done.json. Raises ServerError.
+    """
+    found: Json = {"warm": None, "checkpoint_s": None, "rest": None}
+    if bench.server.engine == "fake":
+        return found
+    if bench.warm is not None:
+        found["warm"] = ready.warm_up(bench.server, bench.warm)
+    if bench.checkpoint:
+        begun_s = time.monotonic()
+        ready.checkpoint(bench.server)
+        found["checkpoint_s"] = time.monotonic() - begun_s
+        found["rest"] = quiesce.quiet(filter(None, [bench.data_path]))
+    return found
+
+
+def write_description(step: Step, bench: Bench, folder: Path) -> None:
+    """Writes step.json: what the step is, also where it never runs."""
+    described = asdict(step)
+    del described["job"]
+    described |= {"arm": bench.arm, "block": bench.block, "remote": bench.server.remote}
+    store.write_json(folder / "step.json", described)
+
+
+def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
+    """A reading of the counters and, on a real machine, the canary, while nothing runs."""
+    sampler.read(kind)
+    if server.data_dir is None:
+        return None
+    return canary.run(server.data_dir, program.find("dyno-loadgen"))
+
+
+def write_probe(when: Literal["before", "after"], server: Server, step: Step, path: Path) -> None:
+    """Writes the database's counters and state to `path`; nothing for an arm without a database."""
+    address = server.address()
+    if address is None:
+        return
+    its = probe.of(server.engine)
+    look = its.before if when == "before" else its.after
+    subject = probe.Subject(address, step.tables, step.explain, server.data_dir, server.wal_dir)
+    store.write_json(path, look(subject))
+
+
+def pad(step: Step, server: Server, started_s: float) -> float:
+    """Waits until the step has lasted `pad_to_s`; returns the seconds waited (a fake waits not)."""
+    if step.pad_to_s is None or server.engine == "fake":
+        return 0.0
+    wait_s = max(0.0, step.pad_to_s - (time.monotonic() - started_s))
+    time.sleep(wait_s)
+    return wait_s
+
+
+def fail(folder: Path, reason: str, server: Server, log_position: int) -> None:
+    """Writes failed.json: the reason in a sentence, the end of the server's log and its events."""
+    store.write_json(
+        folder / "failed.json",
+        {
+            "status": "failed",
+            "reason": reason,
+            "log_tail": server.log_tail(LOG_LINES_MAX),
+            "log_events": server.log_events(log_position),
+        },
+    )
+
+
+def give_up(step: Step, bench: Bench, folder: Path, reason: str) -> None:
+    """Keeps a step that could not begin, as the server did not start; raises StepFailed."""
+    write_description(step, bench, folder)
+    fail(folder, reason, bench.server, 0)
+    raise StepFailed(reason)
+
+
+def skip(step: Step, bench: Bench, folder: Path, reason: str) -> None:
+    """Keeps a step that was not run as a result with its reason."""
+    write_description(step, bench, folder)
+    failed = {"status": "skipped", "reason": reason, "log_tail": [], "log_events": []}
+    store.write_json(folder / "failed.json", failed)

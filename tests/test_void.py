@@ -19,8 +19,7 @@ from dbdyno.model import Json, Plan, Void
 from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerError
 from dbdyno.plan import calibration
 from dbdyno.report import page
-from dbdyno.run import arm, auto, blocks, void
-from dbdyno.run import measurement
+from dbdyno.run import arm, auto, blocks, measurement, void
 from dbdyno.run.check import disk_space
 from dbdyno.store import Results
 

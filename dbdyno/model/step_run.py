@@ -170,7 +170,8 @@ class StepRun:
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
     end_spread: float | None = None  # (last − first client's end) / window
-    limited: tuple[str, ...] = ()  # what limited the generator, so that the rate is "at least"
+    # What limited the generator, so that the rate is "at least"; None: the load does not tell.
+    limited: tuple[str, ...] | None = ()
     warnings: tuple[str, ...] = ()
     targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
     fairness: tuple[Fairness, ...] = ()  # roles with several clients

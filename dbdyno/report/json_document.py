@@ -89,7 +89,7 @@ def _step(step: StepComparison) -> Json:
 
 def _limits(cell: Cell) -> list[str]:
     """Why the arm's rate is "at least", each reason once."""
-    return list(dict.fromkeys(reason for run in cell.runs for reason in run.limited))
+    return list(dict.fromkeys(reason for run in cell.runs for reason in run.limited or ()))
 
 
 def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:

@@ -17,6 +17,7 @@ from dbdyno.engine import Server, golden
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.plan import SAVE, schedule
+from dbdyno.run import driver
 from dbdyno.store import BlockFolder, Results
 
 COPY_BYTES_PER_S = 150e6
@@ -56,6 +57,7 @@ def point(plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server) -
         "seed": seed(plan),
         "steps": [
             {"name": s.name, "setup": list(s.setup), "job": s.job, "pad_to_s": s.pad_to_s}
+            | ({} if (version := driver.of(s).version(s)) is None else {"version": version})
             for s in steps
             if s.ordinal <= saved.ordinal
         ],

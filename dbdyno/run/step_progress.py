@@ -34,7 +34,7 @@ class Count:
         """Takes a tick of the role; `statements` are the names of those, not of transactions."""
         seconds = tick["active_ns"] / NS_PER_S
         operations, rows, errors, _ = (
-            sum(column) for column in zip(*tick["per_client"], strict=True)
+            sum(filter(None, column)) for column in zip(*tick["per_client"], strict=True)
         )
         parts = tick["operations"].items()
         sent = sum(part["count"] for name, part in parts if name in statements)
@@ -42,7 +42,7 @@ class Count:
         self.elapsed_s += seconds
         self.operations += operations
         self.errors += errors
-        self.retries += sum(part["retries"] for part in tick["operations"].values())
+        self.retries += sum(part.get("retries") or 0 for part in tick["operations"].values())
         if tick["measured"]:
             self.measured_s += seconds
             for what, amount in self.second.items():
@@ -91,7 +91,13 @@ class Meter:
         operations = tick["operations"].items()
         whole = [(name, part) for name, part in operations if part["count"]]
         (found,) = Histogram.of_each(
-            [[part["response"] for name, part in whole if not self.timed or name in self.timed]]
+            [
+                [
+                    part["response"]
+                    for name, part in whole
+                    if part["response"] is not None and (not self.timed or name in self.timed)
+                ]
+            ]
         )
         return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
-from dbdyno.workload import role, schema
+from dbdyno.workload import program, role, schema
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope, for_table
 from dbdyno.workload.value import MAKERS
@@ -34,6 +34,9 @@ class Made:
 
 def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job of one step; `scope` is the step's place with the step's parameters."""
+    program.refuse_keys(step, scope)
+    if step.driver != "loadgen":
+        return _of_program(name, step, file, scope)
     content = Content(file, scope)
     if bool(step.roles) == bool(step.parts):
         raise scope.error("needs either `roles` or `parts`")
@@ -61,6 +64,27 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         explain=content.explain,
         uses=frozenset(one["table"]["of"] for one in roles if one["table"]),
         nominal_s=_nominal_s(job),
+    )
+
+
+def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
+    """The job of a step whose load a program makes; it may use all tables of the file."""
+    role, kind = program.one_role(step, scope)
+    seconds, warmup_s = _seconds(step, scope)
+    job = {
+        **_frame(name, file, scope),
+        **{key: [] for key in ("values", "cursors", "statements", "programs", "fills", "capture")},
+        "roles": [role],
+        "stop": _timed(seconds, warmup_s),
+        "trace": False,
+        **program.call(step, seconds, warmup_s, scope),
+    }
+    return Made(
+        job=job,
+        kinds={role["name"]: kind},
+        explain={},
+        uses=frozenset(file.tables),
+        nominal_s=seconds + warmup_s if seconds else None,
     )
 
 
@@ -143,14 +167,11 @@ def _table_counts(file: schema.WorkloadFile, scope: Scope) -> dict[str, int]:
 
 def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
     """Timed where the step has `seconds`; else it ends with roles that have a quota."""
-    warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0, high=STEP_S_MAX)
-    seconds = scope.at("seconds").number(step.seconds or 0, low=0, high=STEP_S_MAX)
+    seconds, warmup_s = _seconds(step, scope)
     if seconds:
         if step.stop is not None:
             raise scope.at("stop").error("a step has either `stop` or `seconds`; remove one")
-        return {"roles": [], "seconds": seconds, "warmup_s": warmup_s, "seconds_max": None}
-    if warmup_s:
-        raise scope.at("warmup_s").error("only a step with `seconds` has a warm-up")
+        return _timed(seconds, warmup_s)
     quotas = {one["name"]: one for one in roles if one["stop"]}
     wanted = step.stop if step.stop is not None else list(quotas)
     names = [wanted] if isinstance(wanted, str) else wanted
@@ -162,6 +183,25 @@ def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
                 f"no role `{name}` with a `stop` of its own; {suggestion(name, quotas)}"
             )
     return {"roles": names, "seconds": None, "warmup_s": 0, "seconds_max": None}
+
+
+def _seconds(step: schema.Step, scope: Scope) -> tuple[int | float, int | float]:
+    """The window's seconds (0: the step is not timed) and those of the warm-up."""
+    warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0, high=STEP_S_MAX)
+    seconds = scope.at("seconds").number(step.seconds or 0, low=0, high=STEP_S_MAX)
+    if warmup_s and not seconds:
+        raise scope.at("warmup_s").error("only a step with `seconds` has a warm-up")
+    return seconds, warmup_s
+
+
+def _timed(seconds: float, warmup_s: float) -> Json:
+    """The stop of a step that ends by time; without seconds, by itself."""
+    return {
+        "roles": [],
+        "seconds": seconds or None,
+        "warmup_s": warmup_s,
+        "seconds_max": None,
+    }
 
 
 def _nominal_s(job: Json) -> float | None:

@@ -347,6 +347,9 @@ class Step(Form):
     parameters: dict[str, Number] = Field(default_factory=dict)
     creates: list[str] = Field(default_factory=list)
     setup: Sql | None = None
+    driver: Literal["loadgen", "command"] = "loadgen"
+    command: str | list[str] | None = None
+    limit_s: Number | None = None
     roles: dict[str, Role] = Field(default_factory=dict)
     parts: list[Part] = Field(default_factory=list)
     stop: str | list[str] | None = None

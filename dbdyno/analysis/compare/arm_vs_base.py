@@ -18,6 +18,9 @@ CPU = "cpu_per_op"
 """Primary beside a step's headline: on a machine that others use it is the sharper witness."""
 SESSIONS_CPU = "server_cpu_per_op"
 """The same without helpers: primary where results are older and do not tell whom helpers served."""
+CONNECTIONS_CPU = "connections_cpu_per_op"
+"""That of all connections: primary where a program makes the load and does not tell which of them
+are its own."""
 BETTER_BY: Mapping[str, int] = {
     row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
 }
@@ -47,13 +50,16 @@ class Measured(Protocol):
 
 def cpu_of(compared: Iterable[Measured]) -> str:
     """The primary CPU metric of what is compared: CPU, but where one of them has the other only."""
-    known = [one.metrics for one in compared if one.metrics.get(SESSIONS_CPU) is not None]
+    every = [one.metrics for one in compared]
+    if any(metrics.get(CONNECTIONS_CPU) is not None for metrics in every):
+        return CONNECTIONS_CPU
+    known = [metrics for metrics in every if metrics.get(SESSIONS_CPU) is not None]
     return CPU if all(metrics.get(CPU) is not None for metrics in known) else SESSIONS_CPU
 
 
 def is_cpu(name: str) -> bool:
     """Whether a primary metric is one of CPU; else it is one of throughput."""
-    return name in (CPU, SESSIONS_CPU)
+    return name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU
+from dbdyno.analysis.compare.arm_vs_base import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 
 TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
@@ -43,6 +43,7 @@ def _size(metric: str, group: str, text: str, least: float) -> Reason:
 REASONS: tuple[Reason, ...] = (
     _time(CPU, "CPU", "the server used {more} CPU per {unit}"),
     _time(SESSIONS_CPU, "CPU", "the sessions used {more} CPU per {unit}"),
+    _time(CONNECTIONS_CPU, "CPU", "the connections used {more} CPU per {unit}"),
     _time(
         "runnable_us_per_op",
         "run delay",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis.compare import imbalance
-from dbdyno.analysis.compare.arm_vs_base import CPU, Where, cpu_of
+from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, Where, cpu_of
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.paired import by_block, own, ratio_of
 from dbdyno.analysis.compare.pairing import Facing, facing
@@ -47,7 +47,7 @@ def rows(plan: Json, arms: Arms, runs: Sequence[StepRun]) -> tuple[Row, ...]:
 
 def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
     """The runs of a step, where some are older all without what these have not or have unlike."""
-    if cpu_of(runs) == CPU:
+    if cpu_of(runs) != SESSIONS_CPU:
         return runs
     return [
         run

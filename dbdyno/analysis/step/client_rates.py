@@ -21,10 +21,10 @@ def unit(kind: str) -> str:
 
 
 def several(evidence: Evidence) -> dict[str, list[Tick]]:
-    """The ticks of each role that has at least two clients, by role."""
+    """The ticks of each role that has at least two clients and tells of each, by role."""
     by_role: dict[str, list[Tick]] = {}
     for tick in evidence.load.ticks:
-        if len(tick.clients) > 1:
+        if len(tick.clients) > 1 and tick.rows is not None:
             by_role.setdefault(tick.role, []).append(tick)
     return by_role
 
@@ -35,7 +35,7 @@ def amounts(ticks: Sequence[Tick], kind: str) -> NDArray[np.float64]:
     Raises ResultError where the ticks do not have as many clients each.
     """
     column = 1 if unit(kind) == "rows" else 0
-    counted = [[client[column] for client in tick.clients] for tick in ticks]
+    counted = [[client[column] or 0 for client in tick.clients] for tick in ticks]
     if len({len(row) for row in counted}) > 1:
         raise ResultError(f"the number of clients of role `{ticks[0].role}` changes between ticks")
     return np.array(counted, dtype=np.float64)

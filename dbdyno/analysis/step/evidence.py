@@ -53,6 +53,16 @@ class Evidence:
         return bool(self.step.get("remote"))
 
     @property
+    def names_sessions(self) -> bool:
+        """Whether it is known which of the server's sessions are whose."""
+        return not self.job.get("driver") or "connected" in self.load.names
+
+    @property
+    def tells_lateness(self) -> bool:
+        """Whether the load says how late it sends; older results say it in part."""
+        return all(tick.late_us_max is not None for tick in self.load.ticks)
+
+    @property
     def led(self) -> bool:
         """Whether parallel workers have the role that leads them, as in results of this version."""
         return bool((self.host.close or {}).get("led"))
@@ -84,15 +94,16 @@ class Evidence:
         role, kind = headline["role"], self.kind(headline["role"])
         return list(dict.fromkeys([role, *(self.roles(kind) if kind in KINDS else [])]))
 
-    def rows(self, kind: str) -> int:
-        """Rows that a kind's statements affected in the window, all clients."""
-        return sum(tick.rows for tick in self.load.of(self.roles(kind)))
+    def rows(self, kind: str) -> int | None:
+        """Rows that a kind's statements affected in the window, all clients; None: not told."""
+        return raw_files.total(tick.rows for tick in self.load.of(self.roles(kind)))
 
     @property
     def counts_in_seconds(self) -> bool:
         """Whether what the headline counts is told of each second, and not of the window alone."""
         headline = self.step.get("headline")
-        return headline is not None and headline["work"] is None and headline.get("each") is None
+        told = headline is not None and headline["work"] is None and headline.get("each") is None
+        return told and self.load.in_seconds
 
     @cached_property
     def operations(self) -> float | None:
@@ -110,15 +121,18 @@ class Evidence:
             mean_us = self.response([role]).mean_us
             passes = scan.passes(self.job, self.load, role, mean_us)
             return raw_files.scaled(passes, headline["each"])
-        return float(sum(map(self.counted, self.load.of([headline["role"]]))))
+        counted = raw_files.total(map(self.counted, self.load.of([headline["role"]])))
+        return None if counted is None else float(counted)
 
-    def counted(self, tick: raw_files.Tick) -> int:
-        """What the headline counts in a second of its role: rows, operations or statements."""
+    def counted(self, tick: raw_files.Tick) -> int | None:
+        """What the headline counts in a second of its role: rows, operations or statements.
+
+        None where the load does not tell its rows.
+        """
         count = self.step["headline"]["count"]
         if count == "statements":
-            return sum(
-                part["count"] for name, part in tick.operations.items() if name in self.statements
-            )
+            parts = tick.operations.items()
+            return int(sum(part["count"] for name, part in parts if name in self.statements))
         return tick.rows if count == "rows" else tick.count
 
     @cached_property
@@ -127,12 +141,13 @@ class Evidence:
         return statement_names(self.job)
 
     @property
-    def rows_inserted(self) -> float:
+    def rows_inserted(self) -> float | None:
         """Rows inserted in the window; in a step whose work is told (l.x), that work."""
         headline = self.step.get("headline")
         if headline is not None and headline["metric"] == "ips":
             return self.operations or 0.0
-        return float(self.rows("insert"))
+        rows = self.rows("insert")
+        return None if rows is None else float(rows)
 
     def response(self, roles: list[str]) -> Histogram:
         """Response times of what these roles do, each operation once, however it is made up."""
@@ -261,21 +276,23 @@ def _histograms(load: raw_files.Load) -> _Times:
     """
     response: dict[tuple[str, str], list[str]] = {}
     service: dict[tuple[str, str], list[str]] = {}
-    longest_us: dict[tuple[str, str], int] = {}
+    longest_us: dict[tuple[str, str], int | None] = {}
     for tick in load.ticks:
         for name, part in tick.operations.items():
-            if part["count"]:  # a fill's rows have an empty histogram
+            # A fill's rows have an empty histogram, and not every load tells one.
+            if part["count"] and part["response"] is not None:
                 key = tick.role, name
                 response.setdefault(key, []).append(part["response"])
-                if "service" in part:
+                if part.get("service") is not None:
                     service.setdefault(key, []).append(part["service"])
-                longest_us[key] = max(longest_us.get(key, 0), part["max_us"])
+                longest_us[key] = raw_files.longest([longest_us.get(key, 0), part["max_us"]])
     wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
     found = _Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
     for key, histogram in found.response.items():
-        histogram.max_us = longest_us[key]
+        histogram.max_us = histogram.max_us if (most := longest_us[key]) is None else most
     for key, histogram in found.service.items():
-        histogram.max_us = min(histogram.max_us, longest_us[key])
+        if (most := longest_us[key]) is not None:
+            histogram.max_us = min(histogram.max_us, most)
     return found
 
 
@@ -340,6 +357,16 @@ def cpu_us(evidence: Evidence, *starts: str) -> float | None:
     return math.fsum(
         cost.cpu_us for owner, cost in evidence.owners.items() if owner.startswith(starts)
     )
+
+
+def connections_cpu_us(evidence: Evidence) -> float | None:
+    """CPU time in the window of all connections but the lab's, ended ones and what they led too.
+
+    None where it is known which are the headline's: that is better known.
+    """
+    if evidence.names_sessions:
+        return None
+    return cpu_us(evidence, "role:", "parallel:", "backend:", "exited")
 
 
 def helpers_cpu_us(evidence: Evidence) -> float:

@@ -19,8 +19,13 @@ HOST_BUSY_PCT_MIN = 95.0
 MORE_THREADS = "give it more `generator.threads`"
 
 
-def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str, ...]:
-    """Why the rate of a step is "at least", in words with figures; empty where it is exact."""
+def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str, ...] | None:
+    """Why the rate of a step is "at least", in words with figures; empty where it is exact.
+
+    None where the load does not say how late it sends: then it is not known.
+    """
+    if not evidence.tells_lateness:
+        return None
     return (*_busy(evidence), *_late(metrics))
 
 

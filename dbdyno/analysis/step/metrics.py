@@ -100,7 +100,8 @@ def per_second(evidence: Evidence) -> list[float]:
     if not evidence.counts_in_seconds:
         return []
     ticks = [tick for tick in evidence.load.of([evidence.step["headline"]["role"]]) if tick.whole]
-    return [evidence.counted(tick) / tick.seconds for tick in ticks]
+    counts = [(evidence.counted(tick), tick.seconds) for tick in ticks]
+    return [count / seconds for count, seconds in counts if count is not None]
 
 
 def apart(evidence: Evidence, run: StepRun) -> Metrics:
@@ -153,19 +154,21 @@ def steadiness(evidence: Evidence, run: StepRun) -> Metrics:
 def trouble(evidence: Evidence) -> Metrics:
     """Lateness, retries and errors of all roles."""
     ticks = evidence.load.ticks
-    retries = sum(tick.retries for tick in ticks)
+    retries = raw_files.total(tick.retries for tick in ticks)
+    late_us = raw_files.longest(tick.late_us_max for tick in ticks)
+    backlog = raw_files.longest(tick.backlog for tick in ticks)
     errors = sum(tick.errors for tick in ticks)  # those that were tried again too
     counts = Counter[str]()
     for tick in ticks:
         counts[tick.role] += tick.count
     many = {role for role, count in counts.items() if count >= LAG_OPERATIONS_MIN}
     return {
-        "late_ms_max": max((tick.late_us_max for tick in ticks), default=0) / 1e3,
+        "late_ms_max": None if late_us is None else late_us / 1e3,
         "lag_us_p99": largest_p99_us((tick.role, tick.lag) for tick in ticks if tick.role in many),
         "queue_us_p99": largest_p99_us((tick.role, tick.queue) for tick in ticks),
-        "backlog_max": float(max((tick.backlog for tick in ticks), default=0)),
-        "retries": float(retries),
-        "errors": float(max(errors - retries, 0)),
+        "backlog_max": None if backlog is None else float(backlog),
+        "retries": None if retries is None else float(retries),
+        "errors": float(max(errors - (retries or 0), 0)),
     }
 
 
@@ -235,12 +238,12 @@ def costs(evidence: Evidence) -> Metrics:
     """CPU and context switches by owner, for each operation or row."""
     operations, headline = evidence.operations, evidence.step.get("headline")
     roles = [headline["role"]] if headline is not None else []
-    generator, server = (
-        basis.cpu_us(evidence, *owners) for owners in (("generator",), basis.SERVER_OWNERS)
-    )
+    server = basis.cpu_us(evidence, *basis.SERVER_OWNERS)
+    generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
     return {
         "cpu_per_op": per(_operations_cpu_us(evidence, roles), operations),
         "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), operations),
+        "connections_cpu_per_op": per(basis.connections_cpu_us(evidence), operations),
         "cs_per_op": per(_switches(evidence, roles), operations),
         "background_cpu_per_op": per(_background_cpu_us(evidence), operations),
         "whole_server_cpu_per_op": per(server if evidence.led else None, operations),

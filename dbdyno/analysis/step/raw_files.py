@@ -28,16 +28,18 @@ class Tick:
     end_s: float  # active seconds since the window's start
     seconds: float  # how long it was
     count: int
-    rows: int
+    rows: int | None  # None, as all that follows: the load does not tell it
     errors: int  # those that were tried again too
-    max_us: int
-    retries: int
-    late_us_max: int
-    backlog: int
+    max_us: int | None
+    retries: int | None
+    late_us_max: int | None
+    backlog: int | None
     lag: str | None  # a histogram, as are those of operations; None in older results
     queue: str | None
     operations: Mapping[str, Json]
-    clients: Sequence[Sequence[int]] = ()  # by client: count, rows, errors, longest response in µs
+    clients: Sequence[
+        Sequence[int | None]
+    ] = ()  # by client: count, rows, errors, longest response in µs
 
     @property
     def whole(self) -> bool:
@@ -57,6 +59,7 @@ class Load:
     pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
     done: Json = field(default_factory=dict)  # the last event
     names: frozenset[str] = frozenset()  # of the events that there are, ticks left out
+    in_seconds: bool = True  # whether ticks are of a second, and not of the window as a whole
     unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
 
     def of(self, roles: Iterable[str]) -> list[Tick]:
@@ -109,6 +112,7 @@ def load(events: Iterable[Json]) -> Load:
         pauses=tuple(pauses),
         done=found.get("done", {}),
         names=frozenset(found),
+        in_seconds=all(tick["tick"] is not None for tick in ticks),
         unknown=tuple(sorted(novel)),
     )
 
@@ -125,7 +129,7 @@ def _ends(close: Json | None, pauses: Sequence[tuple[int, int]]) -> tuple[int, .
 
 def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
     """Ticks with the window's active time at their end; those of one second share a number."""
-    ends: dict[int, float] = {}
+    ends: dict[int | None, float] = {}
     end_s = 0.0
     for tick in ticks:
         seconds = tick["active_ns"] / NS_PER_S
@@ -138,10 +142,10 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             end_s=ends[tick["tick"]],
             seconds=seconds,
             count=sum(client[0] for client in clients),
-            rows=sum(client[1] for client in clients),
+            rows=total(client[1] for client in clients),
             errors=sum(client[2] for client in clients),
-            max_us=max((client[3] for client in clients), default=0),
-            retries=sum(part.get("retries", 0) for part in tick["operations"].values()),
+            max_us=longest(client[3] for client in clients),
+            retries=total(part.get("retries", 0) for part in tick["operations"].values()),
             late_us_max=tick["late_us_max"],
             backlog=tick["backlog"],
             lag=tick.get("lag"),
@@ -169,6 +173,18 @@ def difference(before: Any, after: Any, *path: str) -> float | None:
     if first is None or last is None or last < first:
         return None
     return last - first
+
+
+def total(amounts: Iterable[int | None]) -> int | None:
+    """The sum; None where one of them is not known."""
+    known = list(amounts)
+    return None if None in known else sum(filter(None, known))
+
+
+def longest(amounts: Iterable[int | None]) -> int | None:
+    """The largest, 0 of none; None where one of them is not known."""
+    known = list(amounts)
+    return None if None in known else max(filter(None, known), default=0)
 
 
 def per(amount: float | None, count: float | None) -> float | None:

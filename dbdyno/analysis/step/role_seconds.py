@@ -24,18 +24,20 @@ be one statement that took twice as long as usual."""
 
 
 def stalls(evidence: Evidence) -> tuple[Stalls, ...]:
-    """Of each role whose seconds can tell a stall; none without a window.
+    """Of each role whose seconds can tell a stall; none without a window, or without seconds.
 
     A bulk load is no role of the job: while it builds indexes it brings no rows, and nobody waits.
     """
-    if not evidence.load.seconds:
+    if not evidence.load.seconds or not evidence.load.in_seconds:
         return ()
     roles = [one["name"] for one in evidence.job.get("roles", [])]
     by_role = {role: full_seconds(evidence, role) for role in roles}
     return tuple(
         _of_role(ticks, evidence.kind(role))
         for role, ticks in by_role.items()
-        if ticks and _tells(ticks, regular=is_regular(evidence.job, role))
+        if ticks
+        and (ticks[0].rows is not None or client_rates.unit(evidence.kind(role)) != "rows")
+        and _tells(ticks, regular=is_regular(evidence.job, role))
     )
 
 
@@ -47,7 +49,7 @@ def _tells(ticks: Sequence[Tick], *, regular: bool) -> bool:
 
 def _of_role(ticks: Sequence[Tick], kind: str) -> Stalls:
     rows = client_rates.unit(kind) == "rows"
-    rates = [(tick.rows if rows else tick.count) / tick.seconds for tick in ticks]
+    rates = [((tick.rows or 0) if rows else tick.count) / tick.seconds for tick in ticks]
     usual = median(rates)
     stalled = [rate < STALL_SHARE * usual for rate in rates]
     runs = [len(list(run)) for still, run in groupby(stalled) if still]

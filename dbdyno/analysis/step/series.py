@@ -30,11 +30,12 @@ def series(evidence: Evidence) -> dict[str, Series]:
     """
     found: dict[str, Series] = {}
     for kind, roles in _roles(evidence).items():
-        ticks = evidence.load.of(roles)
+        ticks = evidence.load.of(roles) if evidence.load.in_seconds else []
         if ticks:
             found[f"{kind}.rate"] = _rates(evidence, ticks, kind)
             found |= {f"{kind}.client.{n}.rate": one for n, one in _by_client(ticks, kind)}
-            found[f"{kind}.max_us"] = _longest(ticks)
+            longest = _longest(ticks)
+            found |= {f"{kind}.max_us": longest} if longest.x_s else {}
     if evidence.load.open_ns is not None:
         cpu = _of_host(evidence, _busy_share)
         written = _of_host(evidence, _written_mbps)
@@ -63,6 +64,8 @@ def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
         if tick.seconds >= SHORT_S:
             usual = tick.rows if rows else tick.count
             amount = evidence.counted(tick) if tick.role == role else usual
+            if amount is None:
+                continue
             amounts[tick.end_s] = amounts.get(tick.end_s, 0.0) + amount / tick.seconds
     return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
 
@@ -70,7 +73,11 @@ def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
 def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]:
     """What each client did in the roles of a kind that several clients have."""
     told = [
-        tick for tick in ticks if 1 < len(tick.clients) <= CLIENTS_MAX and tick.seconds >= SHORT_S
+        tick
+        for tick in ticks
+        if 1 < len(tick.clients) <= CLIENTS_MAX
+        and tick.seconds >= SHORT_S
+        and tick.rows is not None
     ]
     if not told:
         return
@@ -87,7 +94,8 @@ def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]
 def _longest(ticks: Iterable[Tick]) -> Series:
     longest: dict[float, float] = {}
     for tick in ticks:
-        longest[tick.end_s] = max(longest.get(tick.end_s, 0.0), float(tick.max_us))
+        if tick.max_us is not None:
+            longest[tick.end_s] = max(longest.get(tick.end_s, 0.0), float(tick.max_us))
     return Series(x_s=tuple(longest), y=tuple(longest.values()))
 
 

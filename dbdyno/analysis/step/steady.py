@@ -23,7 +23,8 @@ def shape_of(evidence: Evidence) -> rate_shape.Shape | None:
     if not timed or not evidence.counts_in_seconds:
         return None
     ticks = full_seconds(evidence, evidence.step["headline"]["role"])
-    return rate_shape.shape([evidence.counted(tick) / tick.seconds for tick in ticks])
+    counts = [(evidence.counted(tick), tick.seconds) for tick in ticks]
+    return rate_shape.shape([count / seconds for count, seconds in counts if count is not None])
 
 
 def unlike(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:

@@ -31,14 +31,16 @@ def warnings(
     evidence: Evidence,
     metrics: Mapping[str, float | None],
     run: StepRun,
-    limited: Iterable[str],
+    limited: Iterable[str] | None,
 ) -> tuple[str, ...]:
-    """All warnings of a step that ended well; `limited`: what limited the load generator.
+    """All warnings of a step that ended well; `limited`: what limited the load generator
+    (None: not known).
 
     `run` has what was derived before: targets, fairness, how far apart the clients ended.
     """
     return (
-        *(f"{AT_LIMIT}: {reason}" for reason in limited),
+        *(f"{AT_LIMIT}: {reason}" for reason in limited or ()),
+        *_untold(evidence),
         *_generator(evidence, metrics),
         *_nothing(evidence),
         *_misses(evidence, run),
@@ -60,6 +62,34 @@ def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
     share = metrics.get("generator_share")
     if headline.get("metric") == "ips" and share is not None and share > GENERATOR_SHARE_MAX:
         yield f"load generator: its CPU is {share:.1f} % of the server's"
+
+
+def _untold(evidence: Evidence) -> Iterable[str]:
+    """What a program as the load does not tell, so that figures that need it are missing."""
+    job, ticks = evidence.job, evidence.load.ticks
+    if not job.get("driver"):
+        return
+    name = f"`{job['program']}`"
+    parts = [part for tick in ticks for part in tick.operations.values()]
+    if not evidence.tells_lateness:
+        yield (
+            f"load generator's limit unknown: {name} does not tell how late it sends, so whether"
+            " the server or the load set the rate is not known"
+        )
+    if not evidence.load.in_seconds:
+        yield (
+            f"window without seconds: {name} tells of the whole at once, so there is no shape, no"
+            " stall and nothing over time"
+        )
+    untold = {
+        "response times": any(part["response"] is None for part in parts),
+        "rows": any(tick.rows is None for tick in ticks),
+        "retries": any(tick.retries is None for tick in ticks),
+        "which sessions are its own (CPU is of all connections)": not evidence.names_sessions,
+        "what it costs itself": "generator" not in evidence.owners,
+    }
+    if missing := [what for what, lacking in untold.items() if lacking]:
+        yield f"not told by {name}: {listed(missing)}; figures that need it are missing"
 
 
 def _nothing(evidence: Evidence) -> Iterable[str]:
@@ -95,9 +125,9 @@ def _schedule(evidence: Evidence, run: StepRun) -> Iterable[str]:
         if role.get("pace", {}).get("kind") == "rate"
     }
     ticks = evidence.load.of(paced)
-    late_ms = max((tick.late_us_max for tick in ticks), default=0) / 1e3
+    late_ms = max((tick.late_us_max or 0 for tick in ticks), default=0) / 1e3
     if late_ms > LATE_MS_MAX:
-        backlog = max(tick.backlog for tick in ticks)
+        backlog = max(tick.backlog or 0 for tick in ticks)
         yield f"behind schedule: up to {late_ms / 1e3:.1f} s late, up to {backlog:,} waiting"
     if run.targets and not run.targets[0].met:
         inserts = run.targets[0]
@@ -214,7 +244,7 @@ def common_rate(evidence: Evidence) -> tuple[float, int] | None:
     if seconds < 1:
         return None
     ticks = load.of([evidence.step["headline"]["role"]])
-    amount = sum(evidence.counted(tick) for tick in ticks if tick.end_s < seconds + 0.001)
+    amount = sum(evidence.counted(tick) or 0 for tick in ticks if tick.end_s < seconds + 0.001)
     return amount / seconds, seconds
 
 

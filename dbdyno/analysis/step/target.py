@@ -34,7 +34,7 @@ def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
 
 
 def _of_role(evidence: Evidence, role: str, rows_per_s: float, window_s: float) -> Target:
-    achieved = sum(tick.rows for tick in evidence.load.of([role])) / window_s
+    achieved = sum(tick.rows or 0 for tick in evidence.load.of([role])) / window_s
     whole = full_seconds(evidence, role)
     return Target(
         role=role,
@@ -43,5 +43,5 @@ def _of_role(evidence: Evidence, role: str, rows_per_s: float, window_s: float) 
         achieved=achieved,
         met=held(achieved, rows_per_s),
         seconds=len(whole),
-        seconds_missed=sum(not held(tick.rows / tick.seconds, rows_per_s) for tick in whole),
+        seconds_missed=sum(not held((tick.rows or 0) / tick.seconds, rows_per_s) for tick in whole),
     )

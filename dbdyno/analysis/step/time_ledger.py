@@ -87,7 +87,7 @@ def _role(evidence: Evidence) -> str | None:
 def _connection_us(evidence: Evidence, role: str | None) -> float | None:
     """The time of all connections of a role in the window."""
     found = [one for one in evidence.job.get("roles", []) if one["name"] == role]
-    if not found:
+    if not found or not evidence.names_sessions:
         return None
     seconds = scaled(evidence.load.seconds, US_PER_S)
     return scaled(seconds, role_connections(evidence.job, found[0]))

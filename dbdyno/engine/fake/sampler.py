@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dbdyno.host.observe.owned_processes import GENERATOR, LAB
+from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, Sum
 from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS
 from dbdyno.model import Json
@@ -46,6 +46,7 @@ class FakeSampler:
         self._foreign_share = float(fake.get("foreign_share", 0.0))
         self._foreign_since_ns: int | None = None  # as the real one counts from its first look
         self._owners: dict[str, Sum] = {LAB: Sum(), GENERATOR: Sum()}
+        self._named = True  # whether the load says which sessions are whose, and what it costs
         self._start_ns = self._mono_ns = time.monotonic_ns()
         self._tick_ns: int | None = None  # of the ticks that have no line yet
         self._tick: int | None = None  # their number
@@ -71,6 +72,9 @@ class FakeSampler:
 
     def observe(self, event: Json) -> None:
         """Counts what the operations of a tick cost; its line is written when the next begins."""
+        if event["event"] == "hello" and event["pid"] is None:
+            self._named = False
+            del self._owners[GENERATOR]
         if event["event"] == "connected":
             self.add_role(event["server_pid"], event["role"])
         if event["event"] != "tick":
@@ -78,7 +82,8 @@ class FakeSampler:
         if event["tick"] != self._tick:
             self._end_second()
             self._tick = event["tick"]
-            self._owners[GENERATOR].cpu_ns += round(event["cpu_us"] * 1000)
+            if self._named:
+                self._owners[GENERATOR].cpu_ns += round(event["cpu_us"] * 1000)
         self._tick_ns = self._mono_ns = event["mono_ns"]
         self._spend(event["role"], event["operations"])
 
@@ -91,7 +96,8 @@ class FakeSampler:
         self._write(kind, self._mono_ns, delay_ns)
 
     def _spend(self, role: str, operations: Mapping[str, Json]) -> None:
-        total = self._owners.setdefault(f"role:{role}", Sum())
+        owner = f"role:{role}" if self._named else OTHER_BACKEND
+        total = self._owners.setdefault(owner, Sum())
         for name, operation in operations.items():
             for key, (column, factor) in PLANTED.items():
                 cost = round(self._planted[key].get(name, 0) * factor * operation["count"])

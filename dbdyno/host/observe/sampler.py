@@ -101,7 +101,7 @@ class Sampler:
         """Takes note of who is who in an event of the generator; of ticks takes no note."""
         if event["event"] == "connected" and (member := event.get(self._processes.key)):
             self.add_role(member, event["role"])
-        elif event["event"] == "hello":
+        elif event["event"] == "hello" and event["pid"] is not None:
             self.set_generator(event["pid"])
 
     def _each_second(self) -> None:

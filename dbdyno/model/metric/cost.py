@@ -23,6 +23,13 @@ COST: tuple[Metric, ...] = (
         threads); what of connection_us_per_op is on a core""",
     ),
     row.own(
+        "connections_cpu_per_op", "µs/operation", "lower", 2,
+        """CPU of all connections | CPU time in the window of all of the server's connections but
+        the lab's, with those that ended and with parallel workers, by operations: primary in place
+        of cpu_per_op where a program makes the load and does not tell which sessions are its own;
+        else NA""",
+    ),
+    row.own(
         "whole_server_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the whole server | CPU time in the window of all of the server's owners, whatever
         they did, by operations; where it goes the other way than cpu_per_op, by more than the

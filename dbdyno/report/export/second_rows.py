@@ -28,7 +28,8 @@ def load(source: Source) -> Rows:
 def _load(source: Source, place: Place) -> Rows:
     step = place.folder.step()
     key = source.step_key(place, step)
-    timed = timed_operations(place.folder.job() or {})
+    job = place.folder.job() or {}
+    timed, told = timed_operations(job), not job.get("driver")
     for tick in raw_files.load(place.folder.events()).ticks:
         common = key | {
             "role": tick.role,
@@ -37,7 +38,8 @@ def _load(source: Source, place: Place) -> Rows:
             "seconds": tick.seconds,
         }
         yield "ticks", common | _tick(tick, timed)
-        for client, (count, rows, errors, max_us) in enumerate(tick.clients):
+        each = tick.clients if told else ()  # else one row is of all clients together
+        for client, (count, rows, errors, max_us) in enumerate(each):
             amounts = {"operations": count, "rows": rows, "errors": errors, "max_us": max_us}
             yield "clients", common | {"client": client} | amounts
 
@@ -46,10 +48,11 @@ def _tick(tick: Tick, timed: set[str]) -> Json:
     parts = [
         part["response"]
         for name, part in tick.operations.items()
-        if part["count"] and (not timed or name in timed)
+        if part["count"] and part["response"] is not None and (not timed or name in timed)
     ]
     (times,) = Histogram.of_each([parts])
-    times.max_us = min(times.max_us, tick.max_us)
+    if tick.max_us is not None:
+        times.max_us = min(times.max_us, tick.max_us)
     known = times.count > 0  # a fill's rows have an empty histogram
     return {
         "operations": tick.count,

@@ -181,7 +181,7 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "step_group": run.group,
         "headline": run.headline,
         "rate": run.metrics.get(run.headline) if run.headline else None,
-        "limited": "\n".join(run.limited) or None,
+        "limited": "\n".join(run.limited or ()) or None,
         "target": run.sla_target,
         "achieved": run.sla_achieved,
         "held": run.sla_met,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from dbdyno import __version__, workload
 from dbdyno.builds import cache
 from dbdyno.engine import Build
-from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Void, WorkloadUse
+from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, Void, WorkloadUse
+from dbdyno.run import driver
 from dbdyno.run.check.preflight import Prepared, load
 
 
@@ -22,7 +23,9 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "base": plan.base,
         "blocks": plan.schedule.blocks,
         "arms": [arm_json(arm, prepared.builds.get(arm.name)) for arm in plan.arms],
-        "workloads": [workload_json(plan, use) for use in plan.workloads],
+        "workloads": [
+            workload_json(plan, use, prepared.steps[use.name, plan.base]) for use in plan.workloads
+        ],
         "schedule": schedule_json(plan.schedule),
         "generator": {"threads": plan.threads},
         "observe": asdict(plan.observe),
@@ -93,9 +96,12 @@ def plain(value: object) -> object:
     return asdict(value) if isinstance(value, Void) else value
 
 
-def workload_json(plan: Plan, use: WorkloadUse) -> Json:
-    """A workload's use, with a hash of its text."""
+def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
+    """A workload's use, with a hash of its text, and of each program that it runs."""
+    programs = {step.name: driver.of(step).version(step) for step in steps}
+    known = {name: version for name, version in programs.items() if version is not None}
     return asdict(use) | {
         "folder": load(plan, use).name,
         "sha256": workload.sha256(use.name, plan.path),
+        **({"programs": known} if known else {}),
     }

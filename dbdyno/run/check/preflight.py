@@ -26,7 +26,7 @@ from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, job
 from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.run import starting_state
-from dbdyno.run.check import disk_space, dropped_tables
+from dbdyno.run.check import disk_space, drivers, dropped_tables
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.check.disk_space import Need
 from dbdyno.run.starting_state import Point
@@ -100,6 +100,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
         data_path=data_path,
         device=device.find(data_path),
     )
+    drivers.refuse_unfit(plan, steps)
     for arm in plan.arms:
         check_arm(plan, arm, prepared)
     refuse_short_memory(plan)

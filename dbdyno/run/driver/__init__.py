@@ -36,6 +36,9 @@ class Driver(Protocol):
     def check(self, step: Step, plan: Plan) -> None:
         """Raises PlanError where it cannot make the load of the step, before anything starts."""
 
+    def version(self, step: Step) -> str | None:
+        """What would make it another load beside its name and its job; None: nothing."""
+
     def prepare(self, step: Step, bench: Bench) -> Json:
         """The whole job, as job.json keeps it."""
 
@@ -92,9 +95,10 @@ class GeneratorDied(GeneratorError, LabDied):
 def of(step: Step) -> Driver:
     """What makes the load of a step, as its workload file says."""
     # Each of them builds on what stands above.
-    from dbdyno.run.driver import loadgen
+    from dbdyno.run.driver import loadgen, program
 
-    return loadgen.Loadgen()
+    drivers: tuple[Driver, ...] = (loadgen.Loadgen(), program.Program())
+    return next(one for one in drivers if one.name == step.job.get("driver", "loadgen"))
 
 
 class Inbox:

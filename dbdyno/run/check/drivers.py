@@ -1,0 +1,60 @@
+"""Whether the load of every step can be made, and by the same for all arms: before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dbdyno.model import Plan, Step
+from dbdyno.model.error import PlanError
+from dbdyno.plan import schedule
+from dbdyno.run import driver
+
+StepsOf = Mapping[tuple[str, str], Sequence[Step]]
+"""(workload as the plan names it, arm) -> the steps."""
+
+
+def refuse_unfit(plan: Plan, steps: StepsOf) -> None:
+    """Raises PlanError for the first step whose load cannot be made, or not alike for all arms."""
+    for its in steps.values():
+        for step in its:
+            driver.of(step).check(step, plan)
+        if plan.schedule.interleave == "slice":
+            refuse_unpausing(schedule.parted(its)[1])
+    for use in plan.workloads:
+        refuse_unlike({arm.name: steps[use.name, arm.name] for arm in plan.arms})
+
+
+def refuse_unpausing(steps: Sequence[Step]) -> None:
+    """Raises PlanError where a step that arms take in slices has a load that cannot pause."""
+    for step in steps:
+        makes = driver.of(step)
+        if "pauses" not in makes.tells:
+            raise PlanError(
+                f'schedule.interleave: "slice" pauses the load, and step `{step.name}` of '
+                f'{step.workload} has driver = "{makes.name}", which cannot pause: '
+                'write interleave = "step"'
+            )
+
+
+def refuse_unlike(by_arm: Mapping[str, Sequence[Step]]) -> None:
+    """Raises PlanError where arms have another driver, version of it or command in a step.
+
+    That would compare what makes the load.
+    """
+    first: dict[str, tuple[str, dict[str, object]]] = {}
+    for arm, steps in by_arm.items():
+        for step in steps:
+            makes = driver.of(step)
+            its: dict[str, object] = {
+                "driver": makes.name,
+                "command": step.job.get("command"),
+                "version of the program": makes.version(step),
+            }
+            other, theirs = first.setdefault(step.name, (arm, its))
+            for key, value in its.items():
+                if value != theirs[key]:
+                    where = step.job.get("workload", step.workload)
+                    raise PlanError(
+                        f"{where}: step `{step.name}`: the {key} is {value!r} for arm {arm} and "
+                        f"{theirs[key]!r} for arm {other}: give all arms the same load"
+                    )

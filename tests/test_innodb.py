@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dbdyno import store
-from dbdyno.analysis.compare import differences
+from dbdyno.analysis.compare import differences, validity
 from dbdyno.analysis.compare.imbalance import notices
 from dbdyno.analysis.step import assemble, query_plans
 from dbdyno.analysis.step.innodb import binlog_bytes
@@ -303,4 +303,4 @@ def test_what_comes_with_another_engine_is_named_by_it() -> None:
 
 def test_compilers_of_two_engines_are_not_set_against_each_other() -> None:
     servers = {"pg": [a_server("postgres")], "my": [a_server("mysql") | {"version": "2"}]}
-    assert differences.warnings(list(servers), [], servers, [None]) == ()
+    assert validity.warnings(list(servers), [], servers, [None]) == ()

@@ -3,10 +3,9 @@
 import pytest
 
 import metric_table
-from dbdyno.analysis.step import state
-from dbdyno.analysis.step.state import STATES
 from dbdyno.model import metric
-from dbdyno.model.metric import METRICS
+from dbdyno.model.metric import METRICS, state
+from dbdyno.model.metric.state import STATES
 
 PUBLISHED = (
     "ips qps rps rmbps wps wmbps rpq rkbpq wpi wkbpi csps cpups cspq cpupq dbgb1 dbgb2 rss maxop"

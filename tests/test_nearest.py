@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.analysis.compare.paired import ratio
-from dbdyno.analysis.compare.pairing import facing, placed
+from dbdyno.analysis.compare.pairing import facing, placed, ratio
 from dbdyno.model import StepRun
 from run_builder import cell, concluded, failed, plan_of, run
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis.step.state import STATES, state
+from dbdyno.analysis.step.state import state
 from dbdyno.engine.postgres.probe.debt import run, thresholds
 from dbdyno.model import Json
+from dbdyno.model.metric.state import STATES
 
 MIB = 1 << 20
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno.analysis.step import state
 from dbdyno.model import metric
+from dbdyno.model.metric import state
 
 PATH = Path(__file__).parent.parent / "docs" / "metrics.md"
 

@@ -6,8 +6,8 @@ from dbdyno.builds import Build
 from dbdyno.engine.interface import Server
 from dbdyno.host.place import Place
 from dbdyno.model import FAMILIES, PRODUCTS, Arm
-from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import ServerError
+from dbdyno.model.size import Capacity
 
 __all__ = ["Build", "Place", "Server", "provide"]
 

@@ -22,8 +22,8 @@ from dbdyno.engine.preset import arm_config
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
 from dbdyno.model import Arm
-from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.model.size import Capacity
 
 CHECK_S_MAX = 30.0
 SPARE_CONNECTIONS = 10

@@ -11,9 +11,8 @@ from dbdyno.host import quiesce
 from dbdyno.host.observe import limits
 from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Arm
-from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import HostError
-from dbdyno.model.size import bytes_of
+from dbdyno.model.size import Capacity, bytes_of
 
 
 def here(wal_root: Path, cpus: str | None = None) -> Capacity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.model import Json
+from dbdyno.model import Extent, Json
 
 SETTLE_NS = 200_000_000
 """What follows a resumption and counts for nothing (contract/README.md, "pause")."""
@@ -20,6 +20,17 @@ def clients(job: Json, role: Json) -> int:
 def connections(job: Json) -> int:
     """The connections of all roles."""
     return sum(role_connections(job, role) for role in job.get("roles", []))
+
+
+def extent(job: Json) -> Extent | None:
+    """How much takes part in a step; None where the job is missing."""
+    if "clients" not in job:
+        return None
+    return Extent(
+        clients=job["clients"],
+        connections=connections(job),
+        tables=sum(job.get("tables", {}).values()),
+    )
 
 
 def role_connections(job: Json, role: Json) -> int:

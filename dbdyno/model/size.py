@@ -1,8 +1,12 @@
-"""Sizes as configuration files write them: `4GB` of PostgreSQL, `4G` of MySQL, in bytes."""
+"""Sizes as configuration files write them, in bytes, and what a host has to offer to a server.
+
+PostgreSQL writes `4GB`, MySQL `4G`.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from dbdyno.model.error import PlanError
 
@@ -54,3 +58,12 @@ def cut_coarsely(amount: int) -> int:
     """
     quarter = 1 << max(amount.bit_length() - 3, 0)
     return amount // quarter * quarter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """What a server can have of a host: presets are sized to it."""
+
+    cores: int
+    memory_bytes: int
+    free_disk_bytes: int | None  # of the write-ahead log's file system; None: no limit

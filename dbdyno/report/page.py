@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis.compare.differences import PLACES_MAX
+from dbdyno.analysis.compare.validity import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import PUBLISHED, Thresholds
 from dbdyno.report.parts import Page, Workload

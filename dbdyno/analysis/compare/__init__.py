@@ -18,6 +18,7 @@ from dbdyno.analysis.compare import (
     host_changes,
     pairing,
     step_cells,
+    validity,
     void_blocks,
 )
 from dbdyno.analysis.compare.arm_vs_base import Where
@@ -84,8 +85,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *damaged_files.of_steps(derived),
             *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
             *disturbed,
-            *differences.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
-            *differences.other_ways(found.steps, aims.margin),
+            *validity.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
+            *validity.other_ways(found.steps, aims.margin),
             *golden_copies.notes(copies),
             *host_changes.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),
         ),

@@ -1,4 +1,8 @@
-"""One arm in one step, beside the base: what is judged, and by which metrics."""
+"""One arm in one step, beside the base: what is judged, by which metrics, and what it did instead.
+
+What an arm, or the base, did instead of being compared: it missed its target, it failed, it stood
+still.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from dbdyno.analysis.compare import outcome
-from dbdyno.analysis.compare.outcome import Outcome
 from dbdyno.analysis.compare.pairing import Facing, Still
-from dbdyno.analysis.step import generator_limit
+from dbdyno.analysis.step import damaged_files, generator_limit
 from dbdyno.model import Bound, StepRun, metric
+from dbdyno.model.verdict import Word
 from dbdyno.stats.decision import Sample
 
 CPU = "cpu_per_op"
@@ -24,6 +27,8 @@ are its own."""
 BETTER_BY: Mapping[str, int] = {
     row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
 }
+COMPARED_MIN = 2
+"""Blocks; with fewer left a failure is what there is to say of a step."""
 NAMES = tuple(row.name for row in metric.METRICS)
 
 
@@ -63,6 +68,15 @@ def is_cpu(name: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was done, and whether that is the verdict."""
+
+    word: Word | None  # None: the tests decide
+    text: str  # in words; empty where all went well
+    stood_still: str  # of these, who had no throughput in which blocks
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contest:
     """One arm in one measured step, beside the base."""
 
@@ -91,7 +105,7 @@ class Contest:
         compared = (sample.blocks for sample in self.samples(self.primary))
         still = self.faced.still(self.headline)
         ran = len(self.logs(self.headline))
-        return outcome.of(self.faced, still, compared=max(compared, default=0), ran=ran)
+        return _outcome(self.faced, still, compared=max(compared, default=0), ran=ran)
 
     def samples(self, names: Iterable[str]) -> Iterator[Sample]:
         """The log ratios of these metrics, of those that both arms have in a block at least.
@@ -128,3 +142,62 @@ def contest(where: Where, faced: Facing) -> Contest | None:
     if headline is None:
         return None
     return Contest(where=where, headline=headline, faced=faced)
+
+
+# --- What was done in place of a comparison ---------------------------------------------------
+
+
+def _outcome(faced: Facing, still: Still, *, compared: int, ran: int) -> Outcome:
+    """The outcome of an arm in a step, beside its base.
+
+    `still`: where a throughput of 0 was measured; `compared`: blocks that have both; `ran`: those
+    in which neither stood still.
+    """
+    own, bases = faced.runs, faced.base_runs
+    stood = "; ".join(_stood(still, faced, ran))
+    said = (*_said(own, ""), *_said(bases, f"{faced.base} "), stood)
+    text = "; ".join(filter(None, said))
+    return Outcome(word=_word((*own, *bases), compared), text=text, stood_still=stood)
+
+
+def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
+    """In how many blocks who stood still, and what is left for the interval."""
+    count = number_of_blocks(len(faced.runs))
+    for who, blocks in (("", still.own), (f"{faced.base} ", still.base)):
+        if blocks:
+            yield f"{who}stood still in {len(blocks)} of {count}"
+    if still.both:
+        yield f"both stood still in {len(still.both)} of {count}, of which nothing is compared"
+    if any(still) and ran > 1:
+        yield f"the interval is of the {ran} in which both ran"
+
+
+def number_of_blocks(count: int) -> str:
+    """1 block, 6 blocks."""
+    return f"{count} block{'s' * (count != 1)}"
+
+
+def _word(runs: Sequence[StepRun], compared: int) -> Word | None:
+    if compared < COMPARED_MIN and any(run.status != "ok" for run in runs):
+        lost = all(_is_damaged(run) for run in runs if run.status != "ok")
+        return "not compared" if lost else "failed"
+    return "target missed" if any(run.sla_met is False for run in runs) else None
+
+
+def _is_damaged(run: StepRun) -> bool:
+    return (run.reason or "").startswith(damaged_files.PREFIX)
+
+
+def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
+    """What these runs did, a part of a sentence for each kind."""
+    count = f"of {number_of_blocks(len(runs))}"
+    if any(run.sla_met is False for run in runs):
+        target = next(run.sla_target for run in runs if run.sla_target is not None)
+        met = sum(run.sla_met is True for run in runs)
+        yield f"{who}held {target:,.0f} rows/s in {met} {count}"
+    damaged = sum(_is_damaged(run) for run in runs)
+    failed = sum(run.status == "failed" for run in runs) - damaged
+    skipped = sum(run.status == "skipped" for run in runs)
+    for number, what in ((failed, "failed"), (skipped, "skipped"), (damaged, "damaged")):
+        if number:
+            yield f"{who}{what} in {number} {count}"

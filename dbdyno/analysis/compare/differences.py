@@ -1,22 +1,12 @@
-"""What the arms differ in, planned or not, and what calls a whole comparison into question."""
+"""What the arms' servers differ in, planned or not."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
-from statistics import median
 from typing import Any
 
-from dbdyno.analysis import wording
-from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, cpu_of
-from dbdyno.model import Cell, Difference, Json, StepComparison, StepRun, metric
-from dbdyno.model.compiler import for_size
+from dbdyno.model import Difference, Json
 
-CANARY_SHARE_MAX = 0.10
-"""How far the medians of two arms' canaries may lie apart."""
-PLACES_MAX = 4
-"""So many places of one warning are named, the others counted."""
 NAMES_MAX = 12
 
 MUST_DIFFER = frozenset(
@@ -52,17 +42,6 @@ MUST_DIFFER = frozenset(
 )  # fmt: skip
 """Settings in which any two servers of one host differ, or which say nothing of their own."""
 
-WHOLE_SERVER = "whole_server_cpu_per_op"
-
-_CANARIES = {
-    "canary_cpu_us": "arithmetic",
-    "canary_memory_ns": "memory access",
-    "canary_fsync_us": "synced writes",
-}
-
-
-# --- Differences -----------------------------------------------------------------------------
-
 
 def differences(
     arms: Sequence[str], servers: Mapping[str, Json], plan: Json
@@ -77,7 +56,7 @@ def differences(
         return ()
     named = {arm["name"]: arm for arm in plan.get("arms", [])}
     found = [*_facts(arms, servers, named)]
-    for alike in _by_engine(arms, servers):
+    for alike in by_engine(arms, servers):
         found += _settings(alike, servers, named)
     return tuple(sorted(found, key=lambda difference: difference.planned))
 
@@ -110,7 +89,7 @@ def _facts(
         ("account", servers, "user", False),
         ("connections", elsewhere, "encryption", False),
     )
-    alike = list(_by_engine(arms, servers))
+    alike = list(by_engine(arms, servers))
     for what, source, key, planned in facts:
         if _differ(arms, source, key):
             # In what only another engine differs, it differs by being another engine.
@@ -159,7 +138,7 @@ def _settings(
         yield Difference(what=what, values=_values(arms, settings, name), planned=planned)
     own = {arm: sorted(set(its) - shared - MUST_DIFFER) for arm, its in settings.items()}
     if any(own.values()):
-        values = {arm: _names(names) for arm, names in own.items()}
+        values = {arm: names_of(names) for arm, names in own.items()}
         what = "settings that not all have"
         yield Difference(what=what, values=values, planned=new_version)
 
@@ -170,7 +149,7 @@ def _options(written: Mapping[str, Any] | None) -> set[str]:
     return {plain for name in names for plain in (name, name.removeprefix("skip_"))}
 
 
-def _by_engine(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[list[str]]:
+def by_engine(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[list[str]]:
     """The arms of each engine that has several: settings of another are other settings."""
     found: dict[str | None, list[str]] = {}
     for arm in arms:
@@ -197,162 +176,8 @@ def _words(value: Any) -> str:
     return str(value) or "(empty)"
 
 
-def _names(names: Sequence[str]) -> str:
+def names_of(names: Sequence[str]) -> str:
+    """`a, b and 3 more`; of none `none`."""
     more = len(names) - NAMES_MAX
     text = ", ".join(names[:NAMES_MAX]) or "none"
     return f"{text} and {more} more" if more > 0 else text
-
-
-# --- Warnings --------------------------------------------------------------------------------
-
-
-def warnings(
-    arms: Sequence[str],
-    runs: Sequence[StepRun],
-    servers: Mapping[str, Sequence[Json]],
-    boot_ids: Sequence[str | None],
-) -> tuple[str, ...]:
-    """What calls the comparison into question; `servers`: each arm's server.json of every block."""
-    last = {arm: its[-1] for arm, its in servers.items() if its}
-    return (
-        *_toolchains(arms, last),
-        *_sizes(arms, last),
-        *_changed_servers(servers),
-        *_boots(boot_ids),
-        *_canaries(arms, runs),
-        *_unmeasured_failures(runs),
-        *_older(runs),
-        *_of_steps(runs),
-    )
-
-
-def other_ways(steps: Sequence[StepComparison], margin: float) -> tuple[str, ...]:
-    """Arms whose whole server took more CPU for an operation, or less, where the operation's own
-    CPU says the reverse, and both are apart by more than the margin.
-    """
-    found = [
-        words
-        for step in steps
-        for cell in step.cells[1:]
-        if (words := _other_way(step, cell, margin)) is not None
-    ]
-    more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""
-    subject = "CPU of the whole server goes the other way"
-    return (f"{subject}: {'; '.join(found[:PLACES_MAX])}{more}",) if found else ()
-
-
-def _other_way(step: StepComparison, cell: Cell, margin: float) -> str | None:
-    own, whole = (cell.ratios.get(name) for name in (cpu_of(step.cells), WHOLE_SERVER))
-    if own is None or whole is None or (own.value - 1) * (whole.value - 1) >= 0:
-        return None
-    if abs(math.log(whole.value / own.value)) <= math.log1p(margin):
-        return None
-    return (
-        f"{step.step} {cell.arm}: {wording.amount(own.value)} CPU per operation, with the server's"
-        f" background, other roles and what ended {wording.amount(whole.value)}"
-    )
-
-
-def _older(runs: Sequence[StepRun]) -> Iterable[str]:
-    """Steps of which some blocks are of a version that did not tell whom helpers served."""
-    known = [run for run in runs if run.metrics.get(SESSIONS_CPU) is not None]
-    steps: dict[str, list[StepRun]] = {}
-    for run in known:
-        steps.setdefault(run.step, []).append(run)
-    mixed = [
-        step
-        for step, its in steps.items()
-        if cpu_of(its) == SESSIONS_CPU and any(run.metrics.get(CPU) is not None for run in its)
-    ]
-    if mixed:
-        yield (
-            f"CPU without helpers: {wording.listed(mixed)}: an earlier dyno measured some blocks "
-            "and did not tell whose parallel workers were; CPU is that of sessions alone in all "
-            "blocks"
-        )
-
-
-def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
-    """Prebuilt servers of two majors come from two toolchains: then it is both that differ."""
-    for one, other in combinations([arm for arm in arms if arm in servers], 2):
-        pair = [servers[one], servers[other]]
-        versions = {server.get("version") for server in pair}
-        compilers = {server.get("compiler") for server in pair}
-        if pair[0].get("engine") != pair[1].get("engine"):
-            continue  # of two engines nobody asks what the compiler does
-        if len(versions) == 2 and len(compilers) == 2 and None not in compilers:
-            yield (
-                f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "
-                f"{pair[1]['compiler']}; what differs between them is of build and version together"
-            )
-
-
-def _sizes(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
-    """Servers compiled for size beside others: prebuilt ones are, nobody's own build is."""
-    for alike in _by_engine([arm for arm in arms if arm in servers], servers):
-        flags = {arm: flags_of(servers[arm]) for arm in alike}
-        small = [arm for arm in alike if for_size(flags[arm])]
-        others = [arm for arm in alike if arm not in small]
-        if small and others:
-            by = f"`{flags[others[0]]}`" if flags[others[0]] else "flags that are not told"
-            yield (
-                f"compiled for size: {_names(small)} by `{flags[small[0]]}`, {_names(others)} by "
-                f"{by}; what differs between them is of the build, too: build all by one recipe"
-            )
-
-
-def _changed_servers(servers: Mapping[str, Sequence[Json]]) -> Iterable[str]:
-    """An arm whose server was another one in some blocks, such as a `17` that became newer."""
-    for arm, its in servers.items():
-        for key in ("version", "version_text"):
-            values = list(dict.fromkeys(str(server.get(key)) for server in its))
-            if len(values) > 1:
-                yield f"changed server: {arm} was not the same in all blocks: {', '.join(values)}"
-                break
-
-
-def _boots(boot_ids: Sequence[str | None]) -> Iterable[str]:
-    count = len(set(boot_ids))
-    if count > 1:
-        yield f"rebooted: the blocks were measured in {count} boots of the machine"
-
-
-def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:
-    """The idle machine itself was faster for one arm than for another."""
-    for name, what in _CANARIES.items():
-        medians = {}
-        for arm in arms:
-            values = [run.metrics.get(name) for run in runs if run.arm == arm]
-            known = [value for value in values if value is not None]
-            if known:
-                medians[arm] = median(known)
-        if len(medians) < 2:
-            continue
-        slow, fast = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
-        if medians[slow] > medians[fast] * (1 + CANARY_SHARE_MAX):
-            row = metric.by_name(name)
-            slowest, fastest = (
-                f"{medians[arm]:,.{row.digits}f} {row.unit} beside {arm}" for arm in (slow, fast)
-            )
-            yield f"canary: on the idle machine {what} took {slowest}, {fastest} (medians)"
-
-
-def _unmeasured_failures(runs: Sequence[StepRun]) -> Iterable[str]:
-    """Maintenance that failed: what follows it ran on another state, or not at all."""
-    for run in runs:
-        if not run.measured and run.status == "failed":
-            yield f"failed: {run.step} of {run.arm} in block {run.block}: {run.reason}"
-
-
-def _of_steps(runs: Sequence[StepRun]) -> Iterable[str]:
-    """The warnings of all steps, one line for each subject, with the places."""
-    places: dict[str, list[str]] = {}
-    for run in runs:
-        for text in run.warnings:
-            subject, _, details = text.partition(": ")
-            place = f"{run.step} {run.arm} block {run.block}"
-            places.setdefault(subject, []).append(f"{place}: {details}" if details else place)
-    for subject, its in places.items():
-        more = len(its) - PLACES_MAX
-        ending = f"; and {more} more" if more > 0 else ""
-        yield f"{subject}: {'; '.join(its[:PLACES_MAX])}{ending}"

@@ -23,7 +23,7 @@ from dbdyno.analysis.compare.causes import (
     WAITS,
     Reason,
 )
-from dbdyno.analysis.compare.paired import by_block
+from dbdyno.analysis.compare.pairing import by_block
 from dbdyno.analysis.step import query_plans
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict

@@ -6,11 +6,11 @@ Arms are compared within blocks, as their ratios are. All blocks make one line f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from dbdyno.analysis.step import steady
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
 from dbdyno.model import Cell, StepRun
@@ -121,7 +121,7 @@ def notices(cells: Sequence[Cell]) -> tuple[str, ...]:
     blocks = _blocks(cells)
     states = (line for rule in RULES if (line := _state(rule, blocks)) is not None)
     windows = (line for kind in KINDS if (line := _window(kind, blocks)) is not None)
-    shapes = (line for line in [steady.unlike(list(blocks.values()))] if line is not None)
+    shapes = (line for line in [_shapes(list(blocks.values()))] if line is not None)
     return (*states, *windows, *shapes)
 
 
@@ -265,3 +265,32 @@ def _seconds(kind: str, run: StepRun) -> float | None:
     if not logged and counted != 0:
         return None
     return overlap_s(run.spans, kind, run.seconds)
+
+
+# --- The shape of the rate --------------------------------------------------------------------
+
+
+def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:
+    """`shapes of runs differ: flat in 3 of 3 blocks (pg17), slowed in 2 of 3 (pg18)`.
+
+    `blocks`: the runs of each by arm. Told where the shapes differ that arms have in more than half
+    of their blocks: about one flat run in twelve has another by chance (docs/method.md).
+    """
+    found: dict[str, list[str]] = {}
+    for runs in blocks:
+        for arm, run in runs.items():
+            if run.shape is not None:
+                found.setdefault(arm, []).append(run.shape)
+    usual = {
+        arm: (name, times, len(its))
+        for arm, its in found.items()
+        for name, times in Counter(its).most_common(1)
+        if 2 * times > len(its)
+    }
+    if len({name for name, _, _ in usual.values()}) < 2:
+        return None
+    told = [
+        f"{name} in {times} of {total} block{'s' if total > 1 else ''} ({arm})"
+        for arm, (name, times, total) in usual.items()
+    ]
+    return f"shapes of runs differ: {', '.join(told)}"

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from dbdyno.analysis.compare import imbalance
 from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, Where, cpu_of
 from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.compare.paired import by_block, own, ratio_of
-from dbdyno.analysis.compare.pairing import Facing, facing
+from dbdyno.analysis.compare.pairing import Facing, by_block, facing, own, ratio_of
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
 from dbdyno.stats import interval

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.analysis.compare.paired import ratio
+from dbdyno.analysis.compare.pairing import ratio
 from dbdyno.model import Across, StepComparison
 
 Kind = Literal["post by pre", "scale-up"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.analysis.step import damaged_files, evidence, generator_limit, step_warnings
@@ -12,16 +12,13 @@ from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.fairness import fairness
 from dbdyno.analysis.step.query_plans import plans
 from dbdyno.analysis.step.raw_files import NS_PER_S
-from dbdyno.analysis.step.role_seconds import stalls
+from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state
-from dbdyno.analysis.step.statement import statements
-from dbdyno.analysis.step.steady import shape_of
-from dbdyno.analysis.step.target import targets
 from dbdyno.analysis.step.waits import waits
-from dbdyno.model import ResponseTimes, StepRun
+from dbdyno.model import Json, ResponseTimes, StatementUse, StepRun
 from dbdyno.model.error import ResultError
-from dbdyno.model.extent import extent
+from dbdyno.model.job import extent, is_control
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
@@ -134,3 +131,42 @@ def end_spread(found: Evidence) -> float | None:
     if not ends or not seconds:
         return None
     return (max(ends) - min(ends)) / NS_PER_S / seconds
+
+
+# --- Statements ------------------------------------------------------------------------------
+
+
+def statements(evidence: Evidence) -> tuple[StatementUse, ...]:
+    """Of each role in the job's order, each in the job's order; none without a window."""
+    seconds = evidence.load.seconds
+    return tuple(_statements(evidence, seconds)) if seconds else ()
+
+
+def _statements(evidence: Evidence, seconds: float) -> Iterable[StatementUse]:
+    for role in evidence.job.get("roles", []):
+        ticks = evidence.load.of([role["name"]])
+        for statement in evidence.job.get("statements", []):
+            name = statement["name"]
+            parts = [tick.operations[name] for tick in ticks if name in tick.operations]
+            if parts:
+                yield _use(role["name"], statement, parts, seconds)
+
+
+def _use(role: str, statement: Json, parts: Sequence[Json], seconds: float) -> StatementUse:
+    return StatementUse(
+        role=role,
+        name=statement["name"],
+        kind="control" if is_control(statement) else "statement",
+        per_s=sum(part["count"] for part in parts) / seconds,
+        rows_per_s=sum(part["rows"] for part in parts) / seconds,
+        found=_found(parts) if statement.get("rows") and not is_control(statement) else None,
+    )
+
+
+def _found(parts: Sequence[Json]) -> float | None:
+    """The share that found a row; None where nothing was executed or an older result says not."""
+    count = sum(part["count"] for part in parts)
+    if not count or any("empty" not in part for part in parts):
+        return None
+    empty = sum(part["empty"] for part in parts)
+    return float((count - empty) / count)

@@ -1,7 +1,8 @@
-"""The stall census: seconds of a window in which a role all but stood still.
+"""What a role did in each whole second of a window: its stalls, its targets, the shape of its rate.
 
 The published reports show the longest response time only, which does not tell one long stall from
-many short ones, nor how much of a run they took.
+many short ones, nor how much of a run they took. Of targets they look at inserts only and take the
+deletes to be as many; here deletes are asked for, too: the rows that the server says it deleted.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from statistics import median
 
 from dbdyno.analysis.step import client_rates
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.pace import full_seconds, is_regular
 from dbdyno.analysis.step.raw_files import Tick
-from dbdyno.model import Stalls
+from dbdyno.model import Json, Stalls, Target
+from dbdyno.model.metric import held
+from dbdyno.stats import rate_shape
 
 STALL_SHARE = 0.10
 """Of the median second's rate: below it, a second is stalled."""
@@ -33,7 +35,7 @@ def stalls(evidence: Evidence) -> tuple[Stalls, ...]:
     roles = [one["name"] for one in evidence.job.get("roles", [])]
     by_role = {role: full_seconds(evidence, role) for role in roles}
     return tuple(
-        _of_role(ticks, evidence.kind(role))
+        _stalls(ticks, evidence.kind(role))
         for role, ticks in by_role.items()
         if ticks
         and (ticks[0].rows is not None or client_rates.unit(evidence.kind(role)) != "rows")
@@ -47,7 +49,7 @@ def _tells(ticks: Sequence[Tick], *, regular: bool) -> bool:
     return usual > 0 if regular else usual >= OPERATIONS_MIN
 
 
-def _of_role(ticks: Sequence[Tick], kind: str) -> Stalls:
+def _stalls(ticks: Sequence[Tick], kind: str) -> Stalls:
     rows = client_rates.unit(kind) == "rows"
     rates = [((tick.rows or 0) if rows else tick.count) / tick.seconds for tick in ticks]
     usual = median(rates)
@@ -61,3 +63,86 @@ def _of_role(ticks: Sequence[Tick], kind: str) -> Stalls:
         stalled=sum(stalled),
         longest_s=max(runs, default=0),
     )
+
+
+# --- Targets --------------------------------------------------------------------------------------
+
+
+def targets(evidence: Evidence) -> tuple[Target, ...]:
+    """The role that the step's target names first, then the deletes tied to it.
+
+    Empty for a step without a target or without a window.
+    """
+    promised, seconds = evidence.step.get("sla"), evidence.load.seconds
+    if promised is None or not seconds:
+        return ()
+    roles = [promised["role"], *_tied_deletes(evidence, promised["role"])]
+    return tuple(_target(evidence, role, float(promised["rows_per_s"]), seconds) for role in roles)
+
+
+def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
+    paces = {one["name"]: one.get("pace") or {} for one in evidence.job.get("roles", [])}
+    return [
+        role
+        for role in evidence.roles("delete")
+        if (pace := paces.get(role, {})).get("kind") == "tied" and pace["to"] == partner
+    ]
+
+
+def _target(evidence: Evidence, role: str, rows_per_s: float, window_s: float) -> Target:
+    achieved = sum(tick.rows or 0 for tick in evidence.load.of([role])) / window_s
+    whole = full_seconds(evidence, role)
+    return Target(
+        role=role,
+        kind=evidence.kind(role),
+        rows_per_s=rows_per_s,
+        achieved=achieved,
+        met=held(achieved, rows_per_s),
+        seconds=len(whole),
+        seconds_missed=sum(not held((tick.rows or 0) / tick.seconds, rows_per_s) for tick in whole),
+    )
+
+
+# --- The shape of the rate ------------------------------------------------------------------------
+
+
+def shape_of(evidence: Evidence) -> rate_shape.Shape | None:
+    """The shape of what the headline counts in the seconds of a timed step.
+
+    None where a step is bound by work, too short, or is not told of by the second.
+    """
+    timed = (evidence.job.get("stop") or {}).get("seconds")
+    if not timed or not evidence.counts_in_seconds:
+        return None
+    ticks = full_seconds(evidence, evidence.step["headline"]["role"])
+    counts = [(evidence.counted(tick), tick.seconds) for tick in ticks]
+    return rate_shape.shape([count / seconds for count, seconds in counts if count is not None])
+
+
+# --- What a schedule asks -------------------------------------------------------------------------
+
+
+def schedule(job: Json, role: str) -> Json:
+    """A role's pace; of a role that is tied to another, that one's."""
+    paces = {one["name"]: one.get("pace") or {} for one in job.get("roles", [])}
+    pace: Json = paces.get(role, {})
+    return paces.get(pace["to"], {}) if pace.get("kind") == "tied" else pace
+
+
+def is_regular(job: Json, role: str) -> bool:
+    """Whether a schedule gives a role work in each second, and not only on average."""
+    pace = schedule(job, role)
+    arrivals = pace.get("arrivals")
+    return arrivals == "burst" or (arrivals == "even" and pace["per_s"] >= 1)
+
+
+def full_seconds(evidence: Evidence, role: str) -> list[Tick]:
+    """A role's whole seconds of the window of which its schedule asks its full rate.
+
+    The published bursts begin with a single statement: the first second of a step that has no
+    warm-up has no more, however fast the server is.
+    """
+    whole = [tick for tick in evidence.load.of([role]) if tick.whole]
+    burst = schedule(evidence.job, role).get("arrivals") == "burst"
+    warm = (evidence.job.get("stop") or {}).get("warmup_s")
+    return whole[1:] if burst and not warm else whole

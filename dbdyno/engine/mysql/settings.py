@@ -26,8 +26,8 @@ from dbdyno.engine.settings import (
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
 from dbdyno.model import PRODUCTS, Arm
-from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.size import Capacity
 
 CHECK_S_MAX = 30.0
 DEFAULT_CONNECTIONS_MAX = 151

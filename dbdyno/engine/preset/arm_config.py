@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from dbdyno.engine.preset import Settings, config_file, render
 from dbdyno.model import Arm
-from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import PlanError
-from dbdyno.model.size import UNITS, buffer_bytes, bytes_of, text_of
+from dbdyno.model.size import UNITS, Capacity, buffer_bytes, bytes_of, text_of
 
 __all__ = ["UNITS", "Settings", "buffer_bytes", "bytes_of", "of_arm", "render", "text_of"]
 

@@ -15,8 +15,7 @@ from dbdyno.engine.preset import files as content
 from dbdyno.engine.preset import name as names
 from dbdyno.engine.preset.files import Preset, Size, Tag
 from dbdyno.model import version
-from dbdyno.model.capacity import Capacity
-from dbdyno.model.size import bytes_of, cut, cut_coarsely, text_of
+from dbdyno.model.size import Capacity, bytes_of, cut, cut_coarsely, text_of
 from dbdyno.model.version import Version, within
 
 SAME_WITHIN = 0.05

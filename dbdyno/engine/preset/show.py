@@ -9,9 +9,8 @@ from dbdyno.engine.preset import files
 from dbdyno.engine.preset import name as names
 from dbdyno.engine.preset.render import render
 from dbdyno.model import version
-from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import PlanError
-from dbdyno.model.size import UNITS
+from dbdyno.model.size import UNITS, Capacity
 
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 MARIADB_FROM = 10

@@ -53,7 +53,7 @@ def document() -> str:
     lines = [
         "# Metrics",
         "",
-        "Generated from `dbdyno/metric/` by `tools/metric_table.py`; change the table there.",
+        "Generated from `dbdyno/model/metric/` by `tools/metric_table.py`; change the table there.",
         "",
         "An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`;",
         "of transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`).",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 
-from dbdyno.analysis.step import state
 from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepComparison, StepRun, metric
+from dbdyno.model.metric import state
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dbdyno.analysis.step.state import STATES, State, by_name
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, StepRun
+from dbdyno.model.metric.state import STATES, State, by_name
 from dbdyno.report import number, spread
 from dbdyno.report.parts import Cell, Column, Row, Table
 

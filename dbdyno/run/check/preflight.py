@@ -23,8 +23,8 @@ from dbdyno.engine.preset import arm_config
 from dbdyno.host import capacity, place, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, job
-from dbdyno.model.capacity import Capacity
 from dbdyno.model.error import DynoError, PlanError
+from dbdyno.model.size import Capacity
 from dbdyno.run import starting_state
 from dbdyno.run.check import disk_space, drivers, dropped_tables
 from dbdyno.run.check import existing_tables as kept

@@ -1,0 +1,179 @@
+"""What calls a whole comparison into question, a line for each subject."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from statistics import median
+
+from dbdyno.analysis import wording
+from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.analysis.compare.differences import by_engine, flags_of, names_of
+from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
+from dbdyno.model.compiler import for_size
+
+CANARY_SHARE_MAX = 0.10
+"""How far the medians of two arms' canaries may lie apart."""
+PLACES_MAX = 4
+"""So many places of one warning are named, the others counted."""
+WHOLE_SERVER = "whole_server_cpu_per_op"
+
+_CANARIES = {
+    "canary_cpu_us": "arithmetic",
+    "canary_memory_ns": "memory access",
+    "canary_fsync_us": "synced writes",
+}
+
+
+def warnings(
+    arms: Sequence[str],
+    runs: Sequence[StepRun],
+    servers: Mapping[str, Sequence[Json]],
+    boot_ids: Sequence[str | None],
+) -> tuple[str, ...]:
+    """What calls the comparison into question; `servers`: each arm's server.json of every block."""
+    last = {arm: its[-1] for arm, its in servers.items() if its}
+    return (
+        *_toolchains(arms, last),
+        *_sizes(arms, last),
+        *_changed_servers(servers),
+        *_boots(boot_ids),
+        *_canaries(arms, runs),
+        *_unmeasured_failures(runs),
+        *_older(runs),
+        *_of_steps(runs),
+    )
+
+
+def other_ways(steps: Sequence[StepComparison], margin: float) -> tuple[str, ...]:
+    """Arms whose whole server took more CPU for an operation, or less, where the operation's own
+    CPU says the reverse, and both are apart by more than the margin.
+    """
+    found = [
+        words
+        for step in steps
+        for cell in step.cells[1:]
+        if (words := _other_way(step, cell, margin)) is not None
+    ]
+    more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""
+    subject = "CPU of the whole server goes the other way"
+    return (f"{subject}: {'; '.join(found[:PLACES_MAX])}{more}",) if found else ()
+
+
+def _other_way(step: StepComparison, cell: Cell, margin: float) -> str | None:
+    own, whole = (cell.ratios.get(name) for name in (cpu_of(step.cells), WHOLE_SERVER))
+    if own is None or whole is None or (own.value - 1) * (whole.value - 1) >= 0:
+        return None
+    if abs(math.log(whole.value / own.value)) <= math.log1p(margin):
+        return None
+    return (
+        f"{step.step} {cell.arm}: {wording.amount(own.value)} CPU per operation, with the server's"
+        f" background, other roles and what ended {wording.amount(whole.value)}"
+    )
+
+
+def _older(runs: Sequence[StepRun]) -> Iterable[str]:
+    """Steps of which some blocks are of a version that did not tell whom helpers served."""
+    known = [run for run in runs if run.metrics.get(SESSIONS_CPU) is not None]
+    steps: dict[str, list[StepRun]] = {}
+    for run in known:
+        steps.setdefault(run.step, []).append(run)
+    mixed = [
+        step
+        for step, its in steps.items()
+        if cpu_of(its) == SESSIONS_CPU and any(run.metrics.get(CPU) is not None for run in its)
+    ]
+    if mixed:
+        yield (
+            f"CPU without helpers: {wording.listed(mixed)}: an earlier dyno measured some blocks "
+            "and did not tell whose parallel workers were; CPU is that of sessions alone in all "
+            "blocks"
+        )
+
+
+def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
+    """Prebuilt servers of two majors come from two toolchains: then it is both that differ."""
+    for one, other in combinations([arm for arm in arms if arm in servers], 2):
+        pair = [servers[one], servers[other]]
+        versions = {server.get("version") for server in pair}
+        compilers = {server.get("compiler") for server in pair}
+        if pair[0].get("engine") != pair[1].get("engine"):
+            continue  # of two engines nobody asks what the compiler does
+        if len(versions) == 2 and len(compilers) == 2 and None not in compilers:
+            yield (
+                f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "
+                f"{pair[1]['compiler']}; what differs between them is of build and version together"
+            )
+
+
+def _sizes(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
+    """Servers compiled for size beside others: prebuilt ones are, nobody's own build is."""
+    for alike in by_engine([arm for arm in arms if arm in servers], servers):
+        flags = {arm: flags_of(servers[arm]) for arm in alike}
+        small = [arm for arm in alike if for_size(flags[arm])]
+        others = [arm for arm in alike if arm not in small]
+        if small and others:
+            by = f"`{flags[others[0]]}`" if flags[others[0]] else "flags that are not told"
+            whose = f"{names_of(small)} by `{flags[small[0]]}`, {names_of(others)} by {by}"
+            yield (
+                f"compiled for size: {whose}; what differs between them is of the build, too:"
+                " build all by one recipe"
+            )
+
+
+def _changed_servers(servers: Mapping[str, Sequence[Json]]) -> Iterable[str]:
+    """An arm whose server was another one in some blocks, such as a `17` that became newer."""
+    for arm, its in servers.items():
+        for key in ("version", "version_text"):
+            values = list(dict.fromkeys(str(server.get(key)) for server in its))
+            if len(values) > 1:
+                yield f"changed server: {arm} was not the same in all blocks: {', '.join(values)}"
+                break
+
+
+def _boots(boot_ids: Sequence[str | None]) -> Iterable[str]:
+    count = len(set(boot_ids))
+    if count > 1:
+        yield f"rebooted: the blocks were measured in {count} boots of the machine"
+
+
+def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:
+    """The idle machine itself was faster for one arm than for another."""
+    for name, what in _CANARIES.items():
+        medians = {}
+        for arm in arms:
+            values = [run.metrics.get(name) for run in runs if run.arm == arm]
+            known = [value for value in values if value is not None]
+            if known:
+                medians[arm] = median(known)
+        if len(medians) < 2:
+            continue
+        slow, fast = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
+        if medians[slow] > medians[fast] * (1 + CANARY_SHARE_MAX):
+            row = metric.by_name(name)
+            slowest, fastest = (
+                f"{medians[arm]:,.{row.digits}f} {row.unit} beside {arm}" for arm in (slow, fast)
+            )
+            yield f"canary: on the idle machine {what} took {slowest}, {fastest} (medians)"
+
+
+def _unmeasured_failures(runs: Sequence[StepRun]) -> Iterable[str]:
+    """Maintenance that failed: what follows it ran on another state, or not at all."""
+    for run in runs:
+        if not run.measured and run.status == "failed":
+            yield f"failed: {run.step} of {run.arm} in block {run.block}: {run.reason}"
+
+
+def _of_steps(runs: Sequence[StepRun]) -> Iterable[str]:
+    """The warnings of all steps, one line for each subject, with the places."""
+    places: dict[str, list[str]] = {}
+    for run in runs:
+        for text in run.warnings:
+            subject, _, details = text.partition(": ")
+            place = f"{run.step} {run.arm} block {run.block}"
+            places.setdefault(subject, []).append(f"{place}: {details}" if details else place)
+    for subject, its in places.items():
+        more = len(its) - PLACES_MAX
+        ending = f"; and {more} more" if more > 0 else ""
+        yield f"{subject}: {'; '.join(its[:PLACES_MAX])}{ending}"

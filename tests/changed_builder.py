@@ -15,6 +15,7 @@ from dbdyno.analysis.compare.arm_vs_base import cpu_of
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.verdict import BETTER, WORSE, Aims, Verdict, Word
 from dbdyno.stats.decision import Sample, decide
+from run_builder import step_run
 
 NOISE = 0.004
 BLOCKS = 6
@@ -85,7 +86,7 @@ def _run(
         ) * drawn
         if not sampled and name.removesuffix("_us_per_op") in UNSAMPLED:
             metrics[name] = None
-    return StepRun(
+    return step_run(
         workload="w", arm=arm, block=block, ordinal=1, step="point", measured=True, status="ok",
         reason=None, headline="qps", sla_target=None, metrics=metrics, seconds=60.0,
         plans={"get": plan} if plan else {},

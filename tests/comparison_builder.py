@@ -28,6 +28,7 @@ from dbdyno.model import (
     StepRun,
     metric,
 )
+from run_builder import step_run
 from verdict_builder import verdict
 
 CLIENTS = 4
@@ -125,7 +126,7 @@ def one_run(
         achieved = 3_214.0 + block
     stall = (300.0, 312.0) if troubles and made.name == "l.i2" and block == 2 else None
     series = _series(made, rate, seconds if not failed else 214.0, stall, draw)
-    return StepRun(
+    return step_run(
         workload="insert-benchmark",
         arm=arm,
         block=block,

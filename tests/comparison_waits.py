@@ -12,6 +12,7 @@ from dataclasses import replace
 from comparison_builder import CLIENTS, one_cell
 from dbdyno.model import Comparison, Series, StepComparison, StepRun, WaitLoad, Waits
 from dbdyno.model.verdict import Cause, Explanation
+from run_builder import changed
 
 SAMPLES = 36_000
 LOAD: tuple[tuple[str, str, str, str, float, float], ...] = (  # the last: of pg17, of pg18
@@ -68,7 +69,7 @@ def _run(run: StepRun, place: int) -> StepRun:
         for name, first, second in LEDGER
     }
     metrics = {**run.metrics, **parts, "connection_us_per_op": math.fsum(parts.values())}
-    return replace(run, metrics=metrics, waits=_waits(run, slow, draw))
+    return changed(run, metrics=metrics, waits=_waits(run, slow, draw))
 
 
 def _waits(run: StepRun, slow: bool, draw: random.Random) -> Waits:

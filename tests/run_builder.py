@@ -11,36 +11,100 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from dbdyno.analysis.compare import arms_and_blocks, conclusions, step_cells
 from dbdyno.analysis.compare.conclusions import Concluded
-from dbdyno.model import Cell, Json, StepRun
+from dbdyno.model import (
+    Cell,
+    Ending,
+    Json,
+    Responses,
+    RoleFigures,
+    ServerSide,
+    StepFacts,
+    StepRun,
+    Target,
+    Times,
+    Window,
+)
 from dbdyno.model.verdict import Aims
 
 NOISE = (0.004, -0.007, 0.001, 0.006, -0.002, -0.005)
 """Log ratios of six blocks that come to -0.0005 on average, with a deviation of 0.5 %."""
 
 
+PARTS: dict[str, Any] = {
+    "facts": StepFacts,
+    "ending": Ending,
+    "window": Window,
+    "roles": RoleFigures,
+    "server": ServerSide,
+}
+RENAMED = {"servers": "statistics", "state_before": "before", "state_after": "after"}
+TIMES = {"response", "operations", "service", "operations_service", "paced"}
+
+
 def run(arm: str, block: int, rate: float | None, **changes: Any) -> StepRun:
     """A run of a step whose headline is `qps`, at this rate; `cpu`: µs of CPU per operation."""
     cpu, metrics = changes.pop("cpu", None), changes.pop("metrics", {})
     values = {"qps": rate, "server_cpu_per_op": cpu, **metrics}
-    whole = StepRun(
-        workload="w",
-        arm=arm,
-        block=block,
-        ordinal=1,
-        step="one",
-        measured=True,
-        status="ok",
-        reason=None,
-        headline="qps",
-        sla_target=None,
-        metrics={name: value for name, value in values.items() if value is not None},
+    known = {name: value for name, value in values.items() if value is not None}
+    planted = {"headline": "qps", "metrics": known}
+    return step_run(arm=arm, block=block, **{**planted, **changes})
+
+
+def step_run(**values: Any) -> StepRun:
+    """A run with these fields of it and of its parts, as `changed` takes them; it ended well."""
+    facts = StepFacts(workload="w", ordinal=1, step="one", measured=True)
+    return changed(StepRun(facts=facts, arm="base", block=1, ending=Ending(status="ok")), **values)
+
+
+def changed(its: StepRun, **values: Any) -> StepRun:
+    """The run with these fields, whichever of its parts they belong to.
+
+    `sla_met` and `sla_achieved` plant a target; `response`, `operations`, `service`,
+    `operations_service` and `paced` the times by kind and by operation.
+    """
+    values = {RENAMED.get(name, name): value for name, value in values.items()}
+    if {"sla_met", "sla_achieved"} & values.keys():
+        met, achieved = values.pop("sla_met", None), values.pop("sla_achieved", None) or 0.0
+        asked = values.get("sla_target", its.facts.sla_target) or 0.0
+        values.setdefault("targets", () if met is None else (_target(asked, achieved, met=met),))
+    if values.keys() & TIMES:
+        values["responses"] = _responses(its, {name: values.pop(name, None) for name in TIMES})
+    for part, kind in PARTS.items():
+        own = {one.name: values.pop(one.name) for one in fields(kind) if one.name in values}
+        if own:
+            values[part] = replace(getattr(its, part), **own)
+    return replace(its, **values)
+
+
+def _target(asked: float, achieved: float, *, met: bool) -> Target:
+    return Target(
+        role="insert", kind="insert", rows_per_s=asked, achieved=achieved, met=met, seconds=0,
+        seconds_missed=0,
+    )  # fmt: skip
+
+
+def _responses(its: StepRun, given: dict[str, Any]) -> Responses:
+    paced = its.paced if given["paced"] is None else given["paced"]
+
+    def times(response: str, service: str) -> dict[str, Times]:
+        known, served = (
+            getattr(its, name) if given[name] is None else given[name]
+            for name in (response, service)
+        )
+        return {
+            name: Times(response=one, service=served.get(name), paced=name in paced)
+            for name, one in known.items()
+        }
+
+    return Responses(
+        by_kind=times("response", "service"),
+        by_operation=times("operations", "operations_service"),
     )
-    return replace(whole, **changes)
 
 
 def series(arm: str, rates: Sequence[float], **changes: Any) -> list[StepRun]:
@@ -55,7 +119,7 @@ def lifted(change: float, noise: Sequence[float] = NOISE, rate: float = 1_000.0)
 
 def failed(its: StepRun, status: str = "failed", reason: str = "planted") -> StepRun:
     """The same run, which did not end well."""
-    return replace(its, status=status, reason=reason, metrics={}, sla_met=None)
+    return changed(its, status=status, reason=reason, metrics={}, sla_met=None)
 
 
 def plan_of(arms: Sequence[str], **changed: Json) -> Json:

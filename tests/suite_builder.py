@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import comparison_facts as facts
 from comparison_builder import Made, all_cells, one_run, paired
 from dbdyno.model import Across, Comparison, Extent, Ratio, StatementUse, StepComparison, StepRun
+from run_builder import changed
 
 WORKLOAD = "sysbench"
 POINT, RANGE, AGGREGATE, WRITE = (
@@ -166,7 +167,7 @@ def _run(ordinal: int, plain: Plain, place: int, arm: str, block: int, seconds: 
     own = run.metrics[made.headline] or 0.0
     found = (0.1 if place else 0.37) if plain.name == "delete" else 1.0
     metrics = {**run.metrics, **_more(plain, own, found, draw)}
-    return replace(
+    return changed(
         run,
         workload=WORKLOAD,
         headline=headline,

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from dbdyno.analysis.compare.step_pairs import across
-from dbdyno.model import Across, Cell, StepComparison, StepRun
+from dbdyno.model import Across, Cell, StepComparison
+from run_builder import step_run
 
 RATES = {
     "a": {"load": 100.0, "read.pre": 200.0, "read": 150.0},
@@ -18,10 +19,10 @@ RATES = {
 def cell(arm: str, step: str, rates: list[float | None], headline: str | None) -> Cell:
     """An arm's runs of a step, a block each; None: it failed."""
     runs = tuple(
-        StepRun(
+        step_run(
             workload="w", arm=arm, block=block, ordinal=1, step=step, measured=headline is not None,
             status="failed" if rate is None else "ok", reason=None, headline=headline,
-            sla_target=None, metrics={} if rate is None else {headline or "": rate},
+            metrics={} if rate is None else {headline or "": rate},
         )
         for block, rate in enumerate(rates, start=1)
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from dbdyno.analysis.compare.calibration import uniform_p
 from dbdyno.model import StepRun
 from dbdyno.model.verdict import Calibration
-from run_builder import NOISE, concluded, lifted, plan_of, series
+from run_builder import NOISE, changed, concluded, lifted, plan_of, series
 
 GHOST = {"ghost": {"same_as": "base"}}
 
@@ -94,7 +93,7 @@ def test_a_false_word_on_the_whole_counts_as_a_false_verdict() -> None:
     wild = [0.30, -0.25, 0.28, -0.32, 0.27, -0.26]
     first, second = lifted(0.05, wild), lifted(0.05, [-log for log in wild])
     runs = [
-        replace(its, step=step, ordinal=ordinal)
+        changed(its, step=step, ordinal=ordinal)
         for ordinal, (step, rates) in enumerate((("one", first), ("two", second)), start=1)
         for its in (*series("base", [1_000.0] * 6), *series("ghost", rates))
     ]

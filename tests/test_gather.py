@@ -10,7 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -23,10 +23,11 @@ from dbdyno.analysis.step import assemble, collect, parallel
 from dbdyno.analysis.step.compact_series import PackedSeries
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import Series, StepRun
-from dbdyno.model.error import ResultError
+from dbdyno.model.error import HostError, ResultError
 from dbdyno.store import Results, StepFolder
 from dbdyno.store.derived_cache import CODE, FOLDER
 from result_builder import build
+from run_builder import changed
 
 LONG_AGO_S = 1_750_000_000
 
@@ -175,7 +176,7 @@ def test_what_derives_is_all_in_the_code_that_an_entry_is_valid_for() -> None:
 
 def test_no_number_that_is_none_is_kept(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def odd(folder: StepFolder) -> StepRun:
-        return replace(run, metrics={"qps": float("nan")})
+        return changed(run, metrics={"qps": float("nan")})
 
     run = assemble.step_run(folders(result)[0])
     monkeypatch.setattr(assemble, "step_run", odd)
@@ -196,12 +197,35 @@ def test_many_processes_derive_what_one_does(result: Path, monkeypatch: pytest.M
     assert len(entries(result)) == 8
 
 
+def square(number: int) -> int:
+    return number * number
+
+
+def own_process(_: int) -> int:
+    return os.getpid()
+
+
+def ends_at_three(number: int) -> int:
+    if number == 3:
+        os._exit(9)
+    return number
+
+
+def refuse(number: int) -> int:
+    raise ResultError(f"no {number}")
+
+
+@pytest.fixture
+def lone_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no other thread ran, whatever other tests left running."""
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+
+
+@pytest.mark.usefixtures("lone_thread")
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_answers_come_in_the_order_of_the_questions(processes: int) -> None:
-    assert parallel.spread(lambda n: n * n, list(range(40)), processes) == [
-        n * n for n in range(40)
-    ]
-    assert parallel.spread(lambda n: n, [], processes) == []
+    assert parallel.spread(square, list(range(40)), processes) == [n * n for n in range(40)]
+    assert parallel.spread(square, [], processes) == []
 
 
 def test_nothing_is_forked_beside_another_thread() -> None:
@@ -209,36 +233,43 @@ def test_nothing_is_forked_beside_another_thread() -> None:
     beside = threading.Thread(target=over.wait)
     beside.start()
     try:
-        assert set(parallel.spread(lambda _: os.getpid(), list(range(10)), 3)) == {os.getpid()}
+        assert set(parallel.spread(own_process, list(range(10)), 3)) == {os.getpid()}
     finally:
         over.set()
         beside.join()
 
 
-def test_the_work_is_done_by_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "active_count", lambda: 1)  # whatever other tests left running
-    pids = set(parallel.spread(lambda _: os.getpid(), list(range(10)), 3))
-    assert len(pids) == 3
-    assert os.getpid() not in pids
+@pytest.mark.usefixtures("lone_thread")
+def test_the_work_is_done_by_other_processes() -> None:
+    assert os.getpid() not in parallel.spread(own_process, list(range(10)), 3)
 
 
-def test_what_a_process_did_not_bring_is_computed_here() -> None:
-    here = os.getpid()
-
-    def answer(number: int) -> int:
-        if number == 3 and os.getpid() != here:
-            os._exit(9)
-        return number
-
-    assert parallel.spread(answer, list(range(10)), 2) == list(range(10))
+@pytest.mark.usefixtures("lone_thread")
+def test_a_process_that_was_ended_is_an_error_in_one_line() -> None:
+    with pytest.raises(HostError, match="was ended from outside"):
+        parallel.spread(ends_at_three, list(range(10)), 2)
 
 
+@pytest.mark.usefixtures("lone_thread")
 def test_an_error_is_raised_here() -> None:
-    def refuse(number: int) -> int:
-        raise ResultError(f"no {number}")
-
     with pytest.raises(ResultError, match="no 0"):
         parallel.spread(refuse, [0, 1, 2], 2)
+
+
+def test_no_process_outlives_the_one_that_asked() -> None:
+    code = (
+        "import time\n"
+        "from dbdyno.analysis.step import parallel\n"
+        "def told(number):\n"
+        "    print(number, flush=True)\n"
+        "    time.sleep(40)\n"
+        "parallel.spread(told, [1, 2], 2)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as asked:
+        assert asked.stdout is not None
+        assert all(asked.stdout.readline() for _ in range(2)), "both are at work"
+        asked.kill()
+        asked.communicate(timeout=20)  # which waits for all that have the other end
 
 
 # --- Plain values ----------------------------------------------------------------------------
@@ -281,7 +312,7 @@ def test_a_value_with_a_field_more_or_less_is_refused(result: Path) -> None:
     plain = to_plain(assemble.step_run(folders(result)[0]))
     with pytest.raises(ValueError, match="StepRun has"):
         from_plain(StepRun, {**plain, "novel": 1})
-    del plain["status"]
+    del plain["ending"]["status"]
     with pytest.raises((KeyError, ValueError)):
         from_plain(StepRun, plain)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from dbdyno.model.metric import METRICS
 from dbdyno.store import Results
 from result_builder import build
 from result_planted import plant
+from run_builder import changed
 
 OPERATIONS = 5_000 * 20
 """Of the step qr100: queries a second, and seconds."""
@@ -212,7 +212,7 @@ def test_what_was_purged_is_not_guessed(before: Json | None, after: Json | None)
 def test_plans_of_mysql_are_compared_without_their_rows(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     assert run.plans == {"query": "range on pi1 by pi1_market: Using where"}
-    other = replace(run, plans={"query": "ALL on pi1: Using where"})
+    other = changed(run, plans={"query": "ALL on pi1: Using where"})
     (change,) = query_plans.changes([run], [other])
     said = "`range on pi1 by pi1_market: Using where` became".replace("`", "")
     assert said in query_plans.words(change)
@@ -220,7 +220,7 @@ def test_plans_of_mysql_are_compared_without_their_rows(tmp_path: Path) -> None:
 
 def test_plans_of_other_servers_are_never_said_to_have_changed(tmp_path: Path) -> None:
     mine = a_run(tmp_path)
-    theirs = replace(mine, servers="PostgreSQL", plans={"query": "Index Scan using pi1_market"})
+    theirs = changed(mine, servers="PostgreSQL", plans={"query": "Index Scan using pi1_market"})
     assert list(query_plans.changes([theirs], [mine])) == []
 
 
@@ -243,14 +243,14 @@ def test_sizes_are_set_beside_those_of_the_same_servers_only(tmp_path: Path) -> 
     small = {"live_rows": 1e6, "table_bytes": 100e6, "index_bytes": 100e6, "history": 0.0}
     large = {"live_rows": 1e6, "table_bytes": 300e6, "index_bytes": 300e6, "history": 90_000.0}
     run = a_run(tmp_path)
-    one = replace(run, arm="my84", state_before=small)
-    other = replace(run, arm="my97", state_before=large)
+    one = changed(run, arm="my84", state_before=small)
+    other = changed(run, arm="my97", state_before=large)
     said = notices([cell(one), cell(other)])
     begin = "state at the start differs: "
     assert len(said) == 2
     assert said[0].startswith(f"{begin}tables and indexes 191 MiB (my84) and 572 MiB (my97)")
     assert said[1].startswith(f"{begin}transactions to purge 0 (my84) and 90,000 (my97)")
-    assert notices([cell(one), cell(replace(other, servers="PostgreSQL"))]) == said[1:]
+    assert notices([cell(one), cell(changed(other, servers="PostgreSQL"))]) == said[1:]
 
 
 def a_server(engine: str, **settings: str) -> Json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from dbdyno.analysis.compare.verdicts import together
 from dbdyno.model import StepRun
 from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
-from run_builder import NOISE, cell, concluded, failed, lifted, plan_of, run, series
+from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
 
 ARMS = ("base", "other")
 SIX = [1_000.0] * 6
@@ -93,16 +92,16 @@ def test_the_steps_of_an_arm_are_one_family_and_arms_are_families_of_their_own()
     steps = [f"s{number}" for number in range(10)]
     wild = [0.03, -0.03, 0.02, -0.02, 0.025, -0.026]
     base = [
-        replace(its, step=step, ordinal=number)
+        changed(its, step=step, ordinal=number)
         for number, step in enumerate(steps)
         for its in series("base", SIX)
     ]
     other = [
-        replace(its, step=step, ordinal=number)
+        changed(its, step=step, ordinal=number)
         for number, step in enumerate(steps)
         for its in series("other", lifted(0.2 if number == 3 else 0.0, wild))
     ]
-    lone = [replace(its, step="s3", ordinal=3) for its in series("lone", lifted(0.2, wild))]
+    lone = [changed(its, step="s3", ordinal=3) for its in series("lone", lifted(0.2, wild))]
     found = concluded([*base, *other, *lone], plan_of((*ARMS, "lone")))
     many, one = cell(found, "other", "s3").verdict, cell(found, "lone", "s3").verdict
     assert many is not None and one is not None
@@ -144,7 +143,7 @@ def test_the_ratio_of_the_tables_is_that_of_the_verdict() -> None:
 def test_a_missed_target_is_the_verdict_and_says_how_often_it_was_held() -> None:
     base = series("base", SIX, sla_target=1_000.0, sla_met=True)
     other = series("other", lifted(0.2), sla_target=1_000.0, sla_met=True)
-    missed = [replace(its, sla_met=its.block < 3) for its in other]
+    missed = [changed(its, sla_met=its.block < 3) for its in other]
     found = verdict(base, missed)
     assert (found.word, found.by) == ("target missed", ())
     assert found.outcome == "held 1,000 rows/s in 2 of 6 blocks"
@@ -153,7 +152,7 @@ def test_a_missed_target_is_the_verdict_and_says_how_often_it_was_held() -> None
 
 def test_a_target_that_the_base_missed_is_said_of_the_base() -> None:
     base = [
-        replace(its, sla_met=its.block != 4)
+        changed(its, sla_met=its.block != 4)
         for its in series("base", SIX, sla_target=1_000.0, sla_met=True)
     ]
     found = verdict(base, series("other", lifted(0.2), sla_target=1_000.0, sla_met=True))
@@ -190,19 +189,19 @@ def test_a_damaged_run_is_no_failure_of_its_arm() -> None:
 
 def test_a_generator_at_its_limit_lets_only_that_stand_which_it_cannot_have_made() -> None:
     base, other = series("base", SIX), series("other", lifted(0.2))
-    at_limit = [replace(its, limited=("busy",)) for its in other]
+    at_limit = [changed(its, limited=("busy",)) for its in other]
     assert verdict(base, at_limit).word == "faster", "it is at least so much faster"
-    slower = [replace(its, limited=("busy",)) for its in series("other", lifted(-0.2))]
+    slower = [changed(its, limited=("busy",)) for its in series("other", lifted(-0.2))]
     found = verdict(base, slower)
     assert (found.word, found.by) == ("limited", ("qps",))
-    with_cpu = [replace(its, metrics={**its.metrics, "server_cpu_per_op": 24.0}) for its in slower]
+    with_cpu = [changed(its, metrics={**its.metrics, "server_cpu_per_op": 24.0}) for its in slower]
     of_cpu = verdict(series("base", SIX, cpu=20.0), with_cpu)
     assert (of_cpu.word, of_cpu.by) == ("slower", ("server_cpu_per_op",))
 
 
 def test_the_base_and_steps_without_a_headline_have_no_verdict() -> None:
     vacuum = [
-        replace(its, step="vacuum", ordinal=2, headline=None, measured=False)
+        changed(its, step="vacuum", ordinal=2, headline=None, measured=False)
         for its in [*series("base", SIX), *series("other", SIX)]
     ]
     runs = [*series("base", SIX), *series("other", SIX), *vacuum]
@@ -213,7 +212,7 @@ def test_the_base_and_steps_without_a_headline_have_no_verdict() -> None:
 
 
 def test_without_a_value_nothing_is_compared() -> None:
-    base = [replace(its, metrics={}) for its in series("base", SIX)]
+    base = [changed(its, metrics={}) for its in series("base", SIX)]
     found = verdict(base, series("other", SIX))
     assert (found.word, found.judgements) == ("not compared", ())
 
@@ -267,7 +266,7 @@ def test_two_metrics_come_to_one_word(throughput: Word, cpu: Word, word: Word, b
 
 def two_steps(arm: str, first: Sequence[float], second: Sequence[float]) -> list[StepRun]:
     """Two steps of an arm, `one` and `two`."""
-    others = [replace(its, step="two", ordinal=2) for its in series(arm, second)]
+    others = [changed(its, step="two", ordinal=2) for its in series(arm, second)]
     return [*series(arm, first), *others]
 
 
@@ -295,9 +294,9 @@ def test_overall_takes_blocks_in_which_all_steps_are() -> None:
 def test_overall_leaves_out_what_does_not_compare() -> None:
     other = two_steps("other", lifted(0.05), lifted(0.5))
     missed = [
-        replace(its, sla_met=False, sla_target=9.0) if its.ordinal == 2 else its for its in other
+        changed(its, sla_met=False, sla_target=9.0) if its.ordinal == 2 else its for its in other
     ]
-    limited = [replace(its, limited=("busy",)) if its.ordinal == 2 else its for its in other]
+    limited = [changed(its, limited=("busy",)) if its.ordinal == 2 else its for its in other]
     for runs in (missed, limited):
         (found,) = concluded([*two_steps("base", SIX, SIX), *runs], plan_of(ARMS)).overall
         assert found.steps == 1
@@ -306,7 +305,7 @@ def test_overall_leaves_out_what_does_not_compare() -> None:
 
 def test_overall_of_different_headlines_is_of_throughput() -> None:
     def as_load(its: StepRun) -> StepRun:
-        return replace(its, headline="ips", metrics={"ips": its.metrics["qps"]})
+        return changed(its, headline="ips", metrics={"ips": its.metrics["qps"]})
 
     runs = [*two_steps("base", SIX, SIX), *two_steps("other", lifted(0.05), lifted(0.05))]
     loads = [as_load(its) if its.ordinal == 2 else its for its in runs]
@@ -321,7 +320,7 @@ def test_overall_is_said_by_cpu_too() -> None:
         for block, cpu in zip(range(1, 7), lifted(0.06, rate=20.0), strict=True)
     ]
     both = [*base, *other]
-    twice = [*both, *(replace(its, step="two", ordinal=2) for its in both)]
+    twice = [*both, *(changed(its, step="two", ordinal=2) for its in both)]
     rates, costs = concluded(twice, plan_of(ARMS)).overall
     assert (rates.judgement.metric, rates.judgement.word) == ("qps", "same")
     assert (costs.judgement.metric, costs.judgement.word) == ("server_cpu_per_op", "slower")

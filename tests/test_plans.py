@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbdyno.analysis.step import query_plans
 from dbdyno.model import StepRun
+from run_builder import step_run
 
 INDEX = """Aggregate  (cost=8.45..8.46 rows=1 width=8)
   ->  Index Scan using t_pkey on t  (cost=0.42..8.44 rows=1 width=121)
@@ -14,7 +15,7 @@ SEQUENTIAL = """Aggregate  (cost=170.02..170.03 rows=1 width=8)
 
 
 def run(arm: str, block: int, **shapes: str) -> StepRun:
-    return StepRun(
+    return step_run(
         workload="w", arm=arm, block=block, ordinal=1, step="s", measured=True, status="ok",
         reason=None, headline="qps", sla_target=None, plans=shapes,
     )  # fmt: skip

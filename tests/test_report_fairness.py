@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import run_builder
 from comparison_builder import NOTICE, comparison
 from comparison_clients import DEAD_ROWS, PCT
 from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
@@ -29,7 +30,9 @@ def changed(step: StepComparison, change: object) -> StepComparison:
     """The step with each run's fairness changed by a function of it."""
     assert callable(change)
     cells = tuple(
-        replace(cell, runs=tuple(replace(run, fairness=change(run)) for run in cell.runs))
+        replace(
+            cell, runs=tuple(run_builder.changed(run, fairness=change(run)) for run in cell.runs)
+        )
         for cell in step.cells
     )
     return replace(step, cells=cells)
@@ -243,7 +246,7 @@ def test_rows_that_no_insert_brought_are_said_to_be_indexed(three: Comparison) -
     step = by_name(three, "l.x")
 
     def without_inserts(run: StepRun) -> StepRun:
-        return replace(run, operations={"index": run.response["insert"]}, response={})
+        return run_builder.changed(run, operations={"index": run.response["insert"]}, response={})
 
     cells = tuple(
         replace(cell, runs=tuple(without_inserts(run) for run in cell.runs)) for cell in step.cells
@@ -258,7 +261,9 @@ def test_a_step_that_reads_the_device_is_not_called_cached(three: Comparison) ->
     cells = tuple(
         replace(
             cell,
-            runs=tuple(replace(run, metrics={**run.metrics, "rpq": 0.62}) for run in cell.runs),
+            runs=tuple(
+                run_builder.changed(run, metrics={**run.metrics, "rpq": 0.62}) for run in cell.runs
+            ),
         )
         for cell in step.cells
     )

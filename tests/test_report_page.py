@@ -15,6 +15,7 @@ from dbdyno.report.section.cost_by_owner import per_operation
 from dbdyno.report.section.cost_per_operation import published_ratio
 from dbdyno.report.section.summary import absolute_tones, relative_tone
 from dbdyno.report.section.throughput import longest_tone, merged
+from run_builder import changed
 
 
 def table(page: Page, name: str) -> Table:
@@ -150,7 +151,7 @@ def test_a_step_that_failed_in_one_block_is_marked_and_keeps_its_other_blocks(sh
 def test_a_step_that_failed_in_every_block_says_so_in_words(three: Comparison) -> None:
     step = three.steps[-1]
     runs = tuple(
-        replace(run, status="failed", reason="no room", metrics={}) for run in step.cells[1].runs
+        changed(run, status="failed", reason="no room", metrics={}) for run in step.cells[1].runs
     )
     broken = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, ratios={})
     steps = (*three.steps[:-1], replace(step, cells=(step.cells[0], broken)))
@@ -163,7 +164,7 @@ def test_a_step_that_failed_in_every_block_says_so_in_words(three: Comparison) -
 def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
     step = three.steps[0]
     runs = tuple(
-        replace(run, status="skipped", reason="state unknown", metrics={}, measured=False)
+        changed(run, status="skipped", reason="state unknown", metrics={}, measured=False)
         for run in step.cells[1].runs
     )
     skipped = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, ratios={})
@@ -208,7 +209,7 @@ def test_maintenance_that_went_well_has_no_section_but_its_failure_has(three: Co
                 ratios={},
                 sla_met=None,
                 runs=tuple(
-                    replace(run, measured=False, status=status, reason="disk full", headline=None)
+                    changed(run, measured=False, status=status, reason="disk full", headline=None)
                     for run in result.runs
                 ),
             )

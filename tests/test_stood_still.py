@@ -24,7 +24,7 @@ from dbdyno.stats import interval
 from dbdyno.stats.decision import Sample, decide
 from dbdyno.store import Results
 from result_builder import build
-from run_builder import NOISE, cell, concluded, failed, lifted, plan_of, run, series
+from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
 from simulation import Standing, stood_alarms
 
 ARMS = ("base", "other")
@@ -145,14 +145,14 @@ def test_a_failure_and_a_missed_target_stay_what_they_are() -> None:
     found = cell(concluded([*series("base", SIX), *other], plan_of(ARMS)), "other").verdict
     assert found is not None
     assert found.outcome.startswith("failed in 1 of 6 blocks; stood still in 1 of 6 blocks; ")
-    missed = [replace(its, sla_target=9.0, sla_met=False) for its in series("other", zeros(SIX, 2))]
+    missed = [changed(its, sla_target=9.0, sla_met=False) for its in series("other", zeros(SIX, 2))]
     found = cell(concluded([*series("base", SIX), *missed], plan_of(ARMS)), "other").verdict
     assert found is not None and found.word == "target missed"
 
 
 def test_overall_an_arm_that_stood_still_in_a_step_is_not_the_same() -> None:
     def two(arm: str, first: Sequence[float], second: Sequence[float]) -> list[StepRun]:
-        others = [replace(its, step="two", ordinal=2) for its in series(arm, second)]
+        others = [changed(its, step="two", ordinal=2) for its in series(arm, second)]
         return [*series(arm, first), *others]
 
     runs = [*two("base", SIX, SIX), *two("other", lifted(0.0), zeros(lifted(0.0), 6))]

@@ -13,6 +13,7 @@ from dbdyno.analysis.compare.imbalance import notices
 from dbdyno.model import Cell, Span, StepRun
 from result_builder import build
 from result_planted import Planted, plant
+from run_builder import step_run
 
 MIB = 1 << 20
 LIKE = {
@@ -63,7 +64,7 @@ def a_run(
         "spans": tuple(spans),
         "state_before": LIKE | (before or {}),
     }
-    return StepRun(arm=arm, block=block, **{**planted, **changes})
+    return step_run(arm=arm, block=block, **{**planted, **changes})
 
 
 def told(*runs: StepRun) -> list[str]:

@@ -18,7 +18,7 @@ from scipy.special import stdtr
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.pairing import facing
 from dbdyno.analysis.compare.verdicts import judge
-from dbdyno.model import StepRun
+from dbdyno.model import Ending, StepFacts, StepRun
 from dbdyno.model.verdict import BETTER, CHANGED, PILOT_BLOCKS, WORSE, Aims, Judgement
 from dbdyno.stats import interval as stats
 from dbdyno.stats import sample_size
@@ -259,16 +259,10 @@ def _contest(step: int, logs: Numbers, still: npt.NDArray[np.bool_]) -> Contest:
 
 def _run(arm: str, step: int, block: int, rate: float, cpu: float | None) -> StepRun:
     return StepRun(
-        workload="w",
+        facts=StepFacts(workload="w", ordinal=step, step=f"s{step}", measured=True, headline="qps"),
         arm=arm,
         block=block,
-        ordinal=step,
-        step=f"s{step}",
-        measured=True,
-        status="ok",
-        reason=None,
-        headline="qps",
-        sla_target=None,
+        ending=Ending(status="ok"),
         metrics={"qps": rate, "server_cpu_per_op": cpu},
     )
 

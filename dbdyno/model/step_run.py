@@ -66,7 +66,7 @@ class Target:
     rows_per_s: float  # asked for
     achieved: float  # rows per second of the window
     met: bool  # at least 95 % of what was asked for (spec insert-benchmark.md 6.3)
-    seconds: int  # whole seconds of the window, of a burst without the first (analysis/pace.py)
+    seconds: int  # whole seconds of the window, of a burst without the first (step/role_seconds)
     seconds_missed: int  # of these, with less than 95 % of the target
 
 
@@ -95,7 +95,7 @@ class Stalls:
     role: str
     kind: str
     median: float  # rate of the median whole second, all clients
-    seconds: int  # whole seconds of the window, of a burst without the first (analysis/pace.py)
+    seconds: int  # whole seconds of the window, of a burst without the first (step/role_seconds)
     stalled: int  # of these, with less than 10 % of the median
     longest_s: int  # the longest run of stalled seconds
 
@@ -139,50 +139,271 @@ class Waits:
     over_time: Mapping[str, Series]  # by kind: active sessions, a mean for each second
 
 
+# --- What a step of a run came to ------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFacts:
+    """What a step is: all that is known of one that never ran."""
+
+    workload: str
+    ordinal: int  # from 1
+    step: str
+    measured: bool
+    group: str | None = None  # the title under which tables list the step
+    headline: str | None = None  # the headline metric's name
+    sla_target: float | None = None  # rows per second, all clients
+    extent: Extent | None = None  # None: its job is not there
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a step ended."""
+
+    status: str  # "ok", "failed", "skipped"
+    reason: str | None = None  # of one that did not end well
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The measured part of a step; without values: there was none."""
+
+    seconds: float | None = None  # its length
+    end_spread: float | None = None  # (last - first client's end) / window; None: timed
+    shape: str | None = None  # flat, warmed up, slowed, unsteady: dbdyno.stats.rate_shape
+    # What limited the generator, so that the rate is "at least"; None: the load does not tell.
+    limited: tuple[str, ...] | None = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Times:
+    """The response and service times of one kind of work, or of one operation."""
+
+    response: ResponseTimes  # from due to completion
+    service: ResponseTimes | None = None  # from sent to completion; None: the generator says not
+    paced: bool = False  # due by a schedule, not in a loop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Responses:
+    """The response and service times of a window."""
+
+    by_kind: Mapping[str, Times] = field(default_factory=dict)  # insert, delete, query
+    by_operation: Mapping[str, Times] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleFigures:
+    """What the roles of a step did, each by itself."""
+
+    targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
+    fairness: tuple[Fairness, ...] = ()  # roles with several clients
+    stalls: tuple[Stalls, ...] = ()
+    statements: tuple[StatementUse, ...] = ()
+
+    @property
+    def sla_achieved(self) -> float | None:
+        """Rows per second of the role whose rate the step asks for; None without a target."""
+        return self.targets[0].achieved if self.targets else None
+
+    @property
+    def sla_met(self) -> bool | None:
+        """Whether that role held its rate; None without a target."""
+        return self.targets[0].met if self.targets else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSide:
+    """What the server told of itself."""
+
+    statistics: str = "PostgreSQL"  # or "InnoDB": whose they are (dbdyno.model.metric.row)
+    before: Mapping[str, float | None] = field(default_factory=dict)  # dbdyno.model.metric.state
+    after: Mapping[str, float | None] = field(default_factory=dict)
+    plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
+    spans: tuple[Span, ...] = ()  # checkpoints and autovacuum that touch the window
+    waits: Waits | None = None  # None: nobody sampled them
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepRun:
     """One step of one run, derived from its raw files. Without values: what was not measured."""
 
-    workload: str
+    facts: StepFacts
     arm: str
     block: int
-    ordinal: int
-    step: str
-    measured: bool
-    status: str  # "ok", "failed", "skipped"
-    reason: str | None
-    headline: str | None  # the headline metric's name
-    sla_target: float | None  # rows per second, all clients
-    seconds: float | None = None  # the window's length
-    metrics: Mapping[str, float | None] = field(
-        default_factory=dict
-    )  # names of dbdyno.model.metric
-    sla_achieved: float | None = None
-    sla_met: bool | None = None
-    # From due to completion: by kind (insert, delete, query), and by operation name.
-    response: Mapping[str, ResponseTimes] = field(default_factory=dict)
-    operations: Mapping[str, ResponseTimes] = field(default_factory=dict)
-    # From sent to completion, as published; empty where the generator did not say it.
-    service: Mapping[str, ResponseTimes] = field(default_factory=dict)
-    operations_service: Mapping[str, ResponseTimes] = field(default_factory=dict)
-    paced: tuple[str, ...] = ()  # kinds and operations that are due by a schedule, not in a loop
-    series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …: analysis/series
-    owners: Mapping[str, OwnerCost] = field(default_factory=dict)
-    spans: tuple[Span, ...] = ()
-    end_spread: float | None = None  # (last − first client's end) / window
-    # What limited the generator, so that the rate is "at least"; None: the load does not tell.
-    limited: tuple[str, ...] | None = ()
-    warnings: tuple[str, ...] = ()
-    targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
-    fairness: tuple[Fairness, ...] = ()  # roles with several clients
-    stalls: tuple[Stalls, ...] = ()
-    extent: Extent | None = None
-    group: str | None = None  # the title under which tables list the step
-    statements: tuple[StatementUse, ...] = ()
-    waits: Waits | None = None
-    plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
-    shape: str | None = None  # flat, warmed up, slowed, unsteady: analysis/steady.py
     position: int | None = None  # the arm's place among those of the block, from 0
-    state_before: Mapping[str, float | None] = field(default_factory=dict)  # analysis/state.py
-    state_after: Mapping[str, float | None] = field(default_factory=dict)
-    servers: str = "PostgreSQL"  # or "InnoDB": whose statistics these are (dbdyno.model.metric.row)
+    ending: Ending
+    window: Window = Window()
+    metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
+    responses: Responses = Responses()
+    roles: RoleFigures = RoleFigures()
+    server: ServerSide = ServerSide()
+    owners: Mapping[str, OwnerCost] = field(default_factory=dict)
+    series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
+    warnings: tuple[str, ...] = ()
+
+    # --- By the names of before, for readers that have not moved to the parts ---
+
+    @property
+    def workload(self) -> str:
+        """`facts.workload`."""
+        return self.facts.workload
+
+    @property
+    def ordinal(self) -> int:
+        """`facts.ordinal`."""
+        return self.facts.ordinal
+
+    @property
+    def step(self) -> str:
+        """`facts.step`."""
+        return self.facts.step
+
+    @property
+    def measured(self) -> bool:
+        """`facts.measured`."""
+        return self.facts.measured
+
+    @property
+    def group(self) -> str | None:
+        """`facts.group`."""
+        return self.facts.group
+
+    @property
+    def headline(self) -> str | None:
+        """`facts.headline`."""
+        return self.facts.headline
+
+    @property
+    def sla_target(self) -> float | None:
+        """`facts.sla_target`."""
+        return self.facts.sla_target
+
+    @property
+    def extent(self) -> Extent | None:
+        """`facts.extent`."""
+        return self.facts.extent
+
+    @property
+    def status(self) -> str:
+        """`ending.status`."""
+        return self.ending.status
+
+    @property
+    def reason(self) -> str | None:
+        """`ending.reason`."""
+        return self.ending.reason
+
+    @property
+    def seconds(self) -> float | None:
+        """`window.seconds`."""
+        return self.window.seconds
+
+    @property
+    def end_spread(self) -> float | None:
+        """`window.end_spread`."""
+        return self.window.end_spread
+
+    @property
+    def shape(self) -> str | None:
+        """`window.shape`."""
+        return self.window.shape
+
+    @property
+    def limited(self) -> tuple[str, ...] | None:
+        """`window.limited`."""
+        return self.window.limited
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """`roles.targets`."""
+        return self.roles.targets
+
+    @property
+    def fairness(self) -> tuple[Fairness, ...]:
+        """`roles.fairness`."""
+        return self.roles.fairness
+
+    @property
+    def stalls(self) -> tuple[Stalls, ...]:
+        """`roles.stalls`."""
+        return self.roles.stalls
+
+    @property
+    def statements(self) -> tuple[StatementUse, ...]:
+        """`roles.statements`."""
+        return self.roles.statements
+
+    @property
+    def sla_achieved(self) -> float | None:
+        """`roles.sla_achieved`."""
+        return self.roles.sla_achieved
+
+    @property
+    def sla_met(self) -> bool | None:
+        """`roles.sla_met`."""
+        return self.roles.sla_met
+
+    @property
+    def servers(self) -> str:
+        """`server.statistics`."""
+        return self.server.statistics
+
+    @property
+    def state_before(self) -> Mapping[str, float | None]:
+        """`server.before`."""
+        return self.server.before
+
+    @property
+    def state_after(self) -> Mapping[str, float | None]:
+        """`server.after`."""
+        return self.server.after
+
+    @property
+    def plans(self) -> Mapping[str, str]:
+        """`server.plans`."""
+        return self.server.plans
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """`server.spans`."""
+        return self.server.spans
+
+    @property
+    def waits(self) -> Waits | None:
+        """`server.waits`."""
+        return self.server.waits
+
+    @property
+    def response(self) -> Mapping[str, ResponseTimes]:
+        """The response times of `responses.by_kind`."""
+        return {name: one.response for name, one in self.responses.by_kind.items()}
+
+    @property
+    def operations(self) -> Mapping[str, ResponseTimes]:
+        """The response times of `responses.by_operation`."""
+        return {name: one.response for name, one in self.responses.by_operation.items()}
+
+    @property
+    def service(self) -> Mapping[str, ResponseTimes]:
+        """The service times of `responses.by_kind`."""
+        return {
+            name: one.service
+            for name, one in self.responses.by_kind.items()
+            if one.service is not None
+        }
+
+    @property
+    def operations_service(self) -> Mapping[str, ResponseTimes]:
+        """The service times of `responses.by_operation`."""
+        return {
+            name: one.service
+            for name, one in self.responses.by_operation.items()
+            if one.service is not None
+        }
+
+    @property
+    def paced(self) -> tuple[str, ...]:
+        """The kinds and operations of `responses` that are due by a schedule."""
+        both = (self.responses.by_kind, self.responses.by_operation)
+        return tuple(name for by in both for name, one in by.items() if one.paced)

@@ -26,7 +26,7 @@ from dbdyno.analysis.compare.step_pairs import across
 from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
-from dbdyno.model import Comparison, Json, StepRun
+from dbdyno.model import Comparison, Ending, Json, StepRun
 from dbdyno.store import BlockFolder, Results
 
 
@@ -130,18 +130,10 @@ def _complete(
 
 def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
     return StepRun(
-        workload=example.workload,
+        facts=example.facts,
         arm=arm,
         block=block,
-        ordinal=example.ordinal,
-        step=example.step,
-        measured=example.measured,
-        status="skipped",
-        reason="the run ended before this step",
-        headline=example.headline,
-        sla_target=example.sla_target,
-        extent=example.extent,
-        group=example.group,
+        ending=Ending(status="skipped", reason="the run ended before this step"),
     )
 
 
@@ -150,7 +142,7 @@ def _servers(
 ) -> dict[str, list[Json]]:
     """Each arm's server.json by block; says which one there should be and is not."""
     found: dict[str, list[Json]] = {arm: [] for arm in arms}
-    ran = {(run.block, run.arm) for run in runs if run.status == "ok"}
+    ran = {(run.block, run.arm) for run in runs if run.ending.status == "ok"}
     for block in judged:
         for run in block.runs():
             known = len(lost.lines)

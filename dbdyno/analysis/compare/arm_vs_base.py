@@ -42,7 +42,7 @@ class Where(NamedTuple):
     @classmethod
     def of(cls, run: StepRun) -> Where:
         """The step of a run."""
-        return cls(run.workload, run.ordinal, run.step)
+        return cls(run.facts.workload, run.facts.ordinal, run.facts.step)
 
 
 class Measured(Protocol):
@@ -138,7 +138,7 @@ class Contest:
 def contest(where: Where, faced: Facing) -> Contest | None:
     """The arm's contest in a step; None of a step without a headline, which is not judged."""
     runs: Iterable[StepRun] = (*faced.runs, *faced.base_runs)
-    headline = next((run.headline for run in runs if run.headline is not None), None)
+    headline = next((run.facts.headline for run in runs if run.facts.headline is not None), None)
     if headline is None:
         return None
     return Contest(where=where, headline=headline, faced=faced)
@@ -178,26 +178,26 @@ def number_of_blocks(count: int) -> str:
 
 
 def _word(runs: Sequence[StepRun], compared: int) -> Word | None:
-    if compared < COMPARED_MIN and any(run.status != "ok" for run in runs):
-        lost = all(_is_damaged(run) for run in runs if run.status != "ok")
+    if compared < COMPARED_MIN and any(run.ending.status != "ok" for run in runs):
+        lost = all(_is_damaged(run) for run in runs if run.ending.status != "ok")
         return "not compared" if lost else "failed"
-    return "target missed" if any(run.sla_met is False for run in runs) else None
+    return "target missed" if any(run.roles.sla_met is False for run in runs) else None
 
 
 def _is_damaged(run: StepRun) -> bool:
-    return (run.reason or "").startswith(damaged_files.PREFIX)
+    return (run.ending.reason or "").startswith(damaged_files.PREFIX)
 
 
 def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
     """What these runs did, a part of a sentence for each kind."""
     count = f"of {number_of_blocks(len(runs))}"
-    if any(run.sla_met is False for run in runs):
-        target = next(run.sla_target for run in runs if run.sla_target is not None)
-        met = sum(run.sla_met is True for run in runs)
+    if any(run.roles.sla_met is False for run in runs):
+        target = next(run.facts.sla_target for run in runs if run.facts.sla_target is not None)
+        met = sum(run.roles.sla_met is True for run in runs)
         yield f"{who}held {target:,.0f} rows/s in {met} {count}"
     damaged = sum(_is_damaged(run) for run in runs)
-    failed = sum(run.status == "failed" for run in runs) - damaged
-    skipped = sum(run.status == "skipped" for run in runs)
+    failed = sum(run.ending.status == "failed" for run in runs) - damaged
+    skipped = sum(run.ending.status == "skipped" for run in runs)
     for number, what in ((failed, "failed"), (skipped, "skipped"), (damaged, "damaged")):
         if number:
             yield f"{who}{what} in {number} {count}"

@@ -303,8 +303,8 @@ def _is_unchanged(change: _Change, reason: Reason) -> bool:
 
 def _plans_alike(change: _Change) -> bool:
     """Whether all statements of both arms have a plan, and no block has two that differ."""
-    first = {run.block: run.plans for run in change.base.runs if run.plans}
-    second = {run.block: run.plans for run in change.cell.runs if run.plans}
+    first = {run.block: run.server.plans for run in change.base.runs if run.server.plans}
+    second = {run.block: run.server.plans for run in change.cell.runs if run.server.plans}
     return bool(first) and first == second
 
 

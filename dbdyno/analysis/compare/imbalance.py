@@ -133,7 +133,7 @@ def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
     found: dict[int, dict[str, StepRun]] = {}
     for cell in cells:
         for run in cell.runs:
-            if run.measured and run.status == "ok":
+            if run.facts.measured and run.ending.status == "ok":
                 found.setdefault(run.block, {})[cell.arm] = run
     return {block: runs for block, runs in sorted(found.items()) if len(runs) > 1}
 
@@ -186,17 +186,17 @@ def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     found = {
         arm: value for arm, run in runs.items() if (value := _value(rule.name, run)) is not None
     }
-    if not rule.across and len({runs[arm].servers for arm in found}) > 1:
+    if not rule.across and len({runs[arm].server.statistics for arm in found}) > 1:
         return {}
-    live = [run.state_before.get("live_rows") for run in runs.values()]
+    live = [run.server.before.get("live_rows") for run in runs.values()]
     large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
     return found if large else {}
 
 
 def _value(name: str, run: StepRun) -> float | None:
     if name != "bytes":
-        return run.state_before.get(name)
-    parts = [run.state_before.get(part) for part in ("table_bytes", "index_bytes")]
+        return run.server.before.get(name)
+    parts = [run.server.before.get(part) for part in ("table_bytes", "index_bytes")]
     known = [part for part in parts if part is not None]
     return fsum(known) if len(known) == len(parts) else None
 
@@ -226,7 +226,7 @@ def _window(kind: str, blocks: Mapping[int, Runs]) -> str | None:
 
 def _unlike(known: Mapping[str, float], runs: Runs) -> bool:
     """Whether one arm had much more of it than another, in seconds and as a share of its window."""
-    shares = [seconds / (runs[arm].seconds or 1.0) for arm, seconds in known.items()]
+    shares = [seconds / (runs[arm].window.seconds or 1.0) for arm, seconds in known.items()]
     return _apart(list(known.values()), WINDOW_S_MIN) and _apart(shares, WINDOW_SHARE_MIN)
 
 
@@ -256,15 +256,15 @@ def _seconds_by_arm(kind: str, runs: Runs) -> dict[str, float]:
 
 def _seconds(kind: str, run: StepRun) -> float | None:
     """How long something ran in the window; None where the log does not tell."""
-    if run.seconds is None:
+    if run.window.seconds is None:
         return None
     if kind == "checkpoint":
         return run.metrics.get("checkpoint_overlap_s")
-    logged = any(span.kind == kind for span in run.spans)
+    logged = any(span.kind == kind for span in run.server.spans)
     counted = run.metrics.get("autovacuum_runs")
     if not logged and counted != 0:
         return None
-    return overlap_s(run.spans, kind, run.seconds)
+    return overlap_s(run.server.spans, kind, run.window.seconds)
 
 
 # --- The shape of the rate --------------------------------------------------------------------
@@ -279,8 +279,8 @@ def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:
     found: dict[str, list[str]] = {}
     for runs in blocks:
         for arm, run in runs.items():
-            if run.shape is not None:
-                found.setdefault(arm, []).append(run.shape)
+            if run.window.shape is not None:
+                found.setdefault(arm, []).append(run.window.shape)
     usual = {
         arm: (name, times, len(its))
         for arm, its in found.items()

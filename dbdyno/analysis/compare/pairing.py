@@ -47,7 +47,7 @@ class Facing:
     def base_runs(self) -> tuple[StepRun, ...]:
         """The base's run beside each of the arm's: of those that ended well the nearest."""
         return tuple(
-            next((base for base in bases if base.status == "ok"), bases[0])
+            next((base for base in bases if base.ending.status == "ok"), bases[0])
             for bases in self.bases
             if bases
         )

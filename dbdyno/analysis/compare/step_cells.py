@@ -65,8 +65,8 @@ def _row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
         workload=where.workload,
         ordinal=where.ordinal,
         step=where.step,
-        headline=runs[0].headline,
-        group=next((run.group for run in runs if run.group is not None), None),
+        headline=runs[0].facts.headline,
+        group=next((run.facts.group for run in runs if run.facts.group is not None), None),
         cells=cells,
         notices=imbalance.notices(cells),
     )
@@ -75,12 +75,12 @@ def _row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
 
 def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
     """One arm in a step; `faced` None: it is the base."""
-    headline = next((run.headline for run in runs), None)
+    headline = next((run.facts.headline for run in runs), None)
     values = list(by_block(runs, headline).values()) if headline is not None else []
     names = _names(runs)
     ratios = {name: own(runs, name) if faced is None else ratio_of(faced, name) for name in names}
     known = {name: value for name, value in ratios.items() if value is not None}
-    targets = any(run.sla_target is not None for run in runs)
+    targets = any(run.facts.sla_target is not None for run in runs)
     return Cell(
         arm=arm,
         runs=runs,
@@ -90,7 +90,7 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
         ratio_bound="exact"
         if faced is None
         else generator_limit.ratio_bound(faced.base_runs, runs),
-        sla_met=sum(run.sla_met is True for run in runs) if targets else None,
+        sla_met=sum(run.roles.sla_met is True for run in runs) if targets else None,
         metrics={name: _mean(by_block(runs, name)) for name in names},
         ratios=known,
     )

@@ -38,7 +38,7 @@ def across(steps: Sequence[StepComparison]) -> tuple[Across, ...]:
 
 def _is_measured(step: StepComparison) -> bool:
     return step.headline is not None and any(
-        run.measured for cell in step.cells for run in cell.runs
+        run.facts.measured for cell in step.cells for run in cell.runs
     )
 
 

@@ -78,7 +78,7 @@ def _older(runs: Sequence[StepRun]) -> Iterable[str]:
     known = [run for run in runs if run.metrics.get(SESSIONS_CPU) is not None]
     steps: dict[str, list[StepRun]] = {}
     for run in known:
-        steps.setdefault(run.step, []).append(run)
+        steps.setdefault(run.facts.step, []).append(run)
     mixed = [
         step
         for step, its in steps.items()
@@ -161,8 +161,8 @@ def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:
 def _unmeasured_failures(runs: Sequence[StepRun]) -> Iterable[str]:
     """Maintenance that failed: what follows it ran on another state, or not at all."""
     for run in runs:
-        if not run.measured and run.status == "failed":
-            yield f"failed: {run.step} of {run.arm} in block {run.block}: {run.reason}"
+        if not run.facts.measured and run.ending.status == "failed":
+            yield f"failed: {run.facts.step} of {run.arm} in block {run.block}: {run.ending.reason}"
 
 
 def _of_steps(runs: Sequence[StepRun]) -> Iterable[str]:
@@ -171,7 +171,7 @@ def _of_steps(runs: Sequence[StepRun]) -> Iterable[str]:
     for run in runs:
         for text in run.warnings:
             subject, _, details = text.partition(": ")
-            place = f"{run.step} {run.arm} block {run.block}"
+            place = f"{run.facts.step} {run.arm} block {run.block}"
             places.setdefault(subject, []).append(f"{place}: {details}" if details else place)
     for subject, its in places.items():
         more = len(its) - PLACES_MAX

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dbdyno.analysis.step import damaged_files, evidence, generator_limit, step_warnings
-from dbdyno.analysis.step import metrics as compute
+from dbdyno.analysis.step import (
+    damaged_files,
+    evidence,
+    generator_limit,
+    metrics,
+    step_warnings,
+)
 from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.fairness import fairness
@@ -16,7 +21,17 @@ from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state
 from dbdyno.analysis.step.waits import waits
-from dbdyno.model import Json, ResponseTimes, StatementUse, StepRun
+from dbdyno.model import (
+    Ending,
+    Json,
+    Responses,
+    RoleFigures,
+    ServerSide,
+    StatementUse,
+    StepRun,
+    Times,
+    Window,
+)
 from dbdyno.model.error import ResultError
 from dbdyno.model.job import extent, is_control
 from dbdyno.stats.response_times import Histogram, merged
@@ -30,27 +45,30 @@ def step_run(folder: StepFolder) -> StepRun:
     damaged has failed, too, and its reason names the file.
     """
     try:
-        found = evidence.read(folder)
-        run = _blank(folder, found)
-        return _measured(run, found) if run.status == "ok" else run
+        return _joined(folder, evidence.read(folder))
     except ResultError as error:
         return damaged_files.failed(folder, damaged_files.words(folder, error))
 
 
-def _blank(folder: StepFolder, found: Evidence) -> StepRun:
-    """What every step has, whether it ended well or not."""
-    status, reason = _status(found)
-    return replace(
-        damaged_files.unmeasured(folder, found.step, status, reason),
-        series=series(found),
-        spans=spans(found),
-        state_before=state(found.before),
-        state_after=state(found.after),
-        extent=extent(found.job),
+def _joined(folder: StepFolder, found: Evidence) -> StepRun:
+    """What every step has; with what was measured where it ended well."""
+    run = StepRun(
+        facts=damaged_files.facts(found.step, extent(found.job)),
+        arm=folder.arm,
+        block=folder.block,
         position=_position(found, folder.arm),
-        plans=plans(found.before),
-        servers=found.servers,
+        ending=_ending(found),
+        server=ServerSide(
+            statistics=found.servers,
+            before=state(found.before),
+            after=state(found.after),
+            plans=plans(found.before),
+            spans=spans(found),
+            waits=waits(found),
+        ),
+        series=series(found),
     )
+    return _measured(run, found) if run.ending.status == "ok" else run
 
 
 def _position(found: Evidence, arm: str) -> int | None:
@@ -59,70 +77,38 @@ def _position(found: Evidence, arm: str) -> int | None:
     return order.index(arm) if arm in order else None
 
 
-def _status(found: Evidence) -> tuple[str, str | None]:
+def _ending(found: Evidence) -> Ending:
     if "reason" in found.end:
-        return found.end["status"], found.end["reason"]
+        return Ending(status=found.end["status"], reason=found.end["reason"])
     if not found.end:
-        return "failed", "broken off: there is neither done.json nor failed.json"
-    return "ok", None
+        reason = "broken off: there is neither done.json nor failed.json"
+        return Ending(status="failed", reason=reason)
+    return Ending(status="ok")
 
 
 def _measured(run: StepRun, found: Evidence) -> StepRun:
-    run = replace(
-        run,
-        statements=statements(found),
+    roles = RoleFigures(
         targets=targets(found),
         fairness=fairness(found),
         stalls=stalls(found),
-        shape=shape_of(found),
-        end_spread=end_spread(found),
-        waits=waits(found),
+        statements=statements(found),
     )
-    metrics = compute.metrics(found, run)
-    limited = generator_limit.limits(found, metrics)
-    inserts = run.targets[0] if run.targets else None
+    values = metrics.metrics(found, roles, run.server)
+    window = Window(
+        seconds=found.load.seconds,
+        end_spread=end_spread(found),
+        shape=shape_of(found),
+        limited=generator_limit.limits(found, values),
+    )
     return replace(
         run,
-        seconds=found.load.seconds,
-        metrics=metrics,
-        sla_achieved=inserts.achieved if inserts is not None else None,
-        sla_met=None if run.sla_target is None else inserts is not None and inserts.met,
-        response=_by_kind(found, found.response),
-        operations=_by_operation(found.histograms),
-        service=_by_kind(found, found.service),
-        operations_service=_by_operation(found.services),
-        paced=_paced(found),
+        window=window,
+        metrics=values,
+        responses=responses(found),
+        roles=roles,
         owners=found.owners,
-        limited=limited,
-        warnings=(*found.unusable, *step_warnings.warnings(found, metrics, run, limited)),
+        warnings=(*found.unusable, *step_warnings.warnings(found, values, roles, window)),
     )
-
-
-def _by_kind(found: Evidence, times: Callable[[list[str]], Histogram]) -> dict[str, ResponseTimes]:
-    merged_by_kind = {kind: times(found.roles(kind)) for kind in KINDS}
-    return {kind: part.times() for kind, part in merged_by_kind.items() if part.count}
-
-
-def _by_operation(
-    histograms: Mapping[tuple[str, str], Histogram],
-) -> dict[str, ResponseTimes]:
-    names = dict.fromkeys(name for _, name in histograms)
-    parts = {
-        name: merged(part for (_, its), part in histograms.items() if its == name) for name in names
-    }
-    return {name: part.times() for name, part in parts.items() if part.count}
-
-
-def _paced(found: Evidence) -> tuple[str, ...]:
-    """The kinds and the operations of roles that are due by a schedule."""
-    roles = {
-        role["name"]
-        for role in found.job.get("roles", ())
-        if role.get("pace", {}).get("kind", "closed") != "closed"
-    }
-    kinds = (found.kind(role) for role in sorted(roles))
-    operations = (name for role, name in found.histograms if role in roles)
-    return tuple(dict.fromkeys([*(kind for kind in kinds if kind in KINDS), *operations]))
 
 
 def end_spread(found: Evidence) -> float | None:
@@ -131,6 +117,48 @@ def end_spread(found: Evidence) -> float | None:
     if not ends or not seconds:
         return None
     return (max(ends) - min(ends)) / NS_PER_S / seconds
+
+
+# --- Response times --------------------------------------------------------------------------
+
+
+def responses(found: Evidence) -> Responses:
+    """The times of the published kinds of work and of each operation, of what was done at all."""
+    paced = {
+        role["name"]
+        for role in found.job.get("roles", ())
+        if role.get("pace", {}).get("kind", "closed") != "closed"
+    }
+    by_kind = {
+        kind: _times(found.response(roles), found.service(roles), paced=not paced.isdisjoint(roles))
+        for kind in KINDS
+        for roles in [found.roles(kind)]
+    }
+    by_operation = {
+        name: _times(
+            _of_operation(found.histograms, name),
+            _of_operation(found.services, name),
+            paced=any((role, name) in found.histograms for role in paced),
+        )
+        for name in dict.fromkeys(name for _, name in found.histograms)
+    }
+    return Responses(by_kind=_known(by_kind), by_operation=_known(by_operation))
+
+
+def _times(response: Histogram, service: Histogram, *, paced: bool) -> Times | None:
+    if not response.count:
+        return None
+    times = service.times() if service.count else None
+    return Times(response=response.times(), service=times, paced=paced)
+
+
+def _of_operation(histograms: Mapping[tuple[str, str], Histogram], name: str) -> Histogram:
+    """An operation of all roles together."""
+    return merged(part for (_, its), part in histograms.items() if its == name)
+
+
+def _known(times: Mapping[str, Times | None]) -> dict[str, Times]:
+    return {name: one for name, one in times.items() if one is not None}
 
 
 # --- Statements ------------------------------------------------------------------------------

@@ -21,16 +21,11 @@ def step_runs(folders: Sequence[StepFolder], shelf: Shelf | None) -> list[StepRu
     What is derived anew is kept on the shelf.
     """
     found = [_kept(folder, shelf) for folder in folders]
-    missing = [place for place, run in enumerate(found) if run is None]
-    files = {place: folders[place].files() for place in missing}
-    size = sum(bytes_ for its in files.values() for bytes_, _ in its.values())
-
-    def anew(place: int) -> StepRun:
-        return _derived(folders[place], files[place], shelf)
-
-    runs = parallel.spread(anew, missing, processes=None if size > BYTES_MIN else 1)
-    made = dict(zip(missing, runs, strict=True))
-    return [made[place] if run is None else run for place, run in enumerate(found)]
+    missing = [folder for folder, run in zip(folders, found, strict=True) if run is None]
+    tasks = [(folder, folder.files(), shelf) for folder in missing]
+    size = sum(bytes_ for _, files, _ in tasks for bytes_, _ in files.values())
+    made = iter(parallel.spread(_derived, tasks, processes=None if size > BYTES_MIN else 1))
+    return [next(made) if run is None else run for run in found]
 
 
 def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
@@ -47,16 +42,17 @@ def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
 
 def packed(run: StepRun) -> StepRun:
     """The same step with all series in their packed form."""
-    waits = run.waits
+    server, waits = run.server, run.server.waits
     if waits is not None:
-        waits = replace(waits, over_time=PackedSeries.of(waits.over_time))
-    return replace(run, series=PackedSeries.of(run.series), waits=waits)
+        packed_waits = replace(waits, over_time=PackedSeries.of(waits.over_time))
+        server = replace(server, waits=packed_waits)
+    return replace(run, series=PackedSeries.of(run.series), server=server)
 
 
-def _derived(folder: StepFolder, before: Files, shelf: Shelf | None) -> StepRun:
-    """A step derived anew; `before`: its files before they are read."""
-    run = assemble.step_run(folder)
-    run = packed(run)
+def _derived(task: tuple[StepFolder, Files, Shelf | None]) -> StepRun:
+    """A step derived anew, which is kept on the shelf, with its files before they were read."""
+    folder, before, shelf = task
+    run = packed(assemble.step_run(folder))
     if shelf is not None:
         shelf.keep(folder.path, before, to_plain(run))
     return run

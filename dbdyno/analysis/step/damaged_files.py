@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from dbdyno.model import Json, StepRun
+from dbdyno.model import Ending, Extent, Json, StepFacts, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.store import StepFolder
 
@@ -51,24 +51,26 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
     if step is None:
         step = {"workload": folder.workload, "ordinal": folder.ordinal, "name": folder.name}
     end = lost.usable(folder.failed) or {"status": "failed", "reason": reason}
-    return unmeasured(folder, step, end["status"], end["reason"])
-
-
-def unmeasured(folder: StepFolder, step: Json, status: str, reason: str | None) -> StepRun:
-    """A step of which no more is said than what it is, as its step.json has it, and its end."""
-    headline, promised = step.get("headline"), step.get("sla")
     return StepRun(
-        workload=step["workload"],
+        facts=facts(step),
         arm=folder.arm,
         block=folder.block,
+        ending=Ending(status=end["status"], reason=end["reason"]),
+    )
+
+
+def facts(step: Json, extent: Extent | None = None) -> StepFacts:
+    """What a step is, as its step.json has it; `extent`: as its job says."""
+    headline, promised = step.get("headline"), step.get("sla")
+    return StepFacts(
+        workload=step["workload"],
         ordinal=step["ordinal"],
         step=step["name"],
         measured=step.get("measured", True),
-        status=status,
-        reason=reason,
+        group=step.get("group"),
         headline=headline["metric"] if headline is not None else None,
         sla_target=float(promised["rows_per_s"]) if promised is not None else None,
-        group=step.get("group"),
+        extent=extent,
     )
 
 
@@ -84,7 +86,7 @@ def named(folders: Sequence[StepFolder], runs: Sequence[StepRun]) -> list[StepRu
         if not _is_nameless(folder, run)
     }
     return [
-        _like(run, readable[place(folder)])
+        replace(run, facts=replace(readable[place(folder)].facts, extent=None))
         if _is_nameless(folder, run) and place(folder) in readable
         else run
         for folder, run in zip(folders, runs, strict=True)
@@ -92,23 +94,12 @@ def named(folders: Sequence[StepFolder], runs: Sequence[StepRun]) -> list[StepRu
 
 
 def _is_nameless(folder: StepFolder, run: StepRun) -> bool:
-    return (run.reason or "").startswith(f"{PREFIX}{folder.place}/step.json")
-
-
-def _like(run: StepRun, other: StepRun) -> StepRun:
-    return replace(
-        run,
-        workload=other.workload,
-        ordinal=other.ordinal,
-        step=other.step,
-        measured=other.measured,
-        headline=other.headline,
-        sla_target=other.sla_target,
-        group=other.group,
-    )
+    return (run.ending.reason or "").startswith(f"{PREFIX}{folder.place}/step.json")
 
 
 def of_steps(runs: Iterable[StepRun]) -> list[str]:
     """The reasons of the runs that cannot be judged, each a warning of the comparison."""
-    reasons = [run.reason for run in runs if run.reason is not None and run.measured]
+    reasons = [
+        run.ending.reason for run in runs if run.ending.reason is not None and run.facts.measured
+    ]
     return [reason for reason in reasons if reason.startswith(PREFIX)]

@@ -50,12 +50,12 @@ def _late(metrics: Mapping[str, float | None]) -> Iterable[str]:
 
 def value_bound(runs: Sequence[StepRun]) -> Bound:
     """What the mean rate of these runs is to what the server can do."""
-    return "at least" if any(run.limited for run in runs) else "exact"
+    return "at least" if any(run.window.limited for run in runs) else "exact"
 
 
 def ratio_bound(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
     """What the ratio of `other` to the base is to the ratio of what the servers can do."""
-    limited = any(run.limited for run in other)
-    if any(run.limited for run in base):
+    limited = any(run.window.limited for run in other)
+    if any(run.window.limited for run in base):
         return "unknown" if limited else "at most"
     return "at least" if limited else "exact"

@@ -11,7 +11,7 @@ from dbdyno.analysis.step import innodb, raw_files, time_ledger
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
-from dbdyno.model import Json, Span, StepRun, metric
+from dbdyno.model import Json, RoleFigures, ServerSide, Span, StatementUse, metric
 from dbdyno.model.job import role_connections
 from dbdyno.stats import interval
 from dbdyno.stats.response_times import Histogram
@@ -40,25 +40,22 @@ Metrics = Mapping[str, float | None]
 KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 
 
-def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
-    """All metrics by name; None where a step, a machine or a version does not have one.
-
-    `run` has what was derived before: spans, statements, fairness, stalls, targets, waits.
-    """
+def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[str, float | None]:
+    """All metrics by name; None where a step, a machine or a version does not have one."""
     found = {
         **throughput(evidence),
-        **apart(evidence, run),
+        **apart(evidence, roles.statements),
         **scanned(evidence),
-        **steadiness(evidence, run),
+        **steadiness(evidence, roles),
         **trouble(evidence),
         **device(evidence),
         **machine(evidence),
         **costs(evidence),
         **background(evidence),
-        **time_ledger.ledger(evidence, run.waits),
+        **time_ledger.ledger(evidence, server.waits),
         **time_ledger.of_role(evidence),
         **sizes(evidence),
-        **writes(evidence, run.spans),
+        **writes(evidence, server.spans),
         **innodb.metrics(evidence),
         **canary(evidence),
     }
@@ -104,10 +101,10 @@ def per_second(evidence: Evidence) -> list[float]:
     return [count / seconds for count, seconds in counts if count is not None]
 
 
-def apart(evidence: Evidence, run: StepRun) -> Metrics:
+def apart(evidence: Evidence, statements: Iterable[StatementUse]) -> Metrics:
     """What the headline's role did, counted apart: transactions, statements and rows."""
     role = (evidence.step.get("headline") or {"role": ""})["role"]
-    own = [one for one in run.statements if one.role == role]
+    own = [one for one in statements if one.role == role]
     transactions = sum(tick.count for tick in evidence.load.of([role]))
     if not own:
         return dict.fromkeys(("tps", "statements_ps", "control_ps", "rows_ps", "found_share"))
@@ -133,12 +130,12 @@ def scanned(evidence: Evidence) -> Metrics:
     return {"scan": rows_ps, "scan_krows_client": scaled(of_one, 1e-3)}
 
 
-def steadiness(evidence: Evidence, run: StepRun) -> Metrics:
+def steadiness(evidence: Evidence, roles: RoleFigures) -> Metrics:
     """How evenly the headline's clients and seconds were served, and what targets were missed."""
     headline = evidence.step.get("headline") or {}
-    fair = next((one for one in run.fairness if one.role == headline.get("role")), None)
-    stall = next((one for one in run.stalls if one.role == headline.get("role")), None)
-    asked = {target.kind: target for target in reversed(run.targets)}  # the first of each kind
+    fair = next((one for one in roles.fairness if one.role == headline.get("role")), None)
+    stall = next((one for one in roles.stalls if one.role == headline.get("role")), None)
+    asked = {target.kind: target for target in reversed(roles.targets)}  # the first of each kind
     inserts, deletes = asked.get("insert"), asked.get("delete")
     return {
         "jain": fair.jain if fair else None,

@@ -1,18 +1,22 @@
 """Work for all cores: a function over many things, with the answers in their order.
 
 By processes that are forked for it and end with it: the work is Python's, which threads would do
-one at a time.
+one at a time. A process that is started afresh would run the caller's script once more, which is
+written as docs/export.md has it and asks for results on its first line.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from dbdyno.model.error import HostError
 
 PROCESSES_MAX = 8
 """Each takes memory of its own; what they bring has to be taken in by one."""
@@ -26,74 +30,33 @@ def spread(
 ) -> list[Answer]:
     """`function` of each thing, computed by `processes` (the cores' number where it is None).
 
-    The answer is the same whatever the number. What a process did not bring, as it was ended or the
-    function raised, is computed here, and raises here. So is everything where another thread runs
-    (the display of progress): what it has locked in the moment of a fork stays locked in the child.
+    The answer is the same whatever the number. Where another thread runs (the display of progress)
+    everything is computed here: what that has locked in the moment of a fork stays locked in the
+    child. Raises what the function raised, and HostError where a process was ended.
     """
     count = min(processes or multiprocessing.cpu_count(), PROCESSES_MAX, len(things))
-    if threading.active_count() > 1:
-        count = 1
-    answers: dict[int, Answer] = {}
-    if count > 1:
-        answers = dict(_brought(function, things, count))
-    return [
-        answers[place] if place in answers else function(thing)
-        for place, thing in enumerate(things)
-    ]
-
-
-def _brought(
-    function: Callable[[Thing], Answer], things: Sequence[Thing], count: int
-) -> Iterator[tuple[int, Answer]]:
-    """What the processes send, in the order in which it comes."""
+    if count < 2 or threading.active_count() > 1:
+        return [function(thing) for thing in things]
     context = multiprocessing.get_context("fork")
-    workers: list[BaseProcess] = []
-    open_ends: list[Connection] = []
-    try:
-        for first in range(count):
-            ours, theirs = context.Pipe(duplex=False)
-            places = range(first, len(things), count)
-            worker = context.Process(
-                target=_work, args=(function, things, places, theirs, [*open_ends, ours])
-            )
-            worker.start()
-            theirs.close()
-            workers.append(worker)
-            open_ends.append(ours)
-        waiting = list(open_ends)
-        while waiting:
-            for end in wait(waiting):
-                assert isinstance(end, Connection)
-                try:
-                    yield end.recv()
-                except EOFError:
-                    waiting.remove(end)
-    finally:
-        for end in open_ends:
-            end.close()
-        for one in workers:
-            one.terminate()
-            one.join()
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin) as pool:
+        try:
+            return list(pool.map(function, things))
+        except BrokenProcessPool as error:
+            raise HostError(
+                "a process that reads results was ended from outside, as a system does that is"
+                " short of memory: free some, and ask again"
+            ) from error
 
 
-def _work(
-    function: Callable[[Any], Any],
-    things: Sequence[Any],
-    places: range,
-    answers: Connection,
-    foreign: Sequence[Connection],
-) -> None:
-    """The life of one process. It keeps no reading end, so that it ends where the reader has."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that asked decides, and ends this one
+def _begin() -> None:
+    """The beginning of a process: it leaves interrupts to the one that asked, and ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for end in foreign:
-        end.close()
-    try:
-        for place in places:
-            answers.send((place, function(things[place])))
-    except BrokenPipeError:
-        return
-    except Exception:  # it is raised again where the answer is missed
-        return
-    finally:
-        answers.close()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

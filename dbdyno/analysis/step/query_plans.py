@@ -56,8 +56,8 @@ def changes(base: Sequence[StepRun], other: Sequence[StepRun]) -> Iterable[PlanC
 
     Plans of other servers are in other words, so that nothing follows from a difference.
     """
-    known = {(run.block, run.servers): run.plans for run in base}
-    where = [((run.block, run.servers), run.plans) for run in other]
+    known = {(run.block, run.server.statistics): run.server.plans for run in base}
+    where = [((run.block, run.server.statistics), run.server.plans) for run in other]
     pairs = [(known[place], its) for place, its in where if place in known]
     for statement in dict.fromkeys(name for _, plans_of in pairs for name in plans_of):
         both = [

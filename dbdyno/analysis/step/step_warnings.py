@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.wording import listed
-from dbdyno.model import StepRun
+from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
 from dbdyno.model.job import first_words
 
 GENERATOR_SHARE_MAX = 10.0
@@ -30,27 +30,23 @@ READING_DELAY_MS_MAX = 50.0
 def warnings(
     evidence: Evidence,
     metrics: Mapping[str, float | None],
-    run: StepRun,
-    limited: Iterable[str] | None,
+    roles: RoleFigures,
+    window: Window,
 ) -> tuple[str, ...]:
-    """All warnings of a step that ended well; `limited`: what limited the load generator
-    (None: not known).
-
-    `run` has what was derived before: targets, fairness, how far apart the clients ended.
-    """
+    """All warnings of a step that ended well."""
     return (
-        *(f"{AT_LIMIT}: {reason}" for reason in limited or ()),
+        *(f"{AT_LIMIT}: {reason}" for reason in window.limited or ()),
         *_untold(evidence),
         *_generator(evidence, metrics),
         *_nothing(evidence),
-        *_misses(evidence, run),
-        *_schedule(evidence, run),
-        *_deletes(run),
+        *_misses(evidence, roles.statements),
+        *_schedule(evidence, roles.targets),
+        *_deletes(roles.targets),
         *_disturbed(evidence, metrics),
         *_unknown(evidence, metrics),
         *_errors(evidence, metrics),
-        *_ends(evidence, run.end_spread),
-        *_uneven(evidence, run),
+        *_ends(evidence, window.end_spread),
+        *_uneven(evidence, roles.fairness, window.end_spread),
         *_checks(evidence),
         *(str(text) for text in evidence.end.get("warnings") or ()),
     )
@@ -104,11 +100,11 @@ def _nothing(evidence: Evidence) -> Iterable[str]:
         )
 
 
-def _misses(evidence: Evidence, run: StepRun) -> Iterable[str]:
+def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[str]:
     """Statements that found no row: fast, and of no use. What they did is their rows."""
     verbs = {"DELETE": "deleted", "UPDATE": "updated", "INSERT": "inserted", "SELECT": "returned"}
     words = {one["name"]: first_words(one) for one in evidence.job.get("statements", [])}
-    for one in run.statements:
+    for one in statements:
         if one.found is not None and one.found < FOUND_MIN:
             verb = next((verbs[word] for word in words[one.name] if word in verbs), "affected")
             yield (
@@ -117,7 +113,7 @@ def _misses(evidence: Evidence, run: StepRun) -> Iterable[str]:
             )
 
 
-def _schedule(evidence: Evidence, run: StepRun) -> Iterable[str]:
+def _schedule(evidence: Evidence, targets: Sequence[Target]) -> Iterable[str]:
     """Paced roles that fell behind, and the target rate that was missed."""
     paced = {
         role["name"]
@@ -129,16 +125,16 @@ def _schedule(evidence: Evidence, run: StepRun) -> Iterable[str]:
     if late_ms > LATE_MS_MAX:
         backlog = max(tick.backlog or 0 for tick in ticks)
         yield f"behind schedule: up to {late_ms / 1e3:.1f} s late, up to {backlog:,} waiting"
-    if run.targets and not run.targets[0].met:
-        inserts = run.targets[0]
+    if targets and not targets[0].met:
+        inserts = targets[0]
         missed = f"{inserts.achieved:,.0f} of {inserts.rows_per_s:,.0f} rows/s inserted"
         yield f"target rate missed: {missed}"
 
 
-def _deletes(run: StepRun) -> Iterable[str]:
+def _deletes(targets: Sequence[Target]) -> Iterable[str]:
     """Deletes behind inserts that held their rate: the table grows, which inserts do not show."""
-    for target in run.targets:
-        if target.kind == "delete" and not target.met and run.targets[0].met:
+    for target in targets:
+        if target.kind == "delete" and not target.met and targets[0].met:
             yield (
                 f"target rate missed by deletes: {target.achieved:,.0f} of"
                 f" {target.rows_per_s:,.0f} rows/s deleted, though inserts held it"
@@ -219,12 +215,14 @@ def _ends(evidence: Evidence, end_spread: float | None) -> Iterable[str]:
     yield text
 
 
-def _uneven(evidence: Evidence, run: StepRun) -> Iterable[str]:
+def _uneven(
+    evidence: Evidence, fairness: Iterable[Fairness], end_spread: float | None
+) -> Iterable[str]:
     """Clients of the headline's role that were served unevenly although they ended together."""
-    if run.end_spread is not None and run.end_spread > END_SPREAD_MAX:
+    if end_spread is not None and end_spread > END_SPREAD_MAX:
         return
     headline = evidence.step.get("headline") or {}
-    for fair in run.fairness:
+    for fair in fairness:
         if fair.role == headline.get("role") and fair.jain is not None and fair.jain < JAIN_MIN:
             yield (
                 f"clients served unevenly: {min(fair.rates):,.0f} to {max(fair.rates):,.0f}"

@@ -11,6 +11,7 @@ import pytest
 from dbdyno.analysis.compare.verdicts import together
 from dbdyno.model import StepRun
 from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
+from dbdyno.stats import interval
 from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
 
 ARMS = ("base", "other")
@@ -135,6 +136,25 @@ def test_the_ratio_of_the_tables_is_that_of_the_verdict() -> None:
         pytest.approx(judgement.low),
         pytest.approx(judgement.high),
     )
+
+
+def test_the_interval_of_a_metric_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[float, ...]] = []
+    whole = interval.log_interval
+
+    def counted(logs: Sequence[float], confidence: float = 0.95) -> interval.Interval:
+        asked.append(tuple(logs))
+        return whole(logs, confidence)
+
+    monkeypatch.setattr(interval, "log_interval", counted)
+    metrics = {"qps": SIX[0], "rps": 3.0, "cs_per_op": 2.0}  # one that judges, two that explain
+    others = [changed(its, metrics=metrics) for its in series("other", SIX)]
+    found = cell(
+        concluded([*(changed(i, arm="base") for i in others), *others], plan_of(ARMS)), "other"
+    )
+    assert found.verdict is not None
+    assert set(found.costs) == {"rps", "cs_per_op"}
+    assert len(asked) == len(metrics)
 
 
 # --- Outcomes --------------------------------------------------------------------------------

@@ -19,38 +19,38 @@ def at(arm: str, position: int | None, rate: float, block: int = 1) -> StepRun:
 def test_the_nearest_by_place_is_taken_and_of_two_the_earlier() -> None:
     bases = [at("base", 0, 100.0), at("again", 4, 200.0)]
     for position, rate in ((1, 100.0), (2, 100.0), (3, 200.0), (5, 200.0)):
-        (pair,) = facing([at("other", position, 300.0)], bases).pairs("qps").values()
+        (pair,) = facing([at("other", position, 300.0)], bases).compared("qps").pairs.values()
         assert pair.base == rate, position
 
 
 def test_the_earlier_wins_a_tie_also_where_it_is_a_double() -> None:
     bases = [at("base", 4, 100.0), at("again", 0, 200.0)]
-    (pair,) = facing([at("other", 2, 300.0)], bases).pairs("qps").values()
+    (pair,) = facing([at("other", 2, 300.0)], bases).compared("qps").pairs.values()
     assert pair.base == 200.0
 
 
 def test_a_nearest_base_that_failed_leaves_the_next() -> None:
     bases = [at("base", 0, 100.0), failed(at("again", 4, 200.0))]
     faced = facing([at("other", 5, 300.0)], bases)
-    assert faced.pairs("qps")[1].base == 100.0
+    assert faced.compared("qps").pairs[1].base == 100.0
     assert [its.arm for its in faced.base_runs] == ["base"]
 
 
 def test_only_bases_of_the_same_block_count() -> None:
     bases = [at("base", 0, 100.0, block=1), at("base", 3, 200.0, block=2)]
     others = [at("other", 3, 300.0, block=1), at("other", 0, 300.0, block=2)]
-    pairs = facing(others, bases).pairs("qps")
+    pairs = facing(others, bases).compared("qps").pairs
     assert {block: pair.base for block, pair in pairs.items()} == {1: 100.0, 2: 200.0}
 
 
 def test_without_places_the_base_itself_comes_before_its_doubles() -> None:
     bases = [at("base", None, 100.0), at("again", None, 200.0)]
-    assert facing([at("other", None, 300.0)], bases).pairs("qps")[1].base == 100.0
+    assert facing([at("other", None, 300.0)], bases).compared("qps").pairs[1].base == 100.0
 
 
 def test_a_value_of_0_makes_no_pair() -> None:
-    assert facing([at("other", 1, 300.0)], [at("base", 0, 0.0)]).pairs("qps") == {}
-    assert facing([at("other", 1, 0.0)], [at("base", 0, 100.0)]).pairs("qps") == {}
+    assert facing([at("other", 1, 300.0)], [at("base", 0, 0.0)]).compared("qps").pairs == {}
+    assert facing([at("other", 1, 0.0)], [at("base", 0, 100.0)]).compared("qps").pairs == {}
     assert ratio([at("base", 0, 0.0)], [at("other", 1, 300.0)], "qps") is None
 
 

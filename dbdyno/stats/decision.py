@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dbdyno.model.verdict import Aims, Judgement, Word
 from dbdyno.stats import interval as stats
 from dbdyno.stats import vectorized
+from dbdyno.stats.interval import Interval
 from dbdyno.stats.vectorized import Tested
 
 
@@ -25,6 +27,12 @@ class Sample:
     bound: str = "exact"  # `model.Bound` of the ratio
     stood_still: int = 0  # further blocks in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone
+    known: Interval | None = None  # the interval of `logs`, where it is computed already
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The mean ratio of the blocks in which both ran, with its interval; None of none."""
+        return stats.log_interval(self.logs) if self.known is None and self.logs else self.known
 
     @property
     def blocks(self) -> int:
@@ -73,22 +81,12 @@ def _tested(logs: Sequence[float], aims: Aims) -> Tested | None:
     """The tests of one sample; None under two blocks in which both ran."""
     if len(logs) < 2:
         return None
-    interval = stats.log_interval(logs)
     _, sd = stats.mean_and_sd(logs)
     p, p_sign = stats.t_p(logs), stats.sign_flip_p(logs)
     within = stats.equivalence_p(logs, aims.margin)
     if sd is None or p is None or p_sign is None or within is None:
         return None
-    assert interval.low is not None and interval.high is not None
-    return Tested(
-        ratio=interval.value,
-        low=interval.low,
-        high=interval.high,
-        sd=sd,
-        p=p,
-        p_sign=p_sign,
-        within=within,
-    )
+    return Tested(sd=sd, p=p, p_sign=p_sign, within=within)
 
 
 def _judged(
@@ -136,8 +134,10 @@ def _ways(sample: Sample) -> int:
 
 def _ratio(sample: Sample) -> float:
     """The mean ratio of the blocks in which both ran; 0 or infinite where there are none."""
-    if sample.logs or not sample.stood:
-        return stats.log_interval(sample.logs).value
+    if sample.interval is not None:
+        return sample.interval.value
+    if not sample.stood:
+        raise ValueError(f"no block has `{sample.metric}` of both")
     return math.inf if sample.more else 0.0
 
 
@@ -162,14 +162,13 @@ def _judgement(
         base_stood_still=sample.base_stood_still,
         p_still=stats.sign_p(*sample.sides) if sample.stood and q is not None else None,
     )
-    if test is None:
+    if test is None or sample.interval is None:
         return said
     level = planned / _ways(sample)
     return replace(
         said,
-        ratio=test.ratio,
-        low=test.low,
-        high=test.high,
+        low=sample.interval.low,
+        high=sample.interval.high,
         p=test.p,
         p_sign=test.p_sign,
         sd=test.sd,

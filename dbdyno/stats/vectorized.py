@@ -26,9 +26,6 @@ SIGNS_AT_ONCE_MAX = 10
 class Tested:
     """The tests of one sample, as `stats` has them one by one."""
 
-    ratio: float
-    low: float  # 95 % interval
-    high: float
     sd: float
     p: float  # `stats.t_p`
     p_sign: float  # `stats.sign_flip_p`
@@ -37,31 +34,23 @@ class Tested:
 
 def tests(samples: Sequence[Sequence[float]], margin: float) -> list[Tested]:
     """The tests of each sample of log ratios; all have the same number, at least two."""
-    from scipy.special import stdtrit
-
     values = np.asarray(samples, dtype=float)
     count = values.shape[1]
     mean = values.mean(axis=1)
     sd = values.std(axis=1, ddof=1)
     mean[np.abs(mean) <= ROUNDING_MAX] = 0.0
     sd[sd <= ROUNDING_MAX] = 0.0
-    reach = float(stdtrit(count - 1, 0.975)) * sd / math.sqrt(count)
-    with np.errstate(over="ignore"):
-        ratio, low, high = np.exp(mean), np.exp(mean - reach), np.exp(mean + reach)
     far = np.abs(mean)
     room = math.log1p(margin) - far
     columns = (
-        ratio,
-        low,
-        high,
         sd,
         np.minimum(2 * _below(-far, sd, count), 1.0),
         _sign_flip(values),
         _below(-room, sd, count),
     )
     return [
-        Tested(ratio=a, low=b, high=c, sd=d, p=e, p_sign=f, within=g)
-        for a, b, c, d, e, f, g in zip(*(column.tolist() for column in columns), strict=True)
+        Tested(sd=sd, p=p, p_sign=p_sign, within=within)
+        for sd, p, p_sign, within in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 

@@ -103,7 +103,7 @@ class Contest:
     def outcome(self) -> Outcome:
         """What the arm, or the base, did instead of being compared."""
         compared = (sample.blocks for sample in self.samples(self.primary))
-        still = self.faced.still(self.headline)
+        still = self.faced.compared(self.headline).still
         ran = len(self.logs(self.headline))
         return _outcome(self.faced, still, compared=max(compared, default=0), ran=ran)
 
@@ -114,11 +114,13 @@ class Contest:
         """
         for name in names:
             throughput = name == self.headline
-            still = self.faced.still(name) if throughput else Still()
+            found = self.faced.compared(name)
+            still = found.still if throughput else Still()
             sample = Sample(
                 metric=name,
                 better=BETTER_BY[name],
-                logs=tuple(self.logs(name).values()),
+                logs=tuple(found.logs.values()),
+                known=found.interval,
                 bound=self.bound if throughput else "exact",
                 stood_still=len(still.own),
                 base_stood_still=len(still.base),
@@ -126,9 +128,9 @@ class Contest:
             if sample.compares:
                 yield sample
 
-    def logs(self, name: str) -> dict[int, float]:
+    def logs(self, name: str) -> Mapping[int, float]:
         """The log ratios of a metric by block."""
-        return {block: pair.log for block, pair in self.faced.pairs(name).items()}
+        return self.faced.compared(name).logs
 
     def within(self, blocks: Sequence[int]) -> Contest:
         """The same of these blocks alone."""

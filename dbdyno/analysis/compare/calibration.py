@@ -7,7 +7,7 @@ apart they seem is the noise that every other comparison has, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.analysis.compare.verdicts import Judged, judge
@@ -106,7 +106,7 @@ def _noises(
         )
 
 
-def _largest(logs: dict[int, float], groups: Sequence[Sequence[int]]) -> float:
+def _largest(logs: Mapping[int, float], groups: Sequence[Sequence[int]]) -> float:
     """How far off, as a share, comparisons were: the quantile's place in their order, upwards."""
     means = [
         math.fsum(its) / len(its)

@@ -80,7 +80,7 @@ def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Wh
         one.where: _Part(
             name=name,
             logs=one.logs(name),
-            still=one.faced.still(name) if name == one.headline else Still(),
+            still=one.faced.compared(name).still if name == one.headline else Still(),
         )
         for one, name in metrics
     }

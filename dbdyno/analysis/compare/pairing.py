@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun
@@ -36,12 +37,31 @@ class Still(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One metric of an arm in a step beside the base's, by block; each figure is computed once."""
+
+    pairs: Mapping[int, Pair]  # of the blocks in which both have it above 0
+    still: Still
+
+    @cached_property
+    def logs(self) -> Mapping[int, float]:
+        """The log ratios by block."""
+        return {block: pair.log for block, pair in self.pairs.items()}
+
+    @cached_property
+    def interval(self) -> interval.Interval | None:
+        """The mean ratio with its interval; None where no block has both."""
+        return interval.log_interval(tuple(self.logs.values())) if self.pairs else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Facing:
     """The runs of one arm in a step, each with the base's runs of its block."""
 
     base: str  # the base's name; "" where it has no run
     runs: tuple[StepRun, ...]  # by block
     bases: tuple[tuple[StepRun, ...], ...]  # for each run, the nearest first
+    _known: dict[str, Compared] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def base_runs(self) -> tuple[StepRun, ...]:
@@ -52,21 +72,21 @@ class Facing:
             if bases
         )
 
-    def pairs(self, name: str) -> dict[int, Pair]:
-        """A metric by block, where the arm has it, and a run of the base, and it is above 0.
+    def compared(self, name: str) -> Compared:
+        """A metric beside the base's: of each block the nearest run that has it."""
+        if name not in self._known:
+            self._known[name] = self._compared(name)
+        return self._known[name]
 
-        The base's value is that of the nearest run that has one.
-        """
+    def _compared(self, name: str) -> Compared:
         both = self._both(name).items()
-        return {block: pair for block, pair in both if pair.base > 0 and pair.other > 0}
-
-    def still(self, name: str) -> Still:
-        """The blocks in which the arm, the nearest base or both have a 0 of a metric."""
-        both = self._both(name).items()
-        return Still(
-            own=tuple(block for block, pair in both if pair.other == 0 < pair.base),
-            base=tuple(block for block, pair in both if pair.base == 0 < pair.other),
-            both=tuple(block for block, pair in both if pair.base == pair.other == 0),
+        return Compared(
+            pairs={block: pair for block, pair in both if pair.base > 0 and pair.other > 0},
+            still=Still(
+                own=tuple(block for block, pair in both if pair.other == 0 < pair.base),
+                base=tuple(block for block, pair in both if pair.base == 0 < pair.other),
+                both=tuple(block for block, pair in both if pair.base == pair.other == 0),
+            ),
         )
 
     def _both(self, name: str) -> dict[int, Pair]:
@@ -151,10 +171,9 @@ def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio
 
 def ratio_of(faced: Facing, name: str) -> Ratio | None:
     """The same of runs that stand beside their bases already."""
-    pairs = faced.pairs(name).values()
-    if not pairs:
+    found = faced.compared(name).interval
+    if found is None:
         return None
-    found = interval.ratio_interval([one.base for one in pairs], [one.other for one in pairs])
     return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)
 
 

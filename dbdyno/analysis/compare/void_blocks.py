@@ -61,8 +61,8 @@ def _of_step(
         if cell.arm == arms.base or cell.ratio is None or step.headline is None:
             continue
         faced = facing([run for run in here if run.arm == cell.arm], bases)
-        for pair in faced.pairs(step.headline).values():
-            yield cell.arm, (pair.log, math.log(cell.ratio.value))
+        for log in faced.compared(step.headline).logs.values():
+            yield cell.arm, (log, math.log(cell.ratio.value))
 
 
 def _mean(logs: Sequence[tuple[float, float]], place: int) -> str:

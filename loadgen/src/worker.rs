@@ -103,8 +103,8 @@ pub struct Worker<S: Sessions> {
     /// The clock as it was read last.
     now_ns: u64,
     start_ns: u64,
-    /// When the pause began that lasts, or is to come when all is quiet.
-    pause_ns: Option<u64>,
+    /// When schedules came to a stand, from the command of a pause to its end.
+    stood_ns: Option<u64>,
     cpu: time::Cpu,
     /// Operations in flight or waiting for a cursor, and cursors being read.
     busy: usize,
@@ -154,7 +154,7 @@ impl<S: Sessions> Worker<S> {
             written: BTreeMap::new(),
             now_ns: 0,
             start_ns: 0,
-            pause_ns: None,
+            stood_ns: None,
             cpu: time::Cpu::default(),
             busy: 0,
             due_groups: Vec::with_capacity(layout.groups.len() * 2),

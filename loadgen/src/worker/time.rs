@@ -48,7 +48,7 @@ impl<S: Sessions> Worker<S> {
                 // Until now operations have begun; what the pause shifts comes after it.
                 let at_ns = self.sessions.command_ns(Command::Pause, at_ns);
                 let pause_ns = at_ns.max(self.now_ns);
-                self.pause_ns = Some(pause_ns);
+                self.stood_ns = Some(pause_ns);
                 self.mode = Mode::Pausing;
                 for group in 0..self.groups.len() {
                     self.count_unsent(group, pause_ns);
@@ -285,7 +285,7 @@ impl<S: Sessions> Worker<S> {
 
     /// Returns how far schedules have come at `at_ns`: in a pause not beyond its beginning.
     fn schedule_ns(&self, at_ns: u64) -> u64 {
-        self.pause_ns.map_or(at_ns, |pause_ns| at_ns.min(pause_ns))
+        self.stood_ns.map_or(at_ns, |stood_ns| at_ns.min(stood_ns))
     }
 
     /// Ends the last tick and says what the caller needs of the window; no operation begins any more.
@@ -360,8 +360,8 @@ impl<S: Sessions> Worker<S> {
             .command_ns(Command::Resume, at_ns)
             .max(paused_ns);
         self.timeline.resume(paused_ns, resumed_ns);
-        let pause_ns = self.pause_ns.take().unwrap_or(resumed_ns);
-        let shift_ns = resumed_ns.saturating_sub(pause_ns);
+        let stood_ns = self.stood_ns.take().unwrap_or(resumed_ns);
+        let shift_ns = resumed_ns.saturating_sub(stood_ns);
         for pacing in self.pacings.iter_mut().filter_map(Pacing::begun_mut) {
             pacing.shift(shift_ns);
         }

@@ -36,7 +36,7 @@ pub(super) enum Mark {
 
 /// Why a statement is not answered.
 pub(super) const REFUSED: &str =
-    "the null server answers neither COPY, LOAD DATA and SQL's PREPARE nor an empty statement";
+    "the null server answers one statement in a request, and no COPY, LOAD DATA or PREPARE by SQL";
 
 /// The first words that are not answered as if they had done something.
 const NOT_ANSWERED: [&[u8]; 6] = [b"", b"COPY", b"LOAD", b"PREPARE", b"EXECUTE", b"DEALLOCATE"];
@@ -63,7 +63,7 @@ const KNOWN: [(&[u8], Effect, &[u8]); 17] = [
 ];
 
 impl Statement {
-    /// Reads one statement; returns none for one that is not answered.
+    /// Reads a request's statement; returns none for what is not answered.
     #[inline]
     pub(super) fn of(sql: &[u8], mark: Mark) -> Option<Self> {
         let mut words = sql
@@ -83,13 +83,14 @@ impl Statement {
         Some(Self {
             effect,
             tag,
-            parameters: parameters(sql, mark),
+            parameters: parameters(sql, mark)?,
         })
     }
 }
 
-/// Counts a statement's values: the greatest n of its `$n`, or its `?`; outside of quotes.
-fn parameters(sql: &[u8], mark: Mark) -> u16 {
+/// Counts a statement's values: the greatest n of its `$n`, or its `?`, outside of quotes; returns none where another
+/// statement stands behind it.
+fn parameters(sql: &[u8], mark: Mark) -> Option<u16> {
     let mut count = 0_u16;
     let mut quote = None;
     let mut rest = sql.iter().copied().enumerate();
@@ -98,12 +99,13 @@ fn parameters(sql: &[u8], mark: Mark) -> u16 {
             (Some(_), b'\\') if mark == Mark::Question => drop(rest.next()),
             (Some(open), _) if open == byte => quote = None,
             (None, b'\'' | b'"' | b'`') => quote = Some(byte),
+            (None, b';') if !sql[at + 1..].trim_ascii().is_empty() => return None,
             (None, b'$') if mark == Mark::Numbered => count = count.max(number(&sql[at + 1..])),
             (None, b'?') if mark == Mark::Question => count = count.saturating_add(1),
             _ => {}
         }
     }
-    count
+    Some(count)
 }
 
 /// Returns the number at the front of a text; 0 where there is none.
@@ -157,6 +159,7 @@ mod tests {
             "prepare s as SELECT 1",
             "EXECUTE s(1)",
             "DEALLOCATE ALL",
+            "BEGIN; UPDATE t SET a=1",
         ] {
             assert_eq!(Statement::of(sql.as_bytes(), Mark::Numbered), None, "{sql}");
         }
@@ -165,7 +168,8 @@ mod tests {
     #[test]
     fn parameters_are_counted_outside_of_quotes() {
         for (sql, mark, count) in [
-            ("SELECT 1", Mark::Numbered, 0),
+            ("SELECT 1; ", Mark::Numbered, 0),
+            ("SELECT ';', $1;", Mark::Numbered, 1),
             ("SELECT $2, $1, $2", Mark::Numbered, 2),
             ("SELECT '$9', \"$8\", $3", Mark::Numbered, 3),
             ("SELECT $1 || 'it''s $5' || $12", Mark::Numbered, 12),

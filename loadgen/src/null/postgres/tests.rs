@@ -138,6 +138,7 @@ fn simple_queries_have_their_tags_and_a_select_its_row() {
         (" ;", vec!["ERROR 0A000", "ready I"]),
         ("COPY t FROM STDIN", vec!["ERROR 0A000", "ready I"]),
         ("EXECUTE s(1)", vec!["ERROR 0A000", "ready I"]),
+        ("BEGIN; DELETE FROM t", vec!["ERROR 0A000", "ready I"]),
     ] {
         assert_eq!(answers(&query(sql)), expected, "{sql}");
     }

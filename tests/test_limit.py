@@ -14,7 +14,7 @@ from rich.console import Console
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import evidence, generator_limit
 from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
-from dbdyno.report import bound, json_document, page
+from dbdyno.report import cells, json_document, page
 from dbdyno.report.chart import bars
 from dbdyno.report.parts import Page, Tone
 from dbdyno.report.render import html, markdown, terminal
@@ -273,7 +273,7 @@ def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
 def test_a_colour_stays_only_where_it_holds_for_the_true_number(
     tone: Tone, of: Bound, left: Tone
 ) -> None:
-    assert bound.justified(tone, of) == left
+    assert cells.justified(tone, of) == left
 
 
 def test_the_chart_of_ratios_points_to_where_the_true_one_lies(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.report import page
+from dbdyno.report.cells import published_ratio
 from dbdyno.report.parts import Cell, Page, Section, Table
 from dbdyno.report.section.cost_by_owner import per_operation
-from dbdyno.report.section.cost_per_operation import published_ratio
+from dbdyno.report.section.response_times import longest_tone, merged
 from dbdyno.report.section.summary import absolute_tones, relative_tone
-from dbdyno.report.section.throughput import longest_tone, merged
 from run_builder import changed
 
 

@@ -18,7 +18,7 @@ from dbdyno.analysis import compare
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart, page
 from dbdyno.report.parts import Page
-from dbdyno.report.render import markdown, picture, png, post
+from dbdyno.report.render import markdown, picture, post
 from dbdyno.report.write import publish
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -68,7 +68,7 @@ def test_every_chart_is_to_be_had_as_svg_and_as_png(shown: Page) -> None:
 
 def test_a_packed_picture_is_smaller_and_has_the_same_pixels(shown: Page) -> None:
     made = picture.png(next(iter(chart.specs(shown).values())), shown.arms)
-    small = png.packed(made)
+    small = picture.packed(made)
     assert len(small) < len(made) / 2
     assert pixels(small) == pixels(made)
 

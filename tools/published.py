@@ -24,7 +24,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.compare import arm_vs_base
 from dbdyno.model import Bound, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.model.error import DynoError, ResultError
-from dbdyno.report import bound, number
+from dbdyno.report import cells, number
 
 STUDIES = Path(__file__).parent.parent / "docs" / "published"
 BEGIN = "<!-- made by tools/published.py: begin -->"
@@ -351,7 +351,7 @@ def _here(cell: Cell | None) -> str:
     if cell.ratio is None:
         failed = [run for run in cell.runs if run.status != "ok"]
         return "failed" if failed else "no figure"
-    return bound.signed(_ratio(cell.ratio), cell.ratio_bound)
+    return cells.signed(_ratio(cell.ratio), cell.ratio_bound)
 
 
 def _cpu(cell: Cell | None) -> str:

@@ -1,12 +1,31 @@
-"""Rows of a table that has one for each arm in each of its groups."""
+"""Cells and figures that several sections use: throughputs, ratios, bounds, marks, means."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from dbdyno.model import Bound, Ratio, StepComparison
 from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison
-from dbdyno.report.parts import Cell, Row
+from dbdyno.report import number
+from dbdyno.report.parts import Cell, Row, Tone
+
+MISSED = "†"
+INCOMPLETE = "‡"
+STOOD_STILL = "‖"
+
+STOOD_STILL_MARK = {
+    STOOD_STILL: "stood still in a block: the mean throughput is then 0, and a ratio is of the "
+    "blocks in which both ran"
+}
+
+INCOMPLETE_MARK = {
+    INCOMPLETE: "without the blocks in which the step failed",
+    **STOOD_STILL_MARK,
+}
+
+COUNTED = {"ips": "rows inserted/s", "qps": "queries/s", "scan": "rows scanned/s"}
+"""What a throughput is called in the headings of tables."""
 
 
 def rows(
@@ -20,3 +39,252 @@ def rows(
         for key, name in groups.items()
         for result in step.cells
     )
+
+
+def sentences(*texts: str) -> str:
+    """What there is to say, in a line."""
+    return " ".join(text for text in texts if text)
+
+
+def legend(rows: Sequence[Row], meanings: Mapping[str, str]) -> str:
+    """What the marks mean that these rows have."""
+    there = {cell.mark for row in rows for cell in row.cells}
+    return " ".join(f"{mark}: {text}." for mark, text in meanings.items() if mark in there)
+
+
+# --- A figure over the blocks ---------------------------------------------------------------------
+
+MEANS = "Means of the blocks"
+RANGES = ", and from the smallest to the largest"
+
+
+def over_blocks(
+    values: Iterable[float | None],
+    words: Callable[[float | None], str] = number.number,
+    tone: Tone = "",
+) -> Cell:
+    """The mean of the values that are known; with several that differ, their range beside it."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return Cell(text=number.MISSING)
+    low, high = words(min(known)), words(max(known))
+    return Cell(
+        text=words(mean(known)),
+        detail="" if low == high else reach(low, high),
+        tone=tone,
+        title=f"by block: {', '.join(words(value) for value in known)}" if low != high else "",
+    )
+
+
+def mean(values: Iterable[float]) -> float:
+    """The arithmetic mean; there must be a value."""
+    found = list(values)
+    return math.fsum(found) / len(found)
+
+
+def reach(low: str, high: str) -> str:
+    """From one figure to another; a unit that both have stands once."""
+    number_low, _, unit_low = low.partition(" ")
+    _, _, unit_high = high.partition(" ")
+    return f"{number_low if unit_low == unit_high else low}{number.EN_DASH}{high}"
+
+
+def blocks_note(count: int) -> str:
+    """What the figures of a table are, in a sentence; nothing for one block."""
+    return "" if count <= 1 else f"{MEANS}{RANGES}."
+
+
+# --- Numbers that the load generator limited: `≥ 12,345`, and what a ratio of such still tells ----
+
+SIGNS: Mapping[Bound, str] = {"at least": "≥", "at most": "≤"}
+
+BOTH = "limited on both"
+"""What stands beside a ratio of two limited numbers, which may be off in either direction."""
+
+_NOTES: Mapping[Bound, str] = {
+    "at least": "≥: the load generator was at its limit; the true number is at least this.",
+    "at most": "≤: the load generator was at its limit with the base; it is at most this.",
+    "unknown": f"“{BOTH}”: it was at its limit with both arms; the ratio cannot be told.",
+}
+
+
+def signed(text: str, bound: Bound) -> str:
+    """A number with the sign that says what it is to the true one."""
+    return f"{SIGNS[bound]} {text}" if bound in SIGNS else text
+
+
+def bound_note(bounds: Iterable[Bound]) -> str:
+    """What the signs and words mean of which these are there."""
+    there = set(bounds)
+    return " ".join(text for bound, text in _NOTES.items() if bound in there)
+
+
+def limits(result: Result) -> str:
+    """What limited the load generator in which blocks, in words; nothing where nothing did."""
+    words = [f"block {run.block}: {', '.join(run.limited)}" for run in result.runs if run.limited]
+    return f"load generator at its limit: {'; '.join(words)}" if words else ""
+
+
+def bound_of_quotient(first: Bound, second: Bound) -> Bound:
+    """What the second number by the first is, of numbers that are exact or at least."""
+    if first == "exact":
+        return second
+    return "at most" if second == "exact" else "unknown"
+
+
+def justified(tone: Tone, bound: Bound) -> Tone:
+    """A colour where it also holds for the true number; none where that may lie elsewhere."""
+    wrong: Mapping[Bound, tuple[Tone, ...]] = {
+        "at least": ("red", "yellow", "slower", "alike"),
+        "at most": ("green", "blue", "faster", "alike"),
+        "unknown": ("red", "yellow", "green", "blue", "slower", "faster", "alike"),
+    }
+    return "" if tone in wrong.get(bound, ()) else tone
+
+
+# --- What went wrong ------------------------------------------------------------------------------
+
+
+def judged(result: Result) -> int:
+    """In how many runs the step was done well."""
+    return sum(run.status == "ok" for run in result.runs)
+
+
+def missed_target(result: Result) -> bool:
+    """Whether the step has a target rate which a run of it did not hold."""
+    return any(run.sla_met is False for run in result.runs)
+
+
+def stood_still(result: Result) -> bool:
+    """Whether a throughput of 0 was measured in a block."""
+    return any(
+        run.headline is not None and run.metrics.get(run.headline) == 0 for run in result.runs
+    )
+
+
+def _mark(result: Result) -> str:
+    """† where a target was missed, ‡ where a block failed, ‖ where it stood still."""
+    if missed_target(result):
+        return MISSED
+    return INCOMPLETE if failure(result) else STOOD_STILL if stood_still(result) else ""
+
+
+def failure(result: Result) -> str:
+    """What went wrong in which blocks, in words; nothing where all went well."""
+    words = [
+        f"block {run.block} {run.status}: {run.reason or 'no reason recorded'}"
+        for run in result.runs
+        if run.status != "ok"
+    ]
+    return "; ".join(words)
+
+
+def words_for_nothing(result: Result) -> str:
+    """What stands in the place of a missing number."""
+    if not result.runs:
+        return "not run"
+    states = {run.status for run in result.runs}
+    if "failed" in states:
+        return "failed"
+    return "skipped" if "skipped" in states else number.MISSING
+
+
+# --- Throughputs ----------------------------------------------------------------------------------
+
+
+def absolute_cell(result: Result, tone: Tone) -> Cell:
+    """An arm's throughput in a step, or in words why there is none."""
+    trouble = failure(result)
+    if result.value is None:
+        return Cell(text=words_for_nothing(result), tone="failed", title=trouble)
+    titles = [_held(result), trouble, limits(result)]
+    return Cell(
+        text=signed(number.number(result.value), result.value_bound),
+        mark=_mark(result),
+        tone=justified(tone, result.value_bound),
+        title=". ".join(text for text in titles if text),
+    )
+
+
+def _held(result: Result) -> str:
+    """In how many runs the target rate was held, in words; nothing without a target."""
+    if result.sla_met is None:
+        return ""
+    return f"background insert rate held in {result.sla_met} of {judged(result)}"
+
+
+# --- Ratios ---------------------------------------------------------------------------------------
+
+
+def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], Tone]) -> Cell:
+    """An arm's throughput by the base's, which comes first, or in words why there is none."""
+    base = step.cells[0]
+    if result.arm == base.arm and result.value is not None:
+        return Cell(text="1.00", mark=MISSED if missed_target(result) else "")
+    either = (
+        MISSED
+        if missed_target(result) or missed_target(base)
+        else STOOD_STILL
+        if stood_still(result) or stood_still(base)
+        else ""
+    )
+    if result.value is None or result.ratio is None:
+        text = words_for_nothing(result) if result.value is None else number.MISSING
+        still = either if either == STOOD_STILL else ""
+        return Cell(text=text, mark=still, tone="failed", title=failure(result))
+    return Cell(
+        text=signed(number.ratio(result.ratio.value), result.ratio_bound),
+        mark=either,
+        detail=ratio_detail(result),
+        tone=""
+        if either == STOOD_STILL
+        else justified(tone(result.ratio.value), result.ratio_bound),
+        title=ratio_words(result.ratio),
+    )
+
+
+def quotient_cell(ratio: Ratio, first: Result, second: Result) -> Cell:
+    """The throughput of one step by that of another of the same arm, as far as it can be told."""
+    of = bound_of_quotient(first.value_bound, second.value_bound)
+    spread = number.interval(ratio.low, ratio.high)
+    return Cell(
+        text=signed(number.ratio(ratio.value), of),
+        detail=BOTH if of == "unknown" else spread,
+        title=ratio_words(ratio),
+    )
+
+
+def ratio_detail(result: Result, digits: int = 2) -> str:
+    """What stands after a ratio of throughputs: its interval, or that it cannot be told."""
+    if result.ratio is None:
+        return ""
+    if result.ratio_bound == "unknown":
+        return BOTH
+    return number.interval(result.ratio.low, result.ratio.high, digits)
+
+
+def ratio_words(ratio: Ratio) -> str:
+    """A ratio in a sentence, with one digit more than the tables have."""
+    text = f"ratio {number.ratio(ratio.value, 3)}"
+    spread = number.interval(ratio.low, ratio.high, 3)
+    return f"{text}, 95 % interval {spread}, {ratio.blocks} blocks" if spread else text
+
+
+def ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
+    """A metric divided by the base's: paired by block where that is known."""
+    paired = result.ratios.get(name)
+    if paired is not None:
+        of = result.ratio_bound if name == step.headline else "exact"
+        text = signed(number.ratio(paired.value), of)
+        return Cell(text=text, title=ratio_words(paired))
+    own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
+    return Cell(text=number.ratio(published_ratio(own, base)))
+
+
+def published_ratio(own: float | None, base: float | None) -> float | None:
+    """A metric by the base's, as published: 0/0 is 1, x/0 is inf, NA stays NA."""
+    if own is None or base is None:
+        return None
+    if base == 0:
+        return 1.0 if own == 0 else math.copysign(math.inf, own)
+    return own / base

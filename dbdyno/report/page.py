@@ -10,17 +10,20 @@ from dbdyno.report.colors import PUBLISHED, Thresholds
 from dbdyno.report.parts import Page, Workload
 from dbdyno.report.section import (
     calibration,
+    differences,
     fairness,
     fragmentation,
     groups,
     headline,
     measured_on,
+    repeat,
     scaling,
     setup,
     summary,
     throughput,
     verdicts,
 )
+from dbdyno.report.section import steps as steps_section
 
 __all__ = ["Page", "make"]
 
@@ -40,9 +43,9 @@ def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
         warnings=_warnings(comparison),
         facts=tuple(measured_on.machine(comparison)),
         servers=measured_on.servers(comparison),
-        differences=measured_on.differences(comparison.differences, comparison.arms),
+        differences=differences.table(comparison.differences, comparison.arms),
         workloads=tuple(_workloads(comparison, thresholds)),
-        repeat=measured_on.repeat(comparison.plan),
+        repeat=repeat.make(comparison.plan),
         calibration=calibration.table(comparison),
     )
 
@@ -89,7 +92,7 @@ def _workload(
         name=prefix,
         title=name,
         verdicts=verdicts.tables(comparison, steps, prefix),
-        steps=setup.steps(steps, prefix),
+        steps=steps_section.table(steps, prefix),
         summary=(
             *summary.tables(few, blocks=blocks, prefix=prefix, thresholds=thresholds),
             *([even] if even is not None else []),

@@ -9,7 +9,7 @@ from dbdyno.model import Json
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart
 from dbdyno.report.parts import Page, Section
-from dbdyno.report.render import markdown, picture, png
+from dbdyno.report.render import markdown, picture
 
 
 def files(page: Page, path: Path) -> dict[Path, bytes]:
@@ -46,4 +46,4 @@ def pictures(page: Page, folder: Path) -> dict[Path, bytes]:
 
 
 def _png(spec: Json, page: Page) -> bytes:
-    return png.packed(picture.png(spec, page.arms))
+    return picture.packed(picture.png(spec, page.arms))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from dbdyno.report import number, spread
+from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     Bar,
     Cell,
@@ -226,7 +226,7 @@ def _brief(table: Table, room: int) -> Table:
         replace(row, cells=tuple(replace(cell, detail="") for cell in row.cells))
         for row in table.rows
     )
-    return replace(table, rows=tuple(rows), note=table.note.replace(spread.RANGES, ""))
+    return replace(table, rows=tuple(rows), note=table.note.replace(cells.RANGES, ""))
 
 
 def _bars(bars: Sequence[Bar], console: Console) -> None:

@@ -6,15 +6,13 @@ is often as much above it. Beside them stands the CPU time of the server process
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno.analysis.compare.arm_vs_base import cpu_of
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
-from dbdyno.report import bound, number
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
-from dbdyno.report.section import summary
 
 SHORT: tuple[tuple[str, str, int, str], ...] = (
     ("cpu/o", "cpupq", 2, "CPU of the whole host, load generator included, µs per operation"),
@@ -71,7 +69,7 @@ def _rows(step: StepComparison) -> Iterable[Row]:
         yield Row(
             cells=(
                 *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
-                summary.absolute_cell(result, ""),
+                cells.absolute_cell(result, ""),
                 Cell(text=result.arm),
             ),
             group=step.step,
@@ -81,8 +79,8 @@ def _rows(step: StepComparison) -> Iterable[Row]:
     for result in others:
         yield Row(
             cells=(
-                *(ratio_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
-                ratio_cell(step, result, step.headline or ""),
+                *(cells.ratio_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
+                cells.ratio_cell(step, result, step.headline or ""),
                 Cell(text=f"{result.arm} / {base.arm}"),
             ),
             group=step.step,
@@ -94,23 +92,3 @@ def _value(step: StepComparison, result: Result, metric: str, digits: int) -> Ce
     """A figure, with the digits that it has for every arm."""
     alike = number.digits_alike([one.metrics.get(metric) for one in step.cells], digits)
     return Cell(text=number.number(result.metrics.get(metric), alike))
-
-
-def ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
-    """A metric divided by the base's: paired by block where that is known."""
-    paired = result.ratios.get(name)
-    if paired is not None:
-        of = result.ratio_bound if name == step.headline else "exact"
-        text = bound.signed(number.ratio(paired.value), of)
-        return Cell(text=text, title=summary.ratio_words(paired))
-    own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
-    return Cell(text=number.ratio(published_ratio(own, base)))
-
-
-def published_ratio(own: float | None, base: float | None) -> float | None:
-    """A metric by the base's, as published: 0/0 is 1, x/0 is inf, NA stays NA."""
-    if own is None or base is None:
-        return None
-    if base == 0:
-        return 1.0 if own == 0 else math.copysign(math.inf, own)
-    return own / base

@@ -10,7 +10,7 @@ from statistics import median
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import Fairness, StepComparison, StepRun
-from dbdyno.report import cells, number, spread
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
 
 CLIENTS_SHOWN_MAX = 12
@@ -112,7 +112,7 @@ def _of_role(result: Result, role: str) -> list[Fairness]:
 
 
 def _note(step: StepComparison) -> str:
-    return spread.blocks(max((len(result.runs) for result in step.cells), default=0))
+    return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
 
 
 def _groups(roles: Mapping[str, str]) -> dict[str, str]:
@@ -157,11 +157,11 @@ def _bound_by_work(step: StepComparison) -> bool:
 
 
 def _whole_cells(found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]) -> Iterable[Cell]:
-    yield from (spread.cell(map(of, found), seconds) for _, of in finish)
+    yield from (cells.over_blocks(map(of, found), seconds) for _, of in finish)
     if finish:
-        yield spread.cell((fair.pct for fair in found), percent)
-    yield spread.cell((fair.jain for fair in found), index)
-    yield from (spread.cell(map(of, found)) for _, of in _RATES)
+        yield cells.over_blocks((fair.pct for fair in found), percent)
+    yield cells.over_blocks((fair.jain for fair in found), index)
+    yield from (cells.over_blocks(map(of, found)) for _, of in _RATES)
 
 
 def seconds(value: float | None) -> str:
@@ -221,7 +221,7 @@ def _ranked(found: Sequence[Fairness], clients: int) -> Iterable[Cell]:
             yield Cell(text="")
             continue
         who = f"client {orders[0][place]}" if len(found) == 1 else ""
-        yield Cell(text=number.number(spread.mean(rates)), detail=who)
+        yield Cell(text=number.number(cells.mean(rates)), detail=who)
 
 
 def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
@@ -239,7 +239,7 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
         for role, name in _groups(roles).items()
         for result in step.cells
         if (found := [fair for fair in _of_role(result, role) if fair.slices])
-        for which, of in (("slowest", min), ("mean", spread.mean), ("fastest", max))
+        for which, of in (("slowest", min), ("mean", cells.mean), ("fastest", max))
     )
     if not rows:
         return
@@ -253,14 +253,14 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
         ),
         rows=rows,
         note="The slowest and the fastest are those of each tenth, not one client throughout."
-        + (f" {spread.MEANS}." if _note(step) else ""),
+        + (f" {cells.MEANS}." if _note(step) else ""),
     )
 
 
 def _tenth(found: Sequence[Fairness], tenth: int, of: Callable[[Sequence[float]], float]) -> str:
     """A rate in one tenth, the mean of the blocks."""
     values = [of([rates[tenth] for rates in fair.slices]) for fair in found]
-    return number.number(spread.mean(values))
+    return number.number(cells.mean(values))
 
 
 # --- Stalls ----------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def _stall_cells(result: Result, role: str) -> Iterable[Cell]:
     block, worst = max(found, key=lambda pair: pair[1].longest_s)
     several = len(result.runs) > 1 and worst.longest_s > 0
     return (
-        Cell(text=number.number(spread.mean(one.median for _, one in found))),
+        Cell(text=number.number(cells.mean(one.median for _, one in found))),
         Cell(text=f"{stalled:,}", detail=f"of {seconds:,}", tone="notice" if stalled else ""),
         Cell(text=str(worst.longest_s), detail=f"block {block}" if several else ""),
     )
@@ -345,4 +345,4 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
 def _summary_cell(result: Result, of: Of, words: Callable[[float | None], str]) -> Cell:
     found = [fair for run in result.runs if (fair := of_headline(run)) is not None]
     values = [value for fair in found if (value := of(fair)) is not None]
-    return spread.cell(values, words) if values else Cell(text="")
+    return cells.over_blocks(values, words) if values else Cell(text="")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.model import Across, StepComparison
 from dbdyno.model import Cell as Result
-from dbdyno.report import number
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
-from dbdyno.report.section import groups, summary
+from dbdyno.report.section import groups
 
 KIND = "post by pre"
 
@@ -34,10 +34,10 @@ def table(
             Column(text="after / before"),
         ),
         rows=rows,
-        note=summary.sentences(
+        note=cells.sentences(
             f"Throughput before and after the writes, and the one by the other{interval}: under 1 "
             "the writes left the tables slower to read.",
-            summary.legend(rows, summary.INCOMPLETE_MARK),
+            cells.legend(rows, cells.INCOMPLETE_MARK),
         ),
     )
 
@@ -54,10 +54,10 @@ def _rows(
         yield Row(
             cells=(
                 Cell(text=result.arm),
-                summary.absolute_cell(result, ""),
+                cells.absolute_cell(result, ""),
                 Cell(text="not run", tone="failed")
                 if twin is None
-                else summary.absolute_cell(twin, ""),
+                else cells.absolute_cell(twin, ""),
                 _by_before(result, twin, ratios.get((step.step, result.arm))),
             ),
             group=name,
@@ -68,4 +68,4 @@ def _rows(
 def _by_before(before: Result, after: Result | None, across: Across | None) -> Cell:
     if after is None or across is None or across.ratio is None:
         return Cell(text=number.MISSING)
-    return summary.quotient_cell(across.ratio, before, after)
+    return cells.quotient_cell(across.ratio, before, after)

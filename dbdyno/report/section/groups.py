@@ -13,7 +13,7 @@ from dataclasses import replace
 from dbdyno.analysis.step.step_warnings import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
-from dbdyno.report import bound, table_layout
+from dbdyno.report import cells, table_layout
 from dbdyno.report.colors import Thresholds
 from dbdyno.report.parts import Cell, Column, Group, Grouped, Row, Table
 from dbdyno.report.section import cost_per_operation, fairness, summary
@@ -37,7 +37,7 @@ _LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before r
 
 _MARKS = {
     UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",
-    **summary.INCOMPLETE_MARK,
+    **cells.INCOMPLETE_MARK,
 }
 
 
@@ -118,10 +118,10 @@ def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
     """What the tables of all groups show."""
     mean = _mean(steps, blocks)
     bounds = (result.ratio_bound for step in steps for result in step.cells)
-    return summary.sentences(
+    return cells.sentences(
         summary.divided(base, blocks),
         f"Beside it the base's own: {mean[:1].lower()}{mean[1:]}",
-        bound.note(bounds),
+        cells.bound_note(bounds),
     )
 
 
@@ -193,7 +193,7 @@ def _relative(
 
 def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds) -> Cell:
     """A ratio; marked where one of the two counts statements that mostly find nothing."""
-    cell = summary.relative_cell(step, result, thresholds.tone)
+    cell = cells.relative_cell(step, result, thresholds.tone)
     either = cell.tone != "failed" and any(map(unfound, (step.cells[0], result)))
     return replace(cell, mark=cell.mark or UNFOUND) if either else cell
 
@@ -219,13 +219,13 @@ def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
             Column(text=title, left=True),
         ),
         rows=rows,
-        note=summary.sentences(_own_note(steps, rows), bound.note(bounds)),
+        note=cells.sentences(_own_note(steps, rows), cells.bound_note(bounds)),
         heading=len(arms),
     )
 
 
 def _absolute_cell(result: Result) -> Cell:
-    cell = summary.absolute_cell(result, "")
+    cell = cells.absolute_cell(result, "")
     return replace(cell, mark=cell.mark or UNFOUND) if unfound(result) else cell
 
 
@@ -233,7 +233,7 @@ def _counted(steps: Sequence[StepComparison]) -> str:
     """What the throughput of most of the steps counts."""
     kinds = [step.headline or "" for step in steps]
     most = max(dict.fromkeys(kinds), key=kinds.count)
-    return summary.COUNTED.get(most, most)
+    return cells.COUNTED.get(most, most)
 
 
 def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
@@ -242,7 +242,7 @@ def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
     others = {
         step.step: words
         for step in steps
-        if (words := summary.COUNTED.get(step.headline or "", step.headline or "")) != usual
+        if (words := cells.COUNTED.get(step.headline or "", step.headline or "")) != usual
     }
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
-    return summary.sentences(f"{differs}." if differs else "", summary.legend(rows, _MARKS))
+    return cells.sentences(f"{differs}." if differs else "", cells.legend(rows, _MARKS))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from dbdyno.analysis.compare.arm_vs_base import is_cpu
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
-from dbdyno.report import number
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Finding
 from dbdyno.report.section import calibration, groups, verdicts
-from dbdyno.report.section.summary import MISSED, failure, judged, missed_target, target
+from dbdyno.report.section.summary import target
 
 EXPLAINED_MAX = 3
 """So many steps of an arm have their explanation in the headline; all have it in their sections."""
@@ -312,12 +312,15 @@ def _rank(word: Word | None) -> int:
 def _missed_targets(comparison: Comparison) -> list[Finding]:
     items = [
         f"{result.arm} held {number.number(target(step))} rows/s in {result.sla_met or 0} of "
-        f"{judged(result)} blocks in {step_name(comparison, step)}{MISSED}"
+        f"{cells.judged(result)} blocks in {step_name(comparison, step)}{cells.MISSED}"
         for step in comparison.steps
         for result in step.cells
-        if missed_target(result)
+        if cells.missed_target(result)
     ]
-    text = f"{MISSED} The background insert rate was missed; throughput beside it does not compare."
+    text = (
+        f"{cells.MISSED} The background insert rate was missed; throughput beside it does not "
+        "compare."
+    )
     return _listed(text, items)
 
 
@@ -336,7 +339,7 @@ def _unfound(comparison: Comparison) -> list[Finding]:
 
 def _failures(comparison: Comparison) -> list[Finding]:
     items = [
-        f"{result.arm}, {step_name(comparison, step)}, {failure(result)}"
+        f"{result.arm}, {step_name(comparison, step)}, {cells.failure(result)}"
         for step in comparison.steps
         for result in step.cells
         if any(run.status == "failed" for run in result.runs)

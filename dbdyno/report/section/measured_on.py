@@ -8,9 +8,9 @@ from typing import Any
 from dbdyno import doctor
 from dbdyno.analysis.compare.differences import flags_of
 from dbdyno.doctor import render
-from dbdyno.model import Comparison, Difference, Json
-from dbdyno.report import bound, number
-from dbdyno.report.parts import Cell, Column, Repeat, Row, Table
+from dbdyno.model import Comparison, Json
+from dbdyno.report import cells, number
+from dbdyno.report.parts import Cell, Column, Row, Table
 
 UNKNOWN = "not known"
 CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
@@ -23,12 +23,12 @@ def machine(comparison: Comparison) -> list[tuple[str, str]]:
     host = comparison.host
     pairs = [
         ("Blocks", _blocks(comparison)),
-        ("CPU", _cpu(_part(host, "cpu"))),
+        ("CPU", _cpu(part(host, "cpu"))),
         ("Memory", _memory(host)),
-        ("Storage", _storage(_part(host, "data"))),
+        ("Storage", _storage(part(host, "data"))),
         (
             "System",
-            _join([host.get("os"), _prefixed("kernel", host.get("kernel")), _virtual(host)]),
+            joined([host.get("os"), prefixed("kernel", host.get("kernel")), _virtual(host)]),
         ),
         ("Pages and clock", _pages(host)),
         ("Load generator", _ceiling(comparison.generator)),
@@ -62,7 +62,7 @@ def _load(load: Json) -> str:
     """A load in words; its rate is "at least" where the generator's threads still had time."""
     connections = load["connections"]
     busy = max(thread["busy_share"] for thread in load["threads"])
-    rate = bound.signed(
+    rate = cells.signed(
         number.number(load["per_s"]), "exact" if busy >= CEILING_BUSY_SHARE_MIN else "at least"
     )
     plural = "" if connections == 1 else "s"
@@ -79,31 +79,34 @@ def _disturbs(host: Json) -> str:
     return "nothing that is known of" if looked else ""
 
 
-def _part(facts: Json, key: str) -> Json:
+def part(facts: Json, key: str) -> Json:
+    """Returns a part of some facts; an empty one where it is not known."""
     part = facts.get(key)
     return part if isinstance(part, dict) else {}
 
 
-def _join(words: Iterable[object], separator: str = ", ") -> str:
+def joined(words: Iterable[object], separator: str = ", ") -> str:
+    """Returns the words that are there, separated."""
     return separator.join(str(word) for word in words if word not in (None, ""))
 
 
-def _prefixed(name: str, value: object) -> str:
+def prefixed(name: str, value: object) -> str:
+    """Returns a value behind its name; nothing for no value."""
     return "" if value in (None, "") else f"{name} {value}"
 
 
 def _blocks(comparison: Comparison) -> str:
     words = [f"{comparison.blocks} judged", comparison.incomplete]
     words += [f"void: {reason}" for reason in comparison.void_blocks]
-    return _join(words, "; ")
+    return joined(words, "; ")
 
 
 def _cpu(cpu: Json) -> str:
     cores = cpu.get("cores")
     smt = {True: "SMT on", False: "SMT off"}.get(cpu.get("smt"), "")  # type: ignore[arg-type]
-    governor = _prefixed("governor", cpu.get("governor"))
+    governor = prefixed("governor", cpu.get("governor"))
     mhz = number.number(cpu.get("mhz_max")) + " MHz" if cpu.get("mhz_max") else ""
-    return _join(
+    return joined(
         [
             cpu.get("model"),
             f"{cores} core{'' if cores == 1 else 's'}" if cores else "",
@@ -117,7 +120,7 @@ def _cpu(cpu: Json) -> str:
 
 def _memory(host: Json) -> str:
     swap = host.get("swap_bytes")
-    return _join(
+    return joined(
         [
             number.size_bytes(host["memory_bytes"]) if host.get("memory_bytes") else "",
             "" if swap is None else f"swap {number.size_bytes(swap)}" if swap else "no swap",
@@ -136,32 +139,32 @@ def rotates(data: Json) -> bool | None:
 def _storage(data: Json) -> str:
     rotational = {True: "rotating", False: "not rotating"}.get(rotates(data))  # type: ignore[arg-type]
     unsure = data.get("unsure")
-    return _join(
+    return joined(
         [
             data.get("file_system"),
-            _prefixed("on", data.get("device")),
+            prefixed("on", data.get("device")),
             data.get("model"),
             rotational,
-            _prefixed("scheduler", data.get("scheduler")),
+            prefixed("scheduler", data.get("scheduler")),
             number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else "",
-            _prefixed("mounted", data.get("mount_options")),
+            prefixed("mounted", data.get("mount_options")),
             f"unsure: {unsure}" if unsure else "",
         ]
     )
 
 
 def _virtual(host: Json) -> str:
-    words = _prefixed("virtual machine:", host.get("virtual"))
-    return _join([words, "in a container" if host.get("container") else ""])
+    words = prefixed("virtual machine:", host.get("virtual"))
+    return joined([words, "in a container" if host.get("container") else ""])
 
 
 def _pages(host: Json) -> str:
     huge = host.get("huge_pages")
-    return _join(
+    return joined(
         [
-            _prefixed("transparent huge pages", _part(host, "thp").get("enabled")),
+            prefixed("transparent huge pages", part(host, "thp").get("enabled")),
             "" if huge is None else f"{huge} huge pages" if huge else "no huge pages",
-            _prefixed("clock source", host.get("clock_source")),
+            prefixed("clock source", host.get("clock_source")),
         ]
     )
 
@@ -170,7 +173,7 @@ def _pages(host: Json) -> str:
 
 
 def _settings(server: Json) -> str:
-    chosen = _part(server, "nondefault") or _part(server, "preset")
+    chosen = part(server, "nondefault") or part(server, "preset")
     text = ", ".join(f"{name} = {value}" for name, value in sorted(chosen.items()))
     return text if len(text) <= SETTINGS_SHOWN_MAX else text[:SETTINGS_SHOWN_MAX] + " …"
 
@@ -226,81 +229,4 @@ def servers(comparison: Comparison) -> Table:
     return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows))
 
 
-def differences(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
-    """In what the arms differ: first what the plan does not name."""
-    if not found:
-        return None
-    ordered = sorted(found, key=lambda difference: difference.planned)
-    rows = tuple(
-        Row(
-            cells=(
-                Cell(text=difference.what),
-                *(Cell(text=difference.values.get(arm, UNKNOWN)) for arm in arms),
-            ),
-            group="named by the plan" if difference.planned else "not named by the plan",
-        )
-        for difference in ordered
-    )
-    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
-    unplanned = sum(not difference.planned for difference in found)
-    note = (
-        "What the plan does not name may explain a difference in speed as well as what it names."
-        if unplanned
-        else ""
-    )
-    return Table(
-        name="differences",
-        title="What the arms differ in",
-        columns=columns,
-        rows=rows,
-        note=note,
-    )
-
-
 # --- How to repeat ---------------------------------------------------------------------------
-
-
-def repeat(plan: Json) -> Repeat:
-    """How to run the same again."""
-    name = str(plan.get("name") or "plan")
-    return Repeat(
-        command=f"dyno run {name}.toml --out results",
-        dyno=str(plan.get("dyno") or UNKNOWN),
-        plan_name=f"{name}.toml",
-        plan_text=str(plan.get("text") or "").rstrip(),
-        pinned=tuple(_pinned(plan)),
-    )
-
-
-def _pinned(plan: Json) -> Iterable[tuple[str, str]]:
-    """The exact builds, the sizes that presets were made for, the seed, the workloads' texts."""
-    for arm in plan.get("arms") or []:
-        build = arm.get("build") or {}
-        if build:
-            program = (
-                "bin/postgres"
-                if arm.get("engine", "postgres") == "postgres"
-                else "the server's program"
-            )
-            words = [build.get("version"), _prefixed(f"sha256 of {program}", build.get("sha256"))]
-            yield f"build of {arm.get('name')}", _join(words)
-    sizing = _part(plan, "sizing")
-    if sizing:
-        yield "sized for", _sizing(sizing)
-    if plan.get("seed") is not None:
-        yield "seed", str(plan["seed"])
-    for use in plan.get("workloads") or []:
-        if isinstance(use, dict):
-            yield "workload", _join([use.get("name"), _prefixed("sha256", use.get("sha256"))])
-
-
-def _sizing(sizing: Json) -> str:
-    cores, memory = sizing.get("cores"), sizing.get("memory_bytes")
-    disk = sizing.get("free_disk_bytes")
-    return _join(
-        [
-            f"{cores} core{'' if cores == 1 else 's'}" if cores else "",
-            f"{number.size_bytes(memory)} of memory" if memory else "",
-            f"{number.size_bytes(disk)} of free disk" if disk else "",
-        ]
-    )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from dbdyno.model import Across, Ratio, StepComparison
 from dbdyno.model import Cell as Result
-from dbdyno.report import number
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, ScaleChart, ScalePoint, Scaling, Table
-from dbdyno.report.section import groups, summary
+from dbdyno.report.section import groups
 
 KIND = "scale-up"
 
@@ -77,8 +77,8 @@ def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
             else Cell(text="")
             for clients in counts
         )
-        cells = (Cell(text=result.arm), summary.absolute_cell(result, ""), *more)
-        yield Row(cells=cells, group=sweep.title, arm=result.arm)
+        row = (Cell(text=result.arm), cells.absolute_cell(result, ""), *more)
+        yield Row(cells=row, group=sweep.title, arm=result.arm)
 
 
 def _sweeps(steps: Sequence[StepComparison], across: Sequence[Across]) -> list[_Sweep]:
@@ -116,12 +116,12 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
             *(
                 cell
                 for result in sweep.first.cells
-                for cell in (summary.absolute_cell(result, ""), Cell(text="1.00"))
+                for cell in (cells.absolute_cell(result, ""), Cell(text="1.00"))
             ),
         )
     )
     interval = f", with its 95 % t interval over {blocks} blocks" if blocks > 1 else ""
-    counted = summary.COUNTED.get(sweep.first.headline or "", sweep.first.headline or "")
+    counted = cells.COUNTED.get(sweep.first.headline or "", sweep.first.headline or "")
     rows = (first, *(_row(sweep, clients) for clients in sweep.others))
     return Table(
         name=f"{name}-table",
@@ -139,29 +139,29 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
             ),
         ),
         rows=rows,
-        note=summary.sentences(
+        note=cells.sentences(
             f"{number.TIMES}: by the throughput of the same arm with the fewest clients{interval}; "
             "ideal: as many times as there are clients.",
-            summary.legend(rows, summary.INCOMPLETE_MARK),
+            cells.legend(rows, cells.INCOMPLETE_MARK),
         ),
     )
 
 
 def _row(sweep: _Sweep, clients: int) -> Row:
-    cells = [
+    own = [
         cell
         for first, result in zip(sweep.first.cells, sweep.others[clients].cells, strict=True)
-        for cell in (summary.absolute_cell(result, ""), _times(sweep, clients, first, result))
+        for cell in (cells.absolute_cell(result, ""), _times(sweep, clients, first, result))
     ]
     ideal = number.number(clients / sweep.fewest)
-    return Row(cells=(Cell(text=f"{clients:,}"), Cell(text=ideal), *cells))
+    return Row(cells=(Cell(text=f"{clients:,}"), Cell(text=ideal), *own))
 
 
 def _times(sweep: _Sweep, clients: int, first: Result, result: Result) -> Cell:
     ratio = sweep.ratios.get((clients, result.arm))
     if ratio is None:
         return Cell(text=number.MISSING)
-    return summary.quotient_cell(ratio, first, result)
+    return cells.quotient_cell(ratio, first, result)
 
 
 def _chart(sweep: _Sweep, name: str) -> ScaleChart | None:

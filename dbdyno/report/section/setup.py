@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import median
 
 from dbdyno.analysis.compare.differences import flags_of
-from dbdyno.model import PRODUCTS, Comparison, Json, StepComparison, StepRun
+from dbdyno.model import PRODUCTS, Comparison, Json
 from dbdyno.model.compiler import for_size
-from dbdyno.report import number, table_layout
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report import number
 from dbdyno.report.section.measured_on import rotates
 
-CACHED_READS_MAX = 0.01
-"""Device reads for each operation up to which a step counts as cached: one in a hundred."""
 SETTINGS_NAMED_MAX = 8
 """Of so many settings that a plan sets for an arm each is named, of more the first ones."""
 
@@ -191,104 +187,3 @@ def _plural(count: int, word: str) -> str:
 
 
 # --- Steps -----------------------------------------------------------------------------------
-
-
-def steps(found: Sequence[StepComparison], prefix: str) -> Table | None:
-    """The measured steps: who takes part, how much is done, for how long, and whether cached."""
-    shown = [
-        step
-        for step in found
-        if step.headline is not None and any(run.measured for run in _runs(step))
-    ]
-    if not shown:
-        return None
-    blocks = len({len(_well(_runs(step))) for step in shown}) > 1
-    columns = (
-        Column(text="step", left=True),
-        Column(text="counts", left=True),
-        Column(text="clients"),
-        Column(text="connections"),
-        Column(text="tables"),
-        Column(text="rows", group="each client", title="inserted; where the step indexes, indexed"),
-        Column(text="rows/s asked", group="each client"),
-        Column(text="seconds"),
-        Column(text="r/o", title="device reads per operation"),
-        *((Column(text="runs", title="of all arms that ended well"),) if blocks else ()),
-    )
-    rows = tuple(Row(cells=tuple(_step_cells(step, with_runs=blocks))) for step in shown)
-    return table_layout.without_blank(
-        Table(
-            name=f"{prefix}-steps",
-            title="The steps",
-            columns=columns,
-            rows=rows,
-            note="Of all arms and blocks, from the smallest to the largest; r/o: device reads per "
-            "operation, of the run in the middle. Cached: at most "
-            f"{CACHED_READS_MAX} device reads for each row inserted or query, as measured.",
-        )
-    )
-
-
-def counted(step: StepComparison) -> str:
-    """What a step's throughput counts, in words."""
-    if step.headline in ("qps", "scan"):
-        return {"qps": "queries", "scan": "rows scanned"}[step.headline]
-    if step.headline != "ips":
-        return step.headline or "not measured"
-    inserts = any("insert" in run.response for run in _runs(step))
-    others = any(run.response or run.operations for run in _runs(step))
-    return "rows indexed" if others and not inserts else "rows inserted"
-
-
-def _runs(step: StepComparison) -> list[StepRun]:
-    return [run for result in step.cells for run in result.runs]
-
-
-def _well(runs: Sequence[StepRun]) -> list[StepRun]:
-    return [run for run in runs if run.status == "ok"]
-
-
-def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[Cell]:
-    runs = _runs(step)
-    well = _well(runs)
-    extent = next((run.extent for run in runs if run.extent is not None), None)
-    clients = extent.clients if extent is not None else None
-    yield Cell(text=step.step)
-    yield Cell(text=counted(step))
-    yield Cell(text=number.number(clients, 0))
-    yield Cell(text=number.number(extent.connections if extent else None, 0))
-    yield Cell(text=number.number(extent.tables if extent else None, 0))
-    yield Cell(text=_range([_rows(run) / clients for run in well]) if clients else number.MISSING)
-    asked = next((run.sla_target for run in runs if run.sla_target is not None), None)
-    yield Cell(text=number.number(asked / clients) if asked and clients else "")
-    lengths = [run.seconds for run in well if run.seconds is not None]
-    seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
-    yield Cell(text=seconds.removesuffix(" s"))
-    yield _reads(well)
-    if with_runs:
-        yield Cell(text=str(len(well)))
-
-
-def _rows(run: StepRun) -> float:
-    """Rows that all clients inserted (in l.x: indexed) in the window."""
-    return (run.metrics.get("ips") or 0.0) * (run.seconds or 0.0)
-
-
-def _range(values: Sequence[float]) -> str:
-    """From the smallest to the largest; nothing where there are none at all."""
-    if not values:
-        return number.MISSING
-    if not any(values):
-        return ""
-    low, high = number.number(min(values), 0), number.number(max(values), 0)
-    return low if low == high else f"{low} to {high}"
-
-
-def _reads(runs: Sequence[StepRun]) -> Cell:
-    """Device reads for each operation in the run in the middle, and whether that is none at all."""
-    values = [value for run in runs if (value := run.metrics.get("rpq")) is not None]
-    if not values:
-        return Cell(text=number.MISSING)
-    middle, low, high = (number.number(of(values)) for of in (median, min, max))
-    cached = median(values) <= CACHED_READS_MAX
-    return Cell(text="cached" if cached else middle, title=f"{low} to {high} in {len(values)} runs")

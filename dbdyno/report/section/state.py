@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.metric.state import STATES, State, by_name
-from dbdyno.report import number, spread
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
@@ -106,7 +106,7 @@ def _cells(result: Result, name: str) -> Iterable[Cell]:
     for of in (_before, _after):
         values = [value for run in result.runs if (value := of(run).get(name)) is not None]
         yield Cell(
-            text=words(name, spread.mean(values) if values else None),
+            text=words(name, cells.mean(values) if values else None),
             title=f"by block: {', '.join(words(name, value) for value in values)}"
             if len(values) > 1
             else "",
@@ -115,7 +115,7 @@ def _cells(result: Result, name: str) -> Iterable[Cell]:
 
 def _mean(result: Result, name: str) -> float | None:
     values = [value for run in result.runs if (value := run.state_after.get(name)) is not None]
-    return spread.mean(values) if values else None
+    return cells.mean(values) if values else None
 
 
 def _before(run: StepRun) -> Mapping[str, float | None]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dbdyno.analysis.step.step_warnings import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StatementUse, StepComparison, StepRun
-from dbdyno.report import number, spread
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table, Tone
 
 Rate = tuple[str, tuple[str, ...], str]
@@ -53,7 +53,10 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
         Row(
             cells=(
                 Cell(text=result.arm),
-                *(spread.cell(_sum(run, names) for run in result.runs) for _, names, _ in shown),
+                *(
+                    cells.over_blocks(_sum(run, names) for run in result.runs)
+                    for _, names, _ in shown
+                ),
             ),
             arm=result.arm,
         )
@@ -79,7 +82,7 @@ def _sum(run: StepRun, names: Iterable[str]) -> float | None:
 
 
 def _blocks(step: StepComparison) -> str:
-    return spread.blocks(max((len(result.runs) for result in step.cells), default=0))
+    return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
 
 
 # --- Each statement --------------------------------------------------------------------------
@@ -115,7 +118,7 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
         *(Column(text=cell.arm, group="found a row, %") for cell in step.cells),
     )
     low = any(cell.tone == "red" for row in rows for cell in row.cells)
-    means = "" if not _blocks(step) else f" {spread.MEANS}."
+    means = "" if not _blocks(step) else f" {cells.MEANS}."
     return Table(
         name=f"{prefix}-statements",
         title="Statements",
@@ -137,7 +140,7 @@ def _mean(
     result: Result, role: str, name: str, of: Callable[[StatementUse], float | None]
 ) -> float | None:
     values = [value for use in _uses(result, role, name) if (value := of(use)) is not None]
-    return spread.mean(values) if values else None
+    return cells.mean(values) if values else None
 
 
 def _found(result: Result, role: str, name: str) -> Cell:

@@ -7,26 +7,13 @@ a cell whose target rate was missed is gray before it is red, and such a value s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Cell as Result
-from dbdyno.model import Ratio, StepComparison
-from dbdyno.report import bound, number
+from dbdyno.model import StepComparison
+from dbdyno.report import cells, number
 from dbdyno.report.colors import Thresholds
 from dbdyno.report.parts import ARROWS, Cell, Column, RatioChart, RatioPoint, Row, Table, Tone
-
-MISSED = "†"
-INCOMPLETE = "‡"
-STOOD_STILL = "‖"
-STOOD_STILL_MARK = {
-    STOOD_STILL: "stood still in a block: the mean throughput is then 0, and a ratio is of the "
-    "blocks in which both ran"
-}
-INCOMPLETE_MARK = {
-    INCOMPLETE: "without the blocks in which the step failed",
-    **STOOD_STILL_MARK,
-}
-
 
 # --- Rules -----------------------------------------------------------------------------------
 
@@ -65,50 +52,6 @@ def relative_tone(value: float) -> Tone:
     return "blue" if percent > 105 else "yellow" if percent < 95 else ""
 
 
-def judged(result: Result) -> int:
-    """In how many runs the step was done well."""
-    return sum(run.status == "ok" for run in result.runs)
-
-
-def missed_target(result: Result) -> bool:
-    """Whether the step has a target rate which a run of it did not hold."""
-    return any(run.sla_met is False for run in result.runs)
-
-
-def stood_still(result: Result) -> bool:
-    """Whether a throughput of 0 was measured in a block."""
-    return any(
-        run.headline is not None and run.metrics.get(run.headline) == 0 for run in result.runs
-    )
-
-
-def _mark(result: Result) -> str:
-    """† where a target was missed, ‡ where a block failed, ‖ where it stood still."""
-    if missed_target(result):
-        return MISSED
-    return INCOMPLETE if failure(result) else STOOD_STILL if stood_still(result) else ""
-
-
-def failure(result: Result) -> str:
-    """What went wrong in which blocks, in words; nothing where all went well."""
-    words = [
-        f"block {run.block} {run.status}: {run.reason or 'no reason recorded'}"
-        for run in result.runs
-        if run.status != "ok"
-    ]
-    return "; ".join(words)
-
-
-def words_for_nothing(result: Result) -> str:
-    """What stands in the place of a missing number."""
-    if not result.runs:
-        return "not run"
-    states = {run.status for run in result.runs}
-    if "failed" in states:
-        return "failed"
-    return "skipped" if "skipped" in states else number.MISSING
-
-
 # --- Tables ----------------------------------------------------------------------------------
 
 
@@ -134,16 +77,14 @@ def tables(
     return [table for table in made if table is not None]
 
 
-COUNTED = {"ips": "rows inserted/s", "qps": "queries/s", "scan": "rows scanned/s"}
-"""What a throughput is called in the headings of tables."""
-
-
 def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     """A column for the arm and one for each step, grouped by what is counted."""
     return (
         Column(text="arm", left=True),
         *(
-            Column(text=step.step, group=COUNTED.get(step.headline or "", step.headline or ""))
+            Column(
+                text=step.step, group=cells.COUNTED.get(step.headline or "", step.headline or "")
+            )
             for step in steps
         ),
     )
@@ -157,12 +98,16 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         for place, arm in enumerate(arms)
     )
     mean = "" if blocks <= 1 else f"Geometric means of {blocks} blocks."
-    gray = f"; gray: {MISSED}" if any(missed_target(cell) for cell in _cells(steps)) else ""
-    marks = legend(
+    gray = (
+        f"; gray: {cells.MISSED}"
+        if any(cells.missed_target(cell) for cell in _cells(steps))
+        else ""
+    )
+    marks = cells.legend(
         rows,
         {
-            MISSED: "the background insert rate was missed; it compares with no other",
-            **INCOMPLETE_MARK,
+            cells.MISSED: "the background insert rate was missed; it compares with no other",
+            **cells.INCOMPLETE_MARK,
         },
     )
     return Table(
@@ -172,7 +117,9 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         rows=rows,
         colors="Green: in the fastest quarter of the way from slowest to fastest; red: in the "
         f"slowest, where that is under 0.8 of the fastest{gray}.",
-        note=sentences(mean, marks, bound.note(cell.value_bound for cell in _cells(steps))),
+        note=cells.sentences(
+            mean, marks, cells.bound_note(cell.value_bound for cell in _cells(steps))
+        ),
     )
 
 
@@ -180,42 +127,12 @@ def _cells(steps: Sequence[StepComparison]) -> Iterable[Result]:
     return (result for step in steps for result in step.cells)
 
 
-def sentences(*texts: str) -> str:
-    """What there is to say, in a line."""
-    return " ".join(text for text in texts if text)
-
-
-def legend(rows: Sequence[Row], meanings: Mapping[str, str]) -> str:
-    """What the marks mean that these rows have."""
-    there = {cell.mark for row in rows for cell in row.cells}
-    return " ".join(f"{mark}: {text}." for mark, text in meanings.items() if mark in there)
-
-
 def _absolute_column(step: StepComparison) -> list[Cell]:
-    missed = [missed_target(result) for result in step.cells]
+    missed = [cells.missed_target(result) for result in step.cells]
     tones = absolute_tones([result.value for result in step.cells], missed)
-    return [absolute_cell(result, tone) for result, tone in zip(step.cells, tones, strict=True)]
-
-
-def absolute_cell(result: Result, tone: Tone) -> Cell:
-    """An arm's throughput in a step, or in words why there is none."""
-    trouble = failure(result)
-    if result.value is None:
-        return Cell(text=words_for_nothing(result), tone="failed", title=trouble)
-    titles = [_held(result), trouble, bound.reasons(result)]
-    return Cell(
-        text=bound.signed(number.number(result.value), result.value_bound),
-        mark=_mark(result),
-        tone=bound.justified(tone, result.value_bound),
-        title=". ".join(text for text in titles if text),
-    )
-
-
-def _held(result: Result) -> str:
-    """In how many runs the target rate was held, in words; nothing without a target."""
-    if result.sla_met is None:
-        return ""
-    return f"background insert rate held in {result.sla_met} of {judged(result)}"
+    return [
+        cells.absolute_cell(result, tone) for result, tone in zip(step.cells, tones, strict=True)
+    ]
 
 
 def _relative(
@@ -229,14 +146,14 @@ def _relative(
         Row(
             cells=(
                 Cell(text=arm),
-                *(relative_cell(step, step.cells[place], tone) for step in steps),
+                *(cells.relative_cell(step, step.cells[place], tone) for step in steps),
             ),
             arm=arm,
         )
         for place, arm in enumerate((base, *others))
     )
-    missed = {MISSED: "the background insert rate was missed by one of the two"}
-    marks = legend(rows, missed | STOOD_STILL_MARK)
+    missed = {cells.MISSED: "the background insert rate was missed by one of the two"}
+    marks = cells.legend(rows, missed | cells.STOOD_STILL_MARK)
     return Table(
         name=f"{prefix}-relative",
         title=f"Throughput relative to {base}",
@@ -244,10 +161,10 @@ def _relative(
         rows=rows,
         colors=(PUBLISHED_COLORS if thresholds is None else thresholds.colors) + whether(blocks),
         arrows=PUBLISHED_ARROWS if thresholds is None else thresholds.arrows,
-        note=sentences(
+        note=cells.sentences(
             divided(base, blocks),
             marks,
-            bound.note(cell.ratio_bound for cell in _cells(steps)),
+            cells.bound_note(cell.ratio_bound for cell in _cells(steps)),
         ),
     )
 
@@ -267,60 +184,6 @@ def whether(blocks: int) -> str:
     return "." if blocks <= 1 else ", whether or not the interval includes 1."
 
 
-def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], Tone]) -> Cell:
-    """An arm's throughput by the base's, which comes first, or in words why there is none."""
-    base = step.cells[0]
-    if result.arm == base.arm and result.value is not None:
-        return Cell(text="1.00", mark=MISSED if missed_target(result) else "")
-    either = (
-        MISSED
-        if missed_target(result) or missed_target(base)
-        else STOOD_STILL
-        if stood_still(result) or stood_still(base)
-        else ""
-    )
-    if result.value is None or result.ratio is None:
-        text = words_for_nothing(result) if result.value is None else number.MISSING
-        still = either if either == STOOD_STILL else ""
-        return Cell(text=text, mark=still, tone="failed", title=failure(result))
-    return Cell(
-        text=bound.signed(number.ratio(result.ratio.value), result.ratio_bound),
-        mark=either,
-        detail=ratio_detail(result),
-        tone=""
-        if either == STOOD_STILL
-        else bound.justified(tone(result.ratio.value), result.ratio_bound),
-        title=ratio_words(result.ratio),
-    )
-
-
-def quotient_cell(ratio: Ratio, first: Result, second: Result) -> Cell:
-    """The throughput of one step by that of another of the same arm, as far as it can be told."""
-    of = bound.of_quotient(first.value_bound, second.value_bound)
-    spread = number.interval(ratio.low, ratio.high)
-    return Cell(
-        text=bound.signed(number.ratio(ratio.value), of),
-        detail=bound.BOTH if of == "unknown" else spread,
-        title=ratio_words(ratio),
-    )
-
-
-def ratio_detail(result: Result, digits: int = 2) -> str:
-    """What stands after a ratio of throughputs: its interval, or that it cannot be told."""
-    if result.ratio is None:
-        return ""
-    if result.ratio_bound == "unknown":
-        return bound.BOTH
-    return number.interval(result.ratio.low, result.ratio.high, digits)
-
-
-def ratio_words(ratio: Ratio) -> str:
-    """A ratio in a sentence, with one digit more than the tables have."""
-    text = f"ratio {number.ratio(ratio.value, 3)}"
-    spread = number.interval(ratio.low, ratio.high, 3)
-    return f"{text}, 95 % interval {spread}, {ratio.blocks} blocks" if spread else text
-
-
 def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     steps = [step for step in steps if any(result.sla_met is not None for result in step.cells)]
     if not steps:
@@ -335,7 +198,7 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     ]
     targets = (Cell(text=number.number(target(step)), tone="quiet") for step in steps)
     rows.append(Row(cells=(Cell(text="target", tone="quiet"), *targets)))
-    marks = legend(rows, {MISSED: "under 95 % of the target in at least one block"})
+    marks = cells.legend(rows, {cells.MISSED: "under 95 % of the target in at least one block"})
     columns = (
         Column(text="arm", left=True),
         *(Column(text=step.step, group="rows inserted/s") for step in steps),
@@ -345,7 +208,7 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         title="Background insert rate",
         columns=columns,
         rows=tuple(rows),
-        colors=f"Red: {MISSED}." if marks else "",
+        colors=f"Red: {cells.MISSED}." if marks else "",
         note="Rows inserted per second beside the queries, all clients together. " + marks,
     )
 
@@ -359,12 +222,14 @@ def target(step: StepComparison) -> float | None:
 def _background_cell(result: Result) -> Cell:
     rates = [run.sla_achieved for run in result.runs if run.sla_achieved is not None]
     if not rates:
-        return Cell(text=words_for_nothing(result), tone="failed", title=failure(result))
-    missed = missed_target(result)
+        return Cell(
+            text=cells.words_for_nothing(result), tone="failed", title=cells.failure(result)
+        )
+    missed = cells.missed_target(result)
     return Cell(
         text=number.number(sum(rates) / len(rates)),
-        mark=MISSED if missed else "",
-        detail=f"held in {result.sla_met or 0} of {judged(result)}" if missed else "",
+        mark=cells.MISSED if missed else "",
+        detail=f"held in {result.sla_met or 0} of {cells.judged(result)}" if missed else "",
         tone="red" if missed else "",
         title=f"by block: {', '.join(number.number(rate) for rate in rates)}",
     )
@@ -384,7 +249,7 @@ def ratio_chart(
     if not points:
         return None
     bounds = {point.bound for point in points}
-    bounded = bounds & bound.SIGNS.keys()
+    bounded = bounds & cells.SIGNS.keys()
     return RatioChart(
         name=f"{name}-ratios",
         title=(f"{title}: throughput" if title else "Throughput")

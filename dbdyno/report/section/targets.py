@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, Target
-from dbdyno.report import cells, number, spread
+from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Table, Tone
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
@@ -34,7 +34,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         colors="Red: not held." if any(not target.met for target in found) else "",
         note="All clients together. A target is held with at least 95 % of it over the whole "
         "window; a second is missed with less than 95 % in that second, also where later ones "
-        f"catch up. {spread.blocks(max(len(result.runs) for result in step.cells))}".strip(),
+        f"catch up. {cells.blocks_note(max(len(result.runs) for result in step.cells))}".strip(),
     )
 
 
@@ -48,8 +48,8 @@ def _cells(result: Result, role: str) -> Iterable[Cell]:
     tone: Tone = "" if held == len(found) else "red"
     return (
         Cell(text=number.number(found[0].rows_per_s)),
-        spread.cell((target.achieved for target in found), tone=tone),
-        Cell(text=percent(spread.mean(map(_percent, found)))),
+        cells.over_blocks((target.achieved for target in found), tone=tone),
+        Cell(text=percent(cells.mean(map(_percent, found)))),
         Cell(text=f"{held} of {len(found)}", tone=tone),
         Cell(text=f"{missed:,}", detail=f"of {seconds:,}"),
     )

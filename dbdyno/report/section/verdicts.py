@@ -13,20 +13,9 @@ from dbdyno.analysis.compare.arm_vs_base import cpu_of, is_cpu
 from dbdyno.model import Bound, Comparison, StepComparison, metric
 from dbdyno.model import Cell as Result
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
-from dbdyno.report import bound, number
+from dbdyno.report import cells, number
 from dbdyno.report.parts import ARROWS, Cell, Column, Row, Table, Tone
 from dbdyno.report.section import groups
-from dbdyno.report.section.summary import (
-    INCOMPLETE,
-    INCOMPLETE_MARK,
-    MISSED,
-    STOOD_STILL,
-    failure,
-    legend,
-    missed_target,
-    sentences,
-    stood_still,
-)
 
 LARGE = 0.995
 """Of shares from here on a digit after the point says nothing."""
@@ -125,7 +114,7 @@ def change(judgement: Judgement, of: Bound = "exact") -> str:
     words = number.changes(judgement.ratio, judgement.low, judgement.high)
     if is_cpu(judgement.metric):
         return words
-    return f"{bound.signed(words, of)}{f' ({bound.BOTH})' if of == 'unknown' else ''}"
+    return f"{cells.signed(words, of)}{f' ({cells.BOTH})' if of == 'unknown' else ''}"
 
 
 def still(judgement: Judgement, base: str) -> str:
@@ -230,12 +219,12 @@ def mark(step: StepComparison, result: Result) -> str:
     § where statements found nothing.
     """
     both = (step.cells[0], result)
-    if any(missed_target(cell) for cell in step.cells):
-        return MISSED
-    if any(map(failure, both)):
-        return INCOMPLETE
-    if any(map(stood_still, both)):
-        return STOOD_STILL
+    if any(cells.missed_target(cell) for cell in step.cells):
+        return cells.MISSED
+    if any(map(cells.failure, both)):
+        return cells.INCOMPLETE
+    if any(map(cells.stood_still, both)):
+        return cells.STOOD_STILL
     return groups.UNFOUND if any(map(groups.unfound, both)) else ""
 
 
@@ -288,16 +277,16 @@ def _table(
             Column(text="to settle", left=True, title=f"further blocks that tell {wanted}"),
         ),
         rows=rows,
-        note=sentences(_note(comparison, sure), legend(rows, _MARKS)),
+        note=cells.sentences(_note(comparison, sure), cells.legend(rows, _MARKS)),
         colors=_COLORS if sure else "",
         arrows=f"{ARROWS['faster']}: faster; {ARROWS['slower']}: slower." if sure else "",
     )
 
 
 _MARKS = {
-    MISSED: "an arm missed the background insert rate",
+    cells.MISSED: "an arm missed the background insert rate",
     groups.UNFOUND: "so few statements found a row that throughput misleads",
-    **INCOMPLETE_MARK,
+    **cells.INCOMPLETE_MARK,
 }
 _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."
 
@@ -307,7 +296,7 @@ def _note(comparison: Comparison, sure: bool) -> str:
     aims = comparison.aims
     if comparison.blocks <= 1:
         return "One block decides nothing. CPU: of the server for each operation."
-    return sentences(
+    return cells.sentences(
         f"Means over {comparison.blocks} blocks with 95 % t intervals; CPU: of the server for each "
         "operation, more is slower.",
         f"Margin ±{percent(aims.margin)}; false alarms at most {percent(aims.level)} by "
@@ -332,7 +321,7 @@ def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> C
     word = said(verdict.word, sure).replace("the margin", f"±{percent(aims.margin)}")
     by = " and ".join(called(name) for name in verdict.by)
     figures = ". ".join(details(one) for one in verdict.judgements)
-    texts = (verdict.outcome, f"by {by}" if by else "", figures, failure(result))
+    texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
     return Cell(
         text=word,
         detail=verdict.stood_still,
@@ -349,8 +338,8 @@ def _change_cell(result: Result, judgement: Judgement | None, verdict: Verdict) 
         return Cell(text=number.MISSING, title=details(judgement))
     of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
     return Cell(
-        text=bound.signed(number.change(judgement.ratio).removesuffix(" %"), of),
-        detail=bound.BOTH if of == "unknown" else _interval(judgement),
+        text=cells.signed(number.change(judgement.ratio).removesuffix(" %"), of),
+        detail=cells.BOTH if of == "unknown" else _interval(judgement),
         tone="notice" if judgement.metric in verdict.by and verdict.word in CHANGED else "",
         title=details(judgement) if of == "exact" else _both(result, judgement),
     )
@@ -363,7 +352,7 @@ def _interval(judgement: Judgement) -> str:
 
 def _both(result: Result, judgement: Judgement) -> str:
     """The figures of a judgement, and what limited the generator."""
-    return ". ".join(text for text in (details(judgement), bound.reasons(result)) if text)
+    return ". ".join(text for text in (details(judgement), cells.limits(result)) if text)
 
 
 def _visible(verdict: Verdict) -> str:

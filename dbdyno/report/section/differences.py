@@ -1,0 +1,40 @@
+"""In what the arms differ, as the plan says or beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.model import Difference
+from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.section.measured_on import UNKNOWN
+
+
+def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
+    """In what the arms differ: first what the plan does not name."""
+    if not found:
+        return None
+    ordered = sorted(found, key=lambda difference: difference.planned)
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=difference.what),
+                *(Cell(text=difference.values.get(arm, UNKNOWN)) for arm in arms),
+            ),
+            group="named by the plan" if difference.planned else "not named by the plan",
+        )
+        for difference in ordered
+    )
+    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
+    unplanned = sum(not difference.planned for difference in found)
+    note = (
+        "What the plan does not name may explain a difference in speed as well as what it names."
+        if unplanned
+        else ""
+    )
+    return Table(
+        name="differences",
+        title="What the arms differ in",
+        columns=columns,
+        rows=rows,
+        note=note,
+    )

@@ -1,0 +1,154 @@
+"""The metrics of a step: the published columns, then all others, grouped by what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model import Cell as Result
+from dbdyno.model import StepComparison, metric
+from dbdyno.report import cells, number
+from dbdyno.report.parts import Cell, Column, Row, Table
+
+_RESPONSE = ("dps", "response", "service", "late", "lag", "queue", "backlog", "retries", "errors")
+_COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
+_LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
+
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Throughput and response", (*_COUNTED, *_RESPONSE)),
+    ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
+    ("Where the time of an operation goes", _LEDGER),
+    ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
+    (
+        "Pages and bytes of the operation",
+        ("buffers", "pool", "rows_read", "row_lock", "role_read", "role_write"),
+    ),
+    (
+        "Writes",
+        (
+            *("wpq", "wkbpq", "wal", "binlog", "fpi", "pages_written", "doublewrite", "fsync"),
+            *("log_fsync", "checkpoint", "autovacuum", "dead", "history", "dirty"),
+        ),
+    ),
+    ("The machine, idle, before and after", ("canary",)),
+)
+
+
+def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
+    """Returns the published metrics, and where there are more a second table of those."""
+    if step.headline is None or not any(result.metrics for result in step.cells):
+        return
+    yield _published(step, base, prefix)
+    ours = _ours(step, base, prefix)
+    if ours is not None:
+        yield ours
+
+
+def _published(step: StepComparison, base: str, prefix: str) -> Table:
+    """The published columns in their order: a row for each arm, then the same as ratios."""
+    shown = [one for one in metric.METRICS if one.published]
+    rows = [
+        Row(
+            cells=(
+                Cell(text=result.arm),
+                *(_value_cell(step, result, one) for one in shown),
+            ),
+            arm=result.arm,
+        )
+        for result in step.cells
+    ]
+    rows += [
+        Row(
+            cells=(
+                Cell(text=result.arm),
+                *(cells.ratio_cell(step, result, one.name) for one in shown),
+            ),
+            group=f"divided by {base}",
+            arm=result.arm,
+        )
+        for result in step.cells
+        if result.arm != base
+    ]
+    columns = (
+        Column(text="arm", left=True),
+        *(Column(text=one.name, title=_hover(one)) for one in shown),
+    )
+    return Table(
+        name=f"{prefix}-metrics",
+        title="Published metrics",
+        columns=columns,
+        rows=tuple(rows),
+        note=_means(step) + "docs/metrics.md says what each column is.",
+    )
+
+
+def _means(step: StepComparison) -> str:
+    """Which means stand here, as they are not those of the throughput; nothing for one block."""
+    if max((len(result.runs) for result in step.cells), default=0) <= 1:
+        return ""
+    return (
+        "Arithmetic means of the blocks (throughput has the geometric one); ratios are geometric "
+        "means of the blocks' own. "
+    )
+
+
+def _value_cell(step: StepComparison, result: Result, one: metric.Metric) -> Cell:
+    """A metric's value, with the digits that it has for every arm."""
+    values = [other.metrics.get(one.name) for other in step.cells]
+    digits = number.digits_alike(values, one.digits)
+    text = number.number(result.metrics.get(one.name), digits)
+    return Cell(text=cells.signed(text, result.value_bound) if one.name == step.headline else text)
+
+
+def _hover(one: metric.Metric) -> str:
+    unit = f" ({one.unit})" if one.unit else ""
+    return f"{one.title}{unit}: {one.how}"
+
+
+def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
+    """The other metrics, a row each, grouped by what they tell."""
+    others = [
+        one
+        for one in metric.METRICS
+        if not one.published
+        and any(result.metrics.get(one.name) is not None for result in step.cells)
+    ]
+    if not others:
+        return None
+    groups = [group for group, _ in _GROUPS] + ["Other"]
+    others.sort(key=lambda one: groups.index(_group(one.name)))
+    compared = [result for result in step.cells if result.arm != base]
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=one.title, title=f"{one.name}: {one.how}"),
+                Cell(text=one.unit),
+                *(_value_cell(step, result, one) for result in step.cells),
+                *(_detailed_ratio(step, result, one.name) for result in compared),
+            ),
+            group=_group(one.name),
+        )
+        for one in others
+    )
+    columns = (
+        Column(text="metric", left=True),
+        Column(text="unit", left=True),
+        *(Column(text=result.arm, group="mean of the blocks") for result in step.cells),
+        *(Column(text=result.arm, group=f"divided by {base}") for result in compared),
+    )
+    return Table(name=f"{prefix}-more", title="More metrics", columns=columns, rows=rows)
+
+
+def _group(name: str) -> str:
+    return next((group for group, starts in _GROUPS if _fits(name, starts)), "Other")
+
+
+def _fits(name: str, starts: tuple[str, ...]) -> bool:
+    return name.startswith(starts) or ("cpu" in starts and "cpu" in name and "canary" not in name)
+
+
+def _detailed_ratio(step: StepComparison, result: Result, name: str) -> Cell:
+    cell = cells.ratio_cell(step, result, name)
+    paired = result.ratios.get(name)
+    if paired is None:
+        return cell
+    return Cell(text=cell.text, detail=number.interval(paired.low, paired.high), title=cell.title)

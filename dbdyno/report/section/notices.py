@@ -1,0 +1,30 @@
+"""What went wrong in a step, what makes its numbers less certain, and what was not alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.model import StepComparison
+
+
+def words(step: StepComparison) -> list[str]:
+    """Failures and skips, warnings, each once for several blocks; then what was not alike."""
+    notices = []
+    for result in step.cells:
+        if not result.runs:
+            notices.append(f"{result.arm}: not run")
+        by_words: dict[str, list[int]] = {}
+        for run in result.runs:
+            if run.status != "ok":
+                words = f"{run.status}: {run.reason or 'no reason recorded'}"
+                by_words.setdefault(words, []).append(run.block)
+            for warning in run.warnings:
+                by_words.setdefault(warning, []).append(run.block)
+        notices += [
+            f"{result.arm}, {_blocks(blocks)}: {words}" for words, blocks in by_words.items()
+        ]
+    return [*notices, *step.notices]
+
+
+def _blocks(blocks: Sequence[int]) -> str:
+    return f"block{'s' if len(blocks) > 1 else ''} {', '.join(map(str, blocks))}"

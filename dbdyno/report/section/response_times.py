@@ -1,0 +1,185 @@
+"""Response and service times of a step: shares of the published buckets, and percentiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbdyno.model import Cell as Result
+from dbdyno.model import ResponseTimes, StepComparison, StepRun
+from dbdyno.report import cells, number
+from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+
+BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
+KINDS = ("query", "insert", "delete")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Timed:
+    """From which moment on times are taken, and how their tables are headed."""
+
+    title: str
+    name: str
+    since: str
+    by_kind: Callable[[StepRun], Mapping[str, ResponseTimes]]
+    by_operation: Callable[[StepRun], Mapping[str, ResponseTimes]]
+
+
+_SERVICE = _Timed(
+    title="Service time",
+    name="service",
+    since="From when an operation was sent to when it was answered, as published.",
+    by_kind=lambda run: run.service,
+    by_operation=lambda run: run.operations_service,
+)
+
+_RESPONSES = _Timed(
+    title="Response time",
+    name="response",
+    since="From when an operation was due to when it was answered: with what it waited for those "
+    "before it.",
+    by_kind=lambda run: run.response,
+    by_operation=lambda run: run.operations,
+)
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """Service times, as published; then response times of what is due by a schedule.
+
+    In a closed loop the two are alike. Results that have no service times have the latter of all.
+    """
+    runs = _runs(step)
+    if not any(run.service or run.operations_service for run in runs):
+        yield from _times_tables(step, prefix, _RESPONSES, lambda _: True)
+        return
+    paced = {name for run in runs for name in run.paced}
+    yield from _times_tables(step, prefix, _SERVICE, lambda _: True)
+    yield from _times_tables(step, prefix, _RESPONSES, paced.__contains__)
+
+
+def _times_tables(
+    step: StepComparison, prefix: str, timed: _Timed, wanted: Callable[[str], bool]
+) -> Iterable[Table]:
+    """Rows for each kind; where a kind has several operations another table with each of them."""
+    runs = _runs(step)
+    kinds: list[Row] = []
+    for kind in KINDS:
+        if wanted(kind) and any(kind in timed.by_kind(run) for run in runs):
+            kinds += _response_rows(step, kind, timed.by_kind)
+    names = dict.fromkeys(
+        name for run in runs for name in timed.by_operation(run) if name not in KINDS
+    )
+    operations: list[Row] = []
+    if len(names) > 1 or not kinds:
+        for name in filter(wanted, names):
+            operations += _response_rows(step, name, timed.by_operation)
+    if kinds:
+        yield _response_table(f"{prefix}-{timed.name}-times", timed.title, kinds, timed)
+    if operations:
+        name = f"{prefix}-{timed.name}-operation-times"
+        yield _response_table(name, f"{timed.title} of each operation", operations, timed)
+
+
+def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -> Table:
+    group = timed.title.lower()
+    columns = (
+        Column(text="arm", left=True),
+        *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
+        *(Column(text=text, group=group) for text, _ in _PERCENTILES),
+        Column(text="max", group=group),
+    )
+    return Table(
+        name=name,
+        title=title,
+        columns=columns,
+        rows=tuple(rows),
+        note="All clients and blocks together; a percentile is the geometric mean of the blocks'. "
+        + timed.since,
+    )
+
+
+def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
+    """Response times of several blocks as one: counts added, the largest maximum.
+
+    A percentile is the geometric mean of the blocks' percentiles (the datum that is compared is
+    the logarithm of a run's percentile); `parts` must not be empty.
+    """
+    return ResponseTimes(
+        count=sum(part.count for part in parts),
+        buckets=tuple(
+            sum(column) for column in zip(*(part.buckets for part in parts), strict=True)
+        ),
+        p50_us=_mean([part.p50_us for part in parts]),
+        p90_us=_mean([part.p90_us for part in parts]),
+        p99_us=_mean([part.p99_us for part in parts]),
+        p999_us=_mean([part.p999_us for part in parts]),
+        max_us=max(part.max_us for part in parts),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    if min(values) <= 0:
+        return sum(values) / len(values)
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+_PERCENTILES: tuple[tuple[str, Callable[[ResponseTimes], float]], ...] = (
+    ("p50", lambda times: times.p50_us),
+    ("p90", lambda times: times.p90_us),
+    ("p99", lambda times: times.p99_us),
+    ("p99.9", lambda times: times.p999_us),
+)
+
+
+def _response_rows(
+    step: StepComparison, group: str, of: Callable[[StepRun], Mapping[str, ResponseTimes]]
+) -> list[Row]:
+    """Percent of responses in the ten published buckets, percentiles, and the longest, by arm."""
+    by_arm = {
+        result.arm: [times for run in result.runs if (times := of(run).get(group)) is not None]
+        for result in step.cells
+    }
+    whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}
+    longest = [times.max_us for times in whole.values()]
+    return [_bucket_row(result, whole.get(result.arm), longest, group) for result in step.cells]
+
+
+def _bucket_row(
+    result: Result, times: ResponseTimes | None, longest: Sequence[int], group: str
+) -> Row:
+    head = Cell(text=result.arm)
+    if times is None or times.count == 0:
+        nothing = Cell(text=cells.words_for_nothing(result), tone="failed")
+        blank = Cell(text="")
+        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES)))
+        return Row(cells=row, group=group, arm=result.arm)
+    total = sum(times.buckets) or 1
+    shares = [
+        Cell(
+            text=number.share(count / total),
+            shade=round(100 * count / total / 5),
+            title=f"{count:,} of {total:,}",
+        )
+        for count in times.buckets
+    ]
+    percentiles = [Cell(text=number.time_us(of(times))) for _, of in _PERCENTILES]
+    slowest = Cell(text=number.time_us(times.max_us), tone=longest_tone(times.max_us, longest))
+    return Row(cells=(head, *shares, *percentiles, slowest), group=group, arm=result.arm)
+
+
+def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
+    """Colour of a longest response time: red in the longest quarter, green in the shortest.
+
+    Neither where the shortest is at least 0.8 of the longest: the published legend leaves out red
+    then, the published code green, and both say that such values are alike.
+    """
+    low, high = min(all_values), max(all_values)
+    if low >= 0.8 * high:
+        return ""
+    quarter = (high - low) / 4
+    return "red" if value >= high - quarter else "green" if value <= low + quarter else ""
+
+
+def _runs(step: StepComparison) -> list[StepRun]:
+    return [run for result in step.cells for run in result.runs]

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+import report_parts
 from browser import Browser, Tab, chromium
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
 from dbdyno.report import chart, page
-from dbdyno.report.parts import Line, Page, SecondsChart, Section, Table
+from dbdyno.report.parts import Chart, Group, Line, Lines, Page, Table, flat
 from dbdyno.report.render import html
 
 SAVED_S_MAX = 60.0
@@ -24,7 +25,7 @@ A4_ACROSS_PX = 1_032  # 297 mm without margins of 12 mm
 CONTRAST_MIN = 4.5  # WCAG 2.1, level AA, for text of ordinary size
 
 
-def clients(name: str, arms: tuple[str, ...]) -> SecondsChart:
+def clients(name: str, arms: tuple[str, ...]) -> Chart:
     """A chart with four lines of each arm in a panel."""
     lines = tuple(
         Line(
@@ -40,13 +41,11 @@ def clients(name: str, arms: tuple[str, ...]) -> SecondsChart:
         for arm in arms
         for client in range(4)
     )
-    return SecondsChart(
+    return Chart(
         name=f"{name}-clients-rate",
         title="Rows inserted per second by each client",
         describe="1,000 to 4,059",
-        logarithmic=False,
-        scale=1.0,
-        lines=lines,
+        data=Lines(logarithmic=False, scale=1.0, lines=lines),
     )
 
 
@@ -56,9 +55,14 @@ def shown() -> Page:
     made = page.make(comparison(blocks=2, arms=("pg17", "pg18", "pg19")))
     (workload,) = made.workloads
     loading = workload.sections[3]
-    loading = replace(loading, clients=(clients(loading.name, made.arms),))
+    (each,) = (part for part in loading.parts if part.name.endswith("-clients"))
+    assert isinstance(each, Group)
+    many = replace(each, parts=(clients(loading.name, made.arms),))
+    parts = tuple(many if part is each else part for part in loading.parts)
+    loading = replace(loading, parts=parts)
     sections = (loading, workload.sections[8])
-    assert all((*loading.fairness, *loading.state, *sections[1].targets))
+    assert report_parts.tables(loading, "fairness") and report_parts.tables(loading, "state")
+    assert report_parts.tables(sections[1], "targets")
     return replace(made, workloads=(replace(workload, sections=sections),))
 
 
@@ -131,9 +135,7 @@ def tables(shown: Page) -> list[Table]:
     for workload in shown.workloads:
         steps = [workload.steps] if workload.steps else []
         found += (*workload.verdicts, *workload.summary, *steps)
-        for one in workload.sections:
-            found += (*one.metrics, *one.response, *one.costs)
-            found += (*one.targets, *one.fairness, *one.state, *one.ledger, *one.waits)
+        found += (one for one in flat(workload.sections) if isinstance(one, Table))
     return found
 
 
@@ -246,7 +248,7 @@ def panel(tab: Tab, name: str) -> tuple[float, float, float, float]:
     return left, top, width, height
 
 
-def zoomed(tab: Tab, section: Section, kind: str = "graphs") -> str:
+def zoomed(tab: Tab, section: Group, kind: str = "graphs") -> str:
     """What the page says of the time that it shows."""
     said: str = tab.run(f"document.querySelector('#{section.name}-{kind} output').textContent")
     return said
@@ -272,7 +274,10 @@ def test_a_drag_looks_closer_in_all_charts_of_the_step_and_a_double_click_shows_
     tab.wait(
         f"document.querySelector('#{section.name}-graphs output').textContent !== 'all seconds'"
     )
-    longest = max(line.series.x_s[-1] for line in section.charts[0].lines)
+    longest = max(
+        line.series.x_s[-1]
+        for line in report_parts.lines(report_parts.charts(section, "graphs")[0]).lines
+    )
     first, last = (float(word) for word in zoomed(tab, section).split() if word.isdigit())
     assert first == pytest.approx(longest / 4, rel=0.05)
     assert last == pytest.approx(longest / 2, rel=0.05)

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
 from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
 from dbdyno.report.chart import lines as seconds
-from dbdyno.report.parts import Line, Page, SecondsChart
+from dbdyno.report.parts import Line, Lines, Page
 from dbdyno.report.render import picture
 
 
@@ -65,7 +66,7 @@ def test_spans_that_overlap_are_one_and_end_with_the_window() -> None:
 
 def test_each_arm_has_a_panel_in_each_block_and_all_share_their_scales(shown: Page) -> None:
     section = shown.workloads[0].sections[3]
-    spec = seconds.spec(section.charts[0], shown.arms)
+    spec = seconds.spec(report_parts.lines(report_parts.charts(section, "graphs")[0]), shown.arms)
     values = spec["data"]["values"]
     panels = {(one["arm"], one["block"]) for one in values if one["what"] == "panel"}
     assert len(panels) == 4
@@ -77,7 +78,7 @@ def test_each_arm_has_a_panel_in_each_block_and_all_share_their_scales(shown: Pa
 
 def test_a_logarithmic_chart_leaves_out_what_is_zero_and_can_be_made_linear(shown: Page) -> None:
     section = shown.workloads[0].sections[3]  # l.i2, where pg18 stalls in block 2
-    spec = seconds.spec(section.charts[1], shown.arms)
+    spec = seconds.spec(report_parts.lines(report_parts.charts(section, "graphs")[1]), shown.arms)
     stalled = next(
         one
         for one in spec["data"]["values"]
@@ -95,7 +96,9 @@ def test_a_logarithmic_chart_leaves_out_what_is_zero_and_can_be_made_linear(show
 def test_an_arm_has_the_colour_of_its_place_also_where_others_are_missing(shown: Page) -> None:
     section = shown.workloads[0].sections[0]
     for arms in (shown.arms, (*shown.arms, "pg19")):
-        layers = seconds.spec(section.charts[0], arms)["spec"]["layer"]
+        layers = seconds.spec(report_parts.lines(report_parts.charts(section, "graphs")[0]), arms)[
+            "spec"
+        ]["layer"]
         scales = [
             layer["encoding"]["color"]["scale"]["domain"]
             for layer in layers
@@ -130,7 +133,7 @@ def test_throughput_is_drawn_with_each_block_the_base_and_the_interval(shown: Pa
     assert other["low"] == pytest.approx(base["share"] * found.low, rel=1e-3)
     assert other["high"] == pytest.approx(base["share"] * found.high, rel=1e-3)
     assert other["low"] <= other["share"] <= other["high"]
-    assert step.bars[1].text in other["words"]
+    assert report_parts.bars(step)[1].text in other["words"]
 
 
 def test_several_clients_are_several_lines_of_an_arm_in_one_panel() -> None:
@@ -139,7 +142,7 @@ def test_several_clients_are_several_lines_of_an_arm_in_one_panel() -> None:
         return Line(arm=arm, block=1, series=series, spans=(), label=f"client {client}")
 
     lines = tuple(line(arm, client) for arm in ("a", "b") for client in range(4))
-    made = SecondsChart(name="n", title="t", describe="d", logarithmic=False, scale=1, lines=lines)
+    made = Lines(logarithmic=False, scale=1, lines=lines)
     spec = seconds.spec(made, ("a", "b"))
     values = spec["data"]["values"]
     assert [one["label"] for one in values if one["what"] == "line"] == [

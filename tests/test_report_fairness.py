@@ -6,17 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+import report_parts
 import run_builder
 from comparison_builder import NOTICE, comparison
 from comparison_clients import DEAD_ROWS, PCT
 from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
 from dbdyno.report import page
-from dbdyno.report.parts import Cell, Page, Section, Table
+from dbdyno.report.parts import Cell, Group, Page, Table
 from dbdyno.report.section import over_time
 from dbdyno.report.section.fairness import told
 
 
-def section(page: Page, step: str) -> Section:
+def section(page: Page, step: str) -> Group:
     return next(one for one in page.workloads[0].sections if one.title == step)
 
 
@@ -46,7 +47,7 @@ def by_name(three: Comparison, step: str) -> StepComparison:
 
 
 def test_the_published_columns_of_fairness_are_those_planted(shown: Page) -> None:
-    whole = section(shown, "l.i1").fairness[0]
+    whole = report_parts.tables(section(shown, "l.i1"), "fairness")[0]
     found = row(whole, "pg18")
     assert list(found) == [
         *("arm", "min_time, s", "max_time, s", "diff, s", "pct", "Jain"),
@@ -59,13 +60,13 @@ def test_the_published_columns_of_fairness_are_those_planted(shown: Page) -> Non
 
 
 def test_a_range_over_the_blocks_stands_beside_a_mean_that_varies(shown: Page) -> None:
-    slowest = row(section(shown, "l.i1").fairness[0], "pg17")["slowest"]
+    slowest = row(report_parts.tables(section(shown, "l.i1"), "fairness")[0], "pg17")["slowest"]
     low, high = (float(text.replace(",", "")) for text in slowest.detail.split("–"))
     assert low < float(slowest.text.replace(",", "")) < high
 
 
 def test_finish_times_of_a_paced_step_are_left_out_as_its_pace_sets_them(shown: Page) -> None:
-    whole = section(shown, "qr100").fairness[0]
+    whole = report_parts.tables(section(shown, "qr100"), "fairness")[0]
     assert [column.text for column in whole.columns][:2] == ["arm", "Jain"]
     summary = next(one for one in shown.workloads[0].summary if one.name.endswith("fairness"))
     assert row(summary, "pg17", "pct")["l.i1"].text == "5.9"
@@ -77,7 +78,7 @@ def test_roles_that_serve_all_clients_alike_are_named_and_not_tabled(
     three: Comparison, shown: Page
 ) -> None:
     assert list(told(by_name(three, "qr100"))) == ["query"]
-    whole = section(shown, "qr100").fairness[0]
+    whole = report_parts.tables(section(shown, "qr100"), "fairness")[0]
     assert {one.group for one in whole.rows} == {"query, operations/s"}
     assert "Not shown, as their clients were served alike or as those above: insert." in whole.note
 
@@ -104,12 +105,12 @@ def test_deletes_that_follow_uneven_inserts_are_not_told_twice(three: Comparison
 def test_clients_stand_in_the_order_of_their_rates_in_each_block(
     three: Comparison, shown: Page
 ) -> None:
-    each = section(shown, "l.i1").fairness[1]
+    each = report_parts.tables(section(shown, "l.i1"), "fairness")[1]
     texts = [cell.text for cell in row(each, "pg18").values()][1:]
     rates = [float(text.replace(",", "")) for text in texts]
     assert rates == sorted(rates) and len(rates) == 4
     assert [column.text for column in each.columns] == ["arm", "slowest", "2.", "3.", "fastest"]
-    single = section(page.make(comparison(blocks=1)), "l.i1").fairness[1]
+    single = report_parts.tables(section(page.make(comparison(blocks=1)), "l.i1"), "fairness")[1]
     assert row(single, "pg18")["slowest"].detail == "client 3"
 
 
@@ -122,13 +123,16 @@ def test_more_clients_than_have_room_are_slowest_median_and_fastest(three: Compa
 
     step = changed(by_name(three, "l.i1"), many)
     made = page.make(replace(three, steps=(step,)))
-    titles = [one.title for one in section(made, "l.i1").fairness]
+    titles = [one.title for one in report_parts.tables(section(made, "l.i1"), "fairness")]
     assert "Rate of each client" not in titles
-    assert row(section(made, "l.i1").fairness[0], "pg17")["median"].text == "106"
+    assert (
+        row(report_parts.tables(section(made, "l.i1"), "fairness")[0], "pg17")["median"].text
+        == "106"
+    )
 
 
 def test_tenths_have_the_slowest_the_mean_and_the_fastest_client(shown: Page) -> None:
-    tenths = section(shown, "l.i1").fairness[2]
+    tenths = report_parts.tables(section(shown, "l.i1"), "fairness")[2]
     found = [one for one in tenths.rows if one.arm == "pg17"]
     assert [one.cells[1].text for one in found] == ["slowest", "mean", "fastest"]
     first = [float(one.cells[2].text.replace(",", "")) for one in found]
@@ -139,12 +143,14 @@ def test_tenths_have_the_slowest_the_mean_and_the_fastest_client(shown: Page) ->
 def test_stalls_are_counted_over_the_blocks_and_no_table_stands_where_there_are_none(
     shown: Page,
 ) -> None:
-    stalls = section(shown, "l.i2").fairness[-1]
+    stalls = report_parts.tables(section(shown, "l.i2"), "fairness")[-1]
     found = row(stalls, "pg18")
     assert found["stalled seconds"].text == "36"
     assert found["longest run, s"].text == "12"
     assert row(stalls, "pg17")["stalled seconds"].text == "0"
-    assert "Stalls" not in [one.title for one in section(shown, "l.i1").fairness]
+    assert "Stalls" not in [
+        one.title for one in report_parts.tables(section(shown, "l.i1"), "fairness")
+    ]
     assert section(shown, "l.i1").subtitle.endswith("no role stalled")
     assert "stalled" not in section(shown, "l.i2").subtitle
 
@@ -152,16 +158,20 @@ def test_stalls_are_counted_over_the_blocks_and_no_table_stands_where_there_are_
 def test_single_clients_have_no_fairness(three: Comparison) -> None:
     step = changed(by_name(three, "l.i1"), lambda run: ())
     made = page.make(replace(three, steps=(step,)))
-    assert section(made, "l.i1").fairness == ()
+    assert report_parts.tables(section(made, "l.i1"), "fairness") == ()
     assert not any(one.name.endswith("fairness") for one in made.workloads[0].summary)
 
 
 def test_a_chart_has_a_line_for_each_client_with_its_name(shown: Page) -> None:
-    (chart,) = section(shown, "l.i1").clients
-    labels = {line.label for line in chart.lines if line.arm == "pg18" and line.block == 1}
+    (chart,) = report_parts.charts(section(shown, "l.i1"), "clients")
+    labels = {
+        line.label
+        for line in report_parts.lines(chart).lines
+        if line.arm == "pg18" and line.block == 1
+    }
     assert labels == {"client 0", "client 1", "client 2", "client 3"}
     assert chart.title == "Rows inserted per second by each client"
-    assert "unless the title says each" in section(shown, "l.i1").charts_note
+    assert "unless the title says each" in chart.note
 
 
 def test_of_very_many_clients_some_are_drawn_from_slow_to_fast(three: Comparison) -> None:
@@ -181,7 +191,7 @@ def test_of_very_many_clients_some_are_drawn_from_slow_to_fast(three: Comparison
 
 
 def test_targets_say_what_was_asked_achieved_held_and_missed(shown: Page) -> None:
-    (targets,) = section(shown, "qr1000").targets
+    (targets,) = report_parts.tables(section(shown, "qr1000"), "targets")
     found = row(targets, "pg18", "inserts")
     assert found["asked, rows/s"].text == "4,000"
     assert found["held in blocks"].text == "1 of 3" and found["held in blocks"].tone == "red"
@@ -192,14 +202,14 @@ def test_targets_say_what_was_asked_achieved_held_and_missed(shown: Page) -> Non
 
 
 def test_steps_without_a_target_have_no_table_of_targets(shown: Page) -> None:
-    assert section(shown, "l.i1").targets == ()
+    assert report_parts.tables(section(shown, "l.i1"), "targets") == ()
 
 
 # --- State -----------------------------------------------------------------------------------
 
 
 def test_state_stands_before_and_after_for_each_arm_in_its_unit(shown: Page) -> None:
-    (state,) = section(shown, "l.i1").state
+    (state,) = report_parts.tables(section(shown, "l.i1"), "state")
     assert [column.group for column in state.columns] == ["", "pg17", "pg17", "pg18", "pg18"]
     texts = {one.cells[0].text: [cell.text for cell in one.cells[1:]] for one in state.rows}
     assert texts["dead rows"] == ["0", f"{DEAD_ROWS:,.0f}", "0", f"{2 * DEAD_ROWS:,.0f}"]
@@ -209,7 +219,7 @@ def test_state_stands_before_and_after_for_each_arm_in_its_unit(shown: Page) -> 
 
 
 def test_what_a_step_left_undone_is_said_in_words(shown: Page) -> None:
-    (state,) = section(shown, "l.i1").state
+    (state,) = report_parts.tables(section(shown, "l.i1"), "state")
     assert state.note.startswith(
         "pg17 left 214,880 dead rows, 1.20 GiB not yet written from the buffers, 3.40 GiB of WAL "
         "since the last checkpoint, 2 tables due for vacuum."
@@ -217,7 +227,7 @@ def test_what_a_step_left_undone_is_said_in_words(shown: Page) -> None:
 
 
 def test_what_was_not_alike_stands_at_the_step_and_among_the_warnings(shown: Page) -> None:
-    assert NOTICE in section(shown, "l.i2").notices
+    assert NOTICE in report_parts.notices(section(shown, "l.i2"))
     subject, _, details = NOTICE.partition(": ")
     assert f"{subject}: l.i2 {details}" in shown.warnings
 
@@ -252,8 +262,13 @@ def test_rows_that_no_insert_brought_are_said_to_be_indexed(three: Comparison) -
         replace(cell, runs=tuple(without_inserts(run) for run in cell.runs)) for cell in step.cells
     )
     made = page.make(replace(three, steps=(replace(step, cells=cells),)))
-    assert section(made, "l.x").bars_title == "Rows indexed per second"
-    assert section(made, "l.x").response[0].title == "Response time of each operation"
+    assert "Rows indexed per second" in [
+        getattr(one, "title", "") for one in section(made, "l.x").parts
+    ]
+    assert (
+        report_parts.tables(section(made, "l.x"), "response")[0].title
+        == "Response time of each operation"
+    )
 
 
 def test_a_step_that_reads_the_device_is_not_called_cached(three: Comparison) -> None:

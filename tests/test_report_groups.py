@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+import report_parts
 from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import Word
 from dbdyno.report import colors, page
-from dbdyno.report.parts import Cell, Group, Page, Row, Table, Workload
+from dbdyno.report.parts import Cell, Page, Row, StepGroup, Table, Workload
 from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
@@ -38,7 +39,7 @@ def shown(two: Comparison) -> Page:
     return page.make(two)
 
 
-def groups(shown: Page) -> dict[str, Group]:
+def groups(shown: Page) -> dict[str, StepGroup]:
     grouped = shown.workloads[0].grouped
     assert grouped is not None
     return {one.title: one for one in grouped.groups}
@@ -353,7 +354,7 @@ def test_sweeps_from_other_numbers_of_clients_have_each_its_ideal() -> None:
 
 def tables(shown: Page, step: str) -> dict[str, Table]:
     found = next(one for one in shown.workloads[0].sections if one.title == step)
-    return {table.title: table for table in found.statements}
+    return {table.title: table for table in report_parts.tables(found, "statements-part")}
 
 
 def test_a_transaction_has_its_queries_statements_and_transactions_apart(shown: Page) -> None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.report import page
 from dbdyno.report.cells import published_ratio
-from dbdyno.report.parts import Cell, Page, Section, Table
+from dbdyno.report.parts import Cell, Group, Page, Table, charts
 from dbdyno.report.section.cost_by_owner import per_operation
 from dbdyno.report.section.response_times import longest_tone, merged
 from dbdyno.report.section.summary import absolute_tones, relative_tone
@@ -30,7 +31,7 @@ def cell(table: Table, arm: str, step: str, nth: int = 0) -> Cell:
     return row.cells[places[nth]]
 
 
-def section(page: Page, step: str) -> Section:
+def section(page: Page, step: str) -> Group:
     return next(one for one in page.workloads[0].sections if one.title == step)
 
 
@@ -158,7 +159,7 @@ def test_a_step_that_failed_in_every_block_says_so_in_words(three: Comparison) -
     made = page.make(replace(three, steps=steps))
     assert cell(table(made, "absolute"), "pg18", "qp1000").text == "failed"
     assert cell(table(made, "relative"), "pg18", "qp1000").text == "failed"
-    assert "pg18, blocks 1, 2, 3: failed: no room" in section(made, "qp1000").notices
+    assert "pg18, blocks 1, 2, 3: failed: no room" in report_parts.notices(section(made, "qp1000"))
 
 
 def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
@@ -170,7 +171,9 @@ def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
     skipped = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, ratios={})
     made = page.make(replace(three, steps=(replace(step, cells=(step.cells[0], skipped)),)))
     assert cell(table(made, "absolute"), "pg18", "l.i0").text == "skipped"
-    assert "pg18, blocks 1, 2, 3: skipped: state unknown" in section(made, "l.i0").notices
+    assert "pg18, blocks 1, 2, 3: skipped: state unknown" in report_parts.notices(
+        section(made, "l.i0")
+    )
 
 
 def test_a_ratio_has_two_digits_and_its_interval_with_several_blocks_only(
@@ -221,7 +224,7 @@ def test_maintenance_that_went_well_has_no_section_but_its_failure_has(three: Co
     titles = [one.title for one in page.make(maintenance("ok")).workloads[0].sections]
     assert "cleanup" not in titles
     failed = page.make(maintenance("failed"))
-    assert "disk full" in section(failed, "cleanup").notices[0]
+    assert "disk full" in report_parts.notices(section(failed, "cleanup"))[0]
     assert "cleanup" not in [column.text for column in table(failed, "absolute").columns]
 
 
@@ -268,7 +271,7 @@ def test_steps_of_two_workloads_are_told_apart(three: Comparison) -> None:
 
 
 def test_published_metrics_stand_in_their_order_with_their_ratios(shown: Page) -> None:
-    metrics = section(shown, "qr1000").metrics[0]
+    metrics = report_parts.tables(section(shown, "qr1000"), "metrics-part")[0]
     assert " ".join(column.text for column in metrics.columns) == (
         "arm ips qps rps rmbps wps wmbps rpq rkbpq wpi wkbpi csps cpups cspq cpupq "
         "dbgb1 dbgb2 rss maxop p50 p99"
@@ -276,13 +279,13 @@ def test_published_metrics_stand_in_their_order_with_their_ratios(shown: Page) -
     groups = [row.group for row in metrics.rows]
     assert groups == ["", "", "divided by pg17"]
     assert cell(metrics, "pg18", "ips").text == "3,478"
-    no_rates = section(shown, "l.x").metrics[0]
+    no_rates = report_parts.tables(section(shown, "l.x"), "metrics-part")[0]
     assert cell(no_rates, "pg17", "p50").text == "NA"
 
 
 def test_every_metric_that_has_a_value_is_shown(three: Comparison, shown: Page) -> None:
     known = {name for name, value in three.steps[0].cells[0].metrics.items() if value is not None}
-    published, ours = section(shown, "l.i0").metrics
+    published, ours = report_parts.tables(section(shown, "l.i0"), "metrics-part")
     titles = {row.cells[0].title.split(":")[0] for row in ours.rows}
     assert known == (titles | {column.text for column in published.columns}) & known
 
@@ -310,24 +313,24 @@ def test_response_times_of_blocks_are_merged_without_averaging_counts() -> None:
 def test_the_response_table_has_percents_with_three_digits_and_words_for_traces(
     shown: Page,
 ) -> None:
-    response = section(shown, "l.i2").response[0]
+    response = report_parts.tables(section(shown, "l.i2"), "response")[0]
     assert [row.group for row in response.rows] == ["insert", "insert", "delete", "delete"]
     first = response.rows[0].cells
     assert [one.text for one in first[1:5]] == ["0.206", "36.186", "62.116", "1.491"]
     assert first[3].shade == round(62.116 / 5)
     assert first[-1].text.endswith("ms") and first[-1].tone == "green"
     assert response.rows[1].cells[-1].tone == "red"  # the stall
-    traces = section(shown, "qr1000").response[0].rows[0].cells
+    traces = report_parts.tables(section(shown, "qr1000"), "response")[0].rows[0].cells
     assert traces[3].text == "nonzero"
     assert traces[5].text == ""
 
 
 def test_operations_have_a_table_where_a_kind_has_several(shown: Page) -> None:
-    kinds, operations = section(shown, "qr100").response
+    kinds, operations = report_parts.tables(section(shown, "qr100"), "response")
     assert list(dict.fromkeys(row.group for row in kinds.rows)) == ["query", "insert", "delete"]
     groups = list(dict.fromkeys(row.group for row in operations.rows))
     assert groups == ["market", "register", "pdc"]
-    assert len(section(shown, "qp100").response) == 1
+    assert len(report_parts.tables(section(shown, "qp100"), "response")) == 1
 
 
 def test_costs_by_owner_add_up_to_the_sums(three: Comparison) -> None:
@@ -341,7 +344,7 @@ def test_costs_by_owner_add_up_to_the_sums(three: Comparison) -> None:
 
 
 def test_the_cost_table_names_owners_and_ends_with_sums(shown: Page) -> None:
-    costs = section(shown, "qr1000").costs[0]
+    costs = report_parts.tables(section(shown, "qr1000"), "cost")[0]
     names = [row.cells[0].text for row in costs.rows]
     assert costs.title == "Cost of a query, by owner"
     assert names[:3] == ["delete connections", "insert connections", "query connections"]
@@ -350,15 +353,15 @@ def test_the_cost_table_names_owners_and_ends_with_sums(shown: Page) -> None:
 
 
 def test_charts_exist_for_every_series_and_say_their_range_in_words(shown: Page) -> None:
-    titles = [chart.title for chart in section(shown, "qr100").charts]
+    titles = [chart.title for chart in report_parts.charts(section(shown, "qr100"), "graphs")]
     assert titles[:2] == [
         "Queries per second",
         "Longest response of a query in each second, ms, log scale",
     ]
     assert len(titles) == 8
-    stall = section(shown, "l.i2").charts[0]
+    stall = report_parts.charts(section(shown, "l.i2"), "graphs")[0]
     assert "pg18 0 to" in stall.describe
-    names = [chart.name for one in shown.workloads[0].sections for chart in one.charts]
+    names = [chart.name for chart in charts(shown.workloads[0].sections)]
     assert len(names) == len(set(names))
 
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner
 
+import report_parts
 from comparison_builder import comparison
 from dbdyno import cli
 from dbdyno.analysis import compare
@@ -96,7 +97,9 @@ def test_tables_of_a_post_are_narrow_and_keep_their_numbers(shown: Page) -> None
     text = markdown.render(shown)
     widths = [line.count(" | ") + 1 for line in text.splitlines() if line.startswith("| ")]
     assert max(widths) <= markdown.COLUMNS_MAX
-    metrics = next(one for one in shown.workloads[0].sections[1].metrics)
+    metrics = next(
+        one for one in report_parts.tables(shown.workloads[0].sections[1], "metrics-part")
+    )
     for place, column in enumerate(metrics.columns[1:], start=1):
         numbers = " | ".join(row.cells[place].text for row in metrics.rows)
         assert f"| {column.text} | {numbers} |" in text

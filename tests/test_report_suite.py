@@ -21,6 +21,7 @@ from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
 from dbdyno.report.parts import Page
 from dbdyno.report.render import html, markdown, picture, post, terminal
+from dbdyno.report.section import over_time
 from suite_builder import CLIENTS, comparison
 
 SMALL = ("load", "point-query.pre", "point-query", "hot-points", "delete")
@@ -117,7 +118,7 @@ def test_a_post_has_the_pictures_that_it_links_and_no_others(small: Page) -> Non
     names = {path.stem for path in links}
     assert {"sysbench-point-queries-ratios", "sysbench-scale-up-01"} <= names
     steps = [name for name in names if "hot-points" in name]
-    assert len(steps) == markdown.HEADLINE_CHARTS
+    assert len(steps) == over_time.OPEN_MAX
 
 
 # --- Charts ----------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+import report_parts
 from comparison_builder import comparison
 from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report import chart, page
 from dbdyno.report.chart import layers, style
-from dbdyno.report.parts import Page, Row, Section, Table
+from dbdyno.report.parts import Group, Page, Row, Table
 from dbdyno.report.render import html, markdown, picture, terminal
 from dbdyno.report.section import time_ledger, waits
 from run_builder import changed
@@ -33,7 +34,7 @@ def shown(built: Comparison) -> Page:
     return replace(made, workloads=(replace(workload, sections=(workload.sections[STEP],)),))
 
 
-def section(shown: Page) -> Section:
+def section(shown: Page) -> Group:
     return shown.workloads[0].sections[0]
 
 
@@ -57,7 +58,7 @@ def figure(text: str) -> float:
 
 
 def test_the_rows_of_the_ledger_add_up_to_its_last(shown: Page) -> None:
-    (table,) = section(shown).ledger
+    table = report_parts.tables(section(shown), "time")[0]
     *parts, whole = [[figure(cell.text) for cell in one.cells[1:]] for one in table.rows]
     for column, total in zip(zip(*parts, strict=True), whole, strict=True):
         assert sum(column) == pytest.approx(total, abs=0.05)
@@ -66,7 +67,7 @@ def test_the_rows_of_the_ledger_add_up_to_its_last(shown: Page) -> None:
 def test_a_difference_in_the_ledger_has_the_interval_of_its_ratio(
     shown: Page, built: Comparison
 ) -> None:
-    (table,) = section(shown).ledger
+    table = report_parts.tables(section(shown), "time")[0]
     base, other = step(built).cells
     name = "wait_lwlock_us_per_op"
     before, ratio = base.metrics[name], other.ratios[name]
@@ -78,7 +79,7 @@ def test_a_difference_in_the_ledger_has_the_interval_of_its_ratio(
 
 
 def test_a_wait_that_neither_arm_has_says_nothing_of_a_difference(shown: Page) -> None:
-    (table,) = section(shown).ledger
+    table = report_parts.tables(section(shown), "time")[0]
     assert texts(table, "waiting: locks") == ["0.00", "0.00", ""]
 
 
@@ -108,7 +109,7 @@ def test_a_step_of_an_older_result_has_no_ledger() -> None:
 
 
 def test_what_sessions_do_stands_below_whose_they_are_the_most_frequent_first(shown: Page) -> None:
-    (table,) = section(shown).waits
+    table = report_parts.tables(section(shown), "time")[-1]
     groups = list(dict.fromkeys(one.group for one in table.rows))
     assert groups[0] == "query connections"
     assert groups[-1] == "all owners"
@@ -123,7 +124,7 @@ def test_what_sessions_do_stands_below_whose_they_are_the_most_frequent_first(sh
 
 
 def test_sessions_in_all_are_the_sum_without_those_that_are_idle(shown: Page) -> None:
-    (table,) = section(shown).waits
+    table = report_parts.tables(section(shown), "time")[-1]
     active = [one for one in table.rows[:-1] if "idle" not in one.cells[0].text]
     for place in (1, 2, 3):
         total = sum(figure(one.cells[place].text) for one in active)
@@ -141,7 +142,7 @@ def test_what_is_too_rare_for_a_row_is_counted_in_one(
 
 
 def test_the_note_says_how_often_was_sampled_and_what_it_cost(shown: Page) -> None:
-    (table,) = section(shown).waits
+    table = report_parts.tables(section(shown), "time")[-1]
     for words in (
         f"{4 * SAMPLES:,} samples",
         "50.3 ms apart (asked for: 50.0 ms; at most 212 ms)",
@@ -169,39 +170,43 @@ def test_a_step_without_samples_has_neither_table_nor_chart() -> None:
 
 
 def test_layers_lie_in_one_order_and_have_the_colours_of_their_kinds(shown: Page) -> None:
-    (one,) = section(shown).stacks
-    assert one.kinds == ("CPU", "IO", "LWLock", "Lock", "Novel")
-    made = layers.spec(one, shown.arms)
-    places = [waits.kind_place(kind) for kind in one.kinds]
+    (one,) = report_parts.charts(section(shown), "time")
+    assert report_parts.layers(one).kinds == ("CPU", "IO", "LWLock", "Lock", "Novel")
+    made = layers.spec(report_parts.layers(one), shown.arms)
+    places = [waits.kind_place(kind) for kind in report_parts.layers(one).kinds]
     assert made["usermeta"]["stacked"] == [
-        list(pair) for pair in zip(one.kinds, places, strict=True)
+        list(pair) for pair in zip(report_parts.layers(one).kinds, places, strict=True)
     ]
     assert places[-1] == len(style.KIND_COLORS)  # a kind that is not known
 
 
 def test_a_kind_that_was_not_seen_in_a_second_is_nothing_there(shown: Page) -> None:
-    (one,) = section(shown).stacks
-    first = one.stacks[0]
+    (one,) = report_parts.charts(section(shown), "time")
+    first = report_parts.layers(one).stacks[0]
     late = {kind: series for kind, series in first.layers.items() if kind != "IO"}
     cut = first.layers["IO"]
     late["IO"] = replace(cut, x_s=cut.x_s[10:], y=cut.y[10:])
-    gap = replace(one, stacks=(replace(first, layers=late),))
+    gap = replace(report_parts.layers(one), stacks=(replace(first, layers=late),))
     (datum,) = layers.spec(gap, shown.arms, points_max=100_000)["data"]["values"]
     assert datum["IO"][:10] == [0] * 10
     assert len(datum["IO"]) == len(datum["x"]) == len(cut.x_s)
 
 
 def test_layers_are_thinned_to_what_was_promised(shown: Page) -> None:
-    (one,) = section(shown).stacks
-    made = layers.spec(one, shown.arms, points_max=200)
-    taken = sum(len(datum[kind]) for datum in made["data"]["values"] for kind in ("x", *one.kinds))
-    assert taken <= layers.numbers(one, 200)
-    assert layers.numbers(one, 200) <= 2 * 200 * len(shown.arms)
+    (one,) = report_parts.charts(section(shown), "time")
+    made = layers.spec(report_parts.layers(one), shown.arms, points_max=200)
+    taken = sum(
+        len(datum[kind])
+        for datum in made["data"]["values"]
+        for kind in ("x", *report_parts.layers(one).kinds)
+    )
+    assert taken <= layers.numbers(report_parts.layers(one), 200)
+    assert layers.numbers(report_parts.layers(one), 200) <= 2 * 200 * len(shown.arms)
 
 
 def test_the_layers_as_a_picture_have_their_own_colours(shown: Page) -> None:
     specs = chart.specs(shown)
-    (name,) = [one.name for one in section(shown).stacks]
+    (name,) = [one.name for one in report_parts.charts(section(shown), "time")]
     svg = picture.svg(specs[name], shown.arms).decode()
     for kind in ("CPU", "IO", "LWLock"):
         assert style.kind_colors()[waits.kind_place(kind)][0] in svg
@@ -229,7 +234,7 @@ def test_the_terminal_shows_why_and_where_the_time_goes_within_its_width(shown: 
 
 
 def test_markdown_and_html_have_the_same_figures(shown: Page) -> None:
-    (table,) = section(shown).ledger
+    table = report_parts.tables(section(shown), "time")[0]
     post, site = markdown.render(shown), html.render(shown)
     for text in (
         *texts(table, "waiting: the server's own locks"),
@@ -241,5 +246,5 @@ def test_markdown_and_html_have_the_same_figures(shown: Page) -> None:
 
 
 def test_a_post_leaves_out_the_layers_of_one_step_of_many(shown: Page) -> None:
-    (one,) = section(shown).stacks
+    (one,) = report_parts.charts(section(shown), "time")
     assert one.name in list(markdown.not_shown(section(shown)))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 
+import report_parts
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, StepRun
@@ -61,7 +62,7 @@ def tables(shown: Comparison) -> dict[str, Table]:
     """The tables of times of the only step, by title."""
     (workload,) = page.make(shown).workloads
     (section,) = workload.sections
-    return {table.title: table for table in section.response}
+    return {table.title: table for table in report_parts.tables(section, "response")}
 
 
 def groups(table: Table) -> list[str]:

@@ -7,25 +7,51 @@ from collections.abc import Iterable, Sequence
 from dbdyno.analysis.compare.validity import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import PUBLISHED, Thresholds
-from dbdyno.report.parts import Page, Workload
+from dbdyno.report.parts import Group, Page, Section, Subject, Workload
 from dbdyno.report.section import (
     calibration,
+    cost_by_owner,
     differences,
     fairness,
     fragmentation,
     groups,
     headline,
     measured_on,
+    metrics,
+    notices,
+    over_time,
     repeat,
+    response_times,
     scaling,
     setup,
+    state,
+    statements,
     summary,
+    targets,
     throughput,
+    time_ledger,
     verdicts,
+    why,
 )
 from dbdyno.report.section import steps as steps_section
 
 __all__ = ["Page", "make"]
+
+STEP: tuple[Section, ...] = (
+    notices.SECTION,
+    throughput.SECTION,
+    why.SECTION,
+    statements.SECTION,
+    targets.SECTION,
+    metrics.SECTION,
+    response_times.SECTION,
+    over_time.SECTION,
+    time_ledger.SECTION,
+    cost_by_owner.SECTION,
+    fairness.SECTION,
+    state.SECTION,
+)
+"""What is said of each step, in reading order."""
 
 
 def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
@@ -105,6 +131,28 @@ def _workload(
         scaling=scaling.make(steps, across, blocks=blocks, prefix=prefix),
         scale_up=scaling.overview(steps, across, blocks=blocks, prefix=prefix),
         sections=tuple(
-            throughput.make(step, base, prefix) for step in steps if throughput.worth_showing(step)
+            _step(comparison, step, prefix, thresholds) for step in steps if _worth_showing(step)
         ),
+    )
+
+
+def _worth_showing(step: StepComparison) -> bool:
+    """Whether it is measured, or did not end well."""
+    runs = [run for result in step.cells for run in result.runs]
+    return any(run.measured or run.status != "ok" for run in runs)
+
+
+def _step(
+    comparison: Comparison, step: StepComparison, prefix: str, colors: Thresholds | None
+) -> Group:
+    """A step with the parts of each section of `STEP`; folded where its steps are in groups."""
+    name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
+    subject = Subject(comparison=comparison, steps=(step,), anchor=name, colors=colors)
+    return Group(
+        name=name,
+        title=step.step,
+        parts=tuple(part for section in STEP for part in section.make(subject)),
+        level="detail" if step.group else "report",
+        of="step",
+        subtitle=steps_section.subtitle(step),
     )

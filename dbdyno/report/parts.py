@@ -1,4 +1,4 @@
-"""What a report shows, ready to show: the view that HTML, Markdown and the terminal share.
+"""What a report is made of: the parts that HTML, Markdown and the terminal show.
 
 Strings are final; a format only lays them out. Numbers appear raw only where something is drawn
 to scale (`Bar`, `Line`, `RatioPoint`).
@@ -6,11 +6,14 @@ to scale (`Bar`, `Line`, `RatioPoint`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from dbdyno.model import Bound, Ratio, Series, Span
+from dbdyno.model import Bound, Comparison, Ratio, Series, Span, StepComparison
+
+if TYPE_CHECKING:
+    from dbdyno.report.colors import Thresholds
 
 Tone = Literal[
     "",
@@ -27,6 +30,12 @@ Tone = Literal[
     "notice",
     "total",
 ]
+
+Level = Literal["brief", "report", "detail"]
+"""`brief` stands in `dyno compare`, too; `detail` is folded in a post."""
+
+Scope = Literal["page", "workload", "step"]
+"""What a section speaks of."""
 
 ARROWS: Mapping[str, str] = {"blue": "▲", "yellow": "▼", "faster": "▲", "slower": "▼"}
 """What stands beside a number for its colour in formats that have no colour."""
@@ -72,6 +81,13 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    level: Level = "report"
+    look: str = ""  # how closely it is set, for formats that choose: wide, inline, words
+    narrow: Literal["whole", "figures", "nothing"] = "whole"
+    """What a terminal shows: all of it, numbers without their details where it is too wide."""
+    lead: str = ""  # what its note is said under where the note stands for the table
+    joins: str = ""  # the group that it stands in where there is width for it
+    explained: bool = False  # whether a post says what its columns are
     colors: str = ""  # what the colours mean, for formats that have them
     note: str = ""  # a legend or a caution, under the table
     arrows: str = ""  # what ▲ and ▼ mean, for formats without colours
@@ -105,12 +121,16 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecondsChart:
+class Bars:
+    """Throughput of each arm in a step, from zero."""
+
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
     """A quantity over time in all runs of a step; every arm on one scale."""
 
-    name: str  # unique on the page
-    title: str  # with its unit
-    describe: str  # the same in a sentence, for those who cannot see it
     logarithmic: bool
     scale: float  # what the series' values are multiplied by to be in the title's unit
     lines: tuple[Line, ...]
@@ -126,15 +146,11 @@ class Stack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackChart:
+class Layers:
     """How many sessions did what over time in all runs of a step; every arm on one scale."""
 
-    name: str  # unique on the page
-    title: str
-    describe: str
     kinds: tuple[str, ...]  # the lowest layer first
     stacks: tuple[Stack, ...]
-    logarithmic: bool = False  # never: layers add up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +175,7 @@ class RatioChart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class StepGroup:
     """Steps that are read together, as the published reports group them."""
 
     name: str  # its anchor
@@ -178,7 +194,7 @@ class Grouped:
     note: str
     colors: str  # what the colours mean, for formats that have them
     arrows: str  # what ▲ and ▼ mean, for those that have none
-    groups: tuple[Group, ...]
+    groups: tuple[StepGroup, ...]
     per_operation_note: str
     fairness: Table | None
 
@@ -222,30 +238,107 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
-    """One step."""
+class Text:
+    """Sentences, each with what it counts."""
 
-    name: str  # its anchor
+    name: str
     title: str
-    subtitle: str
-    notices: tuple[str, ...]  # what failed or was skipped, and warnings
-    bars: tuple[Bar, ...]
-    bars_title: str
-    metrics: tuple[Table, ...]
-    response: tuple[Table, ...]
-    charts: tuple[SecondsChart, ...]
-    charts_note: str
-    costs: tuple[Table, ...]
-    fairness: tuple[Table, ...] = ()  # finish times, Jain's index, rates of each client, stalls
-    clients: tuple[SecondsChart, ...] = ()  # the rate of each client over time
-    targets: tuple[Table, ...] = ()  # the rates asked for, and how they were held
-    state: tuple[Table, ...] = ()  # sizes and debt before and after
-    statements: tuple[Table, ...] = ()  # what was sent, and throughput counted in other ways
-    why: tuple[Finding, ...] = ()  # of each arm that is faster or slower, what explains it
-    ledger: tuple[Table, ...] = ()  # where the time of an operation goes
-    waits: tuple[Table, ...] = ()  # what sessions were seen to do
-    stacks: tuple[StackChart, ...] = ()  # the same over time
-    group: str = ""  # the group of steps that it belongs to
+    items: tuple[Finding, ...]
+    level: Level = "report"
+    look: str = ""
+    entry: str = ""  # its word in the contents; none: it has no entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Callout:
+    """What must not be missed: a warning, what went wrong."""
+
+    name: str
+    title: str
+    items: tuple[Finding, ...]
+    level: Level = "report"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """Data to draw, and a sentence of it for those who cannot see the drawing."""
+
+    name: str
+    title: str  # with its unit
+    describe: str
+    data: Bars | Lines | Layers
+    level: Level = "report"
+    of: str = ""  # the step that a picture of it names before the title
+    note: str = ""  # what is drawn, which a picture of it has below the title
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Parts that are read together, under a heading where they have one."""
+
+    name: str  # its anchor; none where it only sets parts side by side
+    title: str
+    parts: tuple[AnyPart, ...]
+    level: Level = "report"
+    of: Literal["", "workload", "step"] = ""
+    subtitle: str = ""
+    note: str = ""
+    entry: str | None = None  # its word in the contents; None: its title; "": it has no entry
+    look: str = ""
+    pair: bool = False  # side by side where there is width for it
+    joins: str = ""  # the group that it stands in where there is width for it
+    fold: str = ""  # what a post folds its details under; none: they share a fold with others
+
+    @property
+    def contents(self) -> str:
+        """Returns its word in the contents; none where it has nothing of its own to go to."""
+        return (self.title if self.entry is None else self.entry) if self.parts else ""
+
+
+AnyPart = Text | Callout | Table | Chart | Group
+
+
+def flat(parts: Iterable[AnyPart]) -> Iterable[Text | Callout | Table | Chart]:
+    """Yields the parts that are no groups, in reading order."""
+    for part in parts:
+        if isinstance(part, Group):
+            yield from flat(part.parts)
+        else:
+            yield part
+
+
+def charts(parts: Iterable[AnyPart]) -> Iterable[Chart]:
+    """Yields the charts among the parts and in their groups, in reading order."""
+    return (part for part in flat(parts) if isinstance(part, Chart))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a section speaks of: the whole, a workload's steps or one of them."""
+
+    comparison: Comparison
+    steps: tuple[StepComparison, ...]
+    anchor: str  # what the names of its parts begin with
+    colors: Thresholds | None = None  # of relative throughput; None: the published ones
+
+    @property
+    def base(self) -> str:
+        """Returns the arm that the others are compared with."""
+        return self.comparison.base
+
+    @property
+    def step(self) -> StepComparison:
+        """Returns the step, where it speaks of one."""
+        (step,) = self.steps
+        return step
+
+
+@dataclass(frozen=True)
+class Section:
+    """A file of report/section, as its `SECTION`: what it makes of a subject, and of which."""
+
+    of: Scope
+    make: Callable[[Subject], Iterable[AnyPart]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,7 +352,7 @@ class Workload:
     title: str
     summary: tuple[Table, ...]
     ratios: RatioChart | None
-    sections: tuple[Section, ...]
+    sections: tuple[Group, ...]
     verdicts: tuple[Table, ...] = ()  # one for each arm beside the base, of all its steps
     steps: Table | None = None  # who takes part in each step, how much is done, for how long
     grouped: Grouped | None = None  # steps that are many, in groups

@@ -12,34 +12,29 @@ import textwrap
 from collections.abc import Iterable
 
 from dbdyno.model import Json
-from dbdyno.report.chart import bars, layers, style
-from dbdyno.report.chart import lines as seconds
-from dbdyno.report.parts import Page, RatioChart, ScaleChart, SecondsChart, Section, Workload
+from dbdyno.report.chart import bars, layers, lines, style
+from dbdyno.report.parts import (
+    Bars,
+    Chart,
+    Layers,
+    Lines,
+    Page,
+    RatioChart,
+    ScaleChart,
+    Workload,
+    charts,
+)
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
 SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
-STACK_NOTE = (
-    "Sampled, a mean for each second; what waits for its client is not active. CPU: active and not "
-    "waiting, on a core or ready for one."
-)
 
 
-def specs(page: Page, points_max: int = seconds.POINTS_MAX) -> dict[str, Json]:
+def specs(page: Page, points_max: int = lines.POINTS_MAX) -> dict[str, Json]:
     """The specification of every chart by its name; `points_max` for each arm in each."""
     made: dict[str, Json] = {}
     for workload in page.workloads:
         made |= _workload(page, workload, points_max)
     return made
-
-
-def seconds_charts(section: Section) -> Iterable[SecondsChart]:
-    """A step's charts over time, in the order in which they are shown."""
-    return (*section.charts, *section.clients)
-
-
-def throughput_name(section: Section) -> str:
-    """The name of the chart of a step's throughput."""
-    return f"{section.name}-throughput"
 
 
 def standalone(spec: Json, config: Json) -> Json:
@@ -59,27 +54,21 @@ def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json
         made[ratios.name] = _titled(drawn, ratios.title, page.title)
     for one in scale_charts(workload):
         made[one.name] = _titled(bars.scaling(one, page.arms), one.title, page.title)
-    for section in workload.sections:
-        made |= _section(page, section, points_max)
+    for chart in charts(workload.sections):
+        title = f"{chart.of}: {chart.title}" if chart.of else chart.title
+        made[chart.name] = _titled(_drawn(chart, page, points_max), title, page.title, chart.note)
     return made
 
 
-def _section(page: Page, section: Section, points_max: int) -> dict[str, Json]:
-    made: dict[str, Json] = {}
-    if section.bars:
-        drawn = bars.throughput(section, page.base, page.arms)
-        title = f"{section.title}: {section.bars_title}"
-        note = throughput_note(section)
-        made[throughput_name(section)] = _titled(drawn, title, page.title, note)
-    for one in seconds_charts(section):
-        drawn = seconds.spec(one, page.arms, points_max)
-        title = f"{section.title}: {one.title}"
-        made[one.name] = _titled(drawn, title, page.title, section.charts_note)
-    for layered in section.stacks:
-        drawn = layers.spec(layered, page.arms, points_max)
-        title = f"{section.title}: {layered.title}"
-        made[layered.name] = _titled(drawn, title, page.title, STACK_NOTE)
-    return made
+def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
+    """The specification of what a chart's data are drawn as."""
+    match chart.data:
+        case Bars():
+            return bars.throughput(chart.data, page.base, page.arms)
+        case Lines():
+            return lines.spec(chart.data, page.arms, points_max)
+        case Layers():
+            return layers.spec(chart.data, page.arms, points_max)
 
 
 def ratio_charts(workload: Workload) -> Iterable[RatioChart]:
@@ -94,17 +83,7 @@ def scale_charts(workload: Workload) -> Iterable[ScaleChart]:
     return (one.chart for one in workload.scaling if one.chart is not None)
 
 
-def throughput_note(section: Section) -> str:
-    """What the chart of a step's throughput shows beside its bars."""
-    notes = ["From zero."]
-    if any(len(bar.blocks) > 1 for bar in section.bars):
-        notes = ["From zero: the mean of the blocks, and an upright line for each."]
-    if any(bar.ratio is not None and bar.ratio.low is not None for bar in section.bars):
-        notes.append("Thick line: the 95 % interval of the ratio to the base; thin line: the base.")
-    return " ".join(notes)
-
-
 def _titled(spec: Json, title: str, *subtitles: str) -> Json:
-    lines = [line for text in subtitles for line in textwrap.wrap(text, SUBTITLE_CHARACTERS_MAX)]
-    whole = {"text": textwrap.wrap(title, SUBTITLE_CHARACTERS_MAX * 3 // 4), "subtitle": lines}
+    below = [line for text in subtitles for line in textwrap.wrap(text, SUBTITLE_CHARACTERS_MAX)]
+    whole = {"text": textwrap.wrap(title, SUBTITLE_CHARACTERS_MAX * 3 // 4), "subtitle": below}
     return spec | {"usermeta": spec["usermeta"] | {"title": whole}}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, named, short
-from dbdyno.report.parts import Bar, RatioChart, RatioPoint, ScaleChart, Section
+from dbdyno.report.parts import Bar, Bars, RatioChart, RatioPoint, ScaleChart
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
 ARM_HEIGHT = 8  # more for each further arm
@@ -25,22 +25,22 @@ _BOUND_SHAPES: Mapping[Bound, str] = {  # a triangle points to where the true ra
 # --- Throughput ------------------------------------------------------------------------------
 
 
-def throughput(section: Section, base: str, arms: Sequence[str]) -> Json:
+def throughput(chart: Bars, base: str, arms: Sequence[str]) -> Json:
     """Throughput of a step from zero: a bar for the mean, a line for each block, the base marked.
 
     The interval is that of the ratio to the base, drawn from the base's mean: where it holds the
     base's mark, there may be no difference.
     """
-    own = next((bar.share for bar in section.bars if bar.arm == base), None)
+    own = next((bar.share for bar in chart.bars if bar.arm == base), None)
     place = {
         "field": "arm",
         "type": "nominal",
-        "sort": [bar.arm for bar in section.bars],
+        "sort": [bar.arm for bar in chart.bars],
         "axis": None,
         "scale": {"padding": 0},
     }
     return {
-        "data": {"values": [_bar_datum(bar, own) for bar in section.bars]},
+        "data": {"values": [_bar_datum(bar, own) for bar in chart.bars]},
         "width": PANEL_WIDTH,
         "height": {"step": BAR_PITCH},
         "view": {"stroke": None},

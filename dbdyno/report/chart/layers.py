@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Json, Series
 from dbdyno.report.chart import lines, style
-from dbdyno.report.parts import Stack, StackChart
+from dbdyno.report.parts import Layers, Stack
 from dbdyno.report.section.waits import KINDS, kind_place
 
 PANEL_HEIGHT = 84
@@ -18,20 +18,20 @@ LEGEND_COLUMNS = 4  # so many fit beside each other on a telephone
 OTHER = "other"
 
 
-def numbers(chart: StackChart, points_max: int) -> int:
+def numbers(chart: Layers, points_max: int) -> int:
     """How many numbers the layers of a chart take, from which follows what the page will weigh."""
     points = _points(chart, points_max)
     longest = (max(len(one.x_s) for one in stack.layers.values()) for stack in chart.stacks)
     return sum(min(points, length) for length in longest) * (1 + len(chart.kinds))
 
 
-def _points(chart: StackChart, points_max: int) -> int:
+def _points(chart: Layers, points_max: int) -> int:
     """The points of a panel, so that an arm's layers take what a line of `points_max` takes."""
     blocks = len({stack.block for stack in chart.stacks})
     return max(1, 2 * points_max // (blocks * (1 + len(chart.kinds))))
 
 
-def spec(chart: StackChart, arms: Sequence[str], points_max: int = lines.POINTS_MAX) -> Json:
+def spec(chart: Layers, arms: Sequence[str], points_max: int = lines.POINTS_MAX) -> Json:
     """Sessions by kind over time: a row for each arm, a column for each block, one scale."""
     shown = {stack.arm for stack in chart.stacks}
     blocks = sorted({stack.block for stack in chart.stacks})

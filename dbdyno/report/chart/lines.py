@@ -13,7 +13,7 @@ import numpy
 
 from dbdyno.model import Json, Series, Span
 from dbdyno.report.chart.style import PANEL_GAP
-from dbdyno.report.parts import Line, SecondsChart
+from dbdyno.report.parts import Line, Lines
 
 POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks
 FULL_LINES_MAX = 4  # so many lines in a panel have as many points each as one by itself
@@ -47,7 +47,7 @@ def _run_length(series: Series, points_max: int) -> int:
     return max(1, math.ceil(len(series.x_s) / points_max))
 
 
-def numbers(chart: SecondsChart, points_max: int) -> int:
+def numbers(chart: Lines, points_max: int) -> int:
     """How many numbers the lines of a chart take, from which follows what the page will weigh."""
     per_line = _per_line(chart, points_max)
     lengths = ((len(line.series.x_s), _run_length(line.series, per_line)) for line in chart.lines)
@@ -123,7 +123,7 @@ def _span_data(line: Line, kind: str) -> list[Json]:
     return [_datum(line, kind, x=shortened(starts), x2=shortened(ends))]
 
 
-def _panel_data(chart: SecondsChart, points_max: int) -> list[Json]:
+def _panel_data(chart: Lines, points_max: int) -> list[Json]:
     """Every arm has a panel for every block, also where there is nothing to draw."""
     first = {(line.arm, line.block): line for line in reversed(chart.lines)}
     arms = dict.fromkeys(line.arm for line in chart.lines)
@@ -140,20 +140,20 @@ def _panel_data(chart: SecondsChart, points_max: int) -> list[Json]:
     return data + [_line_datum(line, chart.scale, per_line) for line in chart.lines]
 
 
-def _per_line(chart: SecondsChart, points_max: int) -> int:
+def _per_line(chart: Lines, points_max: int) -> int:
     blocks = len({line.block for line in chart.lines})
     lines = _lines_in_a_panel(chart)
     return max(1, points_max * min(lines, FULL_LINES_MAX) // (blocks * lines))
 
 
-def _lines_in_a_panel(chart: SecondsChart) -> int:
+def _lines_in_a_panel(chart: Lines) -> int:
     return len({line.label for line in chart.lines})
 
 
 # --- Specification ---------------------------------------------------------------------------
 
 
-def spec(chart: SecondsChart, arms: Sequence[str], points_max: int = POINTS_MAX) -> Json:
+def spec(chart: Lines, arms: Sequence[str], points_max: int = POINTS_MAX) -> Json:
     """A quantity over time: a row for each arm, a column for each block, one scale for all."""
     shown = {line.arm for line in chart.lines}
     blocks = sorted({line.block for line in chart.lines})
@@ -190,7 +190,7 @@ _LINEAR: Json = {
 }
 
 
-def _logarithmic(chart: SecondsChart) -> Json:
+def _logarithmic(chart: Lines) -> Json:
     scale = {"type": "log", "nice": False, "padding": LOG_PADDING}
     return {"scale": scale, "axis": {"values": _ticks(chart), "format": ",~g"}}
 
@@ -198,7 +198,7 @@ def _logarithmic(chart: SecondsChart) -> Json:
 _BETWEEN = (1, 1.5, 2, 3, 5, 7)
 
 
-def _ticks(chart: SecondsChart) -> list[float]:
+def _ticks(chart: Lines) -> list[float]:
     """Powers of ten within a logarithmic scale; with fewer than two of them, some between."""
     values = numpy.concatenate([numpy.asarray(line.series.y) for line in chart.lines])
     values = values[values > 0] * chart.scale
@@ -253,7 +253,7 @@ def _spans() -> list[Json]:
     ]
 
 
-def _lines(chart: SecondsChart, arms: Sequence[str], scale: Json) -> list[Json]:
+def _lines(chart: Lines, arms: Sequence[str], scale: Json) -> list[Json]:
     """The line, behind it the band of what it was thinned from, and dots where points are few.
 
     A logarithmic scale has no place for zero and below: there the line has a gap.

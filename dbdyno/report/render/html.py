@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +13,20 @@ from typing import TYPE_CHECKING
 from dbdyno.model import Json
 from dbdyno.report import chart, number
 from dbdyno.report.chart import layers, lines, style
-from dbdyno.report.parts import Column, Page, Row, Section, Table, Workload
+from dbdyno.report.parts import (
+    AnyPart,
+    Chart,
+    Column,
+    Group,
+    Layers,
+    Lines,
+    Page,
+    Row,
+    Table,
+    Text,
+    Workload,
+    charts,
+)
 from dbdyno.report.render import picture
 
 if TYPE_CHECKING:
@@ -115,14 +129,14 @@ class Titles:
 
 def _likely_points(page: Page, room: int) -> int:
     """As many points as will probably fit, so that specifications are made once."""
-    sections = [section for workload in page.workloads for section in workload.sections]
-    charts = [one for section in sections for one in chart.seconds_charts(section)]
-    stacks = [one for section in sections for one in section.stacks]
+    drawn = [one.data for workload in page.workloads for one in charts(workload.sections)]
+    over_time = [one for one in drawn if isinstance(one, Lines)]
+    stacks = [one for one in drawn if isinstance(one, Layers)]
     points, shrink = lines.POINTS_MAX, 0.95
     while points > POINTS_MIN:
-        numbers = sum(lines.numbers(one, points) for one in charts)
+        numbers = sum(lines.numbers(one, points) for one in over_time)
         numbers += sum(layers.numbers(one, points) for one in stacks)
-        if numbers * NUMBER_BYTES + (len(charts) + len(stacks)) * CHART_BYTES <= room:
+        if numbers * NUMBER_BYTES + (len(over_time) + len(stacks)) * CHART_BYTES <= room:
             break
         points = int(points * shrink)
     return max(POINTS_MIN, points)
@@ -146,12 +160,10 @@ def _environment() -> jinja2.Environment:
     environment.filters["column_groups"] = column_groups
     environment.filters["row_groups"] = row_groups
     environment.filters["has_groups"] = has_groups
-    environment.filters["parts"] = parts
+    environment.filters["entries"] = entries
+    environment.filters["arranged"] = arranged
+    environment.filters["kind"] = kind
     environment.filters["overview"] = overview
-    environment.filters["throughput_name"] = chart.throughput_name
-    environment.filters["throughput_note"] = chart.throughput_note
-    environment.filters["bars_words"] = bars_words
-    environment.globals["stack_note"] = chart.STACK_NOTE
     environment.filters["unbroken"] = number.unbroken
     return environment
 
@@ -177,14 +189,6 @@ def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     return [(group, list(some)) for group, some in groupby(rows, lambda one: one.group)]
 
 
-def bars_words(section: Section) -> str:
-    """What the chart of throughput shows, in words."""
-    bars = (
-        " ".join(part for part in (bar.arm, bar.text, bar.detail) if part) for bar in section.bars
-    )
-    return f"{section.bars_title}: {'; '.join(bars)}"
-
-
 def overview(workload: Workload) -> list[tuple[str, str]]:
     """What sums up a workload of many steps, as (anchor, name) for the contents list."""
     grouped = workload.grouped
@@ -204,18 +208,43 @@ def overview(workload: Workload) -> list[tuple[str, str]]:
     return found
 
 
-def parts(section: Section) -> list[tuple[str, str]]:
-    """What a step's section has, as (anchor, name) for the contents list."""
-    found = (
-        ("why", "why", section.why),
-        ("statements-part", "statements", section.statements),
-        ("targets", "targets", section.targets),
-        ("metrics-part", "metrics", section.metrics),
-        ("response", "response", section.response),
-        ("graphs", "seconds", section.charts),
-        ("time", "time", (*section.ledger, *section.waits)),
-        ("cost", "cost", section.costs),
-        ("fairness", "fairness", (*section.fairness, *section.clients)),
-        ("state", "state", section.state),
-    )
-    return [(f"{section.name}-{anchor}", name) for anchor, name, there in found if there]
+def entries(group: Group) -> list[tuple[str, str]]:
+    """Returns what the contents list of a group's parts, as (anchor, word)."""
+    found = (part for part in group.parts if isinstance(part, Group | Text))
+    words = ((part, part.contents if isinstance(part, Group) else part.entry) for part in found)
+    return [(part.name, word) for part, word in words if word]
+
+
+def kind(part: AnyPart) -> str:
+    """Returns which of the five kinds of part it is, and of a chart how it is drawn."""
+    made = type(part.data) if isinstance(part, Chart) else type(part)
+    return made.__name__.lower()
+
+
+def arranged(group: Group) -> Group:
+    """Returns the group with each part that joins another group at the end of that."""
+    joining = [part for part in flat_groups(group.parts) if _joins(part)]
+    return replace(group, parts=tuple(_placed(group.parts, joining)))
+
+
+def flat_groups(parts: Iterable[AnyPart]) -> Iterable[AnyPart]:
+    """Yields all parts, groups and what they hold."""
+    for part in parts:
+        yield part
+        if isinstance(part, Group):
+            yield from flat_groups(part.parts)
+
+
+def _joins(part: AnyPart) -> str:
+    return part.joins if isinstance(part, Group | Table) else ""
+
+
+def _placed(parts: Iterable[AnyPart], joining: Sequence[AnyPart]) -> Iterable[AnyPart]:
+    for part in parts:
+        if part in joining:
+            continue
+        if isinstance(part, Group):
+            more = (one for one in joining if _joins(one) == part.name)
+            yield replace(part, parts=(*_placed(part.parts, joining), *more))
+        else:
+            yield part

@@ -5,30 +5,36 @@ Tables are GitHub's, and wide ones stand on their side; what only some readers w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from urllib.parse import quote
 
-from dbdyno.report import chart
 from dbdyno.report.parts import (
     ARROWS,
+    AnyPart,
     Bar,
+    Bars,
+    Callout,
     Cell,
+    Chart,
     Column,
     Finding,
+    Group,
     Grouped,
     Page,
-    Section,
     Table,
+    Text,
     Workload,
+    flat,
 )
 from dbdyno.report.table_layout import plain, transposed
 
 COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""
-HEADLINE_CHARTS = 2
-"""The first charts of a step are of what its throughput counts: the rate, the longest response."""
+
+Leaf = Text | Callout | Table | Chart
+"""A part that is no group."""
 
 Pictures = Mapping[str, str]
 """Where the picture of a chart lies, by the chart's name: a path relative to the Markdown."""
@@ -39,11 +45,11 @@ def render(page: Page, pictures: Pictures | None = None) -> str:
     return "\n".join(_page(page, pictures or {})).rstrip() + "\n"
 
 
-def not_shown(section: Section) -> Iterable[str]:
-    """The charts of one step of many that a post leaves out: the first two say what it did."""
-    yield chart.throughput_name(section)
-    yield from (one.name for one in section.charts[HEADLINE_CHARTS:])
-    yield from (one.name for one in section.stacks)
+def not_shown(group: Group) -> Iterable[str]:
+    """Yields the charts of a folded group that have no picture: its line has the bars already."""
+    for leaf, _, folded in _leaves(group):
+        if isinstance(leaf, Chart) and (folded or isinstance(leaf.data, Bars)):
+            yield leaf.name
 
 
 def escape(text: str) -> str:
@@ -112,8 +118,8 @@ def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
     else:
         yield from _scaling(workload, pictures)
     for section in workload.sections:
-        lines = _section(section, pictures)
-        yield from _folded(_summary(section), lines) if section.group else lines
+        lines = _group(section, pictures)
+        yield from _folded(_summary(section), lines) if section.level == "detail" else lines
 
 
 def _scaling(workload: Workload, pictures: Pictures) -> Iterable[str]:
@@ -150,71 +156,88 @@ def _tables(tables: Iterable[Table]) -> Iterable[str]:
     return (line for table in tables for line in _table(table, 4))
 
 
-def _summary(section: Section) -> str:
-    """A step that is folded, in a line."""
-    return " · ".join((section.title, *(_plain_bar(bar) for bar in section.bars)))
+# --- Groups ----------------------------------------------------------------------------------
 
 
-def _section(section: Section, pictures: Pictures) -> Iterable[str]:
-    """A step: what a reader of the published reports looks for, then all else, folded."""
-    drawn = [*chart.seconds_charts(section)]
-    open_charts = [*section.charts[:HEADLINE_CHARTS], *section.clients]
-    yield f"\n## {escape(section.title)}\n"
-    yield escape(section.subtitle)
-    if section.bars:
-        yield f"\n{' · '.join(map(_bar, section.bars))}"
-        name = chart.throughput_name(section)
-        words = "; ".join(f"{bar.arm} {bar.text}" for bar in section.bars)
-        yield from _picture(name, f"{section.bars_title}: {words}", pictures)
-    if section.notices:
-        yield ""
-        yield from (f"- {escape(notice)}" for notice in section.notices)
-    if section.why:
-        yield "\n**Why**\n"
-        yield from (f"- {escape(told.text)}" for one in section.why for told in (one, *one.items))
-    tables = (*section.statements, *section.targets, *section.metrics[:1], *section.response[:1])
-    for table in tables:
-        yield from _table(table, 3)
-    for one in open_charts:
-        yield from _picture(one.name, one.describe, pictures)
-    if pictures and open_charts:
-        yield f"\n{escape(section.charts_note)}"
-    for table in section.fairness[:1]:
-        yield from _table(table, 3)
-    yield from (f"\n**State after.** {escape(table.note)}" for table in section.state)
-    yield from _folded(
-        f"{section.title}: more charts by the second",
-        (
-            line
-            for one in drawn
-            if one not in open_charts
-            for line in _picture(one.name, one.describe, pictures)
-        ),
-    )
-    yield from _folded(f"{section.title}: where the time goes", _time(section, pictures))
-    yield from _rest(section)
+def _leaves(group: Group) -> Iterable[tuple[Leaf, Group, bool]]:
+    """Yields what is no group in reading order, its part, and whether it is folded."""
+    for part in group.parts:
+        whole = part if isinstance(part, Group) else group
+        for leaf, folded in _below(part, folded=False):
+            yield leaf, whole, folded
 
 
-def _time(section: Section, pictures: Pictures) -> Iterable[str]:
-    """The ledger of an operation's time, and what sessions were seen to do."""
-    yield from _tables(section.ledger)
-    for one in section.stacks:
-        yield from _picture(one.name, one.describe, pictures)
-    yield from _tables(section.waits)
+def _below(part: AnyPart, *, folded: bool) -> Iterable[tuple[Leaf, bool]]:
+    folded = folded or part.level == "detail"
+    if isinstance(part, Group):
+        for one in part.parts:
+            yield from _below(one, folded=folded)
+    else:
+        yield part, folded
 
 
-def _rest(section: Section) -> Iterable[str]:
-    """The tables that only some readers want, under their titles."""
-    found = (
-        *section.response[1:],
-        *section.fairness[1:],
-        *section.costs,
-        *section.state,
-        *section.metrics[1:],
-    )
-    titles = ", ".join(table.title[:1].lower() + table.title[1:] for table in found)
-    lines = (line for table in found for line in _table(table, 4))
-    yield from _folded(f"{section.title}: {titles}", lines)
+def _summary(group: Group) -> str:
+    """A group that is folded, in a line: its title, and the bars."""
+    data = (one.data for one in group.parts if isinstance(one, Chart))
+    bars = (bar for one in data if isinstance(one, Bars) for bar in one.bars)
+    return " · ".join((group.title, *map(_plain_bar, bars)))
+
+
+def _group(group: Group, pictures: Pictures) -> Iterable[str]:
+    """A group: what it came to, what a reader of the published reports looks for, then all else."""
+    yield f"\n## {escape(group.title)}\n"
+    yield escape(group.subtitle)
+    found = list(_leaves(group))
+    for leaf, _, _ in found:
+        if _is_bars(leaf):
+            yield from _leaf(leaf, pictures, 3)
+    shown = [leaf for leaf, _, folded in found if not folded and not _is_bars(leaf)]
+    for drawn, some in groupby(shown, lambda leaf: isinstance(leaf, Chart)):
+        leaves = list(some)
+        yield from (line for leaf in leaves for line in _leaf(leaf, pictures, 3))
+        if drawn and pictures:
+            notes = dict.fromkeys(leaf.note for leaf in leaves if isinstance(leaf, Chart))
+            yield from (f"\n{escape(note)}" for note in notes)
+    leads = (leaf for leaf, _, folded in found if folded and isinstance(leaf, Table) and leaf.lead)
+    yield from (f"\n**{leaf.lead}.** {escape(leaf.note)}" for leaf in leads)
+    yield from _folds(group, found, pictures)
+
+
+def _folds(
+    group: Group, found: Sequence[tuple[Leaf, Group, bool]], pictures: Pictures
+) -> Iterable[str]:
+    """The details: each part's under its own words, then the rest under the tables' titles."""
+    folded = [(leaf, part) for leaf, part, folded in found if folded]
+    for words, some in groupby(folded, lambda one: one[1].fold):
+        if words:
+            lines = [line for leaf, _ in some for line in _leaf(leaf, pictures, 4)]
+            yield from _folded(f"{group.title}: {words}", lines)
+    begun = [part for leaf, part, folded in found if not folded and isinstance(leaf, Table)]
+    rest = [(leaf, part) for leaf, part in folded if isinstance(leaf, Table) and not part.fold]
+    # What goes on with something above comes first, what stands beside something else last.
+    rest.sort(key=lambda one: 2 if one[0].joins else one[1] not in begun)
+    titles = ", ".join(leaf.title[:1].lower() + leaf.title[1:] for leaf, _ in rest)
+    yield from _folded(f"{group.title}: {titles}", _tables(leaf for leaf, _ in rest))
+
+
+def _is_bars(leaf: AnyPart) -> bool:
+    return isinstance(leaf, Chart) and isinstance(leaf.data, Bars)
+
+
+def _leaf(leaf: Leaf, pictures: Pictures, level: int) -> Iterable[str]:
+    match leaf:
+        case Table():
+            yield from _table(leaf, level)
+        case Chart(data=Bars(bars=bars)):
+            yield f"\n{' · '.join(map(_bar, bars))}"
+            words = "; ".join(f"{bar.arm} {bar.text}" for bar in bars)
+            yield from _picture(leaf.name, f"{leaf.title}: {words}", pictures)
+        case Chart():
+            yield from _picture(leaf.name, leaf.describe, pictures)
+        case Text() | Callout():
+            yield f"\n**{escape(leaf.title)}**\n" if leaf.title else ""
+            items = (told for one in leaf.items for told in (one, *one.items))
+            yield from (f"- {escape(told.text)}" for told in items)
 
 
 def _facts(page: Page) -> Iterable[str]:
@@ -227,8 +250,8 @@ def _metrics(page: Page) -> Iterable[str]:
     columns = (
         column
         for workload in page.workloads
-        for section in workload.sections
-        for table in section.metrics[:1]
+        for table in flat(workload.sections)
+        if isinstance(table, Table) and table.explained
         for column in table.columns
     )
     meanings = {column.text: column.title for column in columns if column.title}

@@ -8,7 +8,7 @@ from pathlib import Path
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart
-from dbdyno.report.parts import Page, Section
+from dbdyno.report.parts import Group, Page
 from dbdyno.report.render import markdown, picture
 
 
@@ -23,17 +23,17 @@ def files(page: Page, path: Path) -> dict[Path, bytes]:
             f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
             f"the folder `{path.name}`"
         )
-    left_out = {name for section in _folded(page) for name in markdown.not_shown(section)}
+    left_out = {name for group in _folded(page) for name in markdown.not_shown(group)}
     specs = {name: spec for name, spec in chart.specs(page).items() if name not in left_out}
     pictures = {folder / f"{name}.png": _png(spec, page) for name, spec in specs.items()}
     places = {name: f"{folder.name}/{name}.png" for name in specs}
     return {**pictures, path: markdown.render(page, places).encode()}
 
 
-def _folded(page: Page) -> Iterable[Section]:
+def _folded(page: Page) -> Iterable[Group]:
     """The steps that are many."""
-    sections = (section for workload in page.workloads for section in workload.sections)
-    return (section for section in sections if section.group)
+    groups = (group for workload in page.workloads for group in workload.sections)
+    return (group for group in groups if group.level == "detail")
 
 
 def pictures(page: Page, folder: Path) -> dict[Path, bytes]:

@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING
 
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
+    AnyPart,
     Bar,
+    Bars,
+    Callout,
     Cell,
+    Chart,
     Column,
     Finding,
+    Group,
     Grouped,
     Page,
     Row,
-    Section,
     Table,
+    Text,
     Tone,
     Workload,
+    flat,
 )
 from dbdyno.report.table_layout import (
     GAP,
@@ -35,7 +41,7 @@ from dbdyno.report.table_layout import (
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
+    from rich.text import Text as Words
 
 STYLES: dict[Tone, str] = {
     "red": "black on #ff9a9a",
@@ -74,7 +80,7 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
             _table(table, console)
         if full:
             for section in workload.sections:
-                _section(section, console)
+                _group(section, console)
     if page.calibration and (full or set(page.arms) <= {page.base, page.calibration.arm}):
         _table(page.calibration, console)
     if full:
@@ -88,24 +94,24 @@ def _line(console: Console, text: str, style: str = "") -> None:
 
 def _item(console: Console, text: str) -> None:
     """A list item, wrapped under itself."""
-    from rich.text import Text
+    from rich.text import Text as Words
 
-    for line in Text(number.unbroken(text)).wrap(console, console.width - 2):
+    for line in Words(number.unbroken(text)).wrap(console, console.width - 2):
         line.rstrip()
-        console.print(Text("  ") + line)
+        console.print(Words("  ") + line)
 
 
 def _finding(finding: Finding, console: Console, *, depth: int) -> None:
     """An item of the headline and those below it, each wrapped under itself."""
-    from rich.text import Text
+    from rich.text import Text as Words
 
-    words = Text(number.unbroken(": ".join(filter(None, (finding.label, finding.text)))))
+    words = Words(number.unbroken(": ".join(filter(None, (finding.label, finding.text)))))
     if finding.label:
         words.stylize(STYLES.get(finding.tone, "") or "bold", 0, len(finding.label))
     indent = "  " * depth
     for line in words.wrap(console, console.width - len(indent)):
         line.rstrip()
-        console.print(Text(indent) + line)
+        console.print(Words(indent) + line)
     for item in finding.items:
         _finding(item, console, depth=depth + 1)
 
@@ -187,35 +193,51 @@ def _bare(table: Table, console: Console) -> None:
 # --- Steps -----------------------------------------------------------------------------------
 
 
-def _section(section: Section, console: Console) -> None:
-    _line(console, f"\n{section.title}", "bold underline")
-    _line(console, section.subtitle, "dim")
-    for notice in section.notices:
-        _item(console, notice)
-    _bars(section.bars, console)
-    _why(section, console)
-    for table in (*section.statements, *section.targets, *section.metrics, *section.response):
-        _table(table, console)
-    described = [chart.describe for chart in (*section.charts, *section.clients)]
-    for words in (*described, *(stack.describe for stack in section.stacks)):
-        _item(console, words)
-    for table in (*section.ledger, *section.waits, *section.costs):
-        _table(table, console)
-    for table in section.fairness:
-        if table.name.endswith(("-evenness", "-stalls")):
-            _table(_brief(table, console.width), console)
-    for table in section.state:
-        _line(console, f"\n{table.title}", "bold")
-        _item(console, table.note)
+def _group(group: Group, console: Console) -> None:
+    """A group's parts; what charts say comes before the tables beside which they stand."""
+    if group.of:
+        _line(console, f"\n{group.title}", "bold underline")
+        _line(console, group.subtitle, "dim")
+    parts = group.parts if group.of else sorted(group.parts, key=lambda part: not _drawn(part))
+    for part in parts:
+        _part(part, console)
 
 
-def _why(section: Section, console: Console) -> None:
-    """What explains each arm that is faster or slower."""
-    if section.why:
-        _line(console, "\nWhy", "bold")
-    for finding in section.why:
+def _drawn(part: AnyPart) -> bool:
+    """Whether it is a chart, or charts alone."""
+    return all(isinstance(one, Chart) for one in flat((part,)))
+
+
+def _part(part: AnyPart, console: Console) -> None:
+    match part:
+        case Group():
+            _group(part, console)
+        case Table():
+            _shown(part, console)
+        case Chart(data=Bars(bars=bars)):
+            _bars(bars, console)
+        case Chart():
+            _item(console, part.describe)
+        case Text() | Callout():
+            _told(part, console)
+
+
+def _told(part: Text | Callout, console: Console) -> None:
+    if part.title:
+        _line(console, f"\n{part.title}", "bold")
+    for finding in part.items:
         for one in (finding, *finding.items):
             _item(console, one.text)
+
+
+def _shown(table: Table, console: Console) -> None:
+    """A table as narrow lines have it: whole, without details, or its note."""
+    if table.lead:
+        _line(console, f"\n{table.title}", "bold")
+        _item(console, table.note)
+    elif table.narrow != "nothing":
+        narrow = table.narrow == "figures"
+        _table(_brief(table, console.width) if narrow else table, console)
 
 
 def _brief(table: Table, room: int) -> Table:
@@ -262,17 +284,18 @@ def _body(table: Table, console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Text]:
-    from rich.text import Text
+def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Words]:
+
+    from rich.text import Text as Words
 
     wide = [width(size) for size in sizes]
     if any(column.group for column in table.columns):
-        yield Text(_group_line(table.columns, wide), style="dim")
+        yield Words(_group_line(table.columns, wide), style="dim")
     headings = [Cell(text=column.text) for column in table.columns]
     yield _row(headings, table, [(size, 0, 0, 0) for size in wide], "bold")
     for group, rows in groupby(table.rows, lambda row: row.group):
         if group:
-            yield Text(group, style="dim italic")
+            yield Words(group, style="dim italic")
         for row in rows:
             yield _row(row.cells, table, sizes, "")
 
@@ -288,11 +311,11 @@ def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
     return line.rstrip()
 
 
-def _row(cells: Sequence[Cell], table: Table, sizes: Sequence[Sequence[int]], style: str) -> Text:
+def _row(cells: Sequence[Cell], table: Table, sizes: Sequence[Sequence[int]], style: str) -> Words:
     from rich.cells import cell_len
-    from rich.text import Text
+    from rich.text import Text as Words
 
-    line = Text(style=style)
+    line = Words(style=style)
     for place, (cell, column, size) in enumerate(zip(cells, table.columns, sizes, strict=True)):
         line.append(" " * GAP if place else "")
         words = aligned(cell, size, column.left or place == table.heading, cell_len)

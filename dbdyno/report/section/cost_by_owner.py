@@ -9,7 +9,7 @@ from dbdyno.analysis.step.evidence import SERVER_OWNERS
 from dbdyno.model import Cell as Result
 from dbdyno.model import OwnerCost, StepComparison, StepRun
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
 
 _SERVER = "The server"
 _OUTSIDE = "Outside the server"
@@ -119,3 +119,17 @@ def _row(
             for result in step.cells
         ]
     return Row(cells=tuple(cells), group=group)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    yield Group(
+        name=f"{subject.anchor}-cost",
+        title="",
+        parts=tuple(cost_tables(subject.step, subject.base, subject.anchor)),
+        level="detail",
+        entry="cost",
+        pair=True,
+    )
+
+
+SECTION = Section("step", _parts)

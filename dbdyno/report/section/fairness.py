@@ -6,12 +6,13 @@ Columns and formulas of the finish times are the published ones: min_time, max_t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import Fairness, StepComparison, StepRun
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 CLIENTS_SHOWN_MAX = 12
 """Of so many clients each has a column of its own; of more the slowest, median and fastest."""
@@ -143,6 +144,7 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
     return Table(
         name=f"{prefix}-evenness",
         title="Fairness between clients",
+        narrow="figures",
         columns=columns,
         rows=rows,
         note=f"{meaning if finish else ''}Jain: 1 where all clients are equally fast, 1/n where "
@@ -201,6 +203,7 @@ def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iter
     yield Table(
         name=f"{prefix}-each-client",
         title="Rate of each client",
+        narrow="nothing",
         columns=(Column(text="arm", left=True), *(Column(text=name) for name in names)),
         rows=rows,
         note=f"Clients from slow to fast, {how}"
@@ -246,6 +249,7 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
     yield Table(
         name=f"{prefix}-tenths",
         title="Rate of the clients in tenths of the window",
+        narrow="nothing",
         columns=(
             Column(text="arm", left=True),
             Column(text="client", left=True),
@@ -272,6 +276,7 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
     return Table(
         name=f"{prefix}-stalls",
         title="Stalls",
+        narrow="figures",
         columns=(
             Column(text="arm", left=True),
             Column(text="median second, 1/s"),
@@ -346,3 +351,15 @@ def _summary_cell(result: Result, of: Of, words: Callable[[float | None], str]) 
     found = [fair for run in result.runs if (fair := of_headline(run)) is not None]
     values = [value for fair in found if (value := of(fair)) is not None]
     return cells.over_blocks(values, words) if values else Cell(text="")
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = list(tables(subject.step, subject.anchor))
+    if found:
+        more = (replace(table, level="detail") for table in found[1:])
+        pair = Group(name="", title="", parts=(found[0], *more), entry="", pair=True)
+        name = f"{subject.anchor}-fairness"
+        yield Group(name=name, title="", parts=(pair,), entry="fairness")
+
+
+SECTION = Section("step", _parts)

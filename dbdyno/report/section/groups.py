@@ -15,7 +15,7 @@ from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import cells, table_layout
 from dbdyno.report.colors import Thresholds
-from dbdyno.report.parts import Cell, Column, Group, Grouped, Row, Table
+from dbdyno.report.parts import Cell, Column, Grouped, Row, StepGroup, Table
 from dbdyno.report.section import cost_per_operation, fairness, summary
 
 PUBLISHED = (
@@ -146,10 +146,10 @@ def _with_control(step: StepComparison) -> bool:
 
 def _group(
     title: str, steps: Sequence[StepComparison], *, prefix: str, thresholds: Thresholds
-) -> Group:
+) -> StepGroup:
     base, *others = [result.arm for result in steps[0].cells]
     name = f"{prefix}-{''.join(sign if sign.isalnum() else '-' for sign in title)}"
-    return Group(
+    return StepGroup(
         name=name,
         title=title,
         relative=_relative(title, steps, name, thresholds) if others else None,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, metric
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 _RESPONSE = ("dps", "response", "service", "late", "lag", "queue", "backlog", "retries", "errors")
 _COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
@@ -75,6 +75,8 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
     return Table(
         name=f"{prefix}-metrics",
         title="Published metrics",
+        look="wide",
+        explained=True,
         columns=columns,
         rows=tuple(rows),
         note=_means(step) + "docs/metrics.md says what each column is.",
@@ -135,7 +137,15 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
         *(Column(text=result.arm, group="mean of the blocks") for result in step.cells),
         *(Column(text=result.arm, group=f"divided by {base}") for result in compared),
     )
-    return Table(name=f"{prefix}-more", title="More metrics", columns=columns, rows=rows)
+    return Table(
+        name=f"{prefix}-more",
+        title="More metrics",
+        level="detail",
+        look="inline",
+        joins=f"{prefix}-cost",
+        columns=columns,
+        rows=rows,
+    )
 
 
 def _group(name: str) -> str:
@@ -152,3 +162,12 @@ def _detailed_ratio(step: StepComparison, result: Result, name: str) -> Cell:
     if paired is None:
         return cell
     return Cell(text=cell.text, detail=number.interval(paired.low, paired.high), title=cell.title)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = tuple(tables(subject.step, subject.base, subject.anchor))
+    if found:
+        yield Group(name=f"{subject.anchor}-metrics-part", title="", parts=found, entry="metrics")
+
+
+SECTION = Section("step", _parts)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dbdyno.model import StepComparison
+from dbdyno.report.parts import Callout, Finding, Section, Subject
 
 
 def words(step: StepComparison) -> list[str]:
@@ -28,3 +29,13 @@ def words(step: StepComparison) -> list[str]:
 
 def _blocks(blocks: Sequence[int]) -> str:
     return f"block{'s' if len(blocks) > 1 else ''} {', '.join(map(str, blocks))}"
+
+
+def _parts(subject: Subject) -> Iterable[Callout]:
+    found = words(subject.step)
+    if found:
+        items = tuple(Finding(text=notice) for notice in found)
+        yield Callout(name=f"{subject.anchor}-notices", title="", items=items)
+
+
+SECTION = Section("step", _parts)

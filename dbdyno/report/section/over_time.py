@@ -6,15 +6,19 @@ Arms, blocks and clients become lines here; how lines are drawn is chart.py's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.report import number
-from dbdyno.report.parts import Line, SecondsChart
+from dbdyno.report.parts import Chart, Group, Line, Lines, Section, Subject
 from dbdyno.report.section import fairness
 
 CHART_BLOCKS_MAX = 6  # more blocks than this are measured but not drawn second by second
 CLIENT_LINES_MAX = 16
 """So many clients are drawn in a panel; of more some from the slowest to the fastest."""
+
+OPEN_MAX = 2
+"""The first charts are of what the throughput counts: the rate, and the longest response."""
 
 _SERIES: dict[str, tuple[str, bool, float]] = {
     "query.rate": ("Queries per second", False, 1.0),
@@ -36,7 +40,7 @@ _CLIENTS: dict[str, str] = {
 }
 
 
-def charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
+def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """A chart for each quantity that a run has, all clients together."""
     for name, (title, logarithmic, scale) in _SERIES.items():
         lines = tuple(
@@ -45,17 +49,16 @@ def charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
             if name in run.series and run.series[name].x_s
         )
         if lines:
-            yield SecondsChart(
+            yield Chart(
                 name=f"{prefix}-{name.replace('.', '-').replace('_', '-')}",
                 title=f"{title}{', log scale' if logarithmic else ''}",
                 describe=_describe(lines, title, scale),
-                logarithmic=logarithmic,
-                scale=scale,
-                lines=lines,
+                of=step.step,
+                data=Lines(logarithmic=logarithmic, scale=scale, lines=lines),
             )
 
 
-def client_charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
+def client_charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """A chart with a line for each client, for kinds of whose clients there is something to say."""
     roles = fairness.told(step)
     kinds = {fair.kind for run in _drawn(step) for fair in run.fairness if fair.role in roles}
@@ -64,13 +67,12 @@ def client_charts(step: StepComparison, prefix: str) -> Iterable[SecondsChart]:
             continue
         lines = tuple(line for run in _drawn(step) for line in _client_lines(run, kind))
         if lines:
-            yield SecondsChart(
+            yield Chart(
                 name=f"{prefix}-{kind}-clients",
                 title=title,
                 describe=_describe(lines, title, 1.0),
-                logarithmic=False,
-                scale=1.0,
-                lines=lines,
+                of=step.step,
+                data=Lines(logarithmic=False, scale=1.0, lines=lines),
             )
 
 
@@ -110,14 +112,15 @@ def _describe(lines: Sequence[Line], title: str, scale: float) -> str:
     return f"{title}: {'; '.join(words)}"
 
 
-def note(step: StepComparison, found: Sequence[SecondsChart]) -> str:
+def note(step: StepComparison, found: Sequence[Chart]) -> str:
     """What the charts show and what is drawn into them, in sentences."""
     if not found:
         return ""
     kinds = {span.kind for result in step.cells for run in result.runs for span in run.spans}
     most = max((len(result.runs) for result in step.cells), default=0)
     columns = ", each column a block" if most > 1 else ""
-    each = any(line.label for chart in found for line in chart.lines)
+    lines = (line for chart in found if isinstance(chart.data, Lines) for line in chart.data.lines)
+    each = any(line.label for line in lines)
     whose = "All clients together" + (", unless the title says each." if each else ".")
     notes = [f"Each row is an arm{columns}, all on one scale; time in seconds. {whose}"]
     if "checkpoint" in kinds:
@@ -127,3 +130,35 @@ def note(step: StepComparison, found: Sequence[SecondsChart]) -> str:
     if most > CHART_BLOCKS_MAX:
         notes.append(f"The first {CHART_BLOCKS_MAX} of {most} blocks are drawn.")
     return " ".join(notes)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    step, anchor = subject.step, subject.anchor
+    whole, each = list(charts(step, anchor)), list(client_charts(step, anchor))
+    told = note(step, (*whole, *each))
+    if whole:
+        yield Group(
+            name=f"{anchor}-graphs",
+            title="Per second",
+            parts=tuple(
+                replace(chart, note=told, level="report" if place < OPEN_MAX else "detail")
+                for place, chart in enumerate(whole)
+            ),
+            note=told,
+            entry="seconds",
+            look="graphs",
+            fold="more charts by the second",
+        )
+    if each:
+        yield Group(
+            name=f"{anchor}-clients",
+            title="Each client per second",
+            parts=tuple(replace(chart, note=told) for chart in each),
+            note="A line for each client; those of an arm have its colour.",
+            entry="",
+            look="graphs",
+            joins=f"{anchor}-fairness",
+        )
+
+
+SECTION = Section("step", _parts)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import ResponseTimes, StepComparison, StepRun
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
 
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")
@@ -92,6 +92,7 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
     return Table(
         name=name,
         title=title,
+        look="wide",
         columns=columns,
         rows=tuple(rows),
         note="All clients and blocks together; a percentile is the geometric mean of the blocks'. "
@@ -183,3 +184,14 @@ def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
 
 def _runs(step: StepComparison) -> list[StepRun]:
     return [run for result in step.cells for run in result.runs]
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = list(tables(subject.step, subject.anchor))
+    if found:
+        more = (replace(table, level="detail") for table in found[1:])
+        name = f"{subject.anchor}-response"
+        yield Group(name=name, title="", parts=(found[0], *more), entry="response")
+
+
+SECTION = Section("step", _parts)

@@ -8,7 +8,7 @@ from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.metric.state import STATES, State, by_name
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
     "bytes": "Size",
@@ -66,6 +66,8 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     yield Table(
         name=f"{prefix}-before-after",
         title="State before and after",
+        level="detail",
+        lead="State after",
         columns=columns,
         rows=rows,
         note=" ".join(part for part in (left, means) if part),
@@ -124,3 +126,12 @@ def _before(run: StepRun) -> Mapping[str, float | None]:
 
 def _after(run: StepRun) -> Mapping[str, float | None]:
     return run.state_after
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = tuple(tables(subject.step, subject.anchor))
+    if found:
+        yield Group(name=f"{subject.anchor}-state", title="", parts=found, entry="state", pair=True)
+
+
+SECTION = Section("step", _parts)

@@ -9,7 +9,7 @@ from dbdyno.analysis.step.step_warnings import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StatementUse, StepComparison, StepRun
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""
@@ -149,3 +149,18 @@ def _found(result: Result, role: str, name: str) -> Cell:
         return Cell(text="")
     tone: Tone = "red" if share < FOUND_MIN else ""
     return Cell(text=number.number(100 * share, 1), tone=tone)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = tuple(tables(subject.step, subject.anchor))
+    if found:
+        yield Group(
+            name=f"{subject.anchor}-statements-part",
+            title="",
+            parts=found,
+            entry="statements",
+            pair=True,
+        )
+
+
+SECTION = Section("step", _parts)

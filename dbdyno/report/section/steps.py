@@ -8,6 +8,7 @@ from statistics import median
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.report import number, table_layout
 from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.section import fairness
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -47,6 +48,21 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
             f"{CACHED_READS_MAX} device reads for each row inserted or query, as measured.",
         )
     )
+
+
+def subtitle(step: StepComparison) -> str:
+    """Returns what was counted, beside which load, for how long."""
+    runs = _runs(step)
+    words = [counted(step) + (" per second" if step.headline else "")]
+    target = next((run.sla_target for run in runs if run.sla_target is not None), None)
+    if target is not None:
+        words.append(f"beside {number.number(target)} rows inserted/s")
+    lengths = [run.seconds for run in runs if run.seconds is not None]
+    if lengths:
+        words.append(f"window {number.seconds(min(lengths), max(lengths))}")
+    if fairness.never_stalled(step):
+        words.append("no role stalled")
+    return ", ".join(words)
 
 
 def counted(step: StepComparison) -> str:

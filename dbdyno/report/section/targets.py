@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, Target
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Table, Tone
+from dbdyno.report.parts import Cell, Column, Group, Section, Subject, Table, Tone
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
 
@@ -62,3 +62,12 @@ def _percent(target: Target) -> float:
 def percent(value: float | None) -> str:
     """A share in percent, with one digit."""
     return number.number(value, 1)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = tuple(tables(subject.step, subject.anchor))
+    if found:
+        yield Group(name=f"{subject.anchor}-targets", title="", parts=found, entry="targets")
+
+
+SECTION = Section("step", _parts)

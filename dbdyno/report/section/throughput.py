@@ -1,93 +1,45 @@
-"""One step of a report: bars, metrics, response times, charts, costs, and what went wrong."""
+"""The throughput of a step to scale: a bar for each arm, each block's own value beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import StepComparison
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Bar, Section
-from dbdyno.report.section import (
-    fairness,
-    metrics,
-    notices,
-    over_time,
-    response_times,
-    state,
-    statements,
-    steps,
-    time_ledger,
-    waits,
-    why,
-)
-from dbdyno.report.section import targets as target
-from dbdyno.report.section.cost_by_owner import cost_tables
+from dbdyno.report.parts import Bar, Bars, Chart, Section, Subject
+from dbdyno.report.section import steps
 
 
-def worth_showing(step: StepComparison) -> bool:
-    """Measured steps, and any other that did not end well."""
-    runs = [run for result in step.cells for run in result.runs]
-    return any(run.measured or run.status != "ok" for run in runs)
+def _parts(subject: Subject) -> Iterable[Chart]:
+    found = tuple(bars(subject.step, subject.base))
+    if found:
+        title = f"{steps.counted(subject.step)} per second".capitalize()
+        words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in found)
+        yield Chart(
+            name=f"{subject.anchor}-throughput",
+            title=title,
+            describe=f"{title}: {'; '.join(words)}",
+            of=subject.step.step,
+            note=_note(found),
+            data=Bars(bars=found),
+        )
 
 
-def make(step: StepComparison, base: str, prefix: str) -> Section:
-    """The section of one step."""
-    name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
-    charts = tuple(over_time.charts(step, name))
-    clients = tuple(over_time.client_charts(step, name))
-    spent = time_ledger.table(step, base, name)
-    return Section(
-        name=name,
-        title=step.step,
-        subtitle=_subtitle(step),
-        notices=tuple(notices.words(step)),
-        bars=tuple(_bars(step, base)),
-        bars_title=f"{steps.counted(step)} per second".capitalize(),
-        metrics=tuple(metrics.tables(step, base, name)),
-        response=tuple(response_times.tables(step, name)),
-        charts=charts,
-        charts_note=over_time.note(step, (*charts, *clients)),
-        costs=tuple(cost_tables(step, base, name)),
-        fairness=tuple(fairness.tables(step, name)),
-        clients=clients,
-        targets=tuple(target.tables(step, name)),
-        state=tuple(state.tables(step, name)),
-        statements=tuple(statements.tables(step, name)),
-        why=tuple(why.findings(step)),
-        ledger=() if spent is None else (spent,),
-        waits=tuple(waits.tables(step, base, name)),
-        stacks=tuple(waits.charts(step, name)),
-        group=step.group or "",
-    )
+SECTION = Section("step", _parts)
 
 
-# --- Words -----------------------------------------------------------------------------------
+def _note(bars: Sequence[Bar]) -> str:
+    """What the chart shows beside its bars."""
+    notes = ["From zero."]
+    if any(len(bar.blocks) > 1 for bar in bars):
+        notes = ["From zero: the mean of the blocks, and an upright line for each."]
+    if any(bar.ratio is not None and bar.ratio.low is not None for bar in bars):
+        notes.append("Thick line: the 95 % interval of the ratio to the base; thin line: the base.")
+    return " ".join(notes)
 
 
-def _runs(step: StepComparison) -> list[StepRun]:
-    return [run for result in step.cells for run in result.runs]
-
-
-def _subtitle(step: StepComparison) -> str:
-    """What was counted, beside which load, for how long."""
-    runs = _runs(step)
-    words = [steps.counted(step) + (" per second" if step.headline else "")]
-    target = next((run.sla_target for run in runs if run.sla_target is not None), None)
-    if target is not None:
-        words.append(f"beside {number.number(target)} rows inserted/s")
-    lengths = [run.seconds for run in runs if run.seconds is not None]
-    if lengths:
-        words.append(f"window {number.seconds(min(lengths), max(lengths))}")
-    if fairness.never_stalled(step):
-        words.append("no role stalled")
-    return ", ".join(words)
-
-
-# --- Bars ------------------------------------------------------------------------------------
-
-
-def _bars(step: StepComparison, base: str) -> Iterable[Bar]:
+def bars(step: StepComparison, base: str) -> Iterable[Bar]:
     """Throughput to scale, from zero; each block's own value beside the mean."""
     if step.headline is None:
         return
@@ -120,9 +72,3 @@ def _bar_detail(result: Result, base: str) -> str:
     spread = cells.ratio_detail(result, 3)
     text = cells.signed(f"{number.TIMES} {number.ratio(result.ratio.value, 3)}", result.ratio_bound)
     return f"{text} ({spread})" if spread else text
-
-
-# --- Metrics ---------------------------------------------------------------------------------
-
-
-# --- Response times --------------------------------------------------------------------------

@@ -1,13 +1,16 @@
-"""Where the time of an operation goes: a ledger of its connection's time that adds up."""
+"""Where the time of an operation goes: a ledger of its connection's time that adds up; waits."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from dbdyno.analysis.compare.arm_vs_base import SESSIONS_CPU
 from dbdyno.analysis.compare.causes import REMAINDER, TIME
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Row, Table, Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
+from dbdyno.report.section import waits
 
 UNITS = {"ips": ("row", "rows"), "qps": ("query", "queries"), "scan": ("row", "rows")}
 
@@ -34,6 +37,7 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
     one, many = UNITS.get(step.headline or "", ("operation", "operations"))
     return Table(
         name=f"{prefix}-ledger",
+        look="inline",
         title=f"Where the time of a {one} goes",
         columns=(
             Column(text="µs", left=True),
@@ -99,3 +103,21 @@ def _note(step: StepComparison, many: str, *, compared: bool) -> str:
     if compared:
         notes.append("Smaller: the 95 % interval of the ratio, times the base's figure.")
     return " ".join(notes)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    step, base, anchor = subject.step, subject.base, subject.anchor
+    spent = table(step, base, anchor)
+    found = (*(() if spent is None else (spent,)), *waits.parts(step, base, anchor))
+    if found:
+        yield Group(
+            name=f"{anchor}-time",
+            title="",
+            parts=found,
+            level="detail",
+            entry="time",
+            fold="where the time goes",
+        )
+
+
+SECTION = Section("step", _parts)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, WaitLoad, Waits
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Row, Stack, StackChart, Table, Tone
+from dbdyno.report.parts import Cell, Chart, Column, Group, Layers, Row, Stack, Table, Tone
 from dbdyno.report.section.cost_by_owner import owner_name
 from dbdyno.report.section.over_time import CHART_BLOCKS_MAX
 
@@ -29,10 +29,31 @@ KINDS = (
 )
 """What sessions do, in the order in which charts stack it."""
 
+NOTE = (
+    "Sampled, a mean for each second; what waits for its client is not active. CPU: active and not "
+    "waiting, on a core or ready for one."
+)
+"""What the chart shows."""
+
 _Key = tuple[str, str, str, str]  # kind, event, statement, owner
 
 
-def charts(step: StepComparison, prefix: str) -> Iterable[StackChart]:
+def parts(step: StepComparison, base: str, prefix: str) -> Iterable[Group | Table]:
+    """Returns the chart over time under its heading, then the table; nothing without samples."""
+    drawn = tuple(charts(step, prefix))
+    if drawn:
+        yield Group(
+            name=f"{prefix}-waits",
+            title="What sessions do, per second",
+            parts=drawn,
+            note=NOTE,
+            entry="",
+            look="graphs stacks",
+        )
+    yield from tables(step, base, prefix)
+
+
+def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """Active sessions by kind over time; none where nothing was sampled."""
     stacks = tuple(
         Stack(arm=run.arm, block=run.block, layers=run.waits.over_time)
@@ -47,12 +68,13 @@ def charts(step: StepComparison, prefix: str) -> Iterable[StackChart]:
         key=lambda kind: (kind_place(kind), kind),
     )
     title = "Active sessions by what they do"
-    yield StackChart(
+    yield Chart(
         name=f"{prefix}-waits",
         title=title,
         describe=f"{title}: {_describe(step)}",
-        kinds=tuple(kinds),
-        stacks=stacks,
+        of=step.step,
+        note=NOTE,
+        data=Layers(kinds=tuple(kinds), stacks=stacks),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dbdyno.model import StepComparison
 from dbdyno.model.verdict import Explanation
 from dbdyno.report import number
-from dbdyno.report.parts import Finding
+from dbdyno.report.parts import Finding, Section, Subject, Text
 
 
 def findings(step: StepComparison) -> Iterable[Finding]:
@@ -24,3 +24,12 @@ def _others(told: Explanation) -> Iterable[str]:
     for cause in told.causes:
         if cause.words.partition(" per ")[0] not in told.text:
             yield cause.words
+
+
+def _parts(subject: Subject) -> Iterable[Text]:
+    items = tuple(findings(subject.step))
+    if items:
+        yield Text(name=f"{subject.anchor}-why", title="Why", items=items, look="why", entry="why")
+
+
+SECTION = Section("step", _parts)

@@ -1,0 +1,108 @@
+"""A section is one file with `SECTION` and one line in page.py: every format shows its parts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from comparison_builder import comparison
+from dbdyno.model import Series
+from dbdyno.report import chart, page
+from dbdyno.report.parts import (
+    AnyPart,
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Finding,
+    Group,
+    Line,
+    Lines,
+    Page,
+    Row,
+    Section,
+    Subject,
+    Table,
+    Text,
+)
+from dbdyno.report.render import html, markdown, terminal
+
+PLACE = Path("post/picture.png")
+
+
+def _parts(subject: Subject) -> Iterable[AnyPart]:
+    """One of each kind of part: what a new file of report/section has."""
+    name = f"{subject.anchor}-moons"
+    told = (Finding(text="Tides were high."),)
+    table = Table(
+        name=f"{name}-table",
+        title="Moons by arm",
+        columns=(Column(text="arm", left=True), Column(text="moons")),
+        rows=tuple(
+            Row(cells=(Cell(text=cell.arm), Cell(text="4321")), arm=cell.arm)
+            for cell in subject.step.cells
+        ),
+    )
+    line = Line(arm=subject.base, block=1, series=Series(x_s=(1.0, 2.0), y=(1.0, 2.0)), spans=())
+    drawn = Chart(
+        name=f"{name}-chart",
+        title="Moons per second",
+        describe="Moons per second: 1 to 2",
+        of=subject.step.step,
+        data=Lines(logarithmic=False, scale=1.0, lines=(line,)),
+    )
+    yield Callout(name=f"{name}-callout", title="", items=(Finding(text="A moon is missing."),))
+    yield Text(name=f"{name}-text", title="Tides", items=told, entry="tides")
+    yield Group(name=name, title="", parts=(table,), entry="moons", pair=True)
+    yield Group(name=f"{name}-graphs", title="Moons over time", parts=(drawn,), look="graphs")
+
+
+SECTION = Section("step", _parts)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Page:
+    """A page in whose list of sections of a step stands one line more."""
+    monkeypatch.setattr(page, "STEP", (*page.STEP, SECTION))
+    made = comparison(blocks=1)
+    return page.make(made)
+
+
+def anchor(shown: Page) -> str:
+    return f"{shown.workloads[0].sections[0].name}-moons"
+
+
+def test_html_has_a_new_section_with_anchors_entries_and_arms_that_hide(shown: Page) -> None:
+    text = html.render(shown)
+    name = anchor(shown)
+    for words in ("Moons by arm", "4321", "A moon is missing.", "Tides were high."):
+        assert words in text
+    assert f'<a href="#{name}">moons</a>' in text and f'id="{name}"' in text
+    assert f'<a href="#{name}-text">tides</a>' in text and f'id="{name}-text"' in text
+    assert f'<a href="#{name}-graphs">Moons over time</a>' in text
+    row = text[text.index(f'id="{name}-table"') :]
+    assert '<tr class="of-0">' in row and '<tr class="of-1">' in row
+    assert f'data-chart="{name}-chart"' in text
+
+
+def test_a_post_has_a_new_section_with_its_picture(shown: Page) -> None:
+    name = f"{anchor(shown)}-chart"
+    assert name in chart.specs(shown)
+    text = markdown.render(shown, {name: str(PLACE)})
+    for words in ("### Moons by arm", "| pg17 | 4321 |", "- A moon is missing.", "**Tides**"):
+        assert words in text
+    assert f"![Moons per second: 1 to 2]({PLACE})" in text
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_the_terminal_has_a_new_section_of_a_step_in_full(shown: Page, full: bool) -> None:
+    console = Console(file=io.StringIO(), width=80)
+    terminal.print_page(shown, console, full=full)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    for words in ("Moons by arm", "4321", "A moon is missing.", "Tides", "per second: 1 to 2"):
+        assert (words in text) == full

@@ -17,7 +17,8 @@ import pytest
 from dbdyno.engine import Build, Server
 from dbdyno.engine.mysql import build
 from dbdyno.host import account, place
-from dbdyno.model import PRODUCTS, Arm
+from dbdyno.model import Arm
+from dbdyno.model.engine import TRAITS
 from dbdyno.model.error import ServerError
 from server_place import a_place, started
 
@@ -43,7 +44,7 @@ def found(engine: str) -> Build | str:
         except ServerError as error:
             if there:
                 return str(error)
-    return f"no {PRODUCTS[engine]} here: name its folder by {variable}"
+    return f"no {TRAITS[engine].product} here: name its folder by {variable}"
 
 
 def build_of(engine: str) -> Build:

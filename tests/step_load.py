@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.engine import Server
+from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Json, Step
 from dbdyno.run import driver, measurement
 from dbdyno.run.driver.loadgen import Generator
@@ -30,6 +31,6 @@ def load(server: Server, step: Step) -> tuple[Json, set[int]]:
     return last, sessions
 
 
-def no_sampler(_: Path) -> measurement.Sampler:
+def no_sampler(_: Path) -> HostSampler:
     """Nothing asks for it."""
     raise AssertionError

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import fake_source
+from dbdyno import engine
 from dbdyno.builds import cache as built
 from dbdyno.builds import compile, source
 from dbdyno.builds import flags as recipe
@@ -20,7 +21,6 @@ from dbdyno.builds.compile import Wish
 from dbdyno.builds.source import Ref
 from dbdyno.cli.server import ref_of
 from dbdyno.engine import installed
-from dbdyno.engine.compile import method_of
 from dbdyno.host import lock
 from dbdyno.host.account import Account
 from dbdyno.model import Arm
@@ -28,7 +28,7 @@ from dbdyno.model.error import DynoError, HostError, ServerError
 
 SELF = Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
 
-POSTGRES = method_of("postgres")
+POSTGRES = engine.of("postgres").method()
 
 
 def quiet(text: str) -> None:
@@ -39,7 +39,9 @@ def a_wish(written: Path | str, name: str = "mine", *, cflags: str | None = None
     """A build of PostgreSQL as a command would ask for it."""
     ref = more.pop("ref", None)
     assert ref is None or isinstance(ref, Ref)
-    flags = recipe.choose("postgres", recipe=None, cflags=cflags, march=None, lto=False)
+    flags = recipe.choose(
+        engine.recipes("postgres"), recipe=None, cflags=cflags, march=None, lto=False
+    )
     found = source.identify(str(written), ref)
     return Wish(engine="postgres", name=name, source=found, flags=flags, **more)  # type: ignore[arg-type]
 
@@ -237,12 +239,12 @@ def test_an_unknown_build_of_an_arm_suggests_the_nearest(cache: Path, tarball: P
     assert str(caught.value) == (
         "arms.a.build: there is no build `pg18_o2nofb`; did you mean `pg18_o2nofp`?"
     )
-    for engine, name, said in (
+    for other, name, said in (
         ("mariadb", "pg18_o2nofp", "build `pg18_o2nofp` is of engine postgres"),
         ("postgres", "../mine", "cannot name a build"),
     ):
         with pytest.raises(ServerError, match=said):
-            installed.locate(Arm(name="a", engine=engine, build=name), cache, SELF)
+            installed.locate(Arm(name="a", engine=other, build=name), cache, SELF)
 
 
 # --- Sources -----------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno import engine
 from dbdyno.builds import features
 from dbdyno.builds import flags as recipe
 from dbdyno.builds.flags import Flags
-from dbdyno.engine import Build, here
+from dbdyno.engine import Build
+from dbdyno.engine import installed as here
 from dbdyno.engine.mysql import compile
 from dbdyno.engine.postgres import compile as compile_postgres
 from dbdyno.model.compiler import for_size
@@ -36,7 +38,7 @@ HELP = {
 def chosen(**more: object) -> Flags:
     """Flags of PostgreSQL as they are asked for."""
     wish = {"recipe": None, "cflags": None, "march": None, "lto": False} | more
-    return recipe.choose("postgres", **wish)  # type: ignore[arg-type]
+    return recipe.choose(engine.recipes("postgres"), **wish)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_flags_of_ones_own_are_put_together():
     # Without a level of its own, -flto alone would turn all optimising off.
     assert chosen(lto=True, march="x86-64-v3").cflags == "-O2 -march=x86-64-v3 -flto"
     assert chosen(cflags="-O3", march="native", lto=True) == Flags(
-        recipe=None, cflags=recipe.POSTGRES["o3_native_lto"].cflags
+        recipe=None, cflags=compile_postgres.RECIPES["o3_native_lto"].cflags
     )
 
 
@@ -82,7 +84,7 @@ def test_flags_that_cannot_be_are_one_line(asked: dict[str, object], said: str):
 
 def test_an_engine_that_is_not_built_is_refused():
     with pytest.raises(ServerError, match="no engine `sqlite` can be built: there are `postgres`"):
-        recipe.choose("sqlite", recipe=None, cflags=None, march=None, lto=False)
+        recipe.choose(engine.recipes("sqlite"), recipe=None, cflags=None, march=None, lto=False)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,9 @@ def test_versions_of_mysql_and_mariadb_are_told_apart(tmp_path: Path):
 
 
 def test_the_published_build_of_mysql_is_a_release_with_frame_pointers():
-    flags = recipe.choose("mysql", recipe="rel_o2nofp", cflags=None, march=None, lto=False)
+    flags = recipe.choose(
+        engine.recipes("mysql"), recipe="rel_o2nofp", cflags=None, march=None, lto=False
+    )
     found = compile.arguments("mysql", flags)
     assert found[:5] == [
         "-DCMAKE_BUILD_TYPE=Release",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import Build, preset
-from dbdyno.engine import settings as server_settings
-from dbdyno.engine.preset import Capacity, files
+from dbdyno.engine.postgres import settings as settings_of_postgres
+from dbdyno.engine.preset import Capacity, files, parse
 from dbdyno.engine.preset import arm_config as config
 from dbdyno.host.account import Account
 from dbdyno.model import Arm
@@ -24,8 +24,7 @@ def rendered(
     preset: str, cores: int, memory_bytes: int, free_disk_bytes: int | None, version_num: int
 ) -> config.Settings:
     return config.render(
-        preset,
-        engine="postgres",
+        parse(preset, "postgres"),
         capacity=Capacity(cores=cores, memory_bytes=memory_bytes, free_disk_bytes=free_disk_bytes),
         version_num=version_num,
     )
@@ -163,7 +162,7 @@ def test_an_unknown_preset_is_named_beside_those_there_are():
         rendered("x99", 8, GB, None, 170000)
 
 
-LISTED = [(engine, name) for engine in files.ENGINES for name in files.presets(engine)]
+LISTED = [(engine, name) for engine in files.engines() for name in files.presets(engine)]
 
 
 @pytest.mark.parametrize(("engine", "listed"), LISTED)
@@ -210,8 +209,7 @@ def test_a_size_that_is_written_reads_back(amount: int):
 
 def of_mysql(name: str, version_num: int, engine: str = "mysql", gb: int = 32) -> config.Settings:
     return config.render(
-        name,
-        engine=engine,
+        parse(name, engine),
         capacity=Capacity(cores=8, memory_bytes=gb * GB, free_disk_bytes=None),
         version_num=version_num,
     )
@@ -481,6 +479,6 @@ def test_who_sets_what_a_build_refuses_is_named(
     arm = Arm(name="a", engine="postgres", config=config, config_text=text, settings=settings)
     account = Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
     with pytest.raises(PlanError) as caught:
-        server_settings.verify(arm, build, {"max_connections": "300010"}, account, tmp_path)
+        settings_of_postgres.verify(arm, build, {"max_connections": "300010"}, account, tmp_path)
     assert str(caught.value).startswith(begins)
     assert str(caught.value).endswith(ends)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno import engine as engines
 from dbdyno import plan
-from dbdyno.engine import settings
-from dbdyno.engine.preset import Capacity, config_file
+from dbdyno.engine.postgres import settings
+from dbdyno.engine.preset import Capacity
 from dbdyno.model.error import PlanError
 
 POSTGRES = r"""
@@ -37,7 +38,7 @@ HOST = Capacity(cores=8, memory_bytes=32 << 30, free_disk_bytes=None)
 
 
 def test_a_postgresql_conf_is_read_as_the_server_reads_it():
-    read = config_file.parse(POSTGRES, source="f", engine="postgres", version_num=170000)
+    read = engines.of("postgres").read_config(POSTGRES, "f", 170000)
     assert dict(read.values) == {
         "shared_buffers": "256MB",
         "work_mem": "8MB",
@@ -48,7 +49,7 @@ def test_a_postgresql_conf_is_read_as_the_server_reads_it():
 
 
 def test_a_my_cnf_is_read_in_the_groups_of_the_server_and_its_version():
-    read = config_file.parse(MYSQL, source="f", engine="mysql", version_num=80406)
+    read = engines.of("mysql").read_config(MYSQL, "f", 80406)
     assert dict(read.values) == {
         "innodb_buffer_pool_size": "1G",
         "skip_name_resolve": "ON",
@@ -80,7 +81,7 @@ def test_a_my_cnf_is_read_in_the_groups_of_the_server_and_its_version():
 )
 def test_what_cannot_be_read_is_one_line(engine: str, text: str, message: str):
     with pytest.raises(PlanError) as raised:
-        config_file.parse(text, source="f", engine=engine, version_num=80406)
+        engines.of(engine).read_config(text, "f", 80406)
     assert message in str(raised.value)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import mysql_place
-from dbdyno.engine import settings
 from dbdyno.engine.mysql import settings as mysql_settings
 from dbdyno.engine.postgres import build as fetch
+from dbdyno.engine.postgres import settings
 from dbdyno.engine.preset import Capacity, files
 from dbdyno.host import account
 from dbdyno.model import Arm

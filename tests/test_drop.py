@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from dbdyno import engine as engines
 from dbdyno.engine import Server
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
@@ -28,7 +29,7 @@ class Theirs:
     def __init__(
         self, tables: dict[str, str], *, engine: str = "postgres", drops_any: bool = False
     ) -> None:
-        self.engine = engine
+        self.sql = engines.of(engine).client.sql
         self.tables = tables
         self.drops_any = drops_any
         self.remote = True

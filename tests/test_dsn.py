@@ -8,7 +8,7 @@ from dbdyno import plan
 from dbdyno.engine import dsn
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import PlanError
-from dbdyno.run.driver import loadgen
+from dbdyno.model.job import password_json
 
 PLAN = """
 [arms.a]
@@ -64,7 +64,7 @@ def test_a_password_may_be_exposed_only_where_the_plan_says_so():
         place = plan.parse(PLAN.format(arm=arm, use=""), None).arms[0].password
         assert place is not None and place.insecure is insecure
         written = {"env": "X", "insecure": True} if insecure else {"env": "X"}
-        assert loadgen.password_json(place) == written
+        assert password_json(place) == written
 
 
 def test_mysqls_names_of_tls_mean_what_libpqs_do():

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dbdyno.engine.mysql import client
-from dbdyno.engine.postgres import client as postgres
+from dbdyno.engine.mysql import connection
+from dbdyno.engine.postgres import connection as postgres
 from dbdyno.model import Address, Password
 from dbdyno.model.error import ServerError
 
@@ -146,22 +146,26 @@ def asks_by(method: str, *, greets: str = "mysql_native_password") -> Script:
                 switch = b"\xfedialog\0\x04Password: "
             stream.sendall(packet(number, switch))
             number += 2
-            if method != client.CACHING:
+            if method != connection.CACHING:
                 return
             stream.recv(65536)
-        wants = client.WANTS_PASSWORD if method == client.CACHING else b"\x01-----BEGIN PUBLIC KEY"
+        wants = (
+            connection.WANTS_PASSWORD
+            if method == connection.CACHING
+            else b"\x01-----BEGIN PUBLIC KEY"
+        )
         stream.sendall(packet(number, wants))
 
     return script
 
 
 METHODS = [
-    (client.CACHING, client.CACHING),
-    (client.CACHING, "mysql_native_password"),
+    (connection.CACHING, connection.CACHING),
+    (connection.CACHING, "mysql_native_password"),
     ("sha256_password", "sha256_password"),
     ("sha256_password", "mysql_native_password"),
-    ("mysql_clear_password", client.CACHING),
-    ("dialog", client.CACHING),
+    ("mysql_clear_password", connection.CACHING),
+    ("dialog", connection.CACHING),
     ("mysql_old_password", "mysql_native_password"),
 ]
 
@@ -173,7 +177,7 @@ def test_a_mysql_that_asks_for_the_password_itself_without_tls_does_not_get_it(
 ):
     server = hostile(asks_by(method, greets=greets))
     with pytest.raises(ServerError) as caught:
-        client.connect(address(server, tls), "test")
+        connection.connect(address(server, tls), "test")
     assert "exposes it without TLS" in str(caught.value)
     assert "`ssl-mode=REQUIRED`" in str(caught.value)
     assert "`insecure = true`" in str(caught.value)
@@ -188,9 +192,9 @@ def test_a_mysql_is_asked_for_its_key_where_the_plan_says_so(
 ):
     import pymysql
 
-    server = hostile(asks_by(client.CACHING, greets=client.CACHING))
+    server = hostile(asks_by(connection.CACHING, greets=connection.CACHING))
     with pytest.raises((pymysql.MySQLError, ValueError)):
-        client.connect(address(server, None, insecure=True), "test", read_timeout=1)
+        connection.connect(address(server, None, insecure=True), "test", read_timeout=1)
     assert packet(3, b"\x02") in server.heard
 
 
@@ -200,7 +204,7 @@ def test_a_mysql_without_tls_is_refused_where_tls_is_required(
 ):
     import pymysql
 
-    server = hostile(asks_by(client.CACHING, greets=client.CACHING))
+    server = hostile(asks_by(connection.CACHING, greets=connection.CACHING))
     with pytest.raises(pymysql.MySQLError, match="SSL is required"):
-        client.connect(address(server, tls, insecure=True), "test")
+        connection.connect(address(server, tls, insecure=True), "test")
     assert server.heard == b""

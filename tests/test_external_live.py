@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import plan
+from dbdyno import engine, plan
 from dbdyno.analysis import compare
 from dbdyno.engine import Server
 from dbdyno.engine.external import ExternalServer
@@ -51,6 +51,11 @@ class Foreign:
         values |= {"password": "", "arm": ""}
         values["steps"] = "" if "fill" in changes else '"fill", '
         return plan.parse(PLAN.format(**(values | changes)), None)
+
+
+def elsewhere(arm: Arm) -> ExternalServer:
+    """The server of an arm with a DSN."""
+    return ExternalServer(arm, engine.of(arm.engine).client)
 
 
 def made_certificate(folder: Path, owner: int) -> Path:
@@ -148,11 +153,11 @@ def test_how_connections_are_encrypted_is_a_fact_of_the_server(foreign: Foreign)
         ("?sslmode=disable", "not encrypted, as the DSN says"),
     ):
         (arm,) = foreign.plan(query=query).arms
-        assert ExternalServer(arm).facts()["encryption"].startswith(words), query
+        assert elsewhere(arm).facts()["encryption"].startswith(words), query
     foreign.server.execute("ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()")
     try:
         (arm,) = foreign.plan().arms
-        server = ExternalServer(arm)
+        server = elsewhere(arm)
         assert within(10, lambda: server.encryption() == "not encrypted: the server has no TLS")
     finally:
         foreign.server.execute("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
@@ -258,7 +263,7 @@ def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
     (arm,) = plan.parse(text, None).arms
     can_encrypt = mysql_server.engine == "mysql"
     words = "TLSv1." if can_encrypt else "not encrypted: the server has no TLS"
-    assert ExternalServer(arm).encryption().startswith(words)
+    assert elsewhere(arm).encryption().startswith(words)
     if mysql_server.engine == "mysql":
         mysql_server.execute("FLUSH PRIVILEGES")
         text = MYSQL_PLAN.format(

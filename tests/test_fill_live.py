@@ -12,6 +12,7 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.engine import Server
+from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Arm, Json, Step
 from dbdyno.run import driver, measurement
 from dbdyno.run.driver.loadgen import Generator
@@ -109,7 +110,7 @@ def run(server: Server, step: Step) -> Json:
     return last
 
 
-def no_sampler(_: Path) -> measurement.Sampler:
+def no_sampler(_: Path) -> HostSampler:
     """These tests read no counters."""
     raise AssertionError
 

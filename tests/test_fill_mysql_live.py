@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from dbdyno.engine import Server
-from dbdyno.engine.mysql import client
+from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Arm, Json
 from mysql_jobs import Ran, at, job, run, value
 from server_place import a_place, builds, started
@@ -81,7 +81,7 @@ def _address(mysql_server: Server) -> Address:
 
 def execute(address: Address, *statements: str) -> list[tuple[Any, ...]]:
     """Runs statements by PyMySQL; the rows of the last one."""
-    with client.connect(address, "test") as connection, connection.cursor() as cursor:
+    with connect(address, "test") as connection, connection.cursor() as cursor:
         for sql in statements:
             cursor.execute(sql)
         return list(cursor.fetchall())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.engine import footprint
+from dbdyno import engine
 from dbdyno.model import Arm
 from dbdyno.plan import parse
 from dbdyno.run.check import memory_fit, preflight
@@ -64,8 +64,7 @@ def test_tables_that_are_larger_than_the_host_are_read_from_the_device(
     ("setting", "wanted"), [(None, 128 << 20), ("2GB", 2 * GB), ("16384", 128 << 20)]
 )
 def test_buffers_are_read_as_the_server_reads_them(setting: str | None, wanted: int) -> None:
-    server: Any = SimpleNamespace(engine="postgres", setting=lambda name: setting)
-    assert footprint.cache_bytes(server) == wanted
+    assert engine.of("postgres").footprint(lambda name: setting).cache_bytes == wanted
 
 
 def test_the_arms_own_buffers_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from dbdyno.analysis.compare.imbalance import notices
 from dbdyno.analysis.step import assemble, query_plans
 from dbdyno.analysis.step.innodb import binlog_bytes
 from dbdyno.analysis.step.state import state
-from dbdyno.model import Cell, Json, StepRun, metric
+from dbdyno.model import Cell, Json, StepRun, engine
 from dbdyno.model.metric import METRICS
 from dbdyno.store import Results
 from result_builder import build
@@ -124,7 +124,7 @@ def test_what_only_postgresql_has_is_missing_and_no_zero(tmp_path: Path) -> None
 
 
 def test_each_engine_has_the_metrics_of_its_servers() -> None:
-    families = {name: metric.servers(name) for name in ("postgres", "mysql", "mariadb")}
+    families = {name: engine.of(name).statistics for name in ("postgres", "mysql", "mariadb")}
     assert families == {"postgres": "PostgreSQL", "mysql": "InnoDB", "mariadb": "InnoDB"}
 
 

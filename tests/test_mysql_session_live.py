@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dbdyno.engine import Server
-from dbdyno.engine.mysql import client
+from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Json
 from mysql_jobs import Ran, at, job, run, statement, value, with_role
 from mysql_place import an_arm
@@ -54,7 +54,7 @@ def is_mariadb(server: Server) -> bool:
 
 def execute(address: Address, *statements: str) -> list[tuple[Any, ...]]:
     """Runs statements by PyMySQL; the rows of the last one."""
-    with client.connect(address, "test") as connection, connection.cursor() as cursor:
+    with connect(address, "test") as connection, connection.cursor() as cursor:
         for sql in statements:
             cursor.execute(sql)
         return list(cursor.fetchall())
@@ -190,7 +190,7 @@ def test_a_lock_that_is_waited_for_too_long_is_counted_by_its_number(
         job(mysql_server.engine, server, [patience, update]),
         on_error={"retry": ["1205"], "tries": 2, "otherwise": "count"},
     )
-    with client.connect(address, "test") as holder, holder.cursor() as cursor:
+    with connect(address, "test") as holder, holder.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("UPDATE ib.t1 SET number = 3")
         ran = ok(run(waits))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import plan, workload
-from dbdyno.model import Observe, Plan
+from dbdyno.model import Observe, Plan, version
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import PILOT_BLOCKS, Aims
@@ -104,8 +104,8 @@ threads = 2
         "max_connections": "50",
         "random_page_cost": "1.1",
     }
-    assert (first.memory, plan.release(first)) == ("4GB", (9, 6))
-    assert (second.base_dir, plan.release(second)) == (Path("/plans/builds/mine"), None)
+    assert (first.memory, version.release(first)) == ("4GB", (9, 6))
+    assert (second.base_dir, version.release(second)) == (Path("/plans/builds/mine"), None)
     assert made.workloads[0].steps == ("l.i0", "l.x")
     assert dict(made.workloads[0].parameters) == {"clients": 2, "rates": [100]}
     assert (made.data_dir, made.wal_dir, made.server_user) == (

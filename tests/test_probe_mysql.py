@@ -7,7 +7,6 @@ from typing import Any
 import pymysql
 import pytest
 
-from dbdyno.engine import probe
 from dbdyno.engine.mysql.probe import counters, objects, query_plans
 from dbdyno.engine.mysql.probe.reader import Reader, version
 from dbdyno.engine.snapshot import Unavailable
@@ -86,12 +85,6 @@ def test_a_version_is_read_as_the_server_says_it(text: str, expected: int) -> No
 def test_what_is_no_version_is_said() -> None:
     with pytest.raises(Unavailable, match="`latest` is no version"):
         version("latest")
-
-
-def test_each_engine_has_its_probe() -> None:
-    assert probe.of("mariadb") is probe.of("mysql") is not probe.of("postgres")
-    with pytest.raises(KeyError):
-        probe.of("fake")
 
 
 def test_mysql_and_mariadb_are_told_apart() -> None:

@@ -14,8 +14,10 @@ from pymysql.cursors import Cursor
 
 from dbdyno.analysis.step import innodb
 from dbdyno.analysis.step.state import state
-from dbdyno.engine import Server, probe
-from dbdyno.engine.mysql import client
+from dbdyno.engine import Server
+from dbdyno.engine.mysql import probe
+from dbdyno.engine.mysql.connection import connect
+from dbdyno.engine.subject import Subject
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError
@@ -64,10 +66,11 @@ def filled() -> list[str]:
 
 def snapshot(server: Server, *, after: bool = False) -> Json:
     """A snapshot as the runner takes it."""
-    its = probe.of(server.engine)
-    look = its.after if after else its.before
     tables = ("pi1", "parts", "missing")
-    return look(probe.Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir))
+    subject = Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
+    found = server.snapshot("after" if after else "before", subject)
+    assert found is not None
+    return found
 
 
 def test_a_snapshot_has_every_part_or_the_reason(server: Server) -> None:
@@ -117,13 +120,13 @@ def test_what_is_written_between_two_snapshots_is_their_difference(server: Serve
 def test_a_server_that_is_not_there_is_named_with_its_socket(tmp_path: Path) -> None:
     nowhere = Address(host=str(tmp_path / "s.sock"), port=0, user="dyno", database="ib")
     with pytest.raises(ServerError, match=r"database `ib` at /.*s\.sock: error 2003: "):
-        probe.of("mysql").before(probe.Subject(nowhere))
+        probe.before(Subject(nowhere))
 
 
 def test_owners_are_threads_and_add_up_to_the_process(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server)
-    with closing(client.connect(address(server), "test")) as connection:
+    with closing(connect(address(server), "test")) as connection:
         watch.observe(
             {
                 "event": "connected",

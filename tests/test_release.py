@@ -15,12 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 import fake_source
-from dbdyno import cli, plan
+from dbdyno import cli, engine, plan
 from dbdyno.builds import cache as built
 from dbdyno.builds import compile, release, source
 from dbdyno.builds import flags as recipe
 from dbdyno.builds.compile import Wish
-from dbdyno.engine.compile import method_of
 from dbdyno.host import lock, place
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError, ServerError
@@ -109,7 +108,7 @@ def quiet(text: str) -> None:
 
 
 def a_wish(version: str, name: str = "o2nofp", *, options: tuple[str, ...] = ()) -> Wish:
-    flags = recipe.named("postgres", name)
+    flags = recipe.named(engine.recipes("postgres"), name)
     found = compile.source_of("postgres", version, None)
     called = compile.name_of(found, flags, options) or "mine"
     return Wish(engine="postgres", name=called, source=found, flags=flags, options=options)
@@ -127,7 +126,7 @@ def left(cache: Path) -> list[str]:
 
 def test_a_version_is_brought_built_and_found_again_by_version_and_recipe(site: Site, cache: Path):
     tarball = site.release("18.6")
-    prefix = compile.build(a_wish("18.6"), method_of("postgres"), quiet, cache)
+    prefix = compile.build(a_wish("18.6"), engine.of("postgres").method(), quiet, cache)
     assert prefix == cache / "builds" / "postgres-18.6_o2nofp"
     assert left(cache) == ["postgres-18.6_o2nofp"]  # no tarball stays
     record = built.record(prefix)
@@ -148,13 +147,13 @@ def test_only_a_release_by_the_recipe_alone_is_found_by_its_version(site: Site, 
     site.release("18.6")
     with_options = a_wish("18.6", options=("--without-icu",))
     assert with_options.name == "mine"
-    compile.build(with_options, method_of("postgres"), quiet, cache)
+    compile.build(with_options, engine.of("postgres").method(), quiet, cache)
     tarball = fake_source.tarball(fake_source.make(site.folder.parent / "patched"))
     own = Wish(
         engine="postgres", name="patched", source=source.identify(str(tarball)),
-        flags=recipe.named("postgres", "o2nofp"),
+        flags=recipe.named(engine.recipes("postgres"), "o2nofp"),
     )  # fmt: skip
-    compile.build(own, method_of("postgres"), quiet, cache)
+    compile.build(own, engine.of("postgres").method(), quiet, cache)
     assert built.of_release("postgres", "18.6", "o2nofp", cache) is None
 
 
@@ -177,7 +176,7 @@ def test_a_wrong_checksum_is_one_line_and_leaves_nothing(site: Site, cache: Path
     with tarball.open("ab") as file:
         file.write(b"\0")
     with pytest.raises(ServerError) as caught:
-        compile.build(a_wish("18.6"), method_of("postgres"), quiet, cache)
+        compile.build(a_wish("18.6"), engine.of("postgres").method(), quiet, cache)
     said = str(caught.value)
     assert said.startswith(f"`{release.url_of('18.6')}` has the SHA-256 ")
     assert said.endswith("it is not built; try again later, or name a tarball")
@@ -218,7 +217,7 @@ def test_a_file_that_breaks_off_while_it_comes_is_not_taken(site: Site, cache: P
     wish = a_wish("18.6")
     site.broken = True
     with pytest.raises(ServerError, match=r"has the SHA-256|cannot be reached"):
-        compile.build(wish, method_of("postgres"), quiet, cache)
+        compile.build(wish, engine.of("postgres").method(), quiet, cache)
     assert left(cache) == []
 
 
@@ -317,7 +316,7 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
 
 def test_all_recipes_of_a_plan_are_of_one_release(site: Site, cache: Path):
     site.release("18.6")
-    compile.build(a_wish("18"), method_of("postgres"), quiet, cache)
+    compile.build(a_wish("18"), engine.of("postgres").method(), quiet, cache)
     made = a_plan(cache, an_arm("a"), an_arm("b", build="o3"), workload=SIMPLE)
     assert {one.version for one in preflight.prepare(made).builds.values()} == {"18.6"}
     site.release("18.7")  # the o2nofp that is here is older than what an o3 would be made of

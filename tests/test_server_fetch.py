@@ -208,7 +208,8 @@ def test_a_fake_takes_everything_and_says_what_is_planted():
         server.create_database("ib")
         assert server.execute("CREATE TABLE t (a int)") == []
         assert (server.address(), server.processes(), server.failure()) == (None, {}, None)
-        assert server.job_fake == {
+        assert isinstance(server, fake.FakeServer)
+        assert server.plants == {
             "service_us": {},
             "default_us": 50,
             "jitter": 0.0,

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.engine import Place, Server, golden, provide, ready
-from dbdyno.engine.mysql import checkpoint, client
+from dbdyno.engine import Place, Server, golden, provide
+from dbdyno.engine.mysql import buffer_pool
+from dbdyno.engine.mysql.connection import connect
 from dbdyno.host import process
 from dbdyno.model.error import HostError, PlanError, ServerError
 from mysql_place import an_arm
@@ -39,7 +40,7 @@ def _where(mysql_engine: str) -> Iterator[Place]:
 def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(mysql_server: Server):
     for tcp in (False, True):
         address = mysql_server.address(tcp=tcp)
-        with client.connect(address, "test") as connection, connection.cursor() as cursor:
+        with connect(address, "test") as connection, connection.cursor() as cursor:
             cursor.execute("SELECT CURRENT_USER(), @@bind_address, @@local_infile")
             host = "127.0.0.1" if tcp else "localhost"
             assert cursor.fetchone() == (f"dyno@{host}", "127.0.0.1", 1)
@@ -109,7 +110,7 @@ def test_threads_are_told_apart_and_a_connection_is_none_of_the_background(mysql
         assert "background" in kinds
     assert mysql_server.postmaster_pid not in before
     with (
-        client.connect(mysql_server.address(), "test") as connection,
+        connect(mysql_server.address(), "test") as connection,
         connection.cursor() as cursor,
     ):
         cursor.execute(THREAD_OF_SESSION[mysql_server.engine])
@@ -221,13 +222,13 @@ def goes_on_from_a_golden_copy(server: Server, place: Place) -> None:
     logs = server.execute("SHOW BINARY LOGS")
     assert logs[0][0] == "binlog.000001" and len(logs) > 1
     assert server.facts()["copy_s"] > 0
-    warmed = ready.warm_up(server, "scan")
+    warmed = server.warm_up("scan")
     assert (warmed["relations"], warmed["left_out"]) == (2, [])
     reads = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE WHERE INDEX_NAME = 'by_b'"
     assert server.execute(reads)[0][0] > 0
     server.execute("UPDATE t SET b = b + 1")
-    ready.checkpoint(server)
-    assert checkpoint.dirty_pages(server.execute) <= checkpoint.DIRTY_PAGES_MAX
+    server.checkpoint()
+    assert buffer_pool.dirty_pages(server.execute) <= buffer_pool.DIRTY_PAGES_MAX
     assert float(server.execute("SELECT @@innodb_max_dirty_pages_pct")[0][0]) == 90
     server.stop()
     copied = dataclasses.replace(copy, facts=copy.facts | {"wal_dir": str(server.wal_dir)})

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import Build
-from dbdyno.engine.mysql import build, client, facts, layout, log, options, settings, thread_kind
+from dbdyno.engine.mysql import (
+    build,
+    connection,
+    facts,
+    layout,
+    log,
+    options,
+    settings,
+    thread_kind,
+)
 from dbdyno.engine.postgres import read_back
 from dbdyno.engine.preset import Capacity
 from dbdyno.host import account
@@ -232,7 +241,7 @@ def test_a_version_is_of_a_series_by_whole_numbers():
 
 def test_a_connection_is_encrypted_only_where_that_is_asked_for():
     where = Address(host="h", port=1, user="u", database="d")
-    assert client.tls(where) == {"ssl_disabled": True}
+    assert connection.tls(where) == {"ssl_disabled": True}
 
 
 # --- Threads -----------------------------------------------------------------------------------

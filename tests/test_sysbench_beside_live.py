@@ -22,7 +22,7 @@ from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
 from dbdyno.model import Json
-from dbdyno.run.driver.loadgen import server_json
+from dbdyno.model.job import server_json
 from server_place import a_place
 
 pytestmark = [

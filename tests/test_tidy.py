@@ -131,3 +131,47 @@ def test_a_file_that_nothing_reaches_is_found(tmp_path: Path) -> None:
         "dbdyno/stats.py:1 unreached: nothing imports `dbdyno.stats`",
         "loadgen/src/lost.rs:1 unreached: no `mod` and no target of Cargo.toml",
     ]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'arm.engine == "mysql"',
+        '"mysql" != arm.engine',
+        'arm.engine in ("other", "mysql")',
+        'arm.engine not in {"mysql"}',
+        '{"other": 1, "mysql": 2}[arm.engine]',
+        'ports["mysql"]',
+    ],
+)
+def test_whoever_compares_an_engines_name_is_found(tmp_path: Path, expression: str) -> None:
+    table = (
+        '"""Engines."""\nTRAITS: dict[str, int] = {"postgres": 1, "mysql": 2}\nx = "mysql" == 1\n'
+    )
+    user = f'"""Run."""\nfrom dbdyno.model import engine\ny = lambda arm: {expression}\n'
+    texts = {
+        "dbdyno/model/engine.py": table,
+        "dbdyno/model/__init__.py": '"""Model."""\n',
+        "dbdyno/engine/__init__.py": '"""Engine."""\nx = "mysql" == 1\n',
+        "dbdyno/run/__init__.py": user,
+        "tests/test_one.py": '"""One."""\nimport dbdyno.engine\nimport dbdyno.run\n',
+    }
+    assert plant(tmp_path, texts) == [
+        "dbdyno/run/__init__.py:3 engine-name: `mysql`: ask `can`, a trait or a method of the "
+        "engine"
+    ]
+
+
+def test_whoever_matches_an_engines_name_is_found(tmp_path: Path) -> None:
+    table = '"""Engines."""\nTRAITS: dict[str, int] = {"postgres": 1, "mysql": 2}\n'
+    user = (
+        'def f(x):\n    """F."""\n    match x:\n        case "mysql" | "other":\n            pass\n'
+    )
+    texts = {
+        "dbdyno/model/engine.py": table,
+        "dbdyno/model/__init__.py": '"""Model."""\n',
+        "dbdyno/run/__init__.py": f'"""Run."""\nfrom dbdyno.model import engine\n{user}',
+        "tests/test_one.py": '"""One."""\nimport dbdyno.run\n',
+    }
+    (found,) = plant(tmp_path, texts)
+    assert found.startswith("dbdyno/run/__init__.py:6 engine-name: `mysql`: ")

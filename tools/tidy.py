@@ -13,7 +13,7 @@ import posixpath
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -280,6 +280,58 @@ def identifier(node: ast.AST) -> str | None:
     return None
 
 
+def within(module: str, parts: Collection[str]) -> bool:
+    """Whether a module is one of the parts, or inside of one; all without the package's name."""
+    return any(module == part or module.startswith(f"{part}.") for part in parts)
+
+
+ENGINES_FILE = "dbdyno/model/engine.py"
+KNOWING_ENGINES = frozenset({"engine", "model.engine"})
+
+
+def engine_name(tree: Tree) -> Iterator[Violation]:
+    """Who compares an engine's name has to be found and changed for each new engine."""
+    names = engine_names(tree)
+    for name, source in tree.modules.items():
+        if within(name.removeprefix(f"{PACKAGE}."), KNOWING_ENGINES):
+            continue
+        for node in ast.walk(source.tree):
+            for found in sorted(compared(node) & names):
+                message = f"`{found}`: ask `can`, a trait or a method of the engine"
+                yield Violation(source.path, getattr(node, "lineno", 1), "engine-name", message)
+
+
+def engine_names(tree: Tree) -> set[str]:
+    """The keys of TRAITS, the table of engines."""
+    source = tree.sources.get(ENGINES_FILE)
+    found: set[str] = set()
+    for node in source.tree.body if source else ():
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "TRAITS":
+            found |= set(texts_of(getattr(node.value, "keys", ())))
+    return found
+
+
+def compared(node: ast.AST) -> set[str]:
+    """The texts that a node compares with, matches, or has as keys of a dict."""
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        return {text for side in sides for text in texts_of(getattr(side, "elts", [side]))}
+    if isinstance(node, ast.MatchValue):
+        return set(texts_of([node.value]))
+    if isinstance(node, ast.Dict):
+        return set(texts_of(node.keys))
+    if isinstance(node, ast.Subscript):
+        return set(texts_of([node.slice]))
+    return set()
+
+
+def texts_of(nodes: Iterable[ast.expr | None]) -> Iterator[str]:
+    """The texts among some nodes."""
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
 def unreached(tree: Tree) -> Iterator[Violation]:
     """A file that nothing reaches is read, kept up and trusted for nothing."""
     reached: set[str] = set()
@@ -331,6 +383,7 @@ RULES: tuple[Rule, ...] = (
     file_name,
     unfinished,
     abbreviation,
+    engine_name,
     unreached,
 )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
+from dbdyno.model import version
 from dbdyno.model.error import ServerError
 
 VERSION_S_MAX = 20.0
@@ -18,19 +19,11 @@ VERSION_S_MAX = 20.0
 SHARE_LINE = re.compile(r"(?m)^share_path=(.+)$")
 
 
-def release_of(engine: str, version_num: int) -> tuple[int, ...]:
-    """The series that features come with: (17,), (9, 6); (8, 4) of MySQL."""
-    major = version_num // 10000
-    if engine == "postgres" and major >= 10:
-        return (major,)
-    return (major, version_num // 100 % 100)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Build:
     """A folder of programs that make and run servers of one engine."""
 
-    engine: str  # "postgres", "mysql" or "mariadb"
+    engine: str
     base_dir: Path
     program: Path  # the server's: bin/postgres, bin/mysqld, sbin/mysqld, bin/mariadbd …
     version: str  # as the program says it: "17.6", "18beta1", "8.4.6", "10.11.14"
@@ -53,7 +46,7 @@ class Build:
     @cached_property
     def release(self) -> tuple[int, ...]:
         """The series that features come with: (17,), (9, 6); (8, 4) of MySQL."""
-        return release_of(self.engine, self.version_num)
+        return version.release_of(self.engine, self.version_num)
 
     @cached_property
     def sha256(self) -> str:

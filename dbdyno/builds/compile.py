@@ -22,7 +22,7 @@ from dbdyno.builds import Build, features, release
 from dbdyno.builds import cache as built
 from dbdyno.builds import flags as recipe
 from dbdyno.builds import source as sources
-from dbdyno.builds.flags import Flags
+from dbdyno.builds.flags import Flags, Recipes
 from dbdyno.builds.log import BuildLog, environment_of
 from dbdyno.builds.source import Ref, Source
 from dbdyno.builds.step import Site, Step
@@ -85,7 +85,11 @@ def name_of(source: Source, flags: Flags, options: Sequence[str]) -> str | None:
     return f"postgres-{source.ref}_{flags.recipe}"
 
 
-def settled(arms: Sequence[Arm], cache: Path | None = None) -> list[Arm]:
+RecipesOf = Callable[[str], Recipes]
+"""An engine's name -> what it can be compiled with."""
+
+
+def settled(arms: Sequence[Arm], recipes_of: RecipesOf, cache: Path | None = None) -> list[Arm]:
     """The arms, those by `version = "18"` and a recipe with the release that it means.
 
     It is one for all of them, as recipes are compared and not releases: the newest of each recipe
@@ -94,10 +98,15 @@ def settled(arms: Sequence[Arm], cache: Path | None = None) -> list[Arm]:
     by_version: dict[str, list[Arm]] = {}
     for arm in arms:
         if arm.version is not None and arm.build is not None:
-            recipe.named(arm.engine, arm.build, f"arms.{arm.name}.build")  # refused offline, too
+            flags_of(arm, recipes_of)  # refused offline, too
             by_version.setdefault(arm.version, []).append(arm)
     meant = {version: _release_of(version, its, cache) for version, its in by_version.items()}
     return [arm if arm.build is None else _of(arm, meant) for arm in arms]
+
+
+def flags_of(arm: Arm, recipes_of: RecipesOf) -> Flags:
+    """The flags of an arm's recipe. Raises ServerError where its engine has none of that name."""
+    return recipe.named(recipes_of(arm.engine), str(arm.build), f"arms.{arm.name}.build")
 
 
 def _of(arm: Arm, meant: Mapping[str, str]) -> Arm:
@@ -117,14 +126,14 @@ def _release_of(version: str, arms: Sequence[Arm], cache: Path | None) -> str:
         raise ServerError(f"arms.{arms[0].name}.version: {error}") from error
 
 
-def missing(arm: Arm, cache: Path | None = None) -> Wish | None:
+def missing(arm: Arm, recipes_of: RecipesOf, cache: Path | None = None) -> Wish | None:
     """The build that an arm's `version` and `build` ask for, where that is not there yet.
 
     Raises ServerError, which names the key, where it cannot be made.
     """
     if arm.version is None or arm.build is None:
         return None
-    flags = recipe.named(arm.engine, arm.build, f"arms.{arm.name}.build")
+    flags = flags_of(arm, recipes_of)
     if built.of_release(arm.engine, arm.version, arm.build, cache) is not None:
         return None
     try:

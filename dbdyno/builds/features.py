@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dbdyno.builds import Build, cache
 from dbdyno.builds.flags import OWN
+from dbdyno.model import engine
 
 LIBRARIES = {
     "lz4": "lz4",
@@ -67,7 +68,7 @@ def flags(build: Build) -> str | None:
     record = cache.record(build.base_dir)
     if record is not None:
         return str(record["flags"])
-    if build.engine != "postgres":
+    if not engine.of(build.engine).names_compiler:
         return None
     return configured((build.image or build.program).read_bytes())
 

@@ -1,13 +1,14 @@
 """With what flags a server is compiled: recipes of the published studies, or flags of one's own.
 
-PostgreSQL is told them in CFLAGS. MySQL and MariaDB have a build type of cmake beside them.
+PostgreSQL is told them in CFLAGS. MySQL and MariaDB have a build type of cmake beside them. Which
+recipes there are each engine says itself.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from dbdyno.model.error import ServerError
@@ -43,41 +44,23 @@ class Flags:
         return " ".join(part for part in parts if part) or OWN
 
 
-# The published builds: PostgreSQL in the Insert Benchmark's and sysbench's studies of 2023 to 2026,
-# MySQL's `rel_o2nofp` and MariaDB's `rel_withdbg` in those of 2025.
-POSTGRES = {
-    "def": Flags(recipe="def"),
-    "o2nofp": Flags(recipe="o2nofp", cflags=f"-O2 {NOFP}"),
-    "o3": Flags(recipe="o3", cflags="-O3"),
-    "o3_native": Flags(recipe="o3_native", cflags=f"-O3 {NATIVE}"),
-    "o3_native_lto": Flags(recipe="o3_native_lto", cflags=f"-O3 {NATIVE} -flto"),
-}
-MYSQL = {
-    "def": Flags(recipe="def"),
-    "rel": Flags(recipe="rel", build_type="Release"),
-    "rel_o2nofp": Flags(
-        recipe="rel_o2nofp", cflags=f"-g1 {NOFP}", build_type="Release", release="-O2 -DNDEBUG"
-    ),
-    "rel_withdbg": Flags(recipe="rel_withdbg", build_type="RelWithDebInfo"),
-}
-RECIPES: Mapping[str, Mapping[str, Flags]] = {
-    "postgres": POSTGRES,
-    "mysql": MYSQL,
-    "mariadb": MYSQL,
-}
-"""Engine -> recipe -> flags."""
+@dataclass(frozen=True, kw_only=True)
+class Recipes:
+    """What an engine can be compiled with."""
+
+    engine: str
+    published: Mapping[str, Flags]  # by recipe
+    own: Flags = Flags(recipe=None)  # what flags of one's own stand on
 
 
 def choose(
-    engine: str, *, recipe: str | None, cflags: str | None, march: str | None, lto: bool
+    recipes: Recipes, *, recipe: str | None, cflags: str | None, march: str | None, lto: bool
 ) -> Flags:
     """The flags that are asked for.
 
-    Raises ServerError for an engine or a recipe that there is not, and where a recipe, which says
-    all flags, stands beside flags.
+    Raises ServerError for a recipe that there is not, and where a recipe, which says all flags,
+    stands beside flags.
     """
-    if engine not in RECIPES:
-        raise ServerError(f"no engine `{engine}` can be built: there are {_listed(RECIPES)}")
     others = {"--cflags": cflags is not None, "--march": march is not None, "--lto": lto}
     given = [name for name, is_there in others.items() if is_there]
     if recipe is not None and given:
@@ -85,7 +68,7 @@ def choose(
             f"--recipe {recipe} says all flags: drop it, or drop {' and '.join(given)}"
         )
     if not given:
-        return named(engine, recipe or DEFAULT)
+        return named(recipes, recipe or DEFAULT)
     parts = [OWN_LEVEL if cflags is None else cflags.strip()]
     if march is not None:
         parts.append(NATIVE if march == "native" else f"-march={march}")
@@ -93,21 +76,19 @@ def choose(
         parts.append("-flto")
     text = " ".join(part for part in parts if part)
     _refuse_unsplit(text)
-    if engine == "postgres":
-        return Flags(recipe=None, cflags=text)
-    return Flags(recipe=None, cflags=text, build_type="Release", release="-DNDEBUG")
+    return replace(recipes.own, cflags=text)
 
 
-def named(engine: str, recipe: str, where: str = "--recipe") -> Flags:
+def named(recipes: Recipes, recipe: str, where: str = "--recipe") -> Flags:
     """The flags of a recipe; `where` names the option or the plan's key in errors.
 
     Raises ServerError where the engine has none of that name.
     """
-    known = RECIPES[engine]
+    known = recipes.published
     if recipe not in known:
         near = get_close_matches(recipe, known, n=1)
         hint = f"did you mean `{near[0]}`?" if near else f"there are {_listed(known)}"
-        raise ServerError(f"{where}: {engine} has no recipe `{recipe}`; {hint}")
+        raise ServerError(f"{where}: {recipes.engine} has no recipe `{recipe}`; {hint}")
     return known[recipe]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dbdyno.builds import release
 from dbdyno.builds.log import BuildLog, environment_of
+from dbdyno.model import engine
 from dbdyno.model.error import ServerError
 
 TARBALL = re.compile(r"\.(tar(\.(gz|bz2|xz|zst|lzma))?|tgz|tbz2?|txz)$")
@@ -78,13 +79,13 @@ def identify(written: str, ref: Ref | None = None) -> Source:
     return Source(kind="tarball", origin=str(path), identity=f"sha256:{_hash_file(path)}")
 
 
-def of_release(engine: str, version: str) -> Source:
+def of_release(name: str, version: str) -> Source:
     """The official source of a version; of a major alone the newest.
 
     Raises ServerError where there is none, or the site cannot be reached.
     """
-    if engine != "postgres":
-        raise ServerError(f"only PostgreSQL's source is brought: name a tarball of {engine}")
+    if "release" not in engine.of(name).can:
+        raise ServerError(f"only PostgreSQL's source is brought: name a tarball of {name}")
     version = release.newest(version)
     identity = f"sha256:{release.checksum(version)}"
     return Source(kind="release", origin=release.url_of(version), identity=identity, ref=version)

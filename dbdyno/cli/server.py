@@ -27,13 +27,13 @@ def server_list(
 
     With each stands what made it, as far as it tells: compiler, flags, features.
     """
-    from dbdyno.engine import here
+    from dbdyno.engine import installed
 
-    found = here.rows()
+    found = installed.rows()
     if as_json:
         print(json.dumps([asdict(row) for row in found], indent=1))  # noqa: T201
         return
-    for line in here.lines(found):
+    for line in installed.lines(found):
         print(line)  # noqa: T201
 
 
@@ -111,28 +111,29 @@ def server_build(
 
     It runs the source's own build scripts, as you. What it says goes into a log that stays.
     """
-    from dbdyno.builds import compile
-    from dbdyno.builds import flags as recipes
-    from dbdyno.engine.compile import method_of
+    from dbdyno import engine as engines
+    from dbdyno.builds import compile, flags
     from dbdyno.host import capacity
 
-    flags = recipes.choose(engine, recipe=recipe, cflags=cflags, march=march, lto=lto)
-    options = recipes.options_of(configure or [])
+    chosen = flags.choose(
+        engines.recipes(engine), recipe=recipe, cflags=cflags, march=march, lto=lto
+    )
+    options = flags.options_of(configure or [])
     found = compile.source_of(engine, source, ref_of(tag, branch, commit))
-    name = name or compile.name_of(found, flags, options)
+    name = name or compile.name_of(found, chosen, options)
     if name is None:
         raise DynoError("--name: missing: say what plans are to call this build")
     wish = compile.Wish(
         engine=engine,
         name=name,
         source=found,
-        flags=flags,
+        flags=chosen,
         options=options,
         jobs=jobs or capacity.cores(),
         replace=replace,
     )
     try:
-        print(compile.build(wish, method_of(wish.engine), say))  # noqa: T201
+        print(compile.build(wish, engines.of(engine).method(), say))  # noqa: T201
     except KeyboardInterrupt:
         say("interrupted; nothing of the build is kept but its log")
         raise typer.Exit(INTERRUPTED) from None

@@ -1,15 +1,59 @@
-"""Makes a running server of an arm: `provide` picks by engine."""
+"""The registry of engines: `of` is the one place that picks by family.
+
+It imports the family's folder when it is asked, so that nothing else knows one. `provide` describes
+the server of an arm.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from dbdyno.builds import Build
-from dbdyno.engine.interface import Server
+from dbdyno.builds.flags import Recipes
+from dbdyno.engine.interface import Engine, Server
+from dbdyno.engine.settings import Settled
 from dbdyno.host.place import Place
-from dbdyno.model import FAMILIES, PRODUCTS, Arm
+from dbdyno.model import Arm, can, engine
 from dbdyno.model.error import ServerError
 from dbdyno.model.size import Capacity
 
-__all__ = ["Build", "Place", "Server", "provide"]
+__all__ = ["Build", "Engine", "Place", "Server", "of", "provide", "recipes", "settled"]
+
+
+def of(name: str) -> Engine:
+    """The engine of that name. Raises PlanError that names the nearest."""
+    traits = engine.of(name)
+    found: Engine = import_module(f"{__name__}.{traits.family}").of(traits)
+    return found
+
+
+def recipes(name: str) -> Recipes:
+    """What the engine of that name can be compiled with. Raises ServerError where it is not."""
+    if name not in (there := engine.having("source")):
+        raise ServerError(f"no engine `{name}` can be built: there are {engine.named(there)}")
+    return of(name).recipes
+
+
+def settled(
+    arm: Arm,
+    *,
+    place: Place,
+    build: Build | None = None,
+    connections: int = 0,
+    capacity: Capacity | None = None,
+) -> tuple[Build, Settled]:
+    """The build of an arm whose server the lab makes, and its settings.
+
+    `build`: from `installed.locate`, which is called where it is None (and may go online).
+    `connections`: of the largest step, all roles. `capacity`: what a preset is sized to; None:
+    this host's. Raises PlanError, HostError or ServerError for what cannot be.
+    """
+    from dbdyno.engine import installed
+    from dbdyno.host import capacity as host
+
+    build = build or installed.locate(arm, place.cache_root, place.account)
+    capacity = capacity or host.here(place.wal_root or place.data_root)
+    return build, of(arm.engine).settle(arm, build, capacity, connections)
 
 
 def provide(
@@ -20,38 +64,8 @@ def provide(
     connections: int = 0,
     capacity: Capacity | None = None,
 ) -> Server:
-    """The server of `arm`, described but not yet made or started.
-
-    `build`: from `locate.locate`, which is called where it is None (and may go online).
-    `connections`: of the largest step, all roles. `capacity`: what a preset is sized to; None:
-    this host's. Raises PlanError, HostError or ServerError for what cannot be.
-    """
-    if arm.engine == "fake":
-        from dbdyno.engine.fake import FakeServer
-
-        return FakeServer(arm)
-    if arm.dsn is not None:
-        from dbdyno.engine.external import ExternalServer
-
-        return ExternalServer(arm)
-    if arm.engine not in PRODUCTS:
-        known = ", ".join(f"`{engine}`" for engine in PRODUCTS)
-        raise ServerError(
-            f"arms.{arm.name}.engine: `{arm.engine}` is not known: write one of {known}"
-        )
-    from dbdyno.engine import installed, settings
-    from dbdyno.host import capacity as host
-
-    build = build or installed.locate(arm, place.cache_root, place.account)
-    capacity = capacity or host.here(place.wal_root or place.data_root)
-    if FAMILIES[arm.engine] == "mysql":
-        from dbdyno.engine.mysql import settings as mysql_settings
-        from dbdyno.engine.mysql.server import MysqlServer
-
-        return MysqlServer(
-            arm, build, place, mysql_settings.settle(arm, build, capacity, connections)
-        )
-    from dbdyno.engine.postgres.server import PostgresServer
-
-    settled = settings.settle(arm, build.version_num, capacity, connections)
-    return PostgresServer(arm, build, place, settled)
+    """The server of `arm`, described but not yet made or started; as `settled` takes it."""
+    if not can(arm, "made"):
+        return of(arm.engine).unmade(arm)
+    made = settled(arm, place=place, build=build, connections=connections, capacity=capacity)
+    return of(arm.engine).server(arm, made[0], place, made[1])

@@ -2,66 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from dbdyno.model import FAMILIES, Address, Arm
+from dbdyno import engine
+from dbdyno.model import Address, Arm
+from dbdyno.model.engine import having
 from dbdyno.model.error import PlanError
 
-SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "mysql": "mysql", "mariadb": "mariadb"}
-"""What a URI begins with, and the engine that it is for."""
-PORTS = {"postgres": 5432, "mysql": 3306, "mariadb": 3306}
-MODES = {
-    "postgres": {mode: mode for mode in ("prefer", "require", "verify-ca", "verify-full")},
-    "mysql": {
-        "preferred": "prefer",
-        "required": "require",
-        "verify_ca": "verify-ca",
-        "verify_identity": "verify-full",
-    },
-}
-"""How each engine's clients name what is checked of a certificate, and libpq's name for it."""
 NO_TLS = ("disable", "disabled")
 PREFERRED = "prefer"
 """TLS where the server has it: what the clients of all engines do where nobody says anything."""
 HOST, MODE, ROOT = "host", "mode", "root"
-KEYS = {
-    "postgres": {"host": HOST, "sslmode": MODE, "sslrootcert": ROOT},
-    "mysql": {"socket": HOST, "ssl-mode": MODE, "ssl-ca": ROOT},
-}
-"""The parameters after `?`, as each engine's clients name them, and what they say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DsnForm:
+    """How an engine's clients write a server's place."""
+
+    schemes: tuple[str, ...]  # what a URI begins with, the one to write first
+    port: int
+    keys: Mapping[str, str]  # the parameters after `?`, and what they say
+    modes: Mapping[str, str]  # how what is checked of a certificate is named, and libpq's name
+    no_tls: str  # how a connection without TLS is asked for
 
 
 def address(arm: Arm) -> Address:
     """Where the arm's server answers. Raises PlanError in a line that begins with what is wrong."""
     assert arm.dsn is not None, "an arm whose server runs elsewhere has a DSN"
-    family = FAMILIES[arm.engine]
+    written = engine.of(arm.engine).dsn
     try:
         uri = urlsplit(arm.dsn)
         port = uri.port
         secret = uri.password is not None
     except ValueError as error:
-        raise PlanError(f"is no URI ({error}); {form(arm.engine)}") from error
+        raise PlanError(f"is no URI ({error}); {form(written)}") from error
     if secret:
         raise PlanError(
             "holds a password, which would come into results: remove it, and name its place by "
             '`password = { env = "NAME" }` or `{ passfile = "PATH" }`'
         )
-    if SCHEMES.get(uri.scheme) != arm.engine:
-        engine = SCHEMES.get(uri.scheme)
-        remedy = f'write engine = "{engine}"' if engine else form(arm.engine)
+    if uri.scheme not in written.schemes:
+        there = {one: name for name in having("clock") for one in engine.of(name).dsn.schemes}
+        its = there.get(uri.scheme)
+        remedy = f'write engine = "{its}"' if its else form(written)
         raise PlanError(f"is not for engine `{arm.engine}`; {remedy}")
-    said = parameters(uri.query, family)
+    said = parameters(uri.query, written)
     database = unquote(uri.path.removeprefix("/"))
     if not uri.username or not database or not (uri.hostname or HOST in said):
-        raise PlanError(f"names no user, host or database; {form(arm.engine)}")
+        raise PlanError(f"names no user, host or database; {form(written)}")
     mode = said.get(MODE, "").lower()
-    tls = tls_mode(mode, family)
-    keys = {what: key for key, what in KEYS[family].items()}
+    tls = tls_mode(mode, written)
+    keys = {what: key for key, what in written.keys.items()}
     if tls == "verify-ca" and ROOT not in said:
         raise PlanError(f"asks for `{mode}` but names no certificates: add `{keys[ROOT]}`")
     if tls in (None, PREFERRED, "require") and ROOT in said:
-        modes = ", ".join(f"`{one}`" for one in MODES[family] if one.startswith("verify"))
+        modes = ", ".join(f"`{one}`" for one in written.modes if one.startswith("verify"))
         raise PlanError(
             f"has `{keys[ROOT]}`, at which nobody looks: ask by `{keys[MODE]}` for one of {modes}"
         )
@@ -70,7 +68,7 @@ def address(arm: Arm) -> Address:
         tls = None  # a unix socket has none, and needs none
     return Address(
         host=host,
-        port=port or PORTS[arm.engine],
+        port=port or written.port,
         user=unquote(uri.username),
         database=database,
         password=arm.password,
@@ -79,32 +77,31 @@ def address(arm: Arm) -> Address:
     )
 
 
-def parameters(query: str, family: str) -> dict[str, str]:
+def parameters(query: str, form: DsnForm) -> dict[str, str]:
     """What stands after `?`, by what it says. Raises PlanError for what is not known."""
     found = {}
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key == "password":
             raise PlanError("holds a password, which would come into results: remove it")
-        if key not in KEYS[family]:
-            known = ", ".join(f"`{one}`" for one in KEYS[family])
+        if key not in form.keys:
+            known = ", ".join(f"`{one}`" for one in form.keys)
             raise PlanError(f"has a parameter `{key}` that is not known; there are {known}")
-        found[KEYS[family][key]] = value
+        found[form.keys[key]] = value
     return found
 
 
-def tls_mode(mode: str, family: str) -> str | None:
+def tls_mode(mode: str, form: DsnForm) -> str | None:
     """What of a certificate is checked, as libpq names it; None: no TLS. Raises PlanError."""
     if not mode:
         return PREFERRED
     if mode in NO_TLS:
         return None
-    if mode not in MODES[family]:
-        known = ", ".join(f"`{one}`" for one in (NO_TLS[family == "mysql"], *MODES[family]))
+    if mode not in form.modes:
+        known = ", ".join(f"`{one}`" for one in (form.no_tls, *form.modes))
         raise PlanError(f"asks for TLS as `{mode}`; there are {known}, which say what is checked")
-    return MODES[family][mode]
+    return form.modes[mode]
 
 
-def form(engine: str) -> str:
+def form(written: DsnForm) -> str:
     """How a DSN is written."""
-    scheme = "postgresql" if engine == "postgres" else engine
-    return f'write it as "{scheme}://user@host:{PORTS[engine]}/database"'
+    return f'write it as "{written.schemes[0]}://user@host:{written.port}/database"'

@@ -6,17 +6,29 @@ everything that SQL tells is there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from dbdyno.builds import release_of
 from dbdyno.engine import dsn
-from dbdyno.engine.mysql import connection
-from dbdyno.engine.mysql import facts as mysql_facts
-from dbdyno.engine.postgres import connection as sql
-from dbdyno.engine.postgres import facts
+from dbdyno.engine.interface import (
+    BY_SOCKET,
+    OPEN,
+    Client,
+    HostSampler,
+    Moment,
+    WaitSampler,
+    Write,
+    part_of,
+)
+from dbdyno.engine.subject import Subject
 from dbdyno.engine.unmanaged import Unseen
-from dbdyno.model import FAMILIES, PRODUCTS, Address, Arm, Json
+from dbdyno.host.observe.device import Device
+from dbdyno.host.observe.sampler import Sampler
+from dbdyno.model import Address, Arm, Json, can, engine, version
+from dbdyno.model.engine import Capability
 from dbdyno.model.error import PlanError, ServerError
 
 LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir", "flags")
@@ -26,16 +38,17 @@ LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir", "
 class ExternalServer(Unseen):
     """The server of an arm with a DSN. Its methods raise ServerError, which names the arm."""
 
-    job_fake: Json | None = None
     remote = True
-    drops_any: bool
+    planted: tuple[tuple[str, str], ...] = ()
 
-    def __init__(self, arm: Arm) -> None:
+    def __init__(self, arm: Arm, client: Client) -> None:
         """Describes the server; nothing is asked yet. Raises PlanError for a bad DSN."""
         self.name = arm.name
         self.engine = arm.engine
-        self.threads = FAMILIES[arm.engine] == "mysql"
+        self.threads, self.settle_s, self.sql = client.threads, client.settle_s, client.sql
         self.drops_any = arm.allow_drop
+        self._arm = arm
+        self._client = client
         try:
             self._address = dsn.address(arm)
         except PlanError as error:
@@ -51,29 +64,21 @@ class ExternalServer(Unseen):
 
     def version_num(self) -> int:
         """The server's version, as Build.version_num has it. Raises ServerError."""
-        if self.engine == "postgres":
-            ((text,),) = self.execute("SHOW server_version_num")
-            return int(text)
-        ((text,),) = self.execute("SELECT version()")
-        engine, number = mysql_facts.told(text)
-        if engine != self.engine:
+        name, number, text = self._client.told(self.execute)
+        if name not in (self.engine, engine.of(self.engine).job):
             raise ServerError(
-                f"arms.{self.name}.dsn: the server is {PRODUCTS[engine]} {text}: write "
-                f'engine = "{engine}"'
+                f"arms.{self.name}.dsn: the server is {engine.of(name).product} {text}: write "
+                f'engine = "{name}"'
             )
         return number
 
-    def release(self) -> tuple[int, ...]:
+    def release(self) -> version.Version:
         """The series that features come with, as Build.release has it. Raises ServerError."""
-        return release_of(self.engine, self.version_num())
+        return version.release_of(self.engine, self.version_num())
 
-    def has_extension(self, name: str) -> bool:
-        """Whether the server offers an extension of PostgreSQL. Raises ServerError."""
-        if self.engine != "postgres":
-            return False
-        quoted = name.replace("'", "''")
-        found = self.execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{quoted}'")
-        return bool(found)
+    def can(self, what: Capability) -> bool:
+        """As `can` of its arm, less what the server lacks. Raises ServerError."""
+        return can(self._arm, what) and self._client.has(what, self.execute)
 
     def start(self) -> None:
         """It runs; looks whether it still answers. Raises ServerError."""
@@ -81,9 +86,8 @@ class ExternalServer(Unseen):
 
     def facts(self) -> Json:
         """server.json: what SQL tells."""
-        told = mysql_facts.ask(self.execute, self.engine) if self.threads else None
         return (
-            (told or facts.ask(self.execute))
+            self._client.facts(self.execute)
             | dict.fromkeys(LOCAL_ONLY)
             | {
                 "config": None,
@@ -96,38 +100,61 @@ class ExternalServer(Unseen):
 
     def encryption(self) -> str:
         """How connections are encrypted, and where they are not, why. Raises ServerError."""
-        try:
-            if self.threads:
-                found = connection.encryption(self._address)
-            else:
-                found = sql.encryption(sql.Target(self._address, self._address.database))
-        except ServerError as error:
-            raise ServerError(f"arms.{self.name}.dsn: {error}") from error
+        with self._named():
+            found = self._client.encryption(self._address)
         if found is not None:
             return found
         if self._address.host.startswith("/"):
-            return facts.BY_SOCKET
+            return BY_SOCKET
         by_dsn = self._address.tls is None
-        return facts.OPEN + (", as the DSN says" if by_dsn else ": the server has no TLS")
+        return OPEN + (", as the DSN says" if by_dsn else ": the server has no TLS")
 
     def address(self, *, tcp: bool = False) -> Address | None:
         """Where it answers, as the DSN says."""
         return self._address
 
     def execute(
-        self, *statements: str, database: str | None = None, limit_s: float = sql.LIMIT_S
+        self, *statements: str, database: str | None = None, limit_s: float = 600.0
     ) -> list[tuple[Any, ...]]:
         """Runs statements, each in a transaction of its own; the rows of the last one."""
         address = replace(self._address, database=database or self._address.database)
-        try:
-            if self.threads:
-                return connection.execute(address, statements, limit_s)
-            return sql.execute(sql.Target(address, address.database), statements, limit_s)
-        except ServerError as error:
-            raise ServerError(f"arms.{self.name}.dsn: {error}") from error
+        with self._named():
+            return self._client.execute(address, statements, limit_s)
 
     def create_database(self, name: str) -> None:
         """The tables are made in the DSN's own database, in place of those of the same names."""
 
     def use_database(self, name: str) -> None:
         """The DSN's own database is used."""
+
+    def job_part(self, job: Json) -> Json:
+        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
+        return part_of(self.engine, self._address)
+
+    def warm_up(self, how: str) -> Json:
+        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+        return self._client.warm_up(how, self.execute)
+
+    def checkpoint(self) -> None:
+        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
+        self._client.checkpoint(self.execute)
+
+    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
+        """before.json or after.json. Raises ServerError only where it cannot connect."""
+        return self._client.snapshot(when, subject)
+
+    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        return self._client.waits(self._address, job, interval_s, write)
+
+    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+        """What reads /proc into `path`; the server's own device is elsewhere."""
+        return Sampler(path, device=None, server=self, foreign=foreign)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Lets errors name the arm."""
+        try:
+            yield
+        except ServerError as error:
+            raise ServerError(f"arms.{self.name}.dsn: {error}") from error

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.engine import fingerprint
+from dbdyno import engine
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, leftovers
 from dbdyno.host.account import Account
@@ -127,17 +127,15 @@ def read(folder: Path) -> Copy:
 
 def damage(copy: Copy) -> str | None:
     """In what the folder is not what its golden.json says, in words; None: it is whole."""
-    engine = copy.facts.get("engine", "postgres")  # older copies name none
+    its = engine.of(copy.facts.get("engine", "postgres"))  # older copies name none
     try:
-        major = fingerprint.version(engine, copy.data_dir)
-        control = fingerprint.control(engine, copy.data_dir, copy.wal_dir)
+        now = its.fingerprint(copy.data_dir, copy.wal_dir)
     except OSError as error:
         return f"`{error.filename}` cannot be read ({error.strerror})"
-    if major != copy.facts["major"]:
-        return f"its data are of PostgreSQL {major}, not {copy.facts['major']}"
-    if control != copy.facts["control_sha256"]:
-        what = f"its `{fingerprint.CONTROL}` was" if engine == "postgres" else "its redo log was"
-        return f"{what} changed since: a server was started in it"
+    if now.major != copy.facts["major"]:
+        return f"its data are of {its.traits.product} {now.major}, not {copy.facts['major']}"
+    if now.sha256 != copy.facts["control_sha256"]:
+        return f"its {now.of} was changed since: a server was started in it"
     found = census(*folders_of(copy))
     kept = Census(files=copy.facts["files"], bytes=copy.facts["bytes"])
     if found != kept:
@@ -177,13 +175,9 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
     """Moves a data directory into its place among the golden copies, and says what it is.
 
     `about`: further facts for golden.json. Everything is on the disk before the copy has its name.
-    Raises ServerError where the server was not shut down in order, HostError where the disk
-    refuses.
+    Raises HostError where the disk refuses.
     """
-    if source.engine == "postgres":
-        fingerprint.refuse_unclean(source.data_dir)
-    major = fingerprint.version(source.engine, source.data_dir)
-    control = fingerprint.control(source.engine, source.data_dir, source.wal_dir)
+    now = engine.of(source.engine).fingerprint(source.data_dir, source.wal_dir)
     key = key_of(parts)
     discard(source.data_root, key)
     wal = None
@@ -200,8 +194,8 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
         "parts": parts,
         "files": amount.files,
         "bytes": amount.bytes,
-        "major": major,
-        "control_sha256": control,
+        "major": now.major,
+        "control_sha256": now.sha256,
         "wal_dir": str(wal.with_name(key) / "wal") if wal else None,
     }
     (new / FACTS).write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")

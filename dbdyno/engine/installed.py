@@ -1,17 +1,30 @@
-"""The build that an arm asks for, by its engine: compiled by dyno, found here, or fetched."""
+"""The builds that are on this host: fetched, compiled by dyno, or installed under the usual paths.
+
+And the one of them that an arm asks for.
+"""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno import engine
 from dbdyno.builds import Build
 from dbdyno.builds import cache as built
-from dbdyno.engine.mysql import build
-from dbdyno.engine.postgres import build as fetch
+from dbdyno.builds import features as feature
 from dbdyno.host import account as accounts
+from dbdyno.host import place
 from dbdyno.host.account import Account
 from dbdyno.model import Arm
+from dbdyno.model.compiler import for_size
+from dbdyno.model.engine import having
 from dbdyno.model.error import ServerError
+
+NOT_TOLD = "not told"
+FOR_SIZE = " (for size, not for speed)"
+WIDTH = 80
 
 
 def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) -> Build:
@@ -20,28 +33,115 @@ def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) 
     Raises ServerError where there is none, or where the account cannot run it.
     """
     account = account or accounts.choose(arm.engine)
+    its = engine.of(arm.engine)
     if arm.build is not None and arm.version is not None:
         where = f"arms.{arm.name}.build"
         folder = built.of_release(arm.engine, arm.version, arm.build, cache)
         if folder is None:
             command = f"dyno server build {arm.engine} {arm.version} --recipe {arm.build}"
             raise ServerError(f"{where}: not built yet: {command}")
-        return inspect(folder, arm.engine, where, account)
+        return its.inspect(folder, where, account)
     if arm.build is not None:
         where = f"arms.{arm.name}.build"
-        return inspect(built.find(arm.build, arm.engine, where, cache), arm.engine, where, account)
+        return its.inspect(built.find(arm.build, arm.engine, where, cache), where, account)
     if arm.base_dir is not None:
-        return inspect(arm.base_dir.absolute(), arm.engine, f"arms.{arm.name}.base_dir", account)
-    if arm.engine in build.OLDEST:
-        return build.find(arm, cache, account)
+        return its.inspect(arm.base_dir.absolute(), f"arms.{arm.name}.base_dir", account)
     assert arm.version is not None, "a plan that exists names a version or a base_dir"
-    where = f"arms.{arm.name}.version"
-    base_dir = fetch.fetch(arm.engine, arm.version, cache)
-    return fetch.inspect(base_dir, where, account)
+    return its.bring(arm.version, f"arms.{arm.name}.version", cache, account)
 
 
-def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
-    """The build of `engine` in a folder. Raises ServerError that begins with `where`."""
-    if engine in build.OLDEST:
-        return build.inspect(base_dir, engine, where, account)
-    return fetch.inspect(base_dir, where, account)
+# --- All of them ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A server that is here. None: nobody tells."""
+
+    engine: str
+    version: str
+    origin: str  # "fetched", "built" or "installed"
+    name: str | None  # of a build, for plans
+    folder: str
+    compiler: str | None
+    flags: str | None
+    features: tuple[str, ...]
+
+
+def rows(cache: Path | None = None, root: Path = Path("/")) -> list[Row]:
+    """All of them, by engine, then by version; those that do not run are left out.
+
+    `root`: of the file system.
+    """
+    return [row for name in having("made") for row in _of_engine(name, cache, root)]
+
+
+def _of_engine(name: str, cache: Path | None, root: Path) -> list[Row]:
+    account = accounts.choose(name)
+    found: dict[Path, tuple[int, Row]] = {}
+    for origin, folder in _folders(name, cache or place.cache_root(), root):
+        try:
+            build = engine.of(name).inspect(folder, str(folder), account)
+        except ServerError:
+            continue  # of the other engine, too old, broken, or closed to the account
+        program = build.program.resolve()
+        if program not in found:
+            found[program] = (build.version_num, _row(build, origin))
+    return [row for _, row in sorted(found.values(), key=lambda pair: pair[0])]
+
+
+def _folders(name: str, cache: Path, root: Path) -> Iterator[tuple[str, Path]]:
+    """Where there may be a server of the engine, and where it would be from."""
+    for build in built.names(cache):
+        folder = built.root(cache) / build
+        record = built.record(folder)
+        if record is not None and record["engine"] == name:
+            yield "built", folder
+    yield from (("fetched", path) for path in sorted(cache.glob(f"{name}/*")))
+    yield from (("installed", path) for path in engine.of(name).folders(cache, root))
+
+
+def _row(build: Build, origin: str) -> Row:
+    record = built.record(build.base_dir) if origin == "built" else None
+    program = build.image or build.program
+    compiler, name, features = feature.compiler(program), None, feature.linked(program)
+    if record is not None:
+        compiler, name, features = record["compiler"], record["name"], record["features"]
+    return Row(
+        engine=build.engine,
+        version=build.version,
+        origin=origin,
+        name=name,
+        folder=str(build.base_dir),
+        compiler=compiler,
+        flags=feature.flags(build),
+        features=tuple(features),
+    )
+
+
+def lines(found: list[Row]) -> list[str]:
+    """A table that fits 80 columns: a line of names, one of what it was made with, its folder."""
+    if not found:
+        return ["no server is here: dyno server fetch postgres 17"]
+    told: list[str] = []
+    for row in found:
+        name = f"  build = {row.name}" if row.name else ""
+        small = FOR_SIZE if for_size(row.flags) else ""
+        told += [
+            f"{row.engine:<9}{row.version:<9}{row.origin}{name}",
+            *_wrapped("compiler", row.compiler or NOT_TOLD),
+            *_wrapped("flags", (row.flags or NOT_TOLD) + small),
+            *_wrapped("features", " ".join(row.features) or "none"),
+            f"    folder    {row.folder}",  # whole, to be copied
+        ]
+    return told
+
+
+def _wrapped(what: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=f"    {what:<10}",
+        subsequent_indent=" " * 14,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )

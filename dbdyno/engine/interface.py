@@ -1,33 +1,280 @@
-"""What a server of an arm provides, whatever its engine."""
+"""What an engine provides, whichever it is: a folder under `engine/` has one of each.
+
+An engine needs no server; its server is that of one arm.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
-from dbdyno.engine import golden
-from dbdyno.model import Address, Json
+from dbdyno.builds import Build
+from dbdyno.engine.settings import Settled
+from dbdyno.engine.subject import Subject
+from dbdyno.host.account import Account
+from dbdyno.host.observe.device import Device
+from dbdyno.host.place import Place
+from dbdyno.model import Address, Arm, Json
+from dbdyno.model.engine import Capability, Traits
+from dbdyno.model.engine import of as traits_of
+from dbdyno.model.job import server_json
+from dbdyno.model.size import Capacity
+
+if TYPE_CHECKING:
+    from dbdyno.builds.compile import Method
+    from dbdyno.builds.flags import Recipes
+    from dbdyno.engine.dsn import DsnForm
+    from dbdyno.engine.golden import Copy
+    from dbdyno.engine.preset import Settings
 
 WARM_S_MAX = 4 * 3600.0
 """For reading one relation into the caches."""
+CHECKPOINT_S_MAX = 3600.0
+
+OPEN = "not encrypted"
+"""How server.json's `encryption` begins for a connection without TLS."""
+BY_SOCKET = f"{OPEN}: a unix socket"
+
+Moment = Literal["before", "after"]
+Write = Callable[[Json], None]
+"""Takes a line of a file."""
+Setting = Callable[[str], str | None]
+"""The value of a setting; None where the server's default holds."""
 
 
 class Execute(Protocol):
     """Runs statements in one session and returns the rows of the last (Server.execute)."""
 
-    def __call__(self, *statements: str, limit_s: float) -> list[tuple[Any, ...]]:
+    def __call__(self, *statements: str, limit_s: float = 600.0) -> list[tuple[Any, ...]]:
         """Raises ServerError."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSql:
+    """What an engine is asked of tables, and told of them; each with names in braces."""
+
+    rows: str  # of `{table}`, by the optimizer's estimate: a scan would warm caches
+    comments: str  # name and comment of those of `{names}`, literals with commas, that are there
+    set_comment: str  # gives `{table}` the literal `{comment}`
+
+
+def part_of(name: str, address: Address | None, fake: Json | None = None) -> Json:
+    """The `engine`, `server` and `fake` of a job for a server of the engine `name`."""
+    return {
+        "engine": traits_of(name).job,
+        "server": None if address is None else server_json(address),
+        "fake": fake,
+    }
+
+
+class Footprint(Protocol):
+    """How large a server's own cache and its logs may become, by its settings.
+
+    A size that is none raises PlanError where it is asked for.
+    """
+
+    @property
+    def cache_setting(self) -> str:
+        """The setting that says how large its own cache is."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """The server's own cache."""
+
+    @property
+    def huge_bytes(self) -> int:
+        """What it can keep in huge pages; 0 where it would not use them."""
+
+    @property
+    def huge_locked(self) -> bool:
+        """Whether it locks them in memory."""
+
+    def log_bytes(self, tables_bytes: int) -> int:
+        """The server's logs, with tables of so many bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fingerprint:
+    """By what data are known again that no server was started in since."""
+
+    major: str | None  # the major version that the data name; None where they name none
+    sha256: str  # changes with each start of a server in these data
+    of: str  # what it is taken of, in words
+
+
+class HostSampler(Protocol):
+    """What a step asks of the host's sampler (dbdyno.host.observe.sampler, or the fake one)."""
+
+    cpu_us: float
+
+    def start(self) -> None:
+        """Begins the readings of each second."""
+
+    def stop(self) -> None:
+        """Ends them and syncs the file."""
+
+    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
+        """Makes a reading at once."""
+
+    def observe(self, event: Json) -> None:
+        """Takes note of an event of the generator: who is who, what was done."""
+
+    def set_waits(self, pid: int) -> None:
+        """Tells which server process the lab asks what sessions wait for."""
+
+
+class WaitSampler(Protocol):
+    """Samples what sessions wait for; a context manager: nothing of it is left afterwards."""
+
+    failure: str | None  # why it ended before it was told to
+    samples: int
+
+    @property
+    def pid(self) -> int:
+        """The server process that it asks."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def observe(self, event: Json) -> None:
+        """Takes note of an event of the generator."""
+
+    def begin(self) -> None:
+        """Samples from now on."""
+
+    def rest(self) -> None:
+        """Samples no more, until `begin`."""
+
+    def finish(self) -> None:
+        """Ends the samples."""
+
+
+class Client(Protocol):
+    """How servers are asked, wherever they run: by SQL, whose session a caller provides."""
+
+    @property
+    def threads(self) -> bool:
+        """Whether one process serves all connections, with a thread for each."""
+
+    @property
+    def settle_s(self) -> float:
+        """How long after a connection has closed what it did stands in the counters."""
+
+    @property
+    def sql(self) -> TableSql:
+        """What tables are asked by."""
+
+    def execute(
+        self, address: Address, statements: Sequence[str], limit_s: float
+    ) -> list[tuple[Any, ...]]:
+        """Runs statements, each in a transaction of its own; the rows of the last one.
+
+        Raises ServerError where one fails or all take longer than `limit_s`.
+        """
+
+    def told(self, execute: Execute) -> tuple[str, int, str]:
+        """Engine and version that a server says it is of: as Build.version_num has it, in words."""
+
+    def facts(self, execute: Execute) -> Json:
+        """The part of server.json that a server itself knows. Raises ServerError."""
+
+    def encryption(self, address: Address) -> str | None:
+        """How a connection is encrypted; None: not at all. Raises ServerError."""
+
+    def has(self, what: Capability, execute: Execute) -> bool:
+        """Whether this very server can do what its engine can. Raises ServerError."""
+
+    def warm_up(self, how: str, execute: Execute) -> Json:
+        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+
+    def checkpoint(self, execute: Execute) -> None:
+        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
+
+    def snapshot(self, when: Moment, subject: Subject) -> Json:
+        """before.json or after.json. Raises ServerError only where it cannot connect."""
+
+    def waits(
+        self, address: Address, job: Json, interval_s: float, write: Write
+    ) -> WaitSampler | None:
+        """What samples waits, connected; None where sessions do not tell them.
+
+        Raises ServerError where it cannot connect.
+        """
+
+
+class Engine(Protocol):
+    """What a folder under engine/ provides.
+
+    Importing it imports no client library and starts nothing.
+    """
+
+    @property
+    def traits(self) -> Traits:
+        """The row of `model.engine` that it is of."""
+
+    @property
+    def client(self) -> Client:
+        """How its servers are asked."""
+
+    @property
+    def dsn(self) -> DsnForm:
+        """How its clients write a server's place."""
+
+    @property
+    def recipes(self) -> Recipes:
+        """What it can be compiled with."""
+
+    def inspect(self, base_dir: Path, where: str, account: Account) -> Build:
+        """The build in a folder. Raises ServerError that begins with `where`."""
+
+    def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
+        """The build of a version: found here, or fetched. Raises ServerError."""
+
+    def folders(self, cache: Path, root: Path) -> Iterator[Path]:
+        """Where installed builds may lie, beside the cache; `root`: of the file system."""
+
+    def method(self) -> Method:
+        """How its source is compiled. Raises ServerError where it is not."""
+
+    def read_config(self, text: str, source: str, version_num: int) -> Settings:
+        """A configuration file of one's own. Raises PlanError that begins with `source`."""
+
+    def write_config(self, values: Mapping[str, str]) -> str:
+        """The same the other way, for `dyno config show`."""
+
+    def settle(self, arm: Arm, build: Build, host: Capacity, connections: int) -> Settled:
+        """Preset, plan and lab together, for so many connections of the load.
+
+        Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
+        """
+
+    def footprint(self, setting: Setting) -> Footprint:
+        """What a server with these settings takes of the host."""
+
+    def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
+        """Changes with each start of a server in these data. Raises OSError."""
+
+    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> Server:
+        """A server of the lab, described, not made."""
+
+    def unmade(self, arm: Arm) -> Server:
+        """The server of an arm that the lab does not make."""
 
 
 class Server(Protocol):
     """A database server of one arm, from its data directory to its end."""
 
     name: str  # the arm's
-    engine: str
+    engine: str  # the arm's, to be named; nobody decides by it
     remote: bool  # whether it runs elsewhere: its processes, files and logs cannot be seen
     drops_any: bool  # whether tables may go there that the lab did not make
     log_path: Path | None  # of the server's own log
     threads: bool  # whether one process serves all connections, with a thread for each
+    sql: TableSql
+    settle_s: float  # how long after a connection has closed what it did stands in the counters
 
     @property
     def postmaster_pid(self) -> int | None:
@@ -45,9 +292,15 @@ class Server(Protocol):
     def departures(self) -> tuple[str, ...]:
         """How the settings depart from the preset's published table, in sentences."""
 
+    def can(self, what: Capability) -> bool:
+        """As `can` of its arm, less what this very build lacks. Raises ServerError."""
+
+    def job_part(self, job: Json) -> Json:
+        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
+
     @property
-    def job_fake(self) -> Json | None:
-        """The job's `fake` (contract/README.md); None for a real server."""
+    def planted(self) -> tuple[tuple[str, str], ...]:
+        """Of a fake: under which keys the plan plants something for which statement or cursor."""
 
     def setting(self, name: str) -> str | None:
         """What the preset, the plan or the lab set; None where the server's default holds."""
@@ -59,16 +312,13 @@ class Server(Protocol):
     def identity(self) -> Json:
         """What of the server determines how its data come to lie on the disk."""
 
-    def has_extension(self, name: str) -> bool:
-        """Whether its build comes with an extension. Raises ServerError."""
-
     def prepare(self) -> None:
         """Makes a fresh data directory in place of an earlier one. Raises ServerError."""
 
-    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+    def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """The same as a copy of a golden one. Raises ServerError, HostError."""
 
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
+    def keep(self, parts: Json, about: Json) -> Copy:
         """Shuts it down and makes its data a golden copy. Raises ServerError, HostError."""
 
     def start(self) -> None:
@@ -117,3 +367,24 @@ class Server(Protocol):
 
     def log_events(self, since: int) -> list[Json]:
         """Events of the log from there on (docs/results.md, done.json)."""
+
+    def warm_up(self, how: str) -> Json:
+        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+
+    def checkpoint(self) -> None:
+        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
+
+    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
+        """before.json or after.json of docs/results.md; None without a database.
+
+        Raises ServerError only where it cannot connect.
+        """
+
+    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+        """What samples the waits of a job's sessions, connected; None where it cannot tell them.
+
+        Raises ServerError where it cannot connect.
+        """
+
+    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+        """What reads the host's counters into `path`: of /proc, or with planted costs."""

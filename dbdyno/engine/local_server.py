@@ -10,7 +10,7 @@ from typing import Any
 
 from dbdyno.builds import Build, cache, features
 from dbdyno.engine import golden, log, preload
-from dbdyno.engine.postgres import facts
+from dbdyno.engine.interface import BY_SOCKET
 from dbdyno.engine.settings import Settled
 from dbdyno.host import data_folder, launch, leftovers, process
 from dbdyno.host.place import Place
@@ -220,6 +220,6 @@ class Home:
             "config": self._arm.config,
             "preset": dict(settled.preset),
             "user": self._place.account.name,
-            "encryption": facts.BY_SOCKET,
+            "encryption": BY_SOCKET,
             **self.times,
         }

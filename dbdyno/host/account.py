@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.model import FAMILIES, Json
+from dbdyno.model import Json, engine
 from dbdyno.model.error import HostError, ServerError
 
 LAST_RESORT = "nobody"
@@ -56,8 +56,8 @@ class Account:
         self.own(path)
 
 
-def choose(engine: str, requested: str | None = None) -> Account:
-    """The account for a server of `engine`: the requested one, else the engine's own, else nobody.
+def choose(name: str, requested: str | None = None) -> Account:
+    """The account for a server of an engine: the requested one, else the engine's own, else nobody.
 
     Raises HostError where the requested one does not exist, is root, or cannot be taken because
     dyno does not run as root.
@@ -75,8 +75,8 @@ def choose(engine: str, requested: str | None = None) -> Account:
             raise HostError("server.user: servers do not run as root: name another account")
         return account_of(entry)
     # A distribution's package of an engine makes an account that is called as its family.
-    for name in (FAMILIES.get(engine, LAST_RESORT), LAST_RESORT):
-        entry = entry_of(name)
+    for user in (engine.of(name).family, LAST_RESORT):
+        entry = entry_of(user)
         if entry is not None and entry.pw_uid != 0:
             return account_of(entry)
     raise HostError("server.user: no account to run servers as: make one and name it")

@@ -14,7 +14,7 @@ from dbdyno.model.comparison import (
     Ratio,
     StepComparison,
 )
-from dbdyno.model.engine import FAMILIES, PRODUCTS
+from dbdyno.model.engine import can
 from dbdyno.model.json import Json
 from dbdyno.model.plan import (
     Arm,
@@ -53,8 +53,6 @@ from dbdyno.model.step_run import (
 )
 
 __all__ = [
-    "FAMILIES",
-    "PRODUCTS",
     "Across",
     "Address",
     "Arm",
@@ -97,4 +95,5 @@ __all__ = [
     "Waits",
     "Window",
     "WorkloadUse",
+    "can",
 ]

@@ -1,10 +1,147 @@
-"""What is known of engines without a server of them."""
+"""What is known of engines without a server of them: their traits, and what each can.
+
+An engine is a row of TRAITS, a folder under `dbdyno/engine/`, and its SQL in workload files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
-PRODUCTS: Mapping[str, str] = {"postgres": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
-"""The engines of servers, and what they are called."""
-FAMILIES: Mapping[str, str] = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
-"""Whose protocol, catalogues and account an engine has: MariaDB has MySQL's."""
+from dbdyno.model.error import PlanError
+from dbdyno.model.metric.row import Servers
+from dbdyno.model.plan import Arm
+
+Capability = Literal[
+    "clock",  # it runs in real time: a process somewhere, with a database that can be asked
+    "made",  # the lab makes its server, starts and stops it
+    "kept",  # its data can be a golden copy
+    "slices",  # its load can pause, so that arms take turns within a step
+    "waits",  # sessions tell what they wait for
+    "prewarm",  # it can read a table into its cache as it lies on the disk
+    "explain",  # it tells the plans of statements
+    "extensions",  # it takes extensions
+    "binary log",  # it can write every change into a log beside that of its pages
+    "presets",  # published settings are known of it
+    "prebuilt",  # builds of it are brought
+    "source",  # it is compiled from source
+    "release",  # its official source is brought by version
+]
+Protocol = Literal["simple", "extended", "prepared", "execute"]
+OURS = frozenset[Capability]({"made", "kept", "presets", "prebuilt", "source", "release"})
+"""What an arm with a `dsn` cannot, whatever its engine can."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """What is known of an engine without a server of it."""
+
+    name: str
+    product: str  # what it is called: "PostgreSQL"
+    family: str  # the folder under engine/ that knows it, and the account of its package
+    job: str  # how a job names it, for dyno-loadgen to know its protocol
+    sql: tuple[str, ...]  # keys of a workload file that it reads, its own first
+    sends: frozenset[Protocol]  # how a statement can be sent to it
+    placeholders: bool  # EXPLAIN takes $1 …, else literals
+    statistics: Servers  # whose metrics it has
+    newest: str  # the newest version that we know of
+    whole_major_from: int | None = None  # from this major on a series is one number: 17, not 9.6
+    short_sizes: bool = False  # its sizes are written `4G`, not `4GB`
+    names_compiler: bool = False  # it says by what it was compiled; else for which machine
+    program: str = "the server's program"  # whose hash identifies a build, in words
+    can: frozenset[Capability] = frozenset()
+
+    @property
+    def protocol(self) -> str:
+        """The generator's protocol: how the family is called of the engine that a job names."""
+        return of(self.job).family
+
+
+_ALL_PROTOCOLS = frozenset[Protocol]({"simple", "extended", "prepared", "execute"})
+_POSTGRES = Traits(
+    name="postgres",
+    product="PostgreSQL",
+    family="postgres",
+    job="postgres",
+    sql=("postgres",),
+    sends=_ALL_PROTOCOLS,
+    placeholders=True,
+    statistics="PostgreSQL",
+    newest="18",
+    whole_major_from=10,
+    names_compiler=True,
+    program="bin/postgres",
+    can=frozenset(get_args(Capability)) - {"binary log"},
+)
+_MYSQL = Traits(
+    name="mysql",
+    product="MySQL",
+    family="mysql",
+    job="mysql",
+    sql=("mysql",),
+    sends=frozenset({"simple", "prepared"}),
+    placeholders=False,
+    statistics="InnoDB",
+    newest="9.7",
+    short_sizes=True,
+    can=frozenset(
+        {"clock", "made", "kept", "slices", "explain", "binary log", "presets", "source"}
+    ),
+)
+TRAITS: dict[str, Traits] = {
+    "postgres": _POSTGRES,
+    "mysql": _MYSQL,
+    "mariadb": replace(
+        _MYSQL,
+        name="mariadb",
+        product="MariaDB",
+        job="mariadb",
+        sql=("mariadb", "mysql"),
+        newest="12.3",
+    ),
+    "fake": Traits(
+        name="fake",
+        product="fake",
+        family="fake",
+        job="fake",
+        sql=("postgres",),
+        sends=_ALL_PROTOCOLS,
+        placeholders=True,
+        statistics="PostgreSQL",
+        newest="0",
+    ),
+}
+"""All engines, by the name that plans call them by."""
+
+
+def of(name: str) -> Traits:
+    """The engine of that name. Raises PlanError that names the nearest."""
+    if name not in TRAITS:
+        # It brings pydantic along, which commands that read no file do without.
+        from dbdyno.model.document import suggestion
+
+        raise PlanError(f"no engine `{name}`; {suggestion(name, TRAITS)}")
+    return TRAITS[name]
+
+
+def can(arm: Arm, what: Capability) -> bool:
+    """What the arm's engine can, less what a `dsn` takes away."""
+    return what in of(arm.engine).can and not (arm.dsn is not None and what in OURS)
+
+
+def having(what: Capability) -> tuple[str, ...]:
+    """The names of the engines that can do this, in the order of TRAITS."""
+    return tuple(name for name, traits in TRAITS.items() if what in traits.can)
+
+
+def named(names: Iterable[str]) -> str:
+    """Engines in a message."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def recorded(name: str) -> Traits:
+    """The engine that a result names; of one that this version does not know only that it ran."""
+    return TRAITS.get(name) or replace(
+        TRAITS["fake"], name=name, product=name, can=frozenset({"clock"})
+    )

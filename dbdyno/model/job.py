@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.model import Extent, Json
+from dbdyno.model import Address, Extent, Json, Password
 
 SETTLE_NS = 200_000_000
 """What follows a resumption and counts for nothing (contract/README.md, "pause")."""
@@ -64,3 +64,31 @@ def is_control(statement: Json) -> bool:
     """Whether a statement does nothing but begin or end a transaction, by its SQL."""
     words = first_words(statement)
     return bool(words) and CONTROL.issuperset(words)
+
+
+def server_json(address: Address) -> Json:
+    """Where a server answers, as a job's `server`."""
+    return {
+        "host": address.host,
+        "port": address.port,
+        "user": address.user,
+        "database": address.database,
+        "password": password_json(address.password),
+        "tls": tls_json(address),
+    }
+
+
+def password_json(password: Password | None) -> Json | None:
+    """Where a password is to be found, as a job's `server` says it."""
+    if password is None:
+        return None
+    place = {"env": password.env} if password.env else {"passfile": str(password.passfile)}
+    return place | ({"insecure": True} if password.insecure else {})
+
+
+def tls_json(address: Address) -> Json | None:
+    """How the connection is encrypted, as a job's `server` says it."""
+    if address.tls is None:
+        return None
+    root = None if address.tls_root is None else str(address.tls_root)
+    return {"mode": address.tls, "root_certificate": root}

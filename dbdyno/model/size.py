@@ -25,15 +25,15 @@ def bytes_of(text: str) -> int:
     return int(float(found[1]) * UNITS[unit])
 
 
-def text_of(amount: int, engine: str = "postgres") -> str:
-    """A size in bytes as an engine writes it: in the largest unit that is whole."""
+def text_of(amount: int, *, short: bool = False) -> str:
+    """A size in bytes in the largest unit that is whole: `4GB`, or `short` as `4G`."""
     for unit in ("TB", "GB", "MB"):
         if amount >= UNITS[unit] and amount % UNITS[unit] == 0:
             break
     else:
         unit = "kB"
     whole = amount // UNITS[unit]
-    return f"{whole}{unit}" if engine == "postgres" else f"{whole}{unit[0].upper()}"
+    return f"{whole}{unit[0].upper()}" if short else f"{whole}{unit}"
 
 
 def buffer_bytes(text: str) -> int:

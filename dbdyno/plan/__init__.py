@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dbdyno import workload
-from dbdyno.model import FAMILIES, Arm, Plan, Step, WorkloadUse
+from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import double, hook, matrix, schedule, table
@@ -90,17 +90,6 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     return plan
 
 
-def release(of: Arm) -> tuple[int, ...] | None:
-    """The release that an arm's version is of, as a Build has it; None where it names a folder.
-
-    (17,) of PostgreSQL 17.6, (9, 6) of 9.6.3; (8, 4) of MySQL 8.4.6.
-    """
-    if of.version is None:
-        return None
-    numbers = tuple(int(part) for part in of.version.split("."))
-    return numbers[:1] if of.engine == "postgres" and numbers[0] >= 10 else numbers[:2]
-
-
 def _name(form: PlanForm, path: Path | None, source: str) -> str:
     name = form.name if form.name is not None else path.stem if path else "plan"
     if not NAME.fullmatch(name):
@@ -133,8 +122,8 @@ def _use(form: WorkloadForm) -> WorkloadUse:
 
 
 def _check_waits(plan: Plan, source: str) -> None:
-    """Sessions are asked what they wait for on PostgreSQL alone."""
-    others = [arm for arm in plan.arms if FAMILIES.get(arm.engine) == "mysql"]
+    """Sessions are asked what they wait for where they tell it."""
+    others = [arm for arm in plan.arms if can(arm, "clock") and not can(arm, "waits")]
     if plan.observe.waits_s is not None and others:
         sentence = (
             f'"{others[0].engine}" (arm `{others[0].name}`) tells no waits of sessions unless its '
@@ -147,8 +136,10 @@ def _check_together(plan: Plan, source: str) -> None:
     """Servers that are up at once share the memory out; turns need a clock that all have."""
     how = f'interleave = "{plan.schedule.interleave}"'
     for arm in plan.arms if plan.schedule.together else ():
-        if arm.engine == "fake" and plan.schedule.interleave == "slice":
-            sentence = f'"fake" has a clock of its own and takes no turns; use "step", not {how}'
+        if not can(arm, "slices") and plan.schedule.interleave == "slice":
+            sentence = (
+                f'"{arm.engine}" has a clock of its own and takes no turns; use "step", not {how}'
+            )
             raise refusal(source, f"arms.{arm.name}.engine", sentence)
         sized = arm.config is not None and arm.config_text is None
         if sized and arm.memory is None and len(plan.arms) > 1:
@@ -208,10 +199,10 @@ def _check_workloads(plan: Plan, source: str) -> list[str]:
             loaded = workload.load(
                 use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset
             )
-            for engine, version in dict.fromkeys((a.engine, release(a)) for a in plan.arms):
-                steps = _expand(loaded, use, engine, version)
+            for name, release in dict.fromkeys((a.engine, version.release(a)) for a in plan.arms):
+                steps = _expand(loaded, use, name, release)
                 names |= dict.fromkeys(steps)
-                _check_save(use, tuple(steps), engine, f"{source}: key `{key}")
+                _check_save(use, tuple(steps), name, f"{source}: key `{key}")
                 if plan.schedule.together:
                     _check_turns(plan, use, loaded, tuple(steps.values()))
         except WorkloadError as reason:
@@ -227,7 +218,7 @@ def _check_workloads(plan: Plan, source: str) -> list[str]:
     return list(names)
 
 
-def _check_save(use: WorkloadUse, names: Sequence[str], engine: str, where: str) -> None:
+def _check_save(use: WorkloadUse, names: Sequence[str], name: str, where: str) -> None:
     """What `save` and `warm` say goes with the steps; `where` begins the line for what does not."""
     if use.warm not in (None, *WARMS):
         raise PlanError(f"{where}.warm`: no warm-up `{use.warm}`; {suggestion(use.warm, WARMS)}")
@@ -244,18 +235,18 @@ def _check_save(use: WorkloadUse, names: Sequence[str], engine: str, where: str)
         raise PlanError(f"{where}.save`: no step to save after in `{use.save}`; {remedy}")
     if saved == names[-1]:
         raise PlanError(f"{where}.save`: no step follows `{saved}`; add one, or remove `save`")
-    if engine == "fake":
-        raise PlanError(f'{where}.save`: engine "fake" has no data to keep; remove it')
+    if "kept" not in engine.of(name).can:
+        raise PlanError(f'{where}.save`: engine "{name}" has no data to keep; remove it')
 
 
 def _expand(
-    loaded: workload.Workload, use: WorkloadUse, engine: str, version: tuple[int, ...] | None
+    loaded: workload.Workload, use: WorkloadUse, name: str, release: version.Version | None
 ) -> Mapping[str, Step]:
     parameters = {**HOST_CHECKED, **use.parameters}
     if use.steps is not None and use.groups is not None:
         raise WorkloadError("a plan names `steps` or `groups`; remove one of them")
     steps = workload.expand(
-        loaded, parameters, engine, version=version, steps=use.steps, groups=use.groups
+        loaded, parameters, name, version=release, steps=use.steps, groups=use.groups
     )
     if not steps:
         raise WorkloadError(f"{loaded.source}: no step is left; name at least one under `steps`")

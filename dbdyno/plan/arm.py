@@ -9,13 +9,11 @@ from typing import Any
 
 from dbdyno.engine import dsn, preset
 from dbdyno.engine.preset import config_file
-from dbdyno.model import PRODUCTS, Arm, Password
-from dbdyno.model.document import suggestion
+from dbdyno.model import Arm, Password, engine
 from dbdyno.model.error import PlanError
 from dbdyno.plan.schema import NAMING, ArmForm, FakeForm, PasswordForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
-ENGINES = (*PRODUCTS, "fake")
 ORIGINS = ("version", "base_dir", "build", "dsn")
 """Where a server comes from; each arm has one of these, or a version that a recipe builds."""
 BY_RECIPE = ["version", "build"]
@@ -41,9 +39,10 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         raise refusal(source, key, f"{name!r} cannot name a folder; {NAMING}")
     if name == BESIDE_DATA:
         raise refusal(source, key, f"`{name}` is taken in data folders; rename the arm")
-    if form.engine not in ENGINES:
-        remedy = suggestion(form.engine, ENGINES)
-        raise refusal(source, f"{key}.engine", f"no engine `{form.engine}`; {remedy}")
+    try:
+        engine.of(form.engine)
+    except PlanError as reason:
+        raise refusal(source, f"{key}.engine", str(reason)) from None
     _check_build(form, key, source)
     _check_dsn(form, key, source)
     for setting in form.settings:
@@ -81,14 +80,15 @@ def _fake(form: FakeForm) -> dict[str, Any]:
 
 def _check_build(form: ArmForm, key: str, source: str) -> None:
     """A server comes from a version or a folder; the fake one from its description alone."""
-    if form.engine == "fake":
+    its = engine.of(form.engine)
+    if "clock" not in its.can:
         if form.fake is None:
-            raise refusal(
-                source, f"{key}.fake", 'missing; engine "fake" needs it, as { default_us = 100 }'
-            )
+            sentence = f'missing; engine "{its.name}" needs it, as {{ default_us = 100 }}'
+            raise refusal(source, f"{key}.fake", sentence)
         for other in NOT_OF_FAKE:
             if getattr(form, other):
-                raise refusal(source, f"{key}.{other}", 'engine "fake" has no server; remove it')
+                sentence = f'engine "{its.name}" has no server; remove it'
+                raise refusal(source, f"{key}.{other}", sentence)
         return
     if form.fake is not None:
         raise refusal(source, f"{key}.fake", 'only engine "fake" has it; remove it')
@@ -99,7 +99,7 @@ def _check_build(form: ArmForm, key: str, source: str) -> None:
         )
         choice = ", ".join(f"`{one}`" for one in ORIGINS)
         raise refusal(source, key, f"needs one of {choice}, but {named}")
-    if there == BY_RECIPE and form.engine != "postgres":
+    if there == BY_RECIPE and "release" not in its.can:
         sentence = f"no version of {form.engine} is built from its source by a plan; keep one"
         raise refusal(source, key, f"`version` and `build` are there: {sentence}")
     if form.version is not None and not VERSION.fullmatch(form.version):

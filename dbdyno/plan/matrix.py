@@ -89,7 +89,7 @@ def grid(form: ArmForm, arm: str, source: str) -> list[list[Value]]:
     """The axes of a matrix in their order. Raises PlanError."""
     written = form.matrix or {}
     key = f"{arm}.matrix"
-    if form.engine not in files.ENGINES:
+    if form.engine not in files.engines():
         raise refusal(source, key, f'engine "{form.engine}" has no settings; remove it')
     if not written:
         raise refusal(source, key, "is empty; name settings and their values, or remove it")

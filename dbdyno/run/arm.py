@@ -14,9 +14,8 @@ from typing import Self
 
 from dbdyno import store
 from dbdyno.engine import Server, golden
-from dbdyno.engine.fake.sampler import FakeSampler
+from dbdyno.engine.interface import HostSampler
 from dbdyno.host import quiesce
-from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.plan import schedule
@@ -205,7 +204,7 @@ class Run:
 
     def come_to_rest(self) -> Json | None:
         """Waits until what was written before is on the disk (docs/results.md, `switch`)."""
-        if self.server.engine == "fake":
+        if not self.server.can("clock"):
             return None
         return quiesce.quiet([self.lab.prepared.data_path])
 
@@ -286,12 +285,10 @@ def copy_leg(at: Point, prepared: Prepared) -> Leg:
     return Leg(at.step.workload, "golden copy", starting_state.copy_s(prepared.copy_bytes[at.key]))
 
 
-def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> Sampler | FakeSampler:
-    """The sampler for a step of `arm`: of /proc, or of the fake server's virtual clock."""
-    if arm.engine == "fake":
-        return FakeSampler(path, arm.fake)
-    device = None if server.remote else lab.prepared.device
-    return Sampler(path, device=device, server=server, foreign=knows_foreign(arm, lab.plan))
+def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> HostSampler:
+    """The sampler for a step of `arm`."""
+    foreign = knows_foreign(arm, lab.plan)
+    return server.sampler(path, device=lab.prepared.device, foreign=foreign)
 
 
 def knows_foreign(arm: Arm, plan: Plan) -> bool:

@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import SubprocessError
 
-from dbdyno import workload
+from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.doctor import stable_facts
 from dbdyno.engine import golden
-from dbdyno.engine.compile import method_of
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
-from dbdyno.model import FAMILIES, Block, Json, Plan, Step, WorkloadUse
+from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
 from dbdyno.run import interleave, starting_state, void
@@ -84,7 +83,7 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
     for arm, wish in prepared.wishes.items():
         try:
             # Of several arms that ask for one build the later ones find it.
-            compile.build(wish, method_of(wish.engine), say)
+            compile.build(wish, engine.of(wish.engine).method(), say)
         except DynoError as error:
             raise type(error)(f"{plan.path or 'the plan'}: arms.{arm}.build: {error}") from error
     return preflight.prepare(plan, pinned)
@@ -124,7 +123,7 @@ def keep_host(results: Results, prepared: Prepared, *, measure: bool) -> None:
 
 def has_servers(plan: Plan) -> bool:
     """Whether any arm is a server in truth; the fake's clock says nothing of this host."""
-    return any(arm.engine != "fake" for arm in plan.arms)
+    return any(can(arm, "clock") for arm in plan.arms)
 
 
 def begin(lab: Lab, blocks: Sequence[Block]) -> None:
@@ -148,8 +147,8 @@ def most_connections(lab: Lab) -> dict[str, int]:
     """The most connections that a step of the plan has, by the protocol of its arms."""
     most: dict[str, int] = {}
     for arm in lab.plan.arms:
-        if arm.engine in FAMILIES:
-            protocol = FAMILIES[arm.engine]
+        if can(arm, "clock"):
+            protocol = engine.of(arm.engine).traits.protocol
             found = preflight.connections(lab.plan, arm, lab.prepared)
             most[protocol] = max(found, most.get(protocol, 0))
     return most

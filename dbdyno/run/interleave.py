@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from dbdyno.engine import ready
 from dbdyno.host import quiesce
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
@@ -50,11 +49,11 @@ def come_to_rest(runs: Sequence[Run]) -> None:
     """Writes out what the preludes left, on every arm, and waits until the device rests."""
     watch = runs[0].lab.watch
     watch.begin(f"{runs[0].of_block} all arms", rest_leg(runs[0].use))
-    made = [run for run in runs if run.server.engine != "fake" and not run.server.remote]
+    made = [run for run in runs if run.server.can("made")]
     servers = [run for run in made if run.able]
     for run in servers:
         try:
-            ready.checkpoint(run.server)
+            run.server.checkpoint()
         except ServerError as error:
             run.broken = run.server.failure() or str(error)
     if servers:

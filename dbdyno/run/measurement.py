@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 from dbdyno import store
-from dbdyno.engine import Server, probe, ready
+from dbdyno.engine import Server
+from dbdyno.engine.interface import HostSampler
+from dbdyno.engine.subject import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
 from dbdyno.model import HookMoment, Json, Step
@@ -23,33 +25,12 @@ LOG_LINES_MAX = 60
 """Of the server's log in failed.json: a crash is followed by some lines of each connection."""
 
 
-class Sampler(Protocol):
-    """What a step asks of the host's sampler (dbdyno.host.observe.sampler, or the fake one)."""
-
-    cpu_us: float
-
-    def start(self) -> None:
-        """Begins the readings of each second."""
-
-    def stop(self) -> None:
-        """Ends them and syncs the file."""
-
-    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
-        """Makes a reading at once."""
-
-    def observe(self, event: Json) -> None:
-        """Takes note of an event of the generator: who is who, what was done."""
-
-    def set_waits(self, pid: int) -> None:
-        """Tells which server process the lab asks what sessions wait for."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Bench:
     """Where a step is measured: the server, its database's name, the block's seed."""
 
     server: Server
-    sampler: Callable[[Path], Sampler]  # from the path of host.jsonl
+    sampler: Callable[[Path], HostSampler]  # from the path of host.jsonl
     arm: str
     block: int
     seed: int
@@ -148,13 +129,13 @@ def make_ready(bench: Bench) -> Json:
     Returns what of it stands in done.json. Raises ServerError.
     """
     found: Json = {"warm": None, "checkpoint_s": None, "rest": None}
-    if bench.server.engine == "fake":
+    if not bench.server.can("clock"):
         return found
     if bench.warm is not None:
-        found["warm"] = ready.warm_up(bench.server, bench.warm)
+        found["warm"] = bench.server.warm_up(bench.warm)
     if bench.checkpoint:
         begun_s = time.monotonic()
-        ready.checkpoint(bench.server)
+        bench.server.checkpoint()
         found["checkpoint_s"] = time.monotonic() - begun_s
         found["rest"] = quiesce.quiet(filter(None, [bench.data_path]))
     return found
@@ -168,7 +149,7 @@ def write_description(step: Step, bench: Bench, folder: Path) -> None:
     store.write_json(folder / "step.json", described)
 
 
-def idle_reading(server: Server, sampler: Sampler, kind: str) -> Json | None:
+def idle_reading(server: Server, sampler: HostSampler, kind: str) -> Json | None:
     """A reading of the counters and, on a real machine, the canary, while nothing runs."""
     sampler.read(kind)
     if server.data_dir is None:
@@ -181,15 +162,13 @@ def write_probe(when: Literal["before", "after"], server: Server, step: Step, pa
     address = server.address()
     if address is None:
         return
-    its = probe.of(server.engine)
-    look = its.before if when == "before" else its.after
-    subject = probe.Subject(address, step.tables, step.explain, server.data_dir, server.wal_dir)
-    store.write_json(path, look(subject))
+    subject = Subject(address, step.tables, step.explain, server.data_dir, server.wal_dir)
+    store.write_json(path, server.snapshot(when, subject))
 
 
 def pad(step: Step, server: Server, started_s: float) -> float:
     """Waits until the step has lasted `pad_to_s`; returns the seconds waited (a fake waits not)."""
-    if step.pad_to_s is None or server.engine == "fake":
+    if step.pad_to_s is None or not server.can("clock"):
         return 0.0
     wait_s = max(0.0, step.pad_to_s - (time.monotonic() - started_s))
     time.sleep(wait_s)

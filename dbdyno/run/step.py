@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from dbdyno import store
-from dbdyno.engine import Server, probe
-from dbdyno.engine.postgres.wait_sampler import WaitSampler
+from dbdyno.engine import Server
+from dbdyno.engine.interface import WaitSampler
 from dbdyno.model import Headline, Json, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import clients
@@ -90,14 +90,16 @@ class Load:
 
         It is connected before the load's connections, and long before the window.
         """
-        address, interval_s = self.bench.server.address(), self.bench.waits_s
-        if address is None or interval_s is None:
+        server, interval_s = self.bench.server, self.bench.waits_s
+        if interval_s is None or not server.can("waits"):
             return None
         lines = stack.enter_context(store.Lines(self.folder / "waits.jsonl"))
         try:
-            waits = WaitSampler(address, job, interval_s, lines.write)
+            waits = server.waits(job, interval_s, lines.write)
         except ServerError as error:
             self._warn(f"waits: not sampled: {error}")
+            return None
+        if waits is None:
             return None
         self.sampler.set_waits(waits.pid)
         return stack.enter_context(waits)
@@ -172,7 +174,7 @@ class Load:
         done, close = self._done, self._close
         assert done is not None
         if done["status"] != "ok" or close is None:
-            if self.bench.server.engine != "fake":
+            if self.bench.server.can("clock"):
                 time.sleep(SERVER_GONE_S)
             raise StepFailed(done["reason"] or f"dyno-loadgen ended with `{done['status']}`")
         totals = done["totals"]
@@ -187,8 +189,7 @@ class Load:
 
 def wait_for_statistics(servers: Iterable[Server]) -> None:
     """Waits, once a step's connections are closed, until what they did stands in the statistics."""
-    engines = {server.engine for server in servers} - {"fake"}
-    time.sleep(max((probe.of(engine).SETTLE_S for engine in engines), default=0.0))
+    time.sleep(max((server.settle_s for server in servers), default=0.0))
 
 
 def summary(step: Step, found: Json) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.model import Step
+from dbdyno.model import Step, engine
 from dbdyno.workload import job, parameter, schema
 from dbdyno.workload.file import Workload
 from dbdyno.workload.scope import Scope
@@ -27,10 +27,9 @@ class Estimate:
 
 def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
     """What these steps of the workload need with these parameters. Raises WorkloadError."""
-    engine = steps[0].job["engine"] if steps else "postgres"
-    spoken = "postgres" if engine == "fake" else engine
-    values = parameter.of(workload, parameters, spoken)
-    scope = Scope(source=workload.source, names=values, engine=spoken)
+    its = engine.of(steps[0].job["engine"] if steps else "fake")
+    values = parameter.of(workload, parameters, its)
+    scope = Scope(source=workload.source, names=values, engine=its)
     rows, disk_bytes = 0, 0
     names = job.table_names(workload.file, scope)
     for kind, table in workload.file.tables.items():

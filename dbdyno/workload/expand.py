@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
+from dbdyno.model import engine as engines
 from dbdyno.model.document import suggestion
-from dbdyno.model.error import WorkloadError
+from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.workload import job, parameter, schema, step_selection
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
@@ -41,17 +42,16 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     ordinals. Where none of them creates a table that they use, the load comes before them.
     Steps of other sets than the workload's are there only where `steps` names them.
     `groups` keeps only the steps of these groups and those of none.
-    The engine "fake" takes PostgreSQL's SQL. Raises WorkloadError.
+    Raises WorkloadError.
     """
-    spoken = "postgres" if engine == "fake" else engine
-    if spoken not in schema.ENGINES:
-        raise WorkloadError(
-            f"no engine `{engine}`; {suggestion(engine, (*schema.ENGINES, 'fake'))}"
-        )
+    try:
+        its = engines.of(engine)
+    except PlanError as error:
+        raise WorkloadError(str(error)) from None
     scope = Scope(
         source=workload.source,
-        names=parameter.of(workload, parameters, spoken),
-        engine=spoken,
+        names=parameter.of(workload, parameters, its),
+        engine=its,
         version=version,
         statements=workload.file.statements,
     )
@@ -61,7 +61,7 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     load = _load(drafts, made, workload) if steps is not None else []
     made = [*((one, *_step(one, workload)) for one in load), *made]
     _check_tables(drafts, made, workload)
-    return tuple(_with_engine(step, engine) for _, step, _ in made)
+    return tuple(step for _, step, _ in made)
 
 
 def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:
@@ -241,8 +241,3 @@ def _optional(written: schema.Number | None, scope: Scope) -> float | None:
 
 def _longest(*seconds: float | None) -> float | None:
     return max((one for one in seconds if one is not None), default=None)
-
-
-def _with_engine(step: Step, engine: str) -> Step:
-    step.job["engine"] = engine
-    return step

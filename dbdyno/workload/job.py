@@ -147,7 +147,7 @@ def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
     return {
         "protocol": PROTOCOL,
         "step": name,
-        "engine": scope.engine,
+        "engine": scope.engine.job,
         "clients": scope.root("parameters", "clients").integer(
             scope.names.get("clients", 1), low=1
         ),

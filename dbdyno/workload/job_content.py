@@ -31,8 +31,6 @@ Item = TypeVar("Item")
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
 PROTOCOLS = ("simple", "extended", "prepared", "execute")
-PROTOCOLS_OF_MYSQL = ("simple", "prepared")
-"""MySQL's protocol has text statements, and statements that are prepared once."""
 SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
@@ -208,7 +206,7 @@ class Content:
 
     def _explained(self, pieces: tuple[sql.Piece, ...], table: str) -> str:
         """The statement as its engine's EXPLAIN takes it."""
-        if self.scope.engine == "postgres":
+        if self.scope.engine.placeholders:
             return sql.numbered(pieces, table)
         return explain_literals.statement(pieces, table, self.values, self.value)
 
@@ -427,10 +425,10 @@ def _check_protocol(protocol: str, scope: Scope) -> None:
     """Refuses what is no protocol, or none of the engine's."""
     if protocol not in PROTOCOLS:
         raise scope.error(f"no protocol `{protocol}`; {suggestion(protocol, PROTOCOLS)}")
-    if scope.engine != "postgres" and protocol not in PROTOCOLS_OF_MYSQL:
+    if protocol not in scope.engine.sends:
+        theirs = " or ".join(f"`{one}`" for one in PROTOCOLS if one in scope.engine.sends)
         raise scope.error(
-            f"`{protocol}` is PostgreSQL's alone; on {scope.engine} statements are "
-            f"{' or '.join(f'`{one}`' for one in PROTOCOLS_OF_MYSQL)}"
+            f"`{protocol}` is PostgreSQL's alone; on {scope.spoken} statements are {theirs}"
         )
 
 

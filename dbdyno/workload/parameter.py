@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbdyno.model.document import suggestion
+from dbdyno.model.engine import Traits
 from dbdyno.model.error import WorkloadError
 from dbdyno.workload.expression import (
     FUNCTIONS,
@@ -36,7 +37,7 @@ def host(cores: float, memory_bytes: float) -> dict[str, Value]:
     return dict(zip(HOST, (cores, memory_bytes / (1 << 30)), strict=True))
 
 
-def of(workload: Workload, given: Mapping[str, Value], engine: str) -> dict[str, Value]:
+def of(workload: Workload, given: Mapping[str, Value], engine: Traits) -> dict[str, Value]:
     """Every parameter's value for the workload's set and preset, with a plan's values.
 
     `engine` is among them, as defaults and SQL can depend on it. Raises WorkloadError.
@@ -47,7 +48,7 @@ def of(workload: Workload, given: Mapping[str, Value], engine: str) -> dict[str,
     if workload.preset is not None:
         layers[f"presets.{workload.preset}"] = workload.file.presets[workload.preset]
     layers["parameters"] = given
-    done = values(workload.file.parameters, layers, workload.source, {ENGINE: engine})
+    done = values(workload.file.parameters, layers, workload.source, {ENGINE: engine.sql[0]})
     for sentence, written in workload.file.checks.items():
         _check(sentence, written, done, workload.source)
     return done

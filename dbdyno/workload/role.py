@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
+from dbdyno.model.engine import Traits
 from dbdyno.workload import schema
 from dbdyno.workload.expression import names_of
 from dbdyno.workload.job_content import Content
@@ -144,13 +145,12 @@ def _json(name: str, role: schema.Role, choose: list[Json], content: Content, sc
     }
 
 
-def _codes(written: list[str] | schema.Codes, engine: str) -> list[str]:
+def _codes(written: list[str] | schema.Codes, engine: Traits) -> list[str]:
     """The errors that are tried again, by the engine's codes."""
     if isinstance(written, list):
         return list(written)
-    found = written.mysql if engine == "mariadb" else None
-    own = getattr(written, engine)
-    return list(found or () if own is None else own)
+    own = (getattr(written, key) for key in engine.sql)
+    return list(next((codes for codes in own if codes is not None), ()))
 
 
 def _table(role: schema.Role, choose: list[Json], content: Content) -> Json | None:

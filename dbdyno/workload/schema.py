@@ -7,16 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.model import PRODUCTS
 from dbdyno.model.document import Form
+from dbdyno.model.engine import TRAITS
 
 Number = int | float | str
 """A number, or an expression in braces."""
 Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
 """A lowest and a highest number, both inclusive."""
 
-ENGINES = tuple(PRODUCTS)
-BEFORE = re.compile(rf"({'|'.join(ENGINES)})_before_(\d+(?:_\d+)*)")
+BEFORE = re.compile(
+    rf"({'|'.join({key: 0 for its in TRAITS.values() for key in its.sql})})_before_(\d+(?:_\d+)*)"
+)
 """The key of SQL for releases below one: `postgres_before_12`, `mysql_before_8_4`."""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dbdyno.model.document import suggestion
+from dbdyno.model.engine import Traits
 from dbdyno.model.error import WorkloadError
 from dbdyno.workload.expression import ExpressionError, Value, fill_in, resolve
 from dbdyno.workload.schema import BEFORE, PerEngine, Repeated, Texts
@@ -39,10 +40,15 @@ class Scope:
 
     source: str
     names: Mapping[str, Value]
-    engine: str
+    engine: Traits
     version: tuple[int, ...] | None = None
     key: str = ""
     statements: Mapping[str, PerEngine] = field(default_factory=dict)
+
+    @property
+    def spoken(self) -> str:
+        """The key of the engine's own SQL, by which expressions know the engine, too."""
+        return self.engine.sql[0]
 
     def at(self, *keys: str | int) -> Scope:
         """The place of a key within this one; numbers count from 1."""
@@ -118,7 +124,7 @@ class Scope:
         """This engine's SQL: braces filled in, `{t}` and `{number}` as marks."""
         chosen = _chosen(written, self.engine, self.version)
         if chosen is None:
-            raise self.error(f"no SQL for engine {self.engine}; add the key `{self.engine}`")
+            raise self.error(f"no SQL for engine {self.spoken}; add the key `{self.spoken}`")
         inner = self.knowing({"t": TABLE_MARK, "number": NUMBER_MARK})
         texts: list[str] = []
         for one in [chosen] if isinstance(chosen, str) else chosen:
@@ -165,21 +171,21 @@ def for_table(sql: str, table: str, number: str) -> str:
     return sql.replace(TABLE_MARK, table).replace(NUMBER_MARK, number)
 
 
-def _chosen(written: PerEngine, engine: str, version: tuple[int, ...] | None) -> Texts | None:
+def _chosen(written: PerEngine, engine: Traits, version: tuple[int, ...] | None) -> Texts | None:
     """The engine's own SQL for its release; else what it shares with others, if there is any."""
-    theirs = written.mysql if engine == "mariadb" else None
-    choices = (_older(written, engine, version), getattr(written, engine), theirs, written.any)
+    own = (getattr(written, key) for key in engine.sql)
+    choices = (_older(written, engine.sql[0], version), *own, written.any)
     return next((one for one in choices if one is not None), None)
 
 
-def _older(written: PerEngine, engine: str, version: tuple[int, ...] | None) -> Texts | None:
+def _older(written: PerEngine, spoken: str, version: tuple[int, ...] | None) -> Texts | None:
     """The SQL under `ENGINE_before_N` with the smallest N above the version, if there is one."""
     if version is None:
         return None
     limits = []
     for key, sql in written.before.items():
         match = BEFORE.fullmatch(key)
-        if match and match[1] == engine:
+        if match and match[1] == spoken:
             limit = tuple(int(part) for part in match[2].split("_"))
             if version < limit:
                 limits.append((limit, sql))

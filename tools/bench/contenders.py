@@ -18,6 +18,7 @@ from bench import process
 from bench.pairs import Contender, Sample
 from bench.process import ContenderFailed, Ended
 from dbdyno.model import Address, Json
+from dbdyno.model.job import server_json
 from dbdyno.run.driver import loadgen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -215,7 +216,7 @@ def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> 
 
     def run(seconds: float) -> Sample:
         task = {
-            "server": loadgen.server_json(address),
+            "server": server_json(address),
             "sql": sql,
             "key_max": key_max,
             "connections": connections,

@@ -20,7 +20,7 @@ from bench.process import ContenderFailed
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Json
-from dbdyno.run.driver.loadgen import server_json
+from dbdyno.model.job import server_json
 
 SPEED_MIN = 5.0
 LOAD_S_MAX = 3600

@@ -16,7 +16,8 @@ from bench.compare import Bench
 from bench.figure import Figure
 from bench.fill import fill, prepare
 from dbdyno.engine import Build, Server
-from dbdyno.model import PRODUCTS, Json
+from dbdyno.model import Json
+from dbdyno.model.engine import TRAITS
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -25,7 +26,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         figure = Figure(measurement=f"fill {engine}", beside="sysbench", what="speed", target=None)
         here = mysql.newest(engine)
         if here is None:
-            why = f"no {PRODUCTS[engine]} here: name its folder by {mysql.VARIABLES[engine]}"
+            why = f"no {TRAITS[engine].product} here: name its folder by {mysql.VARIABLES[engine]}"
             yield replace(figure, missing=why)
         elif contenders.sysbench_program() is None:
             yield replace(figure, missing=contenders.NO_SYSBENCH)

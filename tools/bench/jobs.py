@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dbdyno import workload
 from dbdyno.model import Address, Json
-from dbdyno.run.driver.loadgen import server_json
+from dbdyno.model.job import server_json
 
 SEED = 42
 ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE = 100_000, 10

@@ -17,7 +17,8 @@ from bench.server import address_of
 from dbdyno.engine import Build, Server
 from dbdyno.engine.mysql import build
 from dbdyno.host import account
-from dbdyno.model import PRODUCTS, Address, Arm, Json
+from dbdyno.model import Address, Arm, Json
+from dbdyno.model.engine import TRAITS
 from dbdyno.model.error import ServerError
 
 VARIABLES = {"mysql": "DYNO_MYSQL", "mariadb": "DYNO_MARIADB"}
@@ -34,7 +35,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     for engine in VARIABLES:
         here = newest(engine)
         if here is None:
-            why = f"no {PRODUCTS[engine]} here: name its folder by {VARIABLES[engine]}"
+            why = f"no {TRAITS[engine].product} here: name its folder by {VARIABLES[engine]}"
             yield Figure(measurement=engine, beside="sysbench", what="CPU", missing=why)
             continue
         with running(engine, here) as server:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.damaged_files import Damage
-from dbdyno.model import Json, OwnerCost, metric
+from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.job import role_connections, statement_names, timed_operations
 from dbdyno.stats.response_times import Histogram, merged
@@ -71,7 +71,7 @@ class Evidence:
     @property
     def servers(self) -> str:
         """Whose metrics the step has (dbdyno.model.metric.row.Servers)."""
-        return metric.servers(str(self.job.get("engine", "fake")))
+        return engine.recorded(str(self.job.get("engine", "fake"))).statistics
 
     @property
     def server_host(self) -> raw_files.Host:
@@ -204,7 +204,8 @@ def read(folder: StepFolder) -> Evidence:
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
     times = _histograms(load) if done is not None else _Times({}, {})
-    if done is not None and job.get("engine", "fake") != "fake":
+    ran = engine.recorded(str(job.get("engine", "fake")))
+    if done is not None and "clock" in ran.can:
         for name, snapshot in (("before.json", before), ("after.json", after)):
             if snapshot is None and not any(line.startswith(name) for line in lost.lines):
                 lost.say(f"{name}: is missing; restore it from a copy")

@@ -6,10 +6,25 @@ There is nothing to start and nothing to ask; what it does is planted in the pla
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from dbdyno.engine.fake.sampler import FakeSampler
+from dbdyno.engine.interface import (
+    HostSampler,
+    Moment,
+    Server,
+    TableSql,
+    WaitSampler,
+    Write,
+    part_of,
+)
+from dbdyno.engine.subject import Subject
 from dbdyno.engine.unmanaged import Unseen
-from dbdyno.model import Address, Arm, Json
+from dbdyno.host.observe.device import Device
+from dbdyno.model import Address, Arm, Json, can
+from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
 
 DEFAULTS: Json = {
@@ -40,24 +55,41 @@ NOTHING_OF = (
 class FakeServer(Unseen):
     """A server that is always well; it takes every statement and returns no rows."""
 
-    engine = "fake"
     remote = False
     drops_any = True
     threads = False
+    settle_s = 0.0
+    sql = TableSql(rows="", comments="", set_comment="")
 
     def __init__(self, arm: Arm) -> None:
         """Raises PlanError where the arm plants something unknown."""
         self.name = arm.name
+        self.engine = arm.engine
         self._arm = arm
         for key in arm.fake:
             if key not in DEFAULTS and key not in SAMPLER_KEYS:
                 known = ", ".join(f"`{one}`" for one in sorted(DEFAULTS.keys() | SAMPLER_KEYS))
                 raise PlanError(f"arms.{arm.name}.fake.{key}: unknown key: there are {known}")
 
+    def can(self, what: Capability) -> bool:
+        """As `can` of its arm: nothing."""
+        return can(self._arm, what)
+
+    def job_part(self, job: Json) -> Json:
+        """The `engine`, `server` and `fake` of a job: what of all that the plan plants it has."""
+        return part_of(self.engine, None, of_job(self.plants, job))
+
     @property
-    def job_fake(self) -> Json | None:
-        """The job's `fake` (contract/README.md): what the plan plants, with the defaults."""
+    def plants(self) -> Json:
+        """What the plan plants, with the defaults."""
         return {key: self._arm.fake.get(key, value) for key, value in DEFAULTS.items()}
+
+    @property
+    def planted(self) -> tuple[tuple[str, str], ...]:
+        """Under which keys the plan plants something for which statement or cursor."""
+        named = [(key, name) for key in PLANTED_BY_NAME for name in self._arm.fake.get(key, ())]
+        errors = self._arm.fake.get("errors", ())
+        return (*named, *(("errors", error["statement"]) for error in errors))
 
     def setting(self, name: str) -> str | None:
         """What the plan set; it has no effect on a fake."""
@@ -66,17 +98,13 @@ class FakeServer(Unseen):
     def check(self) -> None:
         """Nothing can be wrong that was not seen when it was made."""
 
-    def has_extension(self, name: str) -> bool:
-        """It has none."""
-        return False
-
     def start(self) -> None:
         """It is there at once."""
 
     def facts(self) -> Json:
         """server.json: that it is a fake, and what is planted."""
         return dict.fromkeys(NOTHING_OF) | {
-            "engine": "fake",
+            "engine": self.engine,
             "version": self._arm.version or "fake",
             "config": self._arm.config,
             "preset": {},
@@ -101,3 +129,50 @@ class FakeServer(Unseen):
 
     def use_database(self, name: str) -> None:
         """Its tables exist when a statement names them."""
+
+    def warm_up(self, how: str) -> Json:
+        """It has no cache."""
+        raise AssertionError("an engine without a clock is never warmed")
+
+    def checkpoint(self) -> None:
+        """It has no files."""
+        raise AssertionError("an engine without a clock makes no checkpoints")
+
+    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
+        """None: it has no database."""
+        return None
+
+    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+        """None: it has no sessions."""
+        return None
+
+    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+        """What writes the costs that the plan plants into `path`."""
+        return FakeSampler(path, self._arm.fake)
+
+
+def of_job(plants: Json, job: Json) -> Json:
+    """What is planted for the statements and cursors of a job, of all that an arm plants."""
+    names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
+    kept = {
+        key: {name: value for name, value in plants[key].items() if name in names}
+        for key in PLANTED_BY_NAME
+    }
+    errors = [error for error in plants["errors"] if error["statement"] in names]
+    return plants | kept | {"errors": errors}
+
+
+@dataclass(frozen=True)
+class FakeEngine:
+    """An engine of this family: its servers are not made, and `can` says that it has no more."""
+
+    traits: Traits
+
+    def unmade(self, arm: Arm) -> Server:
+        """The server of an arm."""
+        return FakeServer(arm)
+
+
+def of(traits: Traits) -> FakeEngine:
+    """The engine of this family with these traits."""
+    return FakeEngine(traits)

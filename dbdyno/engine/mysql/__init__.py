@@ -1,1 +1,121 @@
-"""Servers of MySQL and MariaDB: what `server/` has for PostgreSQL, for the other two engines."""
+"""MySQL and MariaDB: servers with InnoDB; in what the two differ stands in `flavour`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dbdyno.builds import Build
+from dbdyno.builds.compile import Method
+from dbdyno.builds.flags import Recipes
+from dbdyno.engine.dsn import HOST, MODE, ROOT, DsnForm
+from dbdyno.engine.external import ExternalServer
+from dbdyno.engine.interface import Fingerprint, Footprint, Server, Setting
+from dbdyno.engine.mysql import (
+    build,
+    compile,
+    config_file,
+    fingerprint,
+    flavour,
+    footprint,
+    server,
+    settings,
+)
+from dbdyno.engine.mysql.client import MysqlClient
+from dbdyno.engine.preset import Settings
+from dbdyno.engine.settings import Settled
+from dbdyno.host.account import Account
+from dbdyno.host.place import Place
+from dbdyno.model import Arm
+from dbdyno.model.engine import Traits
+from dbdyno.model.size import Capacity
+
+
+@dataclass(frozen=True)
+class MysqlEngine:
+    """An engine of this family (engine.interface)."""
+
+    traits: Traits
+
+    @property
+    def client(self) -> MysqlClient:
+        """How its servers are asked."""
+        return MysqlClient(self.traits.name, flavour.of(self.traits.name))
+
+    @property
+    def dsn(self) -> DsnForm:
+        """How its clients write a server's place."""
+        return DsnForm(
+            schemes=(self.traits.name,),
+            port=3306,
+            keys={"socket": HOST, "ssl-mode": MODE, "ssl-ca": ROOT},
+            modes={
+                "preferred": "prefer",
+                "required": "require",
+                "verify_ca": "verify-ca",
+                "verify_identity": "verify-full",
+            },
+            no_tls="disabled",
+        )
+
+    @property
+    def recipes(self) -> Recipes:
+        """The published builds."""
+        return Recipes(engine=self.traits.name, published=compile.RECIPES, own=compile.OWN)
+
+    def inspect(self, base_dir: Path, where: str, account: Account) -> Build:
+        """The build in a folder. Raises ServerError that begins with `where`."""
+        return build.inspect(base_dir, self.traits.name, where, account)
+
+    def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
+        """The newest installed build of a version: none can be fetched. Raises ServerError."""
+        return build.installed(self.traits.name, version, where, cache, account)
+
+    def folders(self, cache: Path, root: Path) -> Iterator[Path]:
+        """The usual paths."""
+        found = build.folders(self.traits.name, cache, root)
+        return (path for path in found if not path.is_relative_to(cache))
+
+    def method(self) -> Method:
+        """By cmake."""
+        return Method(
+            version=partial(compile.version, engine=self.traits.name),
+            steps=partial(compile.steps, engine=self.traits.name),
+            ignored=compile.ignored,
+            explain=compile.explain,
+        )
+
+    def read_config(self, text: str, source: str, version_num: int) -> Settings:
+        """A my.cnf. Raises PlanError that begins with `source`."""
+        return settings.read_config(self.traits.name, text, source, version_num)
+
+    def write_config(self, values: Mapping[str, str]) -> str:
+        """Options as a my.cnf."""
+        return config_file.written(values)
+
+    def settle(self, arm: Arm, build: Build, host: Capacity, connections: int) -> Settled:
+        """Preset, plan and lab together. Raises PlanError, HostError."""
+        return settings.settle(arm, build, host, connections)
+
+    def footprint(self, setting: Setting) -> Footprint:
+        """What a server with these options takes of the host."""
+        return footprint.Footprint(setting)
+
+    def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
+        """Changes with each start of a server in these data. Raises OSError."""
+        return fingerprint.read(data_dir, wal_dir)
+
+    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> Server:
+        """A server of the lab, described, not made."""
+        return server.MysqlServer(arm, build, place, settled, self.client)
+
+    def unmade(self, arm: Arm) -> Server:
+        """A server elsewhere."""
+        return ExternalServer(arm, self.client)
+
+
+def of(traits: Traits) -> MysqlEngine:
+    """The engine of this family with these traits."""
+    return MysqlEngine(traits)

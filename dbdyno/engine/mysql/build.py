@@ -10,35 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbdyno.builds import VERSION_S_MAX, Build
+from dbdyno.engine.mysql import flavour
 from dbdyno.host import account as accounts
 from dbdyno.host import place
 from dbdyno.host.account import Account
-from dbdyno.model import PRODUCTS, Arm
+from dbdyno.model import engine as engines
 from dbdyno.model.error import ServerError
 
-PROGRAMS = {
-    "mysql": ("bin/mysqld", "sbin/mysqld", "libexec/mysqld", "bin/mariadbd", "sbin/mariadbd"),
-    "mariadb": ("bin/mariadbd", "sbin/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld"),
-}
-"""Where the server's program may lie in a base directory, the engine's own name first."""
 VERSION_LINE = re.compile(r"(\S+) +Ver (\d+)\.(\d+)\.(\d+)(\S*) for ")
 """`/usr/sbin/mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64`"""
-OLDEST = {"mysql": 50600, "mariadb": 100300}
 INSTALLED = ("/usr", "/usr/local/mysql", "/usr/local/mariadb")
 INSTALLED_PATTERNS = ("opt/mysql*", "opt/mariadb*", "usr/local/mysql-*", "usr/local/mariadb-*")
-
-
-def find(arm: Arm, cache: Path | None, account: Account | None) -> Build:
-    """The build that an arm asks for by `base_dir` or `version`.
-
-    Raises ServerError, in a line that names the arm's key, where there is none, where it is of the
-    other engine, too old, or cannot be run by the account.
-    """
-    account = account or accounts.choose(arm.engine)
-    if arm.base_dir is not None:
-        return inspect(arm.base_dir.absolute(), arm.engine, f"arms.{arm.name}.base_dir", account)
-    assert arm.version is not None, "other origins are found elsewhere"
-    return installed(arm.engine, arm.version, f"arms.{arm.name}.version", cache, account)
 
 
 def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
@@ -47,7 +29,7 @@ def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
     if program is None:
         raise ServerError(
             f"{where}: `{base_dir}` has neither bin/mysqld, sbin/mysqld nor bin/mariadbd, "
-            f"sbin/mariadbd: name the folder above {PRODUCTS[engine]}'s `bin`"
+            f"sbin/mariadbd: name the folder above {engines.of(engine).product}'s `bin`"
         )
     blocked = accounts.blocked_at(program, account)
     if blocked is not None:
@@ -59,10 +41,11 @@ def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
     found = VERSION_LINE.search(said)
     if found is None:
         raise ServerError(f"{where}: `{program} --version` says {said[:200]!r}: not a server")
-    told = "mariadb" if "MariaDB" in found[5] else "mysql"
-    if told != engine:
+    told = flavour.told(found[5])
+    if told != engines.of(engine).job:
         raise ServerError(
-            f"{where}: `{program}` is {PRODUCTS[told]} {found[2]}.{found[3]}.{found[4]}: write "
+            f"{where}: `{program}` is {engines.of(told).product} "
+            f"{found[2]}.{found[3]}.{found[4]}: write "
             f'engine = "{told}", or name another folder'
         )
     return build_of(base_dir, program, engine, found, where)
@@ -72,11 +55,12 @@ def build_of(base_dir: Path, program: Path, engine: str, found: re.Match[str], w
     """A build from what its program says of itself. Raises ServerError where it is too old."""
     major, minor, patch = int(found[2]), int(found[3]), int(found[4])
     version, number = f"{major}.{minor}.{patch}", major * 10000 + minor * 100 + patch
-    if number < OLDEST[engine]:
-        oldest = f"{OLDEST[engine] // 10000}.{OLDEST[engine] // 100 % 100}"
+    least = flavour.of(engine).oldest
+    if number < least:
+        oldest = f"{least // 10000}.{least // 100 % 100}"
         raise ServerError(
-            f"{where}: `{program}` is {PRODUCTS[engine]} {version}: {oldest} is the oldest that "
-            "works"
+            f"{where}: `{program}` is {engines.of(engine).product} {version}: {oldest} is the "
+            "oldest that works"
         )
     # The program names the file that runs; where it was started by a script, another one.
     image = Path(found[1])
@@ -92,7 +76,7 @@ def build_of(base_dir: Path, program: Path, engine: str, found: re.Match[str], w
 
 def program_of(base_dir: Path, engine: str) -> Path | None:
     """The server's program in a base directory; None where there is none."""
-    candidates = (base_dir / name for name in PROGRAMS[engine])
+    candidates = (base_dir / name for name in flavour.of(engine).programs)
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -135,7 +119,7 @@ def installed(engine: str, version: str, where: str, cache: Path | None, account
         return max(wanted, key=lambda one: one.version_num)
     there = ", ".join(f"{one.version} in `{one.base_dir}`" for one in found.values())
     raise ServerError(
-        f"{where}: no {PRODUCTS[engine]} {version} is installed "
+        f"{where}: no {engines.of(engine).product} {version} is installed "
         f"({f'there is {there}' if there else 'there is none'}), and none can be fetched: install "
         "it and name its folder by `base_dir`"
     )

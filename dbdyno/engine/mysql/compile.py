@@ -11,42 +11,19 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from dbdyno.builds.flags import Flags
+from dbdyno.builds.flags import NOFP, Flags
 from dbdyno.builds.log import BuildLog
 from dbdyno.builds.step import COMPILE_MARKS, Missing, Site, Step, explained, first_line
-from dbdyno.model import PRODUCTS
+from dbdyno.engine.mysql import flavour
+from dbdyno.model import engine as engines
 from dbdyno.model.error import ServerError
 
-OLDEST = {"mysql": (8, 0), "mariadb": (10, 11)}
 VERSION_FILES = ("MYSQL_VERSION", "VERSION")
 PART = re.compile(r"(?m)^(MYSQL_VERSION_(?:MAJOR|MINOR|PATCH|EXTRA)|SERVER_MATURITY)=\"?([^\"\n]*)")
 UNUSED = re.compile(
     r"Manually-specified variables were not used by the project:\s*\n((?:\s+\w+\n)+)"
 )
 DEFINED = re.compile(r"-D(\w+)(?::\w+)?=.*")
-
-# The options of the published builds (their cmake scripts, 2025 and 2026).
-MYSQL = (
-    "-DWITH_SSL=system",
-    "-DWITH_ZLIB=bundled",
-    "-DWITH_NUMA=ON",
-    "-DWITH_ROUTER=OFF",
-    "-DWITH_MYSQLX=OFF",
-    "-DWITH_UNIT_TESTS=OFF",
-    "-DMYSQL_MAINTAINER_MODE=0",
-)
-LEFT_OUT = ("COLUMNSTORE", "CONNECT", "MROONGA", "OQGRAPH", "ROCKSDB", "S3", "SPHINX", "SPIDER")
-"""Storage engines of MariaDB."""
-MARIADB = (
-    *(f"-DPLUGIN_{name}=NO" for name in LEFT_OUT),
-    "-DWITH_SSL=system",
-    "-DWITH_PCRE=system",  # else they are downloaded while it is compiled
-    "-DWITH_LIBFMT=system",
-    "-DWITH_UNIT_TESTS=OFF",
-    "-DWITH_MARIABACKUP=OFF",
-    "-DWITH_WSREP=OFF",
-    "-DMYSQL_MAINTAINER_MODE=OFF",
-)
 
 MISSING = (
     Missing(r"(?i)no CMAKE_C(XX)?_COMPILER could be found", "gcc g++ libc6-dev"),
@@ -65,6 +42,19 @@ MISSING = (
 """What cmake says where something is missing, and the Debian package that has it."""
 
 
+RECIPES = {
+    "def": Flags(recipe="def"),
+    "rel": Flags(recipe="rel", build_type="Release"),
+    "rel_o2nofp": Flags(
+        recipe="rel_o2nofp", cflags=f"-g1 {NOFP}", build_type="Release", release="-O2 -DNDEBUG"
+    ),
+    "rel_withdbg": Flags(recipe="rel_withdbg", build_type="RelWithDebInfo"),
+}
+"""The published builds: MySQL's `rel_o2nofp` and MariaDB's `rel_withdbg` in the studies of 2025."""
+OWN = Flags(recipe=None, build_type="Release", release="-DNDEBUG")
+"""What flags of one's own stand on."""
+
+
 def version(tree: Path, origin: str, engine: str) -> str:
     """The version of the source, as it names itself. Raises ServerError where it is none."""
     found: dict[str, str] = {}
@@ -73,17 +63,22 @@ def version(tree: Path, origin: str, engine: str) -> str:
             found = dict(PART.findall((tree / name).read_text(errors="replace")))
             break
     if "MYSQL_VERSION_MAJOR" not in found or not (tree / "CMakeLists.txt").is_file():
-        raise ServerError(f"`{origin}` is no source of {PRODUCTS[engine]}: no MYSQL_VERSION in it")
+        raise ServerError(
+            f"`{origin}` is no source of {engines.of(engine).product}: no MYSQL_VERSION in it"
+        )
     # Only MariaDB's says how mature it is; its first version of its own was 10.
     numbers = [int(found[f"MYSQL_VERSION_{part}"] or 0) for part in ("MAJOR", "MINOR", "PATCH")]
     its = "mariadb" if numbers[0] >= 10 and _is_mariadb(tree) else "mysql"
     said = ".".join(map(str, numbers))
-    if its != engine:
-        raise ServerError(f"`{origin}` is {PRODUCTS[its]} {said}: write `{its}` for `{engine}`")
-    if tuple(numbers[:2]) < OLDEST[engine]:
-        oldest = ".".join(map(str, OLDEST[engine]))
+    if its != engines.of(engine).job:
         raise ServerError(
-            f"`{origin}` is {PRODUCTS[its]} {said}: {oldest} is the oldest that is built"
+            f"`{origin}` is {engines.of(its).product} {said}: write `{its}` for `{engine}`"
+        )
+    least = flavour.of(engine).oldest_source
+    if tuple(numbers[:2]) < least:
+        oldest = ".".join(map(str, least))
+        raise ServerError(
+            f"`{origin}` is {engines.of(its).product} {said}: {oldest} is the oldest that is built"
         )
     return said
 
@@ -98,8 +93,7 @@ def steps(
     """The programs to run, in order. Raises ServerError where cmake or a submodule is missing."""
     if shutil.which("cmake") is None:
         raise ServerError("cmake is not installed: apt-get install cmake")
-    empty = engine == "mariadb" and not any((site.tree / "libmariadb").glob("*"))
-    if empty:
+    if flavour.of(engine).submodules and not any((site.tree / "libmariadb").glob("*")):
         raise ServerError(
             "MariaDB's submodules are not part of a git checkout's archive: build its tarball"
         )
@@ -132,7 +126,7 @@ def arguments(engine: str, flags: Flags) -> list[str]:
             found.append(f"-DCMAKE_{language}_FLAGS={flags.cflags}")
         if flags.release is not None:
             found.append(f"-DCMAKE_{language}_FLAGS_RELEASE={flags.release}")
-    return [*found, *(MYSQL if engine == "mysql" else MARIADB)]
+    return [*found, *flavour.of(engine).cmake]
 
 
 def ignored(said: str, options: Sequence[str]) -> str | None:

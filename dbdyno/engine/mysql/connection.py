@@ -5,18 +5,167 @@ Nothing of this runs while a window is open.
 
 from __future__ import annotations
 
+import re
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dbdyno.engine import password
 from dbdyno.engine.cutoff import cut_off
-from dbdyno.engine.mysql.client import CONNECT_S_MAX, Wire, connect, encrypted
+from dbdyno.engine.dsn import PREFERRED
+from dbdyno.engine.mysql import flavour
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 
 if TYPE_CHECKING:
     import pymysql
+
+CONNECT_S_MAX = 10
+VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)")
+"""MariaDB before 11 puts 5.5.5- before its version for old replicas."""
+CACHING = "caching_sha2_password"
+WANTS_PASSWORD = b"\x01\x04"
+"""What the server sends by that method where the proof of the password does not do."""
+UNDER_A_KEY = "under a public key that nobody vouches for"
+REVEALING = {
+    "sha256_password": UNDER_A_KEY,
+    "mysql_clear_password": "in clear text",
+    "dialog": "in clear text",
+    "mysql_old_password": "under a hash that is no secret",
+}
+"""Methods that without TLS tell others the password, and how the server asks for it by them."""
+
+
+def connect(address: Address, application: str, **more: Any) -> pymysql.Connection[Any]:
+    """A connection that commits each statement by itself; `application` is its `program_name`.
+
+    Texts arrive as the server has them in utf8mb4. `more`: what else PyMySQL takes. Raises
+    pymysql.MySQLError, and ServerError without a password or where it would be exposed.
+    """
+    # PyMySQL takes a twentieth of a second to import; commands that reach no server do without.
+    import pymysql
+
+    where: dict[str, Any] = {"host": address.host, "port": address.port}
+    if address.host.startswith("/"):
+        where = {"unix_socket": address.host}
+    return pymysql.connect(
+        **where,
+        user=address.user,
+        # As bytes, because PyMySQL would write a text in latin1.
+        password=(password.of(address) or "").encode(),
+        database=address.database or None,
+        autocommit=True,
+        connect_timeout=CONNECT_S_MAX,
+        charset="utf8mb4",
+        program_name=application,
+        auth_plugin_map=guards(address),
+        **tls(address),
+        **more,
+    )
+
+
+def tls(address: Address) -> dict[str, Any]:
+    """PyMySQL's arguments for libpq's `sslmode` (Address.tls).
+
+    By a context of our own, as PyMySQL takes `require` for `prefer`, and with the system's
+    certificates looks at no host's name.
+    """
+    if address.tls is None:
+        return {"ssl_disabled": True}
+    if address.tls == PREFERRED:
+        return {}  # what PyMySQL does by itself
+    context = ssl.create_default_context(cafile=address.tls_root)
+    # The certificates that MySQL makes for itself are not as strict as newer Pythons want them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = address.tls == "verify-full"
+    if address.tls == "require":
+        context.verify_mode = ssl.CERT_NONE
+    return {"ssl": context}
+
+
+def encrypted(connection: pymysql.Connection[Any]) -> str | None:
+    """TLS's version and cipher; None where the connection is not encrypted."""
+    stream = connection._sock  # type: ignore[attr-defined]
+    if not isinstance(stream, ssl.SSLSocket):
+        return None
+    cipher = stream.cipher()
+    return " ".join(filter(None, (stream.version(), cipher and cipher[0])))
+
+
+def guards(address: Address) -> dict[str, Any]:
+    """PyMySQL's handlers of methods that may expose the password; none where the plan allows it.
+
+    By itself PyMySQL trusts whatever public key comes, and answers to a request for clear text.
+    """
+    if password.may_be_exposed(address):
+        return {}
+    return {method: partial(Guard, address, method) for method in (CACHING, *REVEALING)}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """PyMySQL's own handling of a method, where nobody else can read or there is no secret.
+
+    Elsewhere only the proof by caching_sha2_password, which tells nobody anything.
+    """
+
+    address: Address
+    method: str
+    connection: Any
+
+    def authenticate(self, packet: Any) -> Any:
+        """What the server says next. Raises ServerError where the password would be exposed."""
+        connection = self.connection
+        whole = self.method != CACHING or packet.get_all_data()[:2] == WANTS_PASSWORD
+        if connection._secure or not connection.password:
+            return connection._process_auth(self.method.encode(), packet)
+        if whole:
+            asked = REVEALING.get(self.method, UNDER_A_KEY)
+            raise ServerError(password.exposed(self.address, asked, "ssl-mode=REQUIRED"))
+        if packet.is_auth_switch_request():
+            return self._prove(packet)
+        return connection._process_auth(self.method.encode(), packet)
+
+    def _prove(self, packet: Any) -> Any:
+        """Sends the proof alone; PyMySQL would go on with the password. What follows comes here."""
+        from pymysql import _auth
+
+        self.connection.salt = packet.read_all().removesuffix(b"\0")
+        proof = _auth.scramble_caching_sha2(self.connection.password, self.connection.salt)
+        self.connection.write_packet(proof)
+        return self.connection._read_packet()
+
+
+def told(version: str) -> tuple[str, int] | None:
+    """Engine and number of what version() says: `10.11.14-MariaDB` is ("mariadb", 101114).
+
+    None where there is no version in it.
+    """
+    found = VERSION.match(version)
+    if found is None:
+        return None
+    major, minor, patch = (int(number) for number in found.groups())
+    return flavour.told(version), major * 10000 + minor * 100 + patch
+
+
+class Wire:
+    """The socket under a connection, for `cutoff.cut_off`."""
+
+    def __init__(self, connection: pymysql.Connection[Any]) -> None:
+        """Takes a connection that is open."""
+        self._connection = connection
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+        # PyMySQL has no public way to it.
+        return int(self._connection._sock.fileno())  # type: ignore[attr-defined]
+
+
+# --- SQL of our own ---------------------------------------------------------------------------
 
 LIMIT_S = 600.0
 """How long statements may take together, unless the caller says otherwise."""
@@ -62,7 +211,7 @@ def execute(address: Address, statements: Sequence[str], limit_s: float) -> list
 
 
 def encryption(address: Address) -> str | None:
-    """How a connection is encrypted (`connection.mysql.encrypted`). Raises ServerError."""
+    """How a connection is encrypted (`encrypted`). Raises ServerError."""
     import pymysql
 
     try:

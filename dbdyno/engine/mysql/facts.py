@@ -5,36 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dbdyno.engine.mysql import client, options, settings
+from dbdyno.engine.mysql import connection, options, settings
+from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
 VARIABLES = "SHOW GLOBAL VARIABLES"
-CHANGED = {
-    "mysql": (
-        "SELECT VARIABLE_NAME FROM performance_schema.variables_info "
-        "WHERE VARIABLE_SOURCE NOT IN ('COMPILED', 'DYNAMIC')"
-    ),
-    "mariadb": (
-        "SELECT VARIABLE_NAME FROM information_schema.SYSTEM_VARIABLES "
-        "WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO', 'SQL') "
-        "AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE)"
-    ),
-}
-"""Which variables a file of options or the command line set; MySQL has no such table before 8.0."""
 PLACES = frozenset(
     {"basedir", "datadir", "init_file", "pid_file", "port", "secure_file_priv", "socket", "tmpdir"}
 )
 """Where an arm lies, which is no choice of anybody's: `data_dir` of server.json says it."""
 
 
-def ask(query: Query, engine: str) -> Json:
+def ask(query: Query, engine: str, flavour: Flavour) -> Json:
     """The part of server.json (docs/results.md) that the server itself knows."""
     values = {str(name): str(value) for name, value in query(VARIABLES)}
     _, number = told(values["version"])
-    changed = nondefault(query, engine, number)
+    changed = nondefault(query, flavour, number)
     return {
         "engine": engine,
         "version": values["version"].split("-")[0],
@@ -52,17 +41,17 @@ def ask(query: Query, engine: str) -> Json:
 
 def told(version: str) -> tuple[str, int]:
     """Engine and number, as Build has them, of what a server says. Raises ServerError."""
-    found = client.told(version)
+    found = connection.told(version)
     if found is None:
         raise ServerError(f"`{version}` is no version of MySQL or MariaDB")
     return found
 
 
-def nondefault(query: Query, engine: str, number: int) -> list[str]:
+def nondefault(query: Query, flavour: Flavour, number: int) -> list[str]:
     """The variables that were set; empty where the server keeps no account of that."""
-    if engine == "mysql" and number < 80000:
+    if number < flavour.tells_changed_from:
         return []
-    return sorted(str(name).lower() for (name,) in query(CHANGED[engine]))
+    return sorted(str(name).lower() for (name,) in query(flavour.changed))
 
 
 def compiler_of(values: Mapping[str, str]) -> str | None:

@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dbdyno.builds import Build
-from dbdyno.engine.mysql import log
+from dbdyno.engine.mysql import flavour, log
+from dbdyno.engine.mysql.flavour import since
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
 from dbdyno.model.error import ServerError
 
 INITIALISE_S_MAX = 600.0
-SCRIPTS = {
-    "mariadb": ("mariadb-install-db", "mysql_install_db"),
-    "mysql": ("mysql_install_db",),
-}
 SCRIPT_FOLDERS = ("bin", "scripts")
-BEFORE_INITIALIZE = 50706
-"""MySQL 5.7.6 is the first whose mysqld makes its data directory itself."""
 
 
 def initialise(arm: str, layout: Layout, account: Account, environment: Mapping[str, str]) -> None:
@@ -41,31 +36,29 @@ def initialise(arm: str, layout: Layout, account: Account, environment: Mapping[
 def command(arm: str, layout: Layout) -> list[str | Path]:
     """The command that makes a data directory. Raises ServerError where the build has none."""
     build = layout.build
-    if build.engine == "mysql" and build.version_num >= BEFORE_INITIALIZE:
+    its = flavour.of(build.engine)
+    if since(its.initializes_from, build.version_num):
         return [build.program, f"--defaults-file={layout.options}", "--initialize-insecure"]
     script = script_of(build)
     if script is None:
-        names = " or ".join(f"`{name}`" for name in SCRIPTS[build.engine])
+        names = " or ".join(f"`{name}`" for name in its.scripts)
         raise ServerError(
             f"arm {arm}: `{build.base_dir}` has no {names}, which makes data directories: take a "
             "whole build"
         )
-    found: list[str | Path] = [
+    return [
         script,
         f"--defaults-file={layout.options}",
         f"--basedir={build.base_dir}",
         f"--datadir={layout.data}",
+        *its.script_options,
     ]
-    if build.engine == "mariadb":
-        # Else only the system's root could come in, and the grant tables would hold its name.
-        found += ["--auth-root-authentication-method=normal", "--skip-test-db"]
-    return found
 
 
 def script_of(build: Build) -> Path | None:
     """The script that makes data directories before MySQL 5.7.6 and in MariaDB."""
     for folder in SCRIPT_FOLDERS:
-        for name in SCRIPTS[build.engine]:
+        for name in flavour.of(build.engine).scripts:
             path = build.base_dir / folder / name
             if path.is_file():
                 return path

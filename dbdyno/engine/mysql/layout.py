@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.builds import Build
-from dbdyno.engine.mysql import options
+from dbdyno.engine.mysql import flavour, options
+from dbdyno.engine.mysql.flavour import since
 from dbdyno.host.account import Account
 
 SOCKET = "mysql.sock"
@@ -106,7 +107,7 @@ def without_places(values: Mapping[str, str]) -> dict[str, str]:
 
 def finds_not_itself(build: Build) -> bool:
     """Whether mysqld has to be told its base directory: MySQL takes its own place since 8.0."""
-    return build.engine == "mariadb" or build.version_num < 80000
+    return not since(flavour.of(build.engine).finds_itself_from, build.version_num)
 
 
 def accounts_of(user: str, build: Build) -> str:
@@ -118,7 +119,7 @@ def accounts_of(user: str, build: Build) -> str:
     lines = ["SET sql_log_bin = 0;"]
     for host in HOSTS:
         name = f"'{user}'@'{host}'"
-        if build.engine == "mariadb" or build.version_num >= 50700:
+        if build.version_num >= flavour.of(build.engine).creates_user_from:
             lines.append(f"CREATE USER IF NOT EXISTS {name};")
         # 5.6 makes the account by the grant.
         lines.append(f"GRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION;")

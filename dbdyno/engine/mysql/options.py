@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from dbdyno.builds import Build
 from dbdyno.engine.preset import files
-from dbdyno.model import PRODUCTS, version
+from dbdyno.model import engine, version
 from dbdyno.model.error import PlanError
 
 OFF = frozenset({"off", "0", "false", "no"})
@@ -48,11 +48,11 @@ def why_not(name: str, build: Build) -> str | None:
     of = version.of_number(build.engine, build.version_num)
     since, until = known.get("since", {}).get(name), known.get("until", {}).get(name)
     if name in known.get("never", {}).get("names", ()):
-        return f"{PRODUCTS[build.engine]} has none"
+        return f"{engine.of(build.engine).product} has none"
     if since is not None and of < version.bound(since):
-        return f"{PRODUCTS[build.engine]} has it from {since} on"
+        return f"{engine.of(build.engine).product} has it from {since} on"
     if until is not None and of >= version.bound(until):
-        return f"{PRODUCTS[build.engine]} has had none since {until}"
+        return f"{engine.of(build.engine).product} has had none since {until}"
     return None
 
 

@@ -14,14 +14,20 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import golden, port
 from dbdyno.engine import log as files
+from dbdyno.engine.interface import HostSampler, Moment, WaitSampler, Write, part_of
 from dbdyno.engine.local_server import Home
 from dbdyno.engine.mysql import connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
+from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.engine.settings import Settled
+from dbdyno.engine.subject import Subject
 from dbdyno.host import process
+from dbdyno.host.observe.device import Device
+from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
-from dbdyno.model import Address, Arm, Json
+from dbdyno.model import Address, Arm, Json, can
+from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
 
 USER = "dyno"
@@ -38,16 +44,19 @@ CRASH_SIGNALS: process.Signals = STOP_SIGNALS[1:]
 class MysqlServer:
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
-    job_fake: Json | None = None
     remote = False
     drops_any = True
-    threads = True
+    planted: tuple[tuple[str, str], ...] = ()
 
-    def __init__(self, arm: Arm, build: Build, place: Place, settled: Settled) -> None:
+    def __init__(
+        self, arm: Arm, build: Build, place: Place, settled: Settled, client: MysqlClient
+    ) -> None:
         """Describes the server; nothing is made or started yet."""
         self.name = arm.name
-        self.engine = build.engine
+        self.engine = arm.engine
         self.build = build
+        self.threads, self.settle_s, self.sql = client.threads, client.settle_s, client.sql
+        self._client = client
         self._settled = settled
         # Where a script is the program, what runs lies anywhere in the base directory.
         scripted = build.image not in (None, build.program)
@@ -119,9 +128,9 @@ class MysqlServer:
         own = {"mysqld_sha256": self.build.sha256}
         return self._home.identity(self._settled, INCIDENTAL) | own
 
-    def has_extension(self, name: str) -> bool:
-        """Extensions are PostgreSQL's."""
-        return False
+    def can(self, what: Capability) -> bool:
+        """As `can` of its arm: no build lacks anything."""
+        return can(self._arm, what)
 
     def prepare(self) -> None:
         """Makes a fresh data directory with the options; an earlier one of the arm is removed."""
@@ -199,7 +208,7 @@ class MysqlServer:
 
     def facts(self) -> Json:
         """What server.json of a result says about the server; it has to run."""
-        found = facts.ask(self._query, self.engine)
+        found = self._client.facts(self.execute)
         departures = [*self._settled.departures, *self._read_back]
         return found | self._home.facts(self._settled) | {"departures": departures}
 
@@ -222,7 +231,7 @@ class MysqlServer:
         name = database or self._database
         address = Address(host=str(self._layout.socket), port=0, user=USER, database=name)
         try:
-            return connection.execute(address, statements, limit_s)
+            return self._client.execute(address, statements, limit_s)
         except ServerError as error:
             raise ServerError(f"arm {self.name}: {error}") from error
 
@@ -237,6 +246,32 @@ class MysqlServer:
     def use_database(self, name: str) -> None:
         """Uses a database that is there from now on."""
         self._database = name
+
+    def job_part(self, job: Json) -> Json:
+        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
+        return part_of(self.engine, self.address())
+
+    def warm_up(self, how: str) -> Json:
+        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+        return self._client.warm_up(how, self.execute)
+
+    def checkpoint(self) -> None:
+        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
+        self._client.checkpoint(self.execute)
+
+    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
+        """before.json or after.json. Raises ServerError only where it cannot connect."""
+        return self._client.snapshot(when, subject)
+
+    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        address = self.address()
+        assert address is not None
+        return self._client.waits(address, job, interval_s, write)
+
+    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+        """What reads /proc into `path`."""
+        return Sampler(path, device=device, server=self, foreign=foreign)
 
     def processes(self) -> dict[int, str]:
         """The server's threads, by the kernel's id, without the first; what each is for."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from dbdyno.builds import Build
-from dbdyno.engine.mysql import options
-from dbdyno.engine.preset import arm_config
+from dbdyno.engine.mysql import config_file, flavour, options
+from dbdyno.engine.mysql.flavour import since
+from dbdyno.engine.preset import Settings, arm_config
 from dbdyno.engine.settings import (
     Cache,
     Settled,
@@ -25,7 +27,7 @@ from dbdyno.engine.settings import (
 )
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
-from dbdyno.model import PRODUCTS, Arm
+from dbdyno.model import Arm, engine, version
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.size import Capacity
 
@@ -64,7 +66,7 @@ def settle(arm: Arm, build: Build, host: Capacity, connections: int = 0) -> Sett
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
     """
     own = {options.canonical(name): value for name, value in arm.settings.items()}
-    preset = arm_config.of_arm(arm, host, build.version_num)
+    preset = arm_config.of_arm(arm, host, build.version_num, partial(read_config, arm.engine))
     refuse_reserved(arm, preset.values)
     published = {options.canonical(name): value for name, value in preset.values.items()}
     known, left_out = options.fit(published, build)
@@ -81,10 +83,16 @@ def settle(arm: Arm, build: Build, host: Capacity, connections: int = 0) -> Sett
 
 def labs(build: Build) -> dict[str, str]:
     """The lab's own options, as far as the build's version knows them."""
-    # The folder that a distribution compiled in need not be there; MariaDB knows no such value.
-    files = {"secure_file_priv": "NULL"} if build.engine == "mysql" else {}
     known, _ = options.fit(LAB, build)
-    return known | files
+    return known | dict(flavour.of(build.engine).options)
+
+
+def read_config(name: str, text: str, source: str, version_num: int) -> Settings:
+    """A my.cnf, as an engine of this version reads it. Raises PlanError that names `source`."""
+    series = version.text(version.of_number(name, version_num)[:2])
+    plain = flavour.of(name).groups
+    groups = {*plain, *(f"{group}-{series}" for group in plain)}
+    return config_file.read(text, source, groups=groups, who=f"{name} {series}")
 
 
 def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
@@ -106,7 +114,7 @@ def binary_log(arm: Arm, values: Mapping[str, str], build: Build) -> dict[str, s
     Raises PlanError for a value that names a place.
     """
     rest = {name: value for name, value in values.items() if name not in BINARY_LOG}
-    kept = build.engine == "mysql" and build.version_num >= 80000
+    kept = since(flavour.of(build.engine).logs_from, build.version_num)
     for name in values:
         if name not in BINARY_LOG:
             continue
@@ -164,7 +172,7 @@ def ask(build: Build, account: Account, file: Path) -> list[str]:
     MySQL has had a way to ask just this since 8.0.16. Before it, and in MariaDB, options are read
     for a help text, and a value that is none is passed over with a warning.
     """
-    validates = build.engine == "mysql" and build.version_num >= 80016
+    validates = since(flavour.of(build.engine).validates_from, build.version_num)
     how = ["--validate-config"] if validates else ["--verbose", "--help"]
     env = account.options()["env"] | build.environment
     command: list[str | Path] = [build.program, f"--defaults-file={file}", *how]
@@ -193,13 +201,17 @@ def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str
     where = f"arms.{arm.name}.settings.{own[name]}" if name in own else setter(arm, name)
     known = known_names(build, account)
     if name in known:
-        return PlanError(f"{where}: {PRODUCTS[build.engine]} {build.version} says: {complaint}")
+        return PlanError(
+            f"{where}: {engine.of(build.engine).product} {build.version} says: {complaint}"
+        )
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean `{near[0]}`?" if near else ": drop it"
     reason = options.why_not(name, build)
     if reason is not None:
         hint = f": {reason}"
-    return PlanError(f"{where}: {PRODUCTS[build.engine]} {build.version} has no such option{hint}")
+    return PlanError(
+        f"{where}: {engine.of(build.engine).product} {build.version} has no such option{hint}"
+    )
 
 
 def known_names(build: Build, account: Account) -> list[str]:

@@ -1,1 +1,114 @@
-"""PostgreSQL: builds, servers, settings, and what its statistics say."""
+"""PostgreSQL, 9.6 to 18, and whatever speaks its protocol and is set up as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dbdyno.builds import Build
+from dbdyno.builds.compile import Method
+from dbdyno.builds.flags import Recipes
+from dbdyno.engine.dsn import HOST, MODE, ROOT, DsnForm
+from dbdyno.engine.external import ExternalServer
+from dbdyno.engine.interface import Fingerprint, Footprint, Server, Setting
+from dbdyno.engine.postgres import (
+    build,
+    compile,
+    config_file,
+    fingerprint,
+    footprint,
+    server,
+    settings,
+)
+from dbdyno.engine.postgres.client import PostgresClient
+from dbdyno.engine.preset import Settings
+from dbdyno.engine.settings import Settled
+from dbdyno.host.account import Account
+from dbdyno.host.place import Place
+from dbdyno.model import Arm
+from dbdyno.model.engine import Traits
+from dbdyno.model.size import Capacity
+
+
+@dataclass(frozen=True)
+class PostgresEngine:
+    """An engine of this family (engine.interface)."""
+
+    traits: Traits
+
+    @property
+    def client(self) -> PostgresClient:
+        """How its servers are asked."""
+        return PostgresClient(self.traits.name)
+
+    @property
+    def dsn(self) -> DsnForm:
+        """How its clients write a server's place."""
+        return DsnForm(
+            schemes=("postgresql", "postgres"),
+            port=5432,
+            keys={"host": HOST, "sslmode": MODE, "sslrootcert": ROOT},
+            modes={mode: mode for mode in ("prefer", "require", "verify-ca", "verify-full")},
+            no_tls="disable",
+        )
+
+    @property
+    def recipes(self) -> Recipes:
+        """The published builds."""
+        return Recipes(engine=self.traits.name, published=compile.RECIPES)
+
+    def inspect(self, base_dir: Path, where: str, account: Account) -> Build:
+        """The build in a folder. Raises ServerError that begins with `where`."""
+        return replace(build.inspect(base_dir, where, account), engine=self.traits.name)
+
+    def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
+        """A prebuilt version, fetched where it is not in the cache. Raises ServerError."""
+        return self.inspect(build.fetch(self.traits.name, version, cache), where, account)
+
+    def folders(self, cache: Path, root: Path) -> Iterator[Path]:
+        """Where distributions and a build from source put it."""
+        for pattern in build.INSTALLED:
+            yield from sorted(root.glob(pattern))
+
+    def method(self) -> Method:
+        """By configure and make."""
+        return Method(
+            version=compile.version,
+            steps=compile.steps,
+            ignored=lambda said, options: None,  # what configure does not know was refused
+            explain=compile.explain,
+        )
+
+    def read_config(self, text: str, source: str, version_num: int) -> Settings:
+        """A postgresql.conf. Raises PlanError that begins with `source`."""
+        return settings.read_config(text, source, version_num)
+
+    def write_config(self, values: Mapping[str, str]) -> str:
+        """Settings as a postgresql.conf."""
+        return config_file.written(values)
+
+    def settle(self, arm: Arm, build: Build, host: Capacity, connections: int) -> Settled:
+        """Preset, plan and lab together. Raises PlanError, HostError."""
+        return settings.settle(arm, build.version_num, host, connections)
+
+    def footprint(self, setting: Setting) -> Footprint:
+        """What a server with these settings takes of the host."""
+        return footprint.Footprint(setting)
+
+    def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
+        """Changes with each start of a server in these data. Raises OSError."""
+        return fingerprint.read(data_dir)
+
+    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> Server:
+        """A server of the lab, described, not made."""
+        return server.PostgresServer(arm, build, place, settled, self.client)
+
+    def unmade(self, arm: Arm) -> Server:
+        """A server elsewhere."""
+        return ExternalServer(arm, self.client)
+
+
+def of(traits: Traits) -> PostgresEngine:
+    """The engine of this family with these traits."""
+    return PostgresEngine(traits)

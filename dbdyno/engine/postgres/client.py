@@ -1,95 +1,74 @@
-"""Connections to PostgreSQL, by psycopg."""
+"""How a PostgreSQL is asked, wherever it runs (engine.interface.Client)."""
 
 from __future__ import annotations
 
-import socket
-from contextlib import closing
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from dbdyno.engine import password
-from dbdyno.engine.dsn import PREFERRED
-from dbdyno.model import Address
-from dbdyno.model.error import ServerError
+from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, WaitSampler, Write
+from dbdyno.engine.postgres import cache_warming, connection, facts, probe, wait_sampler
+from dbdyno.engine.subject import Subject
+from dbdyno.model import Address, Json
+from dbdyno.model.engine import Capability
 
-if TYPE_CHECKING:
-    import psycopg
-
-CONNECT_S_MAX = 10
-SSL_REQUEST = bytes((0, 0, 0, 8, 4, 210, 22, 47))
-"""Asks whether the server has TLS (PostgreSQL documentation, "Message Formats")."""
-NO_ROOT = "/nonexistent"
-"""Keeps libpq from a root certificate that lies about, by which it would take `require` further."""
-NO_CLEAR_TEXT = "!password"
-"""libpq's `require_auth` for a connection over which no password may go as it is."""
+SQL = TableSql(
+    rows="SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('{table}')",
+    comments="SELECT name, obj_description(to_regclass(name), 'pg_class') "
+    "FROM unnest(ARRAY[{names}]) AS name WHERE to_regclass(name) IS NOT NULL",
+    set_comment="COMMENT ON TABLE {table} IS {comment}",
+)
 
 
-def connect(
-    address: Address, application: str, options: str, **more: Any
-) -> psycopg.Connection[Any]:
-    """A connection that is in no transaction, under an `application_name`, with server `options`.
+@dataclass(frozen=True)
+class PostgresClient:
+    """SQL, version and facts of servers of one engine of this family."""
 
-    `more`: what else psycopg takes. Raises psycopg.Error, and ServerError without a password or
-    where it would be exposed.
-    """
-    # psycopg takes a third of a second to import; commands that reach no server do without.
-    import psycopg
+    engine: str
+    threads: bool = False
+    settle_s: float = probe.SETTLE_S
+    sql: TableSql = SQL
 
-    try:
-        return psycopg.connect(
-            host=address.host,
-            port=address.port,
-            user=address.user,
-            dbname=address.database,
-            password=password.of(address),
-            autocommit=True,
-            connect_timeout=CONNECT_S_MAX,
-            application_name=application,
-            options=options,
-            **encryption(address),
-            **more,
-        )
-    except psycopg.OperationalError as error:
-        if address.tls == PREFERRED and has_no_tls(address):
-            return connect(replace(address, tls=None), application, options, **more)
-        if NO_CLEAR_TEXT in str(error):
-            line = password.exposed(address, "in clear text", "sslmode=require")
-            raise ServerError(line) from None
-        raise
+    def execute(
+        self, address: Address, statements: Sequence[str], limit_s: float
+    ) -> list[tuple[Any, ...]]:
+        """Runs statements, each in a transaction of its own; the rows of the last one."""
+        return connection.execute(address, statements, limit_s)
 
+    def told(self, execute: Execute) -> tuple[str, int, str]:
+        """Its version; who speaks its protocol is taken for what the plan says that it is."""
+        ((text,),) = execute("SHOW server_version_num")
+        return self.engine, int(text), text
 
-def encryption(address: Address) -> dict[str, Any]:
-    """How the connection is encrypted, in libpq's own words.
+    def facts(self, execute: Execute) -> Json:
+        """The part of server.json that the server itself knows. Raises ServerError."""
+        return facts.ask(execute) | {"engine": self.engine}
 
-    As the load generator's is: not at all where the address does not say so. libpq's own `prefer`
-    goes on without TLS after any failure; here only a server that has none is a reason.
-    """
-    if address.tls is None:
-        safe = address.host.startswith("/") or password.may_be_exposed(address)
-        return {"sslmode": "disable"} | ({} if safe else {"require_auth": NO_CLEAR_TEXT})
-    if address.tls in (PREFERRED, "require"):
-        return {"sslmode": "require", "sslrootcert": NO_ROOT}
-    return {"sslmode": address.tls, "sslrootcert": str(address.tls_root or "system")}
+    def encryption(self, address: Address) -> str | None:
+        """How a connection is encrypted; None: not at all. Raises ServerError."""
+        return connection.encryption(address)
 
+    def has(self, what: Capability, execute: Execute) -> bool:
+        """Whether the server offers the extension that something needs. Raises ServerError."""
+        if what != "prewarm":
+            return True
+        extension = cache_warming.EXTENSION
+        return bool(execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{extension}'"))
 
-def has_no_tls(address: Address) -> bool:
-    """Whether the server says that it has no TLS; not where it says nothing."""
-    try:
-        place = socket.create_connection((address.host, address.port), CONNECT_S_MAX)
-        with closing(place) as stream:
-            stream.sendall(SSL_REQUEST)
-            return stream.recv(1) == b"N"
-    except OSError:
-        return False
+    def warm_up(self, how: str, execute: Execute) -> Json:
+        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+        return cache_warming.warm(how, execute)
 
+    def checkpoint(self, execute: Execute) -> None:
+        """Writes what is dirty in shared_buffers to the files. Raises ServerError."""
+        execute("CHECKPOINT", limit_s=CHECKPOINT_S_MAX)
 
-def encrypted(connection: psycopg.Connection[Any]) -> str | None:
-    """TLS's version and cipher; None where the connection is not encrypted.
+    def snapshot(self, when: Moment, subject: Subject) -> Json:
+        """before.json or after.json. Raises ServerError only where it cannot connect."""
+        return probe.before(subject) if when == "before" else probe.after(subject)
 
-    libpq knows whether it is; the rest is the server's word, which a proxy does not give.
-    """
-    if not connection.pgconn.ssl_in_use:
-        return None
-    query = "SELECT version, cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl"
-    row = connection.execute(query).fetchone()
-    return "TLS" if row is None else " ".join(row)
+    def waits(
+        self, address: Address, job: Json, interval_s: float, write: Write
+    ) -> WaitSampler | None:
+        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        return wait_sampler.WaitSampler(address, job, interval_s, write)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from dbdyno.builds.flags import Flags
+from dbdyno.builds.flags import NATIVE, NOFP, Flags
 from dbdyno.builds.log import BuildLog
 from dbdyno.builds.step import COMPILE_MARKS, Missing, Site, Step, explained, first_line
 from dbdyno.model.error import ServerError
@@ -59,6 +59,16 @@ MISSING = (
 )  # fmt: skip
 """What configure says where something is missing, the Debian package that has it, and the option
 that does without."""
+
+
+RECIPES = {
+    "def": Flags(recipe="def"),
+    "o2nofp": Flags(recipe="o2nofp", cflags=f"-O2 {NOFP}"),
+    "o3": Flags(recipe="o3", cflags="-O3"),
+    "o3_native": Flags(recipe="o3_native", cflags=f"-O3 {NATIVE}"),
+    "o3_native_lto": Flags(recipe="o3_native_lto", cflags=f"-O3 {NATIVE} -flto"),
+}
+"""The published builds: in the Insert Benchmark's and sysbench's studies of 2023 to 2026."""
 
 
 def version(tree: Path, origin: str) -> str:

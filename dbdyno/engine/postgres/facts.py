@@ -14,9 +14,6 @@ SETTINGS = """
 SELECT name, CASE WHEN source = 'client' THEN boot_val ELSE current_setting(name, true) END,
        source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val
 FROM pg_settings ORDER BY name"""
-OPEN = "not encrypted"
-"""How server.json's `encryption` begins for a connection without TLS."""
-BY_SOCKET = f"{OPEN}: a unix socket"
 COMPILER = re.compile(r"compiled by (.+?)(?:, \d+-bit)?$")
 """`PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit`."""
 

@@ -8,16 +8,31 @@ from __future__ import annotations
 
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dbdyno.builds import Build
-from dbdyno.engine import golden, log, port, settings
+from dbdyno.engine import golden, log, port
+from dbdyno.engine.interface import HostSampler, Moment, WaitSampler, Write, part_of
 from dbdyno.engine.local_server import Home
-from dbdyno.engine.postgres import connection, facts, process_kind, read_back
+from dbdyno.engine.postgres import (
+    cache_warming,
+    connection,
+    fingerprint,
+    process_kind,
+    read_back,
+    settings,
+)
+from dbdyno.engine.postgres.client import PostgresClient
+from dbdyno.engine.settings import Settled
+from dbdyno.engine.subject import Subject
 from dbdyno.host import account, process
+from dbdyno.host.observe.device import Device
+from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
-from dbdyno.model import Address, Arm, Json
+from dbdyno.model import Address, Arm, Json, can
+from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
 
 SUPERUSER = "dyno"
@@ -39,16 +54,19 @@ CRASH_SIGNALS: process.Signals = STOP_SIGNALS[1:]
 class PostgresServer:
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
-    engine = "postgres"
     remote = False
     drops_any = True
-    threads = False
-    job_fake: Json | None = None
+    planted: tuple[tuple[str, str], ...] = ()
 
-    def __init__(self, arm: Arm, build: Build, place: Place, settled: settings.Settled) -> None:
+    def __init__(
+        self, arm: Arm, build: Build, place: Place, settled: Settled, client: PostgresClient
+    ) -> None:
         """Describes the server; nothing is made or started yet."""
         self.name = arm.name
+        self.engine = arm.engine
         self.build = build
+        self.threads, self.settle_s, self.sql = client.threads, client.settle_s, client.sql
+        self._client = client
         self._settled = settled
         self._home = Home(arm, build, place, programs=build.program.resolve().parent)
         self.log_path: Path | None = self._home.log_path
@@ -113,6 +131,12 @@ class PostgresServer:
         own = {"postgres_sha256": self.build.sha256, "initdb": list(INITDB)}
         return self._home.identity(self._settled, INCIDENTAL) | own
 
+    def can(self, what: Capability) -> bool:
+        """As `can` of its arm, less what this very build lacks. Raises ServerError."""
+        if what == "prewarm" and can(self._arm, what):
+            return self.has_extension(cache_warming.EXTENSION)
+        return can(self._arm, what)
+
     def has_extension(self, name: str) -> bool:
         """Whether the build comes with an extension. Raises ServerError where it does not say."""
         return self.build.has_extension(name, self._place.account)
@@ -156,6 +180,7 @@ class PostgresServer:
         where it does not shut down in order, HostError where the disk refuses.
         """
         self.stop()
+        fingerprint.refuse_unclean(self._home.data_dir)
         return self._home.keep(parts, about)
 
     def start(self) -> None:
@@ -202,7 +227,7 @@ class PostgresServer:
 
     def facts(self) -> Json:
         """What server.json of a result says about the server; it has to run."""
-        found = facts.ask(self._query)
+        found = self._client.facts(self.execute)
         departures = [*self._settled.departures, *self._read_back()]
         return found | self._home.facts(self._settled) | {"departures": departures}
 
@@ -224,9 +249,9 @@ class PostgresServer:
         """
         address = self.address()
         assert address is not None
-        target = connection.Target(address, database or self._database)
+        address = replace(address, database=database or self._database)
         try:
-            return connection.execute(target, statements, limit_s)
+            return self._client.execute(address, statements, limit_s)
         except ServerError as error:
             raise ServerError(f"arm {self.name}: {error}") from error
 
@@ -241,6 +266,32 @@ class PostgresServer:
     def use_database(self, name: str) -> None:
         """Uses a database that is there from now on."""
         self._database = name
+
+    def job_part(self, job: Json) -> Json:
+        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
+        return part_of(self.engine, self.address())
+
+    def warm_up(self, how: str) -> Json:
+        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+        return self._client.warm_up(how, self.execute)
+
+    def checkpoint(self) -> None:
+        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
+        self._client.checkpoint(self.execute)
+
+    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
+        """before.json or after.json. Raises ServerError only where it cannot connect."""
+        return self._client.snapshot(when, subject)
+
+    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        address = self.address()
+        assert address is not None
+        return self._client.waits(address, job, interval_s, write)
+
+    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+        """What reads /proc into `path`."""
+        return Sampler(path, device=device, server=self, foreign=foreign)
 
     def processes(self) -> dict[int, str]:
         """The living children of the postmaster (not itself) and what each is for."""
@@ -312,9 +363,9 @@ class PostgresServer:
     def _wait_for_answer(self) -> None:
         address = self.address()
         assert address is not None
-        target = connection.Target(address, "postgres")
+        address = replace(address, database="postgres")
         self._home.wait_for_answer(
-            lambda: connection.answers(target),
+            lambda: connection.answers(address),
             lambda: log.reason(log.read(self._home.log_path, self._watched)),
             START_S_MAX,
         )

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from dbdyno.engine.postgres.activity import Names, look, sql
-from dbdyno.engine.postgres.client import connect
+from dbdyno.engine.postgres.connection import connect
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError
 

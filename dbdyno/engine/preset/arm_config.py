@@ -5,9 +5,10 @@ What a preset means and how its sizes follow is told in docs/servers.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from dbdyno.engine.preset import Settings, config_file, render
+from dbdyno.engine.preset import Settings, parse, render
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import UNITS, Capacity, buffer_bytes, bytes_of, text_of
@@ -15,7 +16,11 @@ from dbdyno.model.size import UNITS, Capacity, buffer_bytes, bytes_of, text_of
 __all__ = ["UNITS", "Settings", "buffer_bytes", "bytes_of", "of_arm", "render", "text_of"]
 
 
-def of_arm(arm: Arm, capacity: Capacity, version_num: int) -> Settings:
+Read = Callable[[str, str, int], Settings]
+"""Reads a configuration file's text, whose name it is told, for a server of this version."""
+
+
+def of_arm(arm: Arm, capacity: Capacity, version_num: int, read: Read) -> Settings:
     """The settings of an arm's `config` alone: a preset is sized to its `memory` or the host's.
 
     None of them where the arm names none. Raises PlanError that names the arm.
@@ -24,18 +29,14 @@ def of_arm(arm: Arm, capacity: Capacity, version_num: int) -> Settings:
         return Settings(values={}, departures=())
     where = f"arms.{arm.name}"
     if arm.config_text is not None:
-        source = f"{where}.config: {arm.config}"
-        return config_file.parse(
-            arm.config_text, source=source, engine=arm.engine, version_num=version_num
-        )
+        return read(arm.config_text, f"{where}.config: {arm.config}", version_num)
     try:
         memory_bytes = bytes_of(arm.memory) if arm.memory else capacity.memory_bytes
     except PlanError as error:
         raise PlanError(f"{where}.memory: {error}") from error
     try:
         return render(
-            arm.config,
-            engine=arm.engine,
+            parse(arm.config, arm.engine),
             capacity=replace(capacity, memory_bytes=memory_bytes),
             version_num=version_num,
         )

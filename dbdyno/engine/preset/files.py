@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from dbdyno.model import PRODUCTS
+from dbdyno.model.engine import having
 from dbdyno.model.size import bytes_of
 
-ENGINES = tuple(PRODUCTS)
 BESIDE_PRESETS = ("tags", "options")
 """Files of an engine's folder that are no presets."""
 TAGS_OF = {"mariadb": "mysql"}
@@ -64,6 +63,11 @@ PRESETS = {
     "mariadb": ("mysql", "presets", "mariadb"),
 }
 """Where the presets of each engine lie."""
+
+
+def engines() -> tuple[str, ...]:
+    """The engines that there are presets of."""
+    return having("presets")
 
 
 def folder(engine: str) -> dict[str, str]:
@@ -165,7 +169,7 @@ def same_values(engine: str) -> Mapping[str, Mapping[str, str]]:
 
 def tag_file(engine: str) -> dict[str, Any]:
     """The file of an engine's tags; engine "fake" has none."""
-    if engine not in ENGINES:
+    if engine not in engines():
         return {"tags": {}}
     return tomllib.loads(folder(TAGS_OF.get(engine, engine))["tags"])
 

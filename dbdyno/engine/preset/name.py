@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dbdyno.engine.preset import files
-from dbdyno.engine.preset.files import ENGINES, NUMBER, Preset, Size, Tag, pattern
+from dbdyno.engine.preset.files import NUMBER, Preset, Size, Tag, engines, pattern
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError
 
@@ -46,13 +46,13 @@ def parse(name: str, engine: str) -> Chosen:
 
 def find_preset(word: str, engine: str) -> Preset:
     """The preset of an engine that `word` names. Raises PlanError."""
-    known = files.presets(engine) if engine in ENGINES else {}
+    known = files.presets(engine) if engine in engines() else {}
     for listed, preset in known.items():
         found = pattern(listed).fullmatch(word)
         if found is not None:
             return replace(preset, name=word, settings=numbered(preset.settings, found))
     there = ", ".join(known) or "none"
-    others = [one for one in ENGINES if one != engine and word in files.presets(one)]
+    others = [one for one in engines() if one != engine and word in files.presets(one)]
     if others:
         raise PlanError(
             f"config: `{word}` is a preset of {' and '.join(others)}; {engine} has {there}"
@@ -78,7 +78,9 @@ def find_tag(word: str, engine: str, name: str) -> Tag:
     found = tag_of(word, known)
     if found is not None:
         return found
-    others = [one for one in ENGINES if one != engine and tag_of(word, files.tags(one)) is not None]
+    others = [
+        one for one in engines() if one != engine and tag_of(word, files.tags(one)) is not None
+    ]
     if others:
         raise PlanError(
             f"config: `{name}`: `_{word}` is a tag of {' and '.join(others)}, not of {engine}"

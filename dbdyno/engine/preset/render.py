@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.engine.preset import files as content
-from dbdyno.engine.preset import name as names
 from dbdyno.engine.preset.files import Preset, Size, Tag
-from dbdyno.model import version
+from dbdyno.engine.preset.name import Chosen
+from dbdyno.model import engine, version
 from dbdyno.model.size import Capacity, bytes_of, cut, cut_coarsely, text_of
 from dbdyno.model.version import Version, within
 
@@ -34,13 +34,13 @@ class Settings:
     departures: tuple[str, ...]  # sentences
 
 
-def render(preset: str, *, engine: str, capacity: Capacity, version_num: int) -> Settings:
+def render(chosen: Chosen, *, capacity: Capacity, version_num: int) -> Settings:
     """The settings of a preset for a host and a server version, in the engine's own units.
 
-    `version_num` as `Build` has it (170006, 80406). Raises PlanError where the engine has no such
-    preset.
+    `version_num` as `Build` has it (170006, 80406).
     """
-    chosen, of = names.parse(preset, engine), version.of_number(engine, version_num)
+    name = chosen.preset.engine
+    of = version.of_number(name, version_num)
     size = chosen.size or nearest(chosen.preset.sizes, capacity)
     values = published(chosen.preset.settings, of)
     departures = published_range(chosen.preset, of)
@@ -51,7 +51,7 @@ def render(preset: str, *, engine: str, capacity: Capacity, version_num: int) ->
         departures += compute(values, chosen.preset, size, capacity)
     for tag in chosen.tags:
         apply(values, tag)
-    departures += fit_version(values, engine, of)
+    departures += fit_version(values, name, of)
     return Settings(values=values, departures=tuple(departures))
 
 
@@ -111,13 +111,14 @@ def leave_out(values: dict[str, str], rules: Mapping[str, Mapping[str, Any]], of
 def compute(values: dict[str, str], preset: Preset, size: Size, host: Capacity) -> list[str]:
     """Puts the settings that follow from memory and disk into `values`; returns the departures."""
     departures = []
+    short = engine.of(preset.engine).short_sizes
     known = {"memory": host.memory_bytes}
     for name, rule in preset.computed.items():
         amount, reason = amount_of(rule, known, values, host)
         known[name] = amount
         if name not in values:
             continue
-        was, values[name] = values[name], text_of(amount, preset.engine)
+        was, values[name] = values[name], text_of(amount, short=short)
         if abs(amount / bytes_of(was) - 1) > SAME_WITHIN:
             departures.append(f"{name} is {values[name]}, not the {was} of {size.name}: {reason}")
     return departures
@@ -162,23 +163,24 @@ def apply(values: dict[str, str], tag: Tag) -> None:
         values[name] = OTHER_SETTING.sub(lambda found: values[found[1]], value)
 
 
-def fit_version(values: dict[str, str], engine: str, of: Version) -> list[str]:
+def fit_version(values: dict[str, str], name: str, of: Version) -> list[str]:
     """Leaves out or lowers what the version does not know or allow; returns the departures."""
-    known = content.options(engine)
+    known = content.options(name)
     departures = []
-    for name, rule in known.get("earlier", {}).items():
-        if of < version.bound(rule["before"]) and name in values:
+    for setting, rule in known.get("earlier", {}).items():
+        if of < version.bound(rule["before"]) and setting in values:
+            value, before = rule["value"], rule["before"]
             departures.append(
-                f"{name} is {rule['value']}, not {values[name]}: the most before {rule['before']}"
+                f"{setting} is {value}, not {values[setting]}: the most before {before}"
             )
-            values[name] = rule["value"]
-    for name in list(values):
-        since, until = known.get("since", {}).get(name), known.get("until", {}).get(name)
+            values[setting] = value
+    for setting in list(values):
+        since, until = known.get("since", {}).get(setting), known.get("until", {}).get(setting)
         why = None
         if since is not None and of < version.bound(since):
             why = f"new in version {since}"
         elif until is not None and of >= version.bound(until):
             why = f"gone in version {until}"
         if why is not None:
-            departures.append(f"{name} = {values.pop(name)} is left out: {why}")
+            departures.append(f"{setting} = {values.pop(setting)} is left out: {why}")
     return departures

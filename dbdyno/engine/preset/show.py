@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from dbdyno import engine as registry
 from dbdyno.engine.preset import files
 from dbdyno.engine.preset import name as names
 from dbdyno.engine.preset.render import render
@@ -21,7 +22,7 @@ def listing() -> Iterator[str]:
     """A line for each preset of each engine: engine, name, versions, title; then the tags."""
     rows = [
         (engine, name, versions(preset), preset.title)
-        for engine in files.ENGINES
+        for engine in files.engines()
         for name, preset in files.presets(engine).items()
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -38,7 +39,7 @@ def size_names() -> list[str]:
     """The hosts that presets are published for."""
     found = [
         size.name
-        for engine in files.ENGINES
+        for engine in files.engines()
         for preset in files.presets(engine).values()
         for size in preset.sizes
     ]
@@ -60,11 +61,11 @@ def engine_of(preset: str, release: str | None) -> str:
     """
     head = preset.split("_")[0]
     having = []
-    for engine in files.ENGINES:
+    for engine in files.engines():
         if any(files.pattern(one).fullmatch(head) for one in files.presets(engine)):
             having.append(engine)
     if not having:
-        known = dict.fromkeys(one for of in files.ENGINES for one in files.presets(of))
+        known = dict.fromkeys(one for of in files.engines() for one in files.presets(of))
         raise PlanError(f"config: there is no preset `{head}`: take one of {', '.join(known)}")
     if "mariadb" in having and release and int(release.split(".")[0]) >= MARIADB_FROM:
         return "mariadb"
@@ -84,39 +85,24 @@ def show(
     """
     if release is not None and not VERSION.fullmatch(release):
         raise PlanError(f"--version: `{release}` is no version: write it as 17, 9.6 or 8.4.6")
-    if engine is not None and engine not in files.ENGINES:
-        raise PlanError(f"--engine: `{engine}`: take one of {', '.join(files.ENGINES)}")
+    if engine is not None and engine not in files.engines():
+        raise PlanError(f"--engine: `{engine}`: take one of {', '.join(files.engines())}")
     of = engine or engine_of(preset, release)
-    chosen = names.parse(preset, of).preset
-    release = release or newest(chosen)
+    chosen = names.parse(preset, of)
+    release = release or newest(chosen.preset)
     settings = render(
-        preset,
-        engine=of,
+        chosen,
         capacity=capacity,
         version_num=version.number_of(of, release),
     )
     host = f"{capacity.cores} cores, {capacity.memory_bytes / UNITS['GB']:.1f} GB of memory"
-    lines = [f"# {preset}: {chosen.title}", f"# for {of} {release}, {host}"]
+    lines = [f"# {preset}: {chosen.preset.title}", f"# for {of} {release}, {host}"]
     lines += [f"# {sentence}" for sentence in settings.departures]
-    return "\n".join(lines) + "\n" + text_of(settings.values, of)
+    return "\n".join(lines) + "\n" + registry.of(of).write_config(settings.values)
 
 
 def newest(preset: files.Preset) -> str:
     """The newest version that a preset is published for and we know of."""
-    known = version.NEWEST[preset.engine]
+    known = registry.of(preset.engine).traits.newest
     most = preset.versions_max
     return min(known, most, key=version.bound) if most else known
-
-
-def text_of(values: Mapping[str, str], engine: str) -> str:
-    """Settings as a configuration file of an engine."""
-    if engine == "postgres":
-        return "".join(f"{name} = '{value}'\n" for name, value in values.items())
-    return "[mysqld]\n" + "".join(f"{option(name, one)}\n" for name, one in values.items())
-
-
-def option(name: str, value: str) -> str:
-    """A line of my.cnf. The binary log is on or off to us; a value there would name its files."""
-    if name == "log_bin":
-        return name if value == "ON" else f"skip_{name}"
-    return f"{name} = {value}"

@@ -11,15 +11,13 @@ transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dbdyno.model.metric.cost import COST
 from dbdyno.model.metric.debt import DEBT
 from dbdyno.model.metric.published import PUBLISHED
-from dbdyno.model.metric.row import Metric, Servers
+from dbdyno.model.metric.row import Metric
 from dbdyno.model.metric.service import SERVICE
 
-__all__ = ["METRICS", "Metric", "by_name", "document", "held", "servers"]
+__all__ = ["METRICS", "Metric", "by_name", "document", "held"]
 
 METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *DEBT)
 
@@ -30,14 +28,6 @@ HELD_SHARE = 0.95
 def held(achieved: float, target: float) -> bool:
     """Whether a rate was held: 95 % of it, rounded, as in the published reports."""
     return achieved >= round(HELD_SHARE * target)
-
-
-_FAMILIES: Mapping[str, Servers] = {"mysql": "InnoDB", "mariadb": "InnoDB"}
-
-
-def servers(engine: str) -> Servers:
-    """The servers of an engine, as rows name them; whose engine is a fake has PostgreSQL's."""
-    return _FAMILIES.get(engine, "PostgreSQL")
 
 
 _BY_NAME = {metric.name: metric for metric in METRICS}

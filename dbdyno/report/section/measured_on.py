@@ -8,13 +8,13 @@ from typing import Any
 from dbdyno import doctor
 from dbdyno.analysis.compare.differences import flags_of
 from dbdyno.doctor import render
-from dbdyno.model import Comparison, Json
+from dbdyno.model import Comparison, Json, engine
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
 
 UNKNOWN = "not known"
+OLDER_PROTOCOL = "postgres"  # of results that name none: there was no other
 CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
-PROTOCOL_NAMES = {"postgres": "PostgreSQL's protocol", "mysql": "MySQL's protocol"}
 SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
 
 
@@ -43,12 +43,17 @@ def _ceiling(generator: Json | None) -> str:
         return "not measured on this host"
     by_protocol: dict[str, list[Json]] = {}
     for load in generator["loads"]:
-        # Older results have PostgreSQL's protocol only, and do not name it.
-        by_protocol.setdefault(load.get("protocol", "postgres"), []).append(load)
+        by_protocol.setdefault(load.get("protocol", OLDER_PROTOCOL), []).append(load)
     said = {protocol: _loads(loads) for protocol, loads in by_protocol.items()}
-    if set(said) == {"postgres"}:
-        return said["postgres"]
-    return "; ".join(f"{PROTOCOL_NAMES.get(one, one)}: {words}" for one, words in said.items())
+    if set(said) == {OLDER_PROTOCOL}:
+        return said[OLDER_PROTOCOL]
+    return "; ".join(f"{_protocol(one)}: {words}" for one, words in said.items())
+
+
+def _protocol(name: str) -> str:
+    """A protocol in words; of one that this version does not know the name."""
+    known = engine.TRAITS.get(name)
+    return name if known is None else f"{known.product}'s protocol"
 
 
 def _loads(loads: Sequence[Json]) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Json
+from dbdyno.model import Json, engine
 from dbdyno.report import number
 from dbdyno.report.parts import Repeat
-from dbdyno.report.section.measured_on import UNKNOWN, joined, part, prefixed
+from dbdyno.report.section.measured_on import OLDER_PROTOCOL, UNKNOWN, joined, part, prefixed
 
 
 def make(plan: Json) -> Repeat:
@@ -27,11 +27,7 @@ def _pinned(plan: Json) -> Iterable[tuple[str, str]]:
     for arm in plan.get("arms") or []:
         build = arm.get("build") or {}
         if build:
-            program = (
-                "bin/postgres"
-                if arm.get("engine", "postgres") == "postgres"
-                else "the server's program"
-            )
+            program = engine.recorded(str(arm.get("engine", OLDER_PROTOCOL))).program
             words = [build.get("version"), prefixed(f"sha256 of {program}", build.get("sha256"))]
             yield f"build of {arm.get('name')}", joined(words)
     sizing = part(plan, "sizing")

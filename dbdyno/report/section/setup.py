@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.analysis.compare.differences import flags_of
-from dbdyno.model import PRODUCTS, Comparison, Json
+from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.compiler import for_size
 from dbdyno.report import number
 from dbdyno.report.section.measured_on import rotates
@@ -90,11 +90,11 @@ def _build(arm: str, server: Json, planned: Json) -> str:
     """An arm: what it is, who compiled it, its configuration and what the plan sets on top."""
     if not server:
         return f"{arm} never ran: nothing is known of its build."
-    engine = PRODUCTS.get(str(server.get("engine")), str(server.get("engine")))
-    words = [f"{arm} is {engine} {server.get('version') or ''}".rstrip()]
+    its = engine.recorded(str(server.get("engine")))
+    words = [f"{arm} is {its.product} {server.get('version') or ''}".rstrip()]
     if server.get("compiler"):
         # MySQL and MariaDB name the machine and system that they were compiled for, no compiler.
-        how = "by" if server.get("engine") == "postgres" else "for"
+        how = "by" if its.names_compiler else "for"
         flags = flags_of(server)
         with_flags = f" with {flags}" if flags else ""
         with_flags += " (for size, not for speed)" if for_size(flags) else ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.engine import Server
-from dbdyno.model import FAMILIES
 from dbdyno.model.error import ServerError
 from dbdyno.workload import DROP
 
@@ -17,17 +16,6 @@ MARK = "made by dbdyno"
 """In the comment of a table that may be dropped."""
 NAMED_MAX = 20
 """How many tables a message names; a workload may have thousands."""
-COMMENTS = {
-    "postgres": "SELECT name, obj_description(to_regclass(name), 'pg_class') "
-    "FROM unnest(ARRAY[{names}]) AS name WHERE to_regclass(name) IS NOT NULL",
-    "mysql": "SELECT table_name, table_comment FROM information_schema.tables "
-    "WHERE table_schema = database() AND table_name IN ({names})",
-}
-"""The tables of these names that are there, with their comments, by family."""
-SET_COMMENT = {
-    "postgres": "COMMENT ON TABLE {table} IS {comment}",
-    "mysql": "ALTER TABLE {table} COMMENT = {comment}",
-}
 
 
 def set_up(server: Server, statements: Sequence[str]) -> None:
@@ -40,7 +28,7 @@ def set_up(server: Server, statements: Sequence[str]) -> None:
         refuse_others(server, tables)
     server.execute(*statements)
     marks = [
-        SET_COMMENT[FAMILIES[server.engine]].format(table=table, comment=literal(marked(comment)))
+        server.sql.set_comment.format(table=table, comment=literal(marked(comment)))
         for table, comment in comments(server, tables).items()
         if MARK not in comment
     ]
@@ -74,7 +62,7 @@ def comments(server: Server, tables: Sequence[str]) -> dict[str, str]:
     if not tables:
         return {}
     names = ", ".join(literal(table) for table in tables)
-    found = server.execute(COMMENTS[FAMILIES[server.engine]].format(names=names))
+    found = server.execute(server.sql.comments.format(names=names))
     return {str(table): str(comment or "") for table, comment in found}
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from dbdyno import workload
-from dbdyno.engine import Build, Server, footprint
+from dbdyno import engine, workload
+from dbdyno.engine import Build, Server
 from dbdyno.host import capacity
-from dbdyno.model import PRODUCTS, Arm, Block, Plan, Step, WorkloadUse
+from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
 from dbdyno.run import interleave, starting_state
 from dbdyno.run.check import disk_space, memory_fit, preflight
@@ -80,8 +80,8 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
         yield of_double(arm)
         return
     base = " (base)" if arm.name == plan.base else ""
-    if arm.engine == "fake":
-        yield f"arm {arm.name}{base}: fake, inside dyno-loadgen"
+    if not can(arm, "clock"):
+        yield f"arm {arm.name}{base}: {arm.engine}, inside dyno-loadgen"
         return
     if arm.dsn is not None:
         yield f"arm {arm.name}{base}: {arm.engine}, which runs elsewhere: {arm.dsn}"
@@ -95,7 +95,7 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
 def what_runs(build: Build) -> str:
     """A build's engine, version and folder."""
     later = "" if build.made else ", still to be built"
-    return f"{PRODUCTS[build.engine]} {build.version} in {build.base_dir}{later}"
+    return f"{engine.of(build.engine).traits.product} {build.version} in {build.base_dir}{later}"
 
 
 def of_wishes(prepared: Prepared) -> Iterator[str]:
@@ -110,7 +110,7 @@ def of_config(arm: Arm, server: Server) -> Iterator[str]:
     """What an arm is configured by, and the cache that it comes to; None: the server's own."""
     if arm.config is None:
         return
-    name = footprint.cache_name(server)
+    name = engine.of(arm.engine).footprint(server.setting).cache_setting
     cache = server.setting(name)
     ending = f": {name} {cache}" if cache is not None else ""
     yield f"  config {arm.config}{ending}"
@@ -149,7 +149,7 @@ def of_observing(plan: Plan) -> Iterator[str]:
     """What sessions are asked while windows are open; the fake engine has none to ask."""
     if plan.observe.waits_s is None:
         return
-    fakes = [arm.name for arm in plan.arms if arm.engine == "fake"]
+    fakes = [arm.name for arm in plan.arms if not can(arm, "clock")]
     missing = f", but not of {', '.join(fakes)} (engine fake)" if fakes else ""
     yield f"waits: sessions are sampled every {1000 * plan.observe.waits_s:g} ms{missing}"
 
@@ -295,7 +295,7 @@ def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
 
 def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """The host's memory, and the largest share of it that an arm's server takes for itself."""
-    if all(arm.engine == "fake" for arm in plan.arms):
+    if not any(can(arm, "clock") for arm in plan.arms):
         return
     ending = ""
     if prepared.sizing.memory_bytes != capacity.memory_bytes():

@@ -9,17 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dbdyno.engine import Server
-from dbdyno.model import FAMILIES, Step
+from dbdyno.model import Step
 from dbdyno.model.error import ServerError
 
 ROWS_OFF_MAX = 0.2
 """How far the number of rows may be from the load's: estimates are off, and steps write."""
-ROWS = {
-    "postgres": "SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('{table}')",
-    "mysql": "SELECT table_rows FROM information_schema.tables "
-    "WHERE table_schema = database() AND table_name = '{table}'",
-}
-"""How many rows a table has by the planner's estimate, by family; a scan would warm caches."""
 
 
 def refuse_unfit(server: Server, load: Step) -> None:
@@ -54,7 +48,7 @@ def filled(load: Step) -> Iterator[tuple[str, list[str], int]]:
 
 def rows_of(server: Server, table: str) -> int:
     """About how many rows a table has; counted where nobody has estimated them."""
-    found = server.execute(ROWS[FAMILIES[server.engine]].format(table=table))
+    found = server.execute(server.sql.rows.format(table=table))
     estimate = int(found[0][0] or -1) if found else -1
     if estimate >= 0:
         return estimate

@@ -9,23 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno import doctor
+from dbdyno import doctor, engine
 from dbdyno.doctor import Finding, Need
 from dbdyno.engine.preset import arm_config
 from dbdyno.host import capacity, lock, place
 from dbdyno.host.observe import facts
-from dbdyno.model import Arm, Json, Plan, version
+from dbdyno.model import Arm, Json, Plan, can, version
 from dbdyno.model.error import PlanError
 
 LOOK_S = 1.0
 """How long `dyno doctor` looks at what else the host does."""
-ON = frozenset({"1", "on", "true", "yes"})
-POSTGRES_BUFFERS = "128MB"
-"""PostgreSQL's own shared_buffers."""
-MYSQL_BUFFERS = "128M"
-"""MySQL's and MariaDB's own innodb_buffer_pool_size."""
-SUFFIXES = {"K": "kB", "M": "MB", "G": "GB", "T": "TB"}
-"""Units of MySQL's options -> those of PostgreSQL's, which dyno's sizes have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +64,12 @@ def needs_of(plan: Plan) -> Iterable[Need]:
 
 def need_of(plan: Plan, arm: Arm) -> Iterable[Need]:
     """What an arm's server can use huge pages for; nothing where it would not use them."""
-    if arm.engine == "fake" or arm.dsn is not None:
+    if not can(arm, "made"):
         return
     values = {**preset(plan, arm), **arm.settings}
-    if arm.engine == "postgres":
-        if values.get("huge_pages", "try") != "off":
-            text = values.get("shared_buffers", POSTGRES_BUFFERS)
-            yield Need(who=arm.name, bytes=arm_config.buffer_bytes(text))
-    elif str(values.get("large_pages", "0")).lower() in ON:
-        text = values.get("innodb_buffer_pool_size", MYSQL_BUFFERS)
-        yield Need(who=arm.name, bytes=mysql_bytes(text), locks=True)
+    its = engine.of(arm.engine).footprint(values.get)
+    if its.huge_bytes:
+        yield Need(who=arm.name, bytes=its.huge_bytes, locks=its.huge_locked)
 
 
 def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:
@@ -92,17 +81,9 @@ def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:
         return {}
     wal_root = plan.wal_dir or plan.data_dir or place.data_root()
     host = capacity.of_arm(arm, capacity.here(wal_root, plan.placement.server_cpus))
-    return arm_config.of_arm(arm, host, version_num(arm)).values
+    return arm_config.of_arm(arm, host, version_num(arm), engine.of(arm.engine).read_config).values
 
 
 def version_num(arm: Arm) -> int:
     """The arm's version as a server says it, as far as the plan does; else a recent one."""
-    return version.number_of(arm.engine, arm.version or version.NEWEST[arm.engine])
-
-
-def mysql_bytes(text: str) -> int:
-    """A size of MySQL such as `23G`, or a number of bytes. Raises PlanError where it is none."""
-    text = text.strip()
-    if text.isdigit():
-        return int(text)
-    return arm_config.bytes_of(text[:-1] + SUFFIXES.get(text[-1:].upper(), text[-1:]))
+    return version.number_of(arm.engine, arm.version or engine.of(arm.engine).traits.newest)

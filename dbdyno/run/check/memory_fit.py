@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.engine import footprint
-from dbdyno.model import Plan, WorkloadUse
+from dbdyno import engine
+from dbdyno.model import Plan, WorkloadUse, can
 from dbdyno.run.check import preflight
 from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.preflight import NO_LOG, Prepared
@@ -17,7 +17,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         sizes = {
             arm.name: tables_bytes(plan, use, arm.name, prepared)
             for arm in plan.arms
-            if arm.engine != "fake" and arm.dsn is None
+            if can(arm, "made")
         }
         if not sizes:
             continue
@@ -49,10 +49,12 @@ def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> 
 def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
     """The cache that an arm's server has of its own: its shared_buffers, its buffer pool."""
     (arm,) = (one for one in plan.arms if one.name == name)
-    return footprint.cache_bytes(preflight.provide_server(plan, arm, prepared, NO_LOG))
+    server = preflight.provide_server(plan, arm, prepared, NO_LOG)
+    return engine.of(arm.engine).footprint(server.setting).cache_bytes
 
 
 def caches(plan: Plan) -> str:
     """What the caches are called that the arms' servers have of their own."""
-    engines = {arm.engine for arm in plan.arms} - {"fake"}
-    return "shared_buffers" if engines == {"postgres"} else "the servers' own caches"
+    arms = [arm for arm in plan.arms if can(arm, "clock")]
+    shared = all(engine.of(arm.engine).traits.statistics == "PostgreSQL" for arm in arms)
+    return "shared_buffers" if shared else "the servers' own caches"

@@ -12,17 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno import workload
+from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.builds.compile import Wish
-from dbdyno.engine import Build, Server, footprint, golden, installed, provide
+from dbdyno.engine import Build, Server, golden, installed
 from dbdyno.engine.external import ExternalServer
-from dbdyno.engine.fake import PLANTED_BY_NAME
-from dbdyno.engine.postgres import cache_warming
 from dbdyno.engine.preset import arm_config
+from dbdyno.engine.settings import Settled
 from dbdyno.host import capacity, place, quiesce
 from dbdyno.host.observe import device
-from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, job
+from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can, job
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.run import starting_state
@@ -46,7 +45,7 @@ PointsOf = Mapping[tuple[str, str], Point]
 class Prepared:
     """A plan that this host can carry out."""
 
-    builds: Mapping[str, Build]  # by arm; arms of engine "fake" have none
+    builds: Mapping[str, Build]  # by arm; those have none whose servers the lab does not make
     releases: Mapping[str, tuple[int, ...] | None]  # by arm: what its version can; None: a fake
     steps: StepsOf
     sizing: Capacity  # the same in all blocks, also when the plan goes on later
@@ -57,6 +56,7 @@ class Prepared:
     data_path: Path
     device: device.Device | None
     wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
+    settled: Mapping[str, Settled] = field(default_factory=dict)  # by arm, as builds
 
 
 def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
@@ -77,8 +77,9 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
     capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
     sizing = size(plan, pinned)
-    arms = compile.settled([as_before(arm, pinned) for arm in made(plan)])
-    wishes = {arm.name: wish for arm in arms if (wish := compile.missing(arm)) is not None}
+    arms = compile.settled([as_before(arm, pinned) for arm in made(plan)], engine.recipes)
+    found = {arm.name: compile.missing(arm, engine.recipes) for arm in arms}
+    wishes = {name: wish for name, wish in found.items() if wish is not None}
     builds = {name: compile.foreseen(wish) for name, wish in wishes.items()}
     builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
@@ -101,6 +102,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
         device=device.find(data_path),
     )
     drivers.refuse_unfit(plan, steps)
+    prepared = dataclasses.replace(prepared, settled=settle(plan, prepared))
     for arm in plan.arms:
         check_arm(plan, arm, prepared)
     refuse_short_memory(plan)
@@ -108,6 +110,19 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     disk = needs(plan, prepared)
     disk_space.refuse_full(disk, [arm.name for arm in plan.arms])
     return dataclasses.replace(prepared, disk=disk)
+
+
+def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
+    """The settings of each arm whose server the lab makes. Raises PlanError, HostError."""
+    return {
+        arm.name: engine.of(arm.engine).settle(
+            arm,
+            prepared.builds[arm.name],
+            capacity.of_arm(arm, prepared.sizing),
+            connections(plan, arm, prepared),
+        )
+        for arm in made(plan)
+    }
 
 
 def size(plan: Plan, pinned: Json | None) -> Capacity:
@@ -127,13 +142,13 @@ def as_before(arm: Arm, pinned: Json | None) -> Arm:
 
 def made(plan: Plan) -> list[Arm]:
     """The arms whose servers the lab makes: not the fake, and not what runs elsewhere."""
-    return [arm for arm in plan.arms if arm.engine != "fake" and arm.dsn is None]
+    return [arm for arm in plan.arms if can(arm, "made")]
 
 
 def release(arm: Arm, builds: Mapping[str, Build]) -> tuple[int, ...] | None:
     """The series of the arm's server; one that runs elsewhere is asked. Raises ServerError."""
     if arm.dsn is not None:
-        return ExternalServer(arm).release()
+        return ExternalServer(arm, engine.of(arm.engine).client).release()
     return builds[arm.name].release if arm.name in builds else None
 
 
@@ -163,10 +178,8 @@ def parameters(use: WorkloadUse, sizing: Capacity) -> Json:
 
 def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     """Looks whether the arm's server can be made, and warmed. Raises DynoError subclasses."""
-    if arm.engine == "fake":
-        refuse_unknown_plants(plan, arm, prepared)
-        return
     server = provide_server(plan, arm, prepared, NO_LOG)
+    refuse_unknown_plants(plan, server, prepared)
     server.check()
     if not server.drops_any:
         steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
@@ -177,17 +190,16 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
         if use.fill == workload.KEEP:
             kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
     prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
-    if prewarmed and arm.engine != "postgres":
+    if prewarmed and can(arm, "clock") and not can(arm, "prewarm"):
         raise PlanError(
             f"workloads.warm: arm {arm.name} is of {arm.engine}, which has nothing like "
-            f'`{cache_warming.EXTENSION}`: write warm = "scan"'
+            '`pg_prewarm`: write warm = "scan"'
         )
     build = prepared.builds.get(arm.name)  # none of a server that runs elsewhere
     comes = build is not None and not build.made  # what dyno builds has its contrib
-    if prewarmed and not comes and not server.has_extension(cache_warming.EXTENSION):
+    if prewarmed and can(arm, "prewarm") and not comes and not server.can("prewarm"):
         raise PlanError(
-            f"workloads.warm: the build of arm {arm.name} has no extension "
-            f"`{cache_warming.EXTENSION}`: "
+            f"workloads.warm: the build of arm {arm.name} has no extension `pg_prewarm`: "
             'write warm = "scan", or take a build with contrib'
         )
 
@@ -235,7 +247,7 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
                 sizes[at.key] = copy.facts["bytes"]
             else:
                 tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
-                sizes[at.key] = tables + footprint.wal_bytes(server, tables)
+                sizes[at.key] = tables + log_bytes(arm, server, tables)
     return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
 
 
@@ -252,7 +264,7 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
             tables = estimate(
                 plan, use, prepared.steps[use.name, arm.name], prepared.sizing
             ).disk_bytes
-            wal = footprint.wal_bytes(server, tables)
+            wal = log_bytes(arm, server, tables)
             of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))
             of_arm.append(Need(what=disk_space.DATA, root=data_root, bytes=tables))
             at = prepared.points.get((use.name, arm.name))
@@ -271,16 +283,19 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
     )
 
 
-def refuse_unknown_plants(plan: Plan, arm: Arm, prepared: Prepared) -> None:
+def log_bytes(arm: Arm, server: Server, tables_bytes: int) -> int:
+    """How large the logs of an arm's server may become with tables of so many bytes."""
+    return engine.of(arm.engine).footprint(server.setting).log_bytes(tables_bytes)
+
+
+def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> None:
     """Raises PlanError where a fake arm plants something for a statement that no step has."""
-    steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
+    steps = [step for use in plan.workloads for step in prepared.steps[use.name, server.name]]
     known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
-    named = [(key, name) for key in PLANTED_BY_NAME for name in arm.fake.get(key, ())]
-    named += [("errors", error["statement"]) for error in arm.fake.get("errors", ())]
-    for key, name in named:
+    for key, name in server.planted:
         if name not in known:
             raise PlanError(
-                f"arms.{arm.name}.fake.{key}: no step has a statement or cursor `{name}`; "
+                f"arms.{server.name}.fake.{key}: no step has a statement or cursor `{name}`; "
                 f"there are {', '.join(sorted(known))}"
             )
 
@@ -301,13 +316,11 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
         wal_dir=plan.wal_dir,
         server_user=plan.server_user,
     )
-    return provide(
-        arm,
-        place=dataclasses.replace(here, placement=plan.placement),
-        build=prepared.builds.get(arm.name),
-        connections=connections(plan, arm, prepared),
-        capacity=capacity.of_arm(arm, prepared.sizing),
-    )
+    its = engine.of(arm.engine)
+    if not can(arm, "made"):
+        return its.unmade(arm)
+    where = dataclasses.replace(here, placement=plan.placement)
+    return its.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
 
 
 def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
 from dbdyno.model.error import GeneratorError
-from dbdyno.run.driver.loadgen import DEFAULT_THREADS, Generator, server_json
+from dbdyno.model.job import server_json
+from dbdyno.run.driver.loadgen import DEFAULT_THREADS, Generator
 
 CONNECTIONS = (1, 8)
 """What is always measured: a receive that blocks, and an event loop at work."""

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, get_args
 
-from dbdyno.engine.fake import PLANTED_BY_NAME
 from dbdyno.host import program as binary
-from dbdyno.model import Address, Json, Password, Plan, Step, events
+from dbdyno.model import Json, Plan, Step, events
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import Told
 from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied
@@ -23,34 +22,6 @@ from dbdyno.run.measurement import Bench
 DEFAULT_THREADS = 0
 """A job's word for as many threads as the generator takes by itself."""
 STDERR_LINES_MAX = 50
-
-
-def server_json(address: Address) -> Json:
-    """Where a server answers, as a job's `server`."""
-    return {
-        "host": address.host,
-        "port": address.port,
-        "user": address.user,
-        "database": address.database,
-        "password": password_json(address.password),
-        "tls": tls_json(address),
-    }
-
-
-def password_json(password: Password | None) -> Json | None:
-    """Where a password is to be found, as a job's `server` says it."""
-    if password is None:
-        return None
-    place = {"env": password.env} if password.env else {"passfile": str(password.passfile)}
-    return place | ({"insecure": True} if password.insecure else {})
-
-
-def tls_json(address: Address) -> Json | None:
-    """How the connection is encrypted, as a job's `server` says it."""
-    if address.tls is None:
-        return None
-    root = None if address.tls_root is None else str(address.tls_root)
-    return {"mode": address.tls, "root_certificate": root}
 
 
 class Loadgen:
@@ -67,13 +38,10 @@ class Loadgen:
 
     def prepare(self, step: Step, bench: Bench) -> Json:
         """The step's job for this server and block, complete as dyno-loadgen takes it."""
-        address = bench.server.address()
         return step.job | {
             "seed": bench.seed,
             "threads": bench.threads or DEFAULT_THREADS,
-            "engine": bench.server.engine,
-            "server": None if address is None else server_json(address),
-            "fake": planted(bench.server.job_fake, step.job),
+            **bench.server.job_part(step.job),
             "utc_offset_s": time.localtime().tm_gmtoff,
             "autostart": False,
         }
@@ -216,16 +184,3 @@ def refuse_foreign(hello: Json) -> None:
         raise GeneratorError(
             "dyno-loadgen is a debug build and would measure itself: build it with --release"
         )
-
-
-def planted(fake: Json | None, job: Json) -> Json | None:
-    """What is planted for the statements and cursors of this job, of all that the arm plants."""
-    if fake is None:
-        return None
-    names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
-    kept = {
-        key: {name: value for name, value in fake[key].items() if name in names}
-        for key in PLANTED_BY_NAME
-    }
-    errors = [error for error in fake["errors"] if error["statement"] in names]
-    return fake | kept | {"errors": errors}

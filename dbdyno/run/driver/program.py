@@ -25,10 +25,10 @@ from dbdyno.model import Address, Json, Plan, Step, events
 from dbdyno.model.error import GeneratorError, PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.form import misfit
-from dbdyno.model.job import connections
+from dbdyno.model.job import connections, server_json
 from dbdyno.run import hooks
 from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied
-from dbdyno.run.driver.loadgen import STDERR_LINES_MAX, server_json
+from dbdyno.run.driver.loadgen import STDERR_LINES_MAX
 from dbdyno.run.measurement import Bench
 
 OWN_EVENTS = ("hello", "ready", "started", "paused", "resumed")

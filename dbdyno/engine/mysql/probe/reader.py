@@ -9,10 +9,10 @@ import pymysql
 from pymysql.cursors import DictCursor
 
 from dbdyno.engine.cutoff import cut_off
-from dbdyno.engine.mysql import client
-from dbdyno.engine.mysql.client import Wire, connect
+from dbdyno.engine.mysql.connection import Wire, connect
+from dbdyno.engine.mysql.connection import told as version_told
 from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain
-from dbdyno.model import PRODUCTS, Address
+from dbdyno.model import Address, engine
 from dbdyno.model.error import ServerError
 
 STATEMENT_S_MAX = 2
@@ -34,7 +34,7 @@ class Reader:
     def product(self) -> str:
         """The server's name with its series: `MySQL 8.4`, `MariaDB 10.11`."""
         major, rest = divmod(self.version_num, 10000)
-        return f"{PRODUCTS[self.engine]} {major}.{rest // 100}"
+        return f"{engine.of(self.engine).product} {major}.{rest // 100}"
 
     @property
     def is_mariadb(self) -> bool:
@@ -125,7 +125,7 @@ def limit(reader: Reader) -> None:
 
 def version(text: str) -> tuple[str, int]:
     """Engine and number of what version() says; raises Unavailable where it says none."""
-    found = client.told(text)
+    found = version_told(text)
     if found is None:
         raise Unavailable(f"`{text}` is no version")
     return found

@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from dbdyno.engine.cutoff import cut_off
-from dbdyno.engine.postgres.client import connect
+from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError

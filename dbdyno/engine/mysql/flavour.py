@@ -1,0 +1,100 @@
+"""In what MySQL and MariaDB differ, as far as the lab has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dbdyno.model import engine
+
+_LEFT_OUT = ("COLUMNSTORE", "CONNECT", "MROONGA", "OQGRAPH", "ROCKSDB", "S3", "SPHINX", "SPIDER")
+"""Storage engines of MariaDB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flavour:
+    """One of the family. Versions are numbers as `Build.version_num` has them; None: never."""
+
+    programs: tuple[str, ...]  # where the server's may lie in a base directory, its own name first
+    oldest: int  # that works
+    oldest_source: tuple[int, int]  # that is compiled
+    cmake: tuple[str, ...]  # options of the published builds (their scripts, 2025 and 2026)
+    submodules: bool = False  # whether its source has some, which a checkout's archive lacks
+    groups: tuple[str, ...]  # of my.cnf that it reads; with `-8.4` behind it, one of that series
+    scripts: tuple[str, ...]  # that make a data directory where mysqld itself does not
+    script_options: tuple[str, ...] = ()
+    changed: str  # asks which variables a file of options or the command line set
+    tells_changed_from: int = 0
+    initializes_from: int | None = None  # mysqld makes its data directory itself
+    validates_from: int | None = None  # mysqld checks options and does nothing else
+    finds_itself_from: int | None = None  # it takes its base directory from where it lies
+    creates_user_from: int = 0  # before it a grant makes an account
+    logs_from: int | None = None  # the binary log is on by default
+    options: Mapping[str, str] = field(default_factory=dict)  # of the lab's own, for it alone
+
+
+def since(first: int | None, version_num: int) -> bool:
+    """Whether a version has what came with the version `first`."""
+    return first is not None and version_num >= first
+
+
+_MYSQL = Flavour(
+    programs=("bin/mysqld", "sbin/mysqld", "libexec/mysqld", "bin/mariadbd", "sbin/mariadbd"),
+    oldest=50600,
+    oldest_source=(8, 0),
+    cmake=(
+        "-DWITH_SSL=system",
+        "-DWITH_ZLIB=bundled",
+        "-DWITH_NUMA=ON",
+        "-DWITH_ROUTER=OFF",
+        "-DWITH_MYSQLX=OFF",
+        "-DWITH_UNIT_TESTS=OFF",
+        "-DMYSQL_MAINTAINER_MODE=0",
+    ),
+    groups=("mysqld", "server"),
+    scripts=("mysql_install_db",),
+    changed="SELECT VARIABLE_NAME FROM performance_schema.variables_info "
+    "WHERE VARIABLE_SOURCE NOT IN ('COMPILED', 'DYNAMIC')",
+    tells_changed_from=80000,
+    initializes_from=50706,
+    validates_from=80016,
+    finds_itself_from=80000,
+    creates_user_from=50700,
+    logs_from=80000,
+    # The folder that a distribution compiled in need not be there; MariaDB knows no such value.
+    options={"secure_file_priv": "NULL"},
+)
+_MARIADB = Flavour(
+    programs=("bin/mariadbd", "sbin/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld"),
+    oldest=100300,
+    oldest_source=(10, 11),
+    cmake=(
+        *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT),
+        "-DWITH_SSL=system",
+        "-DWITH_PCRE=system",  # else they are downloaded while it is compiled
+        "-DWITH_LIBFMT=system",
+        "-DWITH_UNIT_TESTS=OFF",
+        "-DWITH_MARIABACKUP=OFF",
+        "-DWITH_WSREP=OFF",
+        "-DMYSQL_MAINTAINER_MODE=OFF",
+    ),
+    submodules=True,
+    groups=("mysqld", "server", "mariadbd", "mariadb"),
+    scripts=("mariadb-install-db", "mysql_install_db"),
+    # Else only the system's root could come in, and the grant tables would hold its name.
+    script_options=("--auth-root-authentication-method=normal", "--skip-test-db"),
+    changed="SELECT VARIABLE_NAME FROM information_schema.SYSTEM_VARIABLES "
+    "WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO', 'SQL') "
+    "AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE)",
+)
+_FLAVOURS = {"mysql": _MYSQL, "mariadb": _MARIADB}
+
+
+def of(name: str) -> Flavour:
+    """The flavour of an engine of this family."""
+    return _FLAVOURS[engine.of(name).job]
+
+
+def told(version: str) -> str:
+    """The engine that a server or a program is of, by what it says of its version."""
+    return "mariadb" if "mariadb" in version.lower() else "mysql"

@@ -1,0 +1,49 @@
+"""How large a MySQL's or MariaDB's own cache and its logs may become, by its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbdyno.engine.interface import Setting
+from dbdyno.engine.mysql.options import ON
+from dbdyno.engine.mysql.settings import POOL, amount
+
+POOL_DEFAULT = 128 << 20
+"""InnoDB's own innodb_buffer_pool_size, in all versions."""
+REDO_DEFAULT = 100 << 20
+"""InnoDB's own redo log: 96 MB or 100 MB, by version."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """That of a server with these options (engine.interface)."""
+
+    setting: Setting
+    cache_setting: str = POOL
+    huge_locked: bool = True
+
+    @property
+    def cache_bytes(self) -> int:
+        """InnoDB's buffer pool."""
+        pool = self.setting(POOL)
+        return POOL_DEFAULT if pool is None else amount(pool)
+
+    @property
+    def huge_bytes(self) -> int:
+        """The buffer pool, where large pages are switched on."""
+        return self.cache_bytes if str(self.setting("large_pages")).lower() in ON else 0
+
+    def log_bytes(self, tables_bytes: int) -> int:
+        """Redo log and binary log.
+
+        InnoDB's redo log is as large as it may be from the start. A binary log holds every row
+        that was written, until it is purged: as much as the tables, as an estimate.
+        """
+        capacity = self.setting("innodb_redo_log_capacity")
+        file = self.setting("innodb_log_file_size")
+        redo = REDO_DEFAULT
+        if capacity is not None:
+            redo = amount(capacity)
+        elif file is not None:
+            redo = amount(file) * amount(self.setting("innodb_log_files_in_group") or "1")
+        return redo + (tables_bytes if self.setting("log_bin") == "on" else 0)

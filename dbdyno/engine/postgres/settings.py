@@ -1,0 +1,157 @@
+"""The settings of an arm's PostgreSQL: its preset, its own, the lab's; checked before a start.
+
+A name that the build does not know, a value that it does not take, more memory than there is: each
+is one line that names the arm, the key and the remedy, and comes before anything is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from dbdyno.builds import Build
+from dbdyno.engine import log
+from dbdyno.engine.postgres import config_file
+from dbdyno.engine.preset import Settings, arm_config
+from dbdyno.engine.settings import (
+    CONNECTIONS,
+    FOR_STEPS,
+    Cache,
+    Settled,
+    by_plan,
+    connections_of,
+    refuse_too_much_memory,
+    setter,
+    to_read,
+)
+from dbdyno.host import account as accounts
+from dbdyno.host.account import Account
+from dbdyno.model import Arm
+from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.size import Capacity
+
+CHECK_S_MAX = 30.0
+DEFAULT_CONNECTIONS_MAX = 100
+LAB = {
+    "listen_addresses": "127.0.0.1",
+    "logging_collector": "off",
+    "log_destination": "stderr",
+    "log_line_prefix": log.PREFIX,
+}
+"""What the lab needs to be so, whatever preset and plan say."""
+WANTED = {"log_checkpoints": "on", "log_autovacuum_min_duration": "0"}
+"""What the lab wants to see in the log where neither preset nor plan say otherwise."""
+RESERVED = frozenset(LAB) | {
+    "config_file", "data_directory", "external_pid_file", "hba_file", "ident_file",
+    "unix_socket_directories", "log_directory", "log_filename", "include", "include_dir",
+    "include_if_exists",
+}  # fmt: skip
+"""Settings that a plan cannot name, because the lab lives by them."""
+COMPILED_IN = ("io_uring", "lz4", "zstd")
+"""Values that a build has only where it was compiled for them."""
+NAMED = re.compile(r'parameter "([^"]+)"')
+
+
+def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> Settled:
+    """The settings of an arm for `connections` connections of the load.
+
+    Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
+    """
+    preset = arm_config.of_arm(arm, host, version_num, read_config)
+    refuse_reserved(arm, preset.values)
+    values = {**WANTED, **preset.values, **arm.settings}
+    departures = preset.departures + by_plan(arm.settings, preset.values)
+    needed = connections_of(arm.name, arm.settings, connections, DEFAULT_CONNECTIONS_MAX)
+    if needed is not None:
+        values[CONNECTIONS] = str(needed)
+    if "shared_buffers" in values:
+        cache = Cache("shared_buffers", values["shared_buffers"], "shared_buffers" in arm.settings)
+        refuse_too_much_memory(arm.name, cache, host, arm_config.buffer_bytes)
+    return Settled(values=values | LAB, preset=preset.values, departures=departures)
+
+
+def read_config(text: str, source: str, version_num: int) -> Settings:
+    """A postgresql.conf. Raises PlanError that begins with `source`."""
+    return config_file.read(text, source)
+
+
+def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
+    """Raises PlanError where the plan, or a file that it names, sets what the lab lives by."""
+    for name in configured:
+        if name in RESERVED:
+            raise PlanError(
+                f"arms.{arm.name}.config: {arm.config} sets {name}, which the lab sets itself: "
+                "remove the line"
+            )
+    for name in arm.settings:
+        if name.lower() in RESERVED:
+            raise PlanError(
+                f"arms.{arm.name}.settings.{name}: the lab sets this itself: drop the key"
+            )
+
+
+def text_of(values: Mapping[str, str]) -> str:
+    """The settings as PostgreSQL reads them from a configuration file."""
+    return "".join(f"{name} = {quoted(value)}\n" for name, value in values.items())
+
+
+def quoted(value: str) -> str:
+    """A value in the quotes of a configuration file."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def verify(
+    arm: Arm, build: Build, values: Mapping[str, str], account: Account, folder: Path
+) -> None:
+    """Lets the build itself read the settings, from a folder in `folder` that is gone afterwards.
+
+    Raises PlanError for the first one that it does not know or does not take.
+    """
+    with to_read("postgresql.conf", text_of(values), folder) as file:
+        said = ask(build, account, ["-D", file.parent, "-C", "shared_buffers"])
+    if said is None:
+        return
+    lines = [*said.splitlines(), ""]
+    for line, after in pairwise(lines):
+        complaint = line.partition("LOG:  ")[2] or line.partition("FATAL:  ")[2]
+        found = NAMED.search(complaint)
+        if found is not None:
+            hint = after.partition("HINT:  ")[2]
+            complaint = complaint.split(" in file ")[0] + (f": {hint}" if hint else "")
+            raise complain(arm, build, account, found[1], complaint)
+    raise ServerError(
+        f"arms.{arm.name}: {build.program} refuses the settings: {' '.join(said.split())}"
+    )
+
+
+def ask(build: Build, account: Account, arguments: list[str | Path]) -> str | None:
+    """Runs the build's postgres; None where it is content, else what it says."""
+    env = account.options()["env"] | build.environment
+    done = accounts.run([build.program, *arguments], account, limit_s=CHECK_S_MAX, env=env)
+    return None if done.returncode == 0 else done.stderr
+
+
+def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str) -> PlanError:
+    """The error for a setting that the build does not know or whose value it does not take."""
+    own = name in arm.settings
+    where = f"arms.{arm.name}.settings.{name}" if own else setter(arm, name)
+    if where.endswith(FOR_STEPS):
+        return PlanError(f"{where}: {complaint}: take fewer `clients`")
+    if not complaint.startswith("unrecognized"):
+        missing = [one for one in COMPILED_IN if f': "{one}"' in complaint]
+        remedy = "; take a build made with it (`dyno server build`, or a distribution's)"
+        return PlanError(f"{where}: {complaint}{remedy if missing else ''}")
+    near = difflib.get_close_matches(name, known_names(build, account), n=1)
+    hint = f"; did you mean `{near[0]}`?" if near else ": drop it"
+    return PlanError(f"{where}: PostgreSQL {build.version} has no such setting{hint}")
+
+
+def known_names(build: Build, account: Account) -> list[str]:
+    """The names of the settings that the build lists."""
+    env = account.options()["env"] | build.environment
+    command: list[str | Path] = [build.program, "--describe-config"]
+    done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
+    return [line.split("\t", 1)[0] for line in done.stdout.splitlines()]

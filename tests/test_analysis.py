@@ -68,6 +68,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "late_ms_max": 1.5, "backlog_max": 3.0, "retries": 0.0,
         "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,
         "cpu_per_op": 100.0, "server_cpu_per_op": 100.0, "whole_server_cpu_per_op": 102.32,
+        "connections_cpu_per_op": None,
         "insert_cpu_per_row": 20.0, "delete_cpu_per_row": 10.0,
         "background_cpu_per_op": 1.1, "generator_cpu_per_op": 8.0,
         "generator_share": 100 * 40_000 / 511_600, "cs_per_op": 2.0, "steal_share": 0.0,

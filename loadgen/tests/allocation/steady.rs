@@ -14,7 +14,7 @@ const PER_ERROR_MAX: u64 = 16;
 
 /// Nothing is allocated but by ticks: at most in the request after each, and one for what is due at the window's end.
 fn assert_steady(tally: &Tally) {
-    assert!(tally.sent > 2_000, "{tally:?}");
+    assert!(tally.sent > 500, "{tally:?}"); // on a busy machine, too
     assert!(tally.with_allocations <= tally.ticks + 1, "{tally:?}");
 }
 

@@ -12,7 +12,7 @@ from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import Word
 from dbdyno.report import colors, page
-from dbdyno.report.parts import Cell, Page, Row, StepGroup, Table, Workload
+from dbdyno.report.parts import Cell, Page, Row, ScaleUp, StepGroup, Table, Workload, charts, flat
 from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
@@ -43,6 +43,12 @@ def groups(shown: Page) -> dict[str, StepGroup]:
     grouped = shown.workloads[0].grouped
     assert grouped is not None
     return {one.title: one for one in grouped.groups}
+
+
+def beside(workload: Workload, name: str) -> Table | None:
+    """The table that sets steps beside each other whose name ends so; None without it."""
+    found = (one for one in flat(workload.parts) if one.name.endswith(f"-{name}"))
+    return next((one for one in found if isinstance(one, Table)), None)
 
 
 def relative(shown: Page, title: str) -> Table:
@@ -258,7 +264,7 @@ def test_a_cost_that_only_the_base_lacks_is_infinitely_more(two: Comparison) -> 
 
 
 def test_what_the_writes_cost_stands_beside_before_and_after(two: Comparison, shown: Page) -> None:
-    table = shown.workloads[0].fragmentation
+    table = beside(shown.workloads[0], "fragmentation")
     assert table is not None
     found = [(one.group, one.arm) for one in table.rows]
     twins = ("point-query", "range-notcovered-si")
@@ -278,7 +284,7 @@ def test_what_the_writes_cost_stands_beside_before_and_after(two: Comparison, sh
 
 def test_a_step_without_its_twin_after_the_writes_says_so() -> None:
     alone = comparison(blocks=1, seconds=20, names=["point-query.pre", "insert"])
-    table = page.make(alone).workloads[0].fragmentation
+    table = beside(page.make(alone).workloads[0], "fragmentation")
     assert table is not None
     assert [cell.text for cell in table.rows[0].cells[2:]] == ["not run", "NA"]
 
@@ -289,7 +295,7 @@ def test_a_limited_number_bounds_what_the_writes_cost(two: Comparison) -> None:
         return replace(step, cells=cells) if step.step == "point-query.pre" else step
 
     made = page.make(replace(two, steps=tuple(map(limited, two.steps))))
-    table = made.workloads[0].fragmentation
+    table = beside(made.workloads[0], "fragmentation")
     assert table is not None and table.rows[0].cells[3].text.startswith("≤ ")
 
 
@@ -299,17 +305,19 @@ def swept() -> Workload:
 
 
 def test_scale_up_has_a_row_for_each_number_of_clients_and_the_ideal(swept: Workload) -> None:
-    (one,) = swept.scaling
-    assert one.table.title == "point-query: scale-up"
-    assert [cells.cells[0].text for cells in one.table.rows] == ["1", "2", "4", "8"]
-    assert [cells.cells[1].text for cells in one.table.rows] == ["1.00", "2.00", "4.00", "8.00"]
-    assert [column.group for column in one.table.columns[2:]] == ["pg17"] * 2 + ["pg18"] * 2
-    last = one.table.rows[-1].cells
-    base = float(one.table.rows[0].cells[2].text.replace(",", ""))
+    one = beside(swept, "01-table")
+    (drawn,) = charts(swept.parts)
+    assert one is not None
+    assert one.title == "point-query: scale-up"
+    assert [cells.cells[0].text for cells in one.rows] == ["1", "2", "4", "8"]
+    assert [cells.cells[1].text for cells in one.rows] == ["1.00", "2.00", "4.00", "8.00"]
+    assert [column.group for column in one.columns[2:]] == ["pg17"] * 2 + ["pg18"] * 2
+    last = one.rows[-1].cells
+    base = float(one.rows[0].cells[2].text.replace(",", ""))
     assert float(last[3].text) == pytest.approx(float(last[2].text.replace(",", "")) / base, 0.01)
-    assert one.chart is not None and one.chart.clients == CLIENTS
-    assert len(one.chart.points) == 2 * (len(CLIENTS) - 1)
-    assert swept.scale_up is None  # one sweep is in one table already
+    assert isinstance(drawn.data, ScaleUp) and drawn.data.clients == CLIENTS
+    assert len(drawn.data.points) == 2 * (len(CLIENTS) - 1)
+    assert beside(swept, "scale-up") is None  # one sweep is in one table already
 
 
 def two_sweeps(times: int = 1) -> Comparison:
@@ -334,7 +342,7 @@ def two_sweeps(times: int = 1) -> Comparison:
 
 
 def test_several_sweeps_are_in_one_table_too() -> None:
-    table = page.make(two_sweeps()).workloads[0].scale_up
+    table = beside(page.make(two_sweeps()).workloads[0], "scale-up")
     assert table is not None
     assert [cell.text for cell in table.rows[0].cells] == ["ideal", "", "2.00", "4.00", "8.00"]
     assert list(dict.fromkeys(one.group for one in table.rows[1:])) == ["point-query", "insert"]
@@ -343,8 +351,9 @@ def test_several_sweeps_are_in_one_table_too() -> None:
 
 def test_sweeps_from_other_numbers_of_clients_have_each_its_ideal() -> None:
     made = page.make(two_sweeps(times=3)).workloads[0]
-    assert made.scale_up is None
-    other = made.scaling[1].table
+    assert beside(made, "scale-up") is None
+    other = beside(made, "02-table")
+    assert other is not None
     assert [one.cells[0].text for one in other.rows] == ["3", "6", "12", "24"]
     assert [one.cells[1].text for one in other.rows] == ["1.00", "2.00", "4.00", "8.00"]
 

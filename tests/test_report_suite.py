@@ -19,7 +19,7 @@ from dbdyno.analysis import compare
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
-from dbdyno.report.parts import Page
+from dbdyno.report.parts import Page, ScaleUp, charts
 from dbdyno.report.render import html, markdown, picture, post, terminal
 from dbdyno.report.section import over_time
 from suite_builder import CLIENTS, comparison
@@ -133,9 +133,9 @@ def test_each_group_has_its_chart_with_its_steps_in_the_order_of_the_table(shown
 
 
 def test_more_clients_are_drawn_beside_the_ideal_line(shown: Page) -> None:
-    one = shown.workloads[0].scaling[0].chart
-    assert one is not None
-    spec = bars.scaling(one, shown.arms)
+    (one,) = charts(shown.workloads[0].parts)
+    assert isinstance(one.data, ScaleUp)
+    spec = bars.scaling(one.data, shown.arms)
     values = spec["data"]["values"]
     ideal = [(value["clients"], value["ratio"]) for value in values if value["what"] == "ideal"]
     assert ideal == [(1, 1), (8, 8)]

@@ -37,6 +37,9 @@ from dbdyno.report.section import steps as steps_section
 
 __all__ = ["Page", "make"]
 
+WORKLOAD: tuple[Section, ...] = (fragmentation.SECTION, scaling.SECTION)
+"""What is said of a workload's steps beside each other, after their groups, in reading order."""
+
 STEP: tuple[Section, ...] = (
     notices.SECTION,
     throughput.SECTION,
@@ -112,7 +115,7 @@ def _workload(
     prefix = "".join(c if c.isalnum() else "-" for c in name)
     base, blocks = comparison.base, comparison.blocks
     few = [step for step in steps if groups.alone(step)]
-    across = [one for one in comparison.across if one.workload == name]
+    subject = Subject(comparison=comparison, steps=tuple(steps), anchor=prefix, colors=thresholds)
     even = fairness.summary(few, prefix)
     return Workload(
         name=prefix,
@@ -127,9 +130,7 @@ def _workload(
         grouped=groups.make(
             steps, blocks=blocks, prefix=prefix, thresholds=thresholds or PUBLISHED
         ),
-        fragmentation=fragmentation.table(steps, across, blocks=blocks, prefix=prefix),
-        scaling=scaling.make(steps, across, blocks=blocks, prefix=prefix),
-        scale_up=scaling.overview(steps, across, blocks=blocks, prefix=prefix),
+        parts=tuple(part for section in WORKLOAD for part in section.make(subject)),
         sections=tuple(
             _step(comparison, step, prefix, thresholds) for step in steps if _worth_showing(step)
         ),

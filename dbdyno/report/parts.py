@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from dbdyno.model import Bound, Comparison, Ratio, Series, Span, StepComparison
+from dbdyno.model import Across, Bound, Comparison, Ratio, Series, Span, StepComparison
 
 if TYPE_CHECKING:
     from dbdyno.report.colors import Thresholds
@@ -87,6 +87,7 @@ class Table:
     """What a terminal shows: all of it, numbers without their details where it is too wide."""
     lead: str = ""  # what its note is said under where the note stands for the table
     joins: str = ""  # the group that it stands in where there is width for it
+    entry: str = ""  # its word in the contents; none: it has no entry
     explained: bool = False  # whether a post says what its columns are
     colors: str = ""  # what the colours mean, for formats that have them
     note: str = ""  # a legend or a caution, under the table
@@ -209,22 +210,11 @@ class ScalePoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleChart:
+class ScaleUp:
     """What more clients bring in a step, beside the line of as many times as there are clients."""
 
-    name: str  # unique on the page
-    title: str
-    describe: str
     clients: tuple[int, ...]  # the fewest first
     points: tuple[ScalePoint, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scaling:
-    """A step at several numbers of clients."""
-
-    table: Table
-    chart: ScaleChart | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +256,7 @@ class Chart:
     name: str
     title: str  # with its unit
     describe: str
-    data: Bars | Lines | Layers
+    data: Bars | Lines | Layers | ScaleUp
     level: Level = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title
@@ -327,6 +317,12 @@ class Subject:
         return self.comparison.base
 
     @property
+    def across(self) -> tuple[Across, ...]:
+        """Returns what compares its steps with each other."""
+        workloads = {step.workload for step in self.steps}
+        return tuple(one for one in self.comparison.across if one.workload in workloads)
+
+    @property
     def step(self) -> StepComparison:
         """Returns the step, where it speaks of one."""
         (step,) = self.steps
@@ -356,9 +352,7 @@ class Workload:
     verdicts: tuple[Table, ...] = ()  # one for each arm beside the base, of all its steps
     steps: Table | None = None  # who takes part in each step, how much is done, for how long
     grouped: Grouped | None = None  # steps that are many, in groups
-    fragmentation: Table | None = None  # the same steps before and after the writes
-    scaling: tuple[Scaling, ...] = ()
-    scale_up: Table | None = None  # all of those in one table, where they are several
+    parts: tuple[AnyPart, ...] = ()  # of the sections of `page.WORKLOAD`
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from dbdyno.report.parts import (
     Lines,
     Page,
     RatioChart,
-    ScaleChart,
+    ScaleUp,
     Workload,
     charts,
 )
@@ -52,9 +52,7 @@ def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json
     for ratios in ratio_charts(workload):
         drawn = bars.ratios(ratios, page.arms)
         made[ratios.name] = _titled(drawn, ratios.title, page.title)
-    for one in scale_charts(workload):
-        made[one.name] = _titled(bars.scaling(one, page.arms), one.title, page.title)
-    for chart in charts(workload.sections):
+    for chart in charts((*workload.parts, *workload.sections)):
         title = f"{chart.of}: {chart.title}" if chart.of else chart.title
         made[chart.name] = _titled(_drawn(chart, page, points_max), title, page.title, chart.note)
     return made
@@ -69,6 +67,8 @@ def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
             return lines.spec(chart.data, page.arms, points_max)
         case Layers():
             return layers.spec(chart.data, page.arms, points_max)
+        case ScaleUp():
+            return bars.scaling(chart.data, page.arms)
 
 
 def ratio_charts(workload: Workload) -> Iterable[RatioChart]:
@@ -76,11 +76,6 @@ def ratio_charts(workload: Workload) -> Iterable[RatioChart]:
     groups = workload.grouped.groups if workload.grouped is not None else ()
     found = (workload.ratios, *(group.ratios for group in groups))
     return (chart for chart in found if chart is not None)
-
-
-def scale_charts(workload: Workload) -> Iterable[ScaleChart]:
-    """What more clients bring, a chart for each step of a sweep."""
-    return (one.chart for one in workload.scaling if one.chart is not None)
 
 
 def _titled(spec: Json, title: str, *subtitles: str) -> Json:

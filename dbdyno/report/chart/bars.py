@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, named, short
-from dbdyno.report.parts import Bar, Bars, RatioChart, RatioPoint, ScaleChart
+from dbdyno.report.parts import Bar, Bars, RatioChart, RatioPoint, ScaleUp
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
 ARM_HEIGHT = 8  # more for each further arm
@@ -192,7 +192,7 @@ def _reach(chart: RatioChart) -> list[float]:
 # --- Scale-up --------------------------------------------------------------------------------
 
 
-def scaling(chart: ScaleChart, arms: Sequence[str]) -> Json:
+def scaling(chart: ScaleUp, arms: Sequence[str]) -> Json:
     """Throughput by that with the fewest clients, over the clients, beside the ideal line.
 
     Both scales are logarithmic, so that the ideal is straight, and as many times is as far.
@@ -244,16 +244,16 @@ SCALE_HEIGHT = 260
 _SCALE_FIELDS = ("arm", "clients", "ratio", "low", "high")
 
 
-def _ends(chart: ScaleChart) -> list[int]:
+def _ends(chart: ScaleUp) -> list[int]:
     return [chart.clients[0], chart.clients[-1]]
 
 
-def _ideal(chart: ScaleChart) -> list[Json]:
+def _ideal(chart: ScaleUp) -> list[Json]:
     first = chart.clients[0]
     return [{"what": "ideal", "clients": end, "ratio": end / first} for end in _ends(chart)]
 
 
-def _scale_data(chart: ScaleChart) -> list[Json]:
+def _scale_data(chart: ScaleUp) -> list[Json]:
     """Each arm from its first point, which is 1 by definition."""
     known = dict.fromkeys(point.arm for point in chart.points)
     first: list[Json] = [{"arm": arm, "clients": chart.clients[0], "ratio": 1.0} for arm in known]

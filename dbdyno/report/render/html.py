@@ -197,22 +197,22 @@ def overview(workload: Workload) -> list[tuple[str, str]]:
     found += [(group.name, group.title) for group in groups]
     if grouped is not None and grouped.legend:
         found.append((f"{workload.name}-absolute-groups", "throughput of all arms"))
-    if workload.fragmentation is not None:
-        found.append((workload.fragmentation.name, "before and after the writes"))
-    if workload.scale_up is not None:
-        found.append((workload.scale_up.name, "scale-up"))
-    else:
-        found += [(one.table.name, one.table.title) for one in workload.scaling]
+    found += entries(workload.parts)
     if grouped is not None:
         found.append((f"{workload.name}-per-operation", "what an operation costs"))
     return found
 
 
-def entries(group: Group) -> list[tuple[str, str]]:
-    """Returns what the contents list of a group's parts, as (anchor, word)."""
-    found = (part for part in group.parts if isinstance(part, Group | Text))
-    words = ((part, part.contents if isinstance(part, Group) else part.entry) for part in found)
-    return [(part.name, word) for part, word in words if word]
+def entries(parts: Iterable[AnyPart]) -> list[tuple[str, str]]:
+    """Returns what the contents list of some parts, as (anchor, word)."""
+    found: list[tuple[str, str]] = []
+    for part in parts:
+        if isinstance(part, Group) and not part.entry and part.entry is not None:
+            found += entries(part.parts)
+        elif isinstance(part, Group | Text | Table):
+            word = part.contents if isinstance(part, Group) else part.entry
+            found += [(part.name, word)] if word else []
+    return found
 
 
 def kind(part: AnyPart) -> str:

@@ -110,22 +110,24 @@ def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
         yield from _picture(workload.ratios.name, workload.ratios.describe, pictures)
     if workload.grouped:
         yield from _grouped(workload.grouped, pictures)
-    if workload.fragmentation:
-        yield from _table(workload.fragmentation, 3)
-    if workload.scale_up:
-        yield from _table(workload.scale_up, 3)
-        yield from _folded("Scale-up, step by step", _scaling(workload, pictures))
-    else:
-        yield from _scaling(workload, pictures)
+    yield from _overview(workload.parts, pictures)
     for section in workload.sections:
         lines = _group(section, pictures)
         yield from _folded(_summary(section), lines) if section.level == "detail" else lines
 
 
-def _scaling(workload: Workload, pictures: Pictures) -> Iterable[str]:
-    for one in workload.scaling:
-        yield from _table(one.table, 3)
-        yield from _picture(one.chart.name, one.chart.describe, pictures) if one.chart else ()
+def _overview(parts: Iterable[AnyPart], pictures: Pictures) -> Iterable[str]:
+    """Parts of a workload: those of a brief report openly, the others under their folds' words."""
+    folds = groupby(parts, _fold)
+    for words, some in folds:
+        leaves = (leaf for part in some for leaf, _ in _below(part, folded=False))
+        lines = [line for leaf in leaves for line in _leaf(leaf, pictures, 3)]
+        yield from _folded(words, lines) if words else lines
+
+
+def _fold(part: AnyPart) -> str:
+    """The words that a part is folded under; none where it is open."""
+    return part.fold if isinstance(part, Group) and part.level == "detail" else ""
 
 
 def _steps(workload: Workload) -> Iterable[str]:

@@ -19,12 +19,13 @@ from dbdyno.report.parts import (
     Finding,
     Group,
     Grouped,
+    Layers,
+    Lines,
     Page,
     Row,
     Table,
     Text,
     Tone,
-    Workload,
     flat,
 )
 from dbdyno.report.table_layout import (
@@ -76,8 +77,9 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
             _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
         if workload.grouped:
             _grouped(workload.grouped, console, full=full)
-        for table in _across(workload, full=full):
-            _table(table, console)
+        for part in workload.parts:
+            if full or part.level == "brief":
+                _part(part, console)
         if full:
             for section in workload.sections:
                 _group(section, console)
@@ -149,14 +151,6 @@ def _tail(page: Page, console: Console) -> None:
         _item(console, f"{name}: {text}")
 
 
-def _across(workload: Workload, *, full: bool) -> Iterable[Table]:
-    """The tables that compare steps with each other; each sweep by itself only with `full`."""
-    found = (workload.fragmentation, workload.scale_up)
-    yield from (table for table in found if table is not None)
-    if full or workload.scale_up is None:
-        yield from (one.table for one in workload.scaling)
-
-
 # --- Groups ----------------------------------------------------------------------------------
 
 
@@ -216,7 +210,7 @@ def _part(part: AnyPart, console: Console) -> None:
             _shown(part, console)
         case Chart(data=Bars(bars=bars)):
             _bars(bars, console)
-        case Chart():
+        case Chart(data=Lines() | Layers()):
             _item(console, part.describe)
         case Text() | Callout():
             _told(part, console)

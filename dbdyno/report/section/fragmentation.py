@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from dbdyno.model import Across, StepComparison
 from dbdyno.model import Cell as Result
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
 from dbdyno.report.section import groups
 
 KIND = "post by pre"
 
 
-def table(
-    steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
-) -> Table | None:
+def _parts(subject: Subject) -> Iterable[Table]:
     """Each step that ran before the writes, by arm: before, after, and after by before."""
+    steps, blocks = subject.steps, subject.comparison.blocks
     before = [step for step in steps if groups.before_writes(step)]
     if not before:
-        return None
+        return
     twins = {step.step: step for step in steps}
-    ratios = {(one.first, one.arm): one for one in across if one.kind == KIND}
+    ratios = {(one.first, one.arm): one for one in subject.across if one.kind == KIND}
     interval = f", with the 95 % t interval of {blocks} blocks" if blocks > 1 else ""
     rows = tuple(row for step in before for row in _rows(step, twins, ratios))
-    return Table(
-        name=f"{prefix}-fragmentation",
+    yield Table(
+        name=f"{subject.anchor}-fragmentation",
         title="The cost of fragmentation: before and after the writes",
+        level="brief",
+        look="inline",
+        entry="before and after the writes",
         columns=(
             Column(text="arm", left=True),
             Column(text="before"),
@@ -69,3 +71,6 @@ def _by_before(before: Result, after: Result | None, across: Across | None) -> C
     if after is None or across is None or across.ratio is None:
         return Cell(text=number.MISSING)
     return cells.quotient_cell(across.ratio, before, after)
+
+
+SECTION = Section("workload", _parts)

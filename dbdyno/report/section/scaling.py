@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.model import Across, Ratio, StepComparison
 from dbdyno.model import Cell as Result
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, ScaleChart, ScalePoint, Scaling, Table
+from dbdyno.report.parts import (
+    AnyPart,
+    Cell,
+    Chart,
+    Column,
+    Group,
+    Level,
+    Row,
+    ScalePoint,
+    ScaleUp,
+    Section,
+    Subject,
+    Table,
+)
 from dbdyno.report.section import groups
 
 KIND = "scale-up"
@@ -29,26 +42,37 @@ class _Sweep:
         return self.first.step.partition(groups.SWEEP)[0]
 
 
-def make(
-    steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
-) -> tuple[Scaling, ...]:
-    """Each step of a sweep over clients, in the order of the other tables."""
-    sweeps = _sweeps(steps, across)
-    return tuple(
-        Scaling(table=_table(sweep, blocks, name), chart=_chart(sweep, name))
-        for place, sweep in enumerate(sweeps, start=1)
-        for name in [f"{prefix}-scale-up-{place:02}"]
-    )
+def _parts(subject: Subject) -> Iterable[AnyPart]:
+    """All steps of sweeps over clients in one table where they fit one; then each by itself."""
+    blocks, sweeps = subject.comparison.blocks, _sweeps(subject.steps, subject.across)
+    whole = _overview(sweeps, blocks, subject.anchor)
+    if whole is not None:
+        yield whole
+    level: Level = "brief" if whole is None else "detail"
+    for place, sweep in enumerate(sweeps, start=1):
+        name = f"{subject.anchor}-scale-up-{place:02}"
+        table = replace(_table(sweep, blocks, name), level=level)
+        table = table if whole is not None else replace(table, entry=table.title)
+        chart = _chart(sweep, name)
+        yield Group(
+            name="",
+            title="",
+            parts=(table,) if chart is None else (table, chart),
+            level=level,
+            entry="",
+            pair=True,
+            fold="Scale-up, step by step",
+        )
 
 
-def overview(
-    steps: Sequence[StepComparison], across: Sequence[Across], *, blocks: int, prefix: str
-) -> Table | None:
+SECTION = Section("workload", _parts)
+
+
+def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | None:
     """All steps of a sweep, a line for each arm, as published.
 
     None where they are not several, or do not all begin with the same number of clients.
     """
-    sweeps = _sweeps(steps, across)
     if len(sweeps) < 2 or len({sweep.fewest for sweep in sweeps}) > 1:
         return None
     fewest = sweeps[0].fewest
@@ -58,6 +82,9 @@ def overview(
     return Table(
         name=f"{prefix}-scale-up",
         title="Scale-up",
+        level="brief",
+        look="inline",
+        entry="scale-up",
         columns=(
             Column(text="arm", left=True),
             Column(text=f"{fewest:,}", group="clients"),
@@ -126,6 +153,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
     return Table(
         name=f"{name}-table",
         title=f"{sweep.title}: scale-up",
+        look="inline",
         columns=(
             Column(text="clients"),
             Column(text="ideal", title="as many times as there are clients"),
@@ -164,7 +192,7 @@ def _times(sweep: _Sweep, clients: int, first: Result, result: Result) -> Cell:
     return cells.quotient_cell(ratio, first, result)
 
 
-def _chart(sweep: _Sweep, name: str) -> ScaleChart | None:
+def _chart(sweep: _Sweep, name: str) -> Chart | None:
     points = tuple(
         ScalePoint(arm=result.arm, clients=clients, ratio=ratio)
         for result in sweep.first.cells
@@ -177,11 +205,10 @@ def _chart(sweep: _Sweep, name: str) -> ScaleChart | None:
         f"{point.arm} {number.ratio(point.ratio.value)} times with {point.clients} clients"
         for point in points
     )
-    return ScaleChart(
+    return Chart(
         name=name,
         title=f"{sweep.title}: throughput by that with the fewest clients, log scale; "
         "dashed: as many times as there are clients",
         describe="; ".join(words),
-        clients=(sweep.fewest, *sweep.others),
-        points=points,
+        data=ScaleUp(clients=(sweep.fewest, *sweep.others), points=points),
     )

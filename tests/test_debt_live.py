@@ -13,7 +13,7 @@ from dbdyno.analysis.step.state import state
 from dbdyno.engine import Server
 from dbdyno.engine.postgres import probe
 from dbdyno.engine.postgres.probe import pages
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.model import Arm, Json
 from server_place import a_place, address, ends, started
 

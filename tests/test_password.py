@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.engine import password
+from dbdyno.engine import connection
 from dbdyno.model import Address, Password
 from dbdyno.model.error import ServerError
 
@@ -14,7 +14,7 @@ from dbdyno.model.error import ServerError
 def asked(path: Path, host: str = "db.example", user: str = "me") -> str | None:
     place = Password(passfile=path)
     address = Address(host=host, port=3306, user=user, database="shop", password=place)
-    return password.of(address)
+    return connection.password(address)
 
 
 @pytest.fixture

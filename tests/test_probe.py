@@ -13,8 +13,8 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from dbdyno.engine import folder
-from dbdyno.engine.cutoff import cut_off
+from dbdyno.engine import snapshot
+from dbdyno.engine.connection import cut_off
 from dbdyno.engine.postgres.probe import query_plans, sizes, statistics
 from dbdyno.engine.postgres.probe.reader import Reader
 from dbdyno.engine.snapshot import Unavailable, plain
@@ -148,7 +148,7 @@ def test_a_log_elsewhere_is_counted_once(data_dir: Path, tmp_path: Path) -> None
 def test_files_that_go_while_we_look_count_nothing(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    walk = folder.files(data_dir)
+    walk = snapshot.files(data_dir)
     next(walk)
     for path in sorted(data_dir.rglob("*"), reverse=True):
         if path.is_dir():

@@ -12,7 +12,7 @@ import pytest
 
 from dbdyno.engine import Server
 from dbdyno.engine.postgres import probe
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.host.observe import device
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Arm, Json

@@ -17,7 +17,7 @@ from dbdyno.analysis.step.state import state
 from dbdyno.engine import Server
 from dbdyno.engine.mysql import probe
 from dbdyno.engine.mysql.connection import connect
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError

@@ -23,7 +23,7 @@ from dbdyno.engine.interface import (
     Write,
     part_of,
 )
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.unmanaged import Unseen
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from dbdyno.builds import Build
 from dbdyno.engine.settings import Settled
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.host.account import Account
 from dbdyno.host.observe.device import Device
 from dbdyno.host.place import Place

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from dbdyno.builds import Build, cache, features
-from dbdyno.engine import golden, log, preload
+from dbdyno.builds import VERSION_S_MAX, Build, cache, features
+from dbdyno.engine import golden, log
 from dbdyno.engine.interface import BY_SOCKET
 from dbdyno.engine.settings import Settled
+from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, launch, leftovers, process
+from dbdyno.host.account import Account
 from dbdyno.host.place import Place
 from dbdyno.model import Arm, Json
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import PlanError, ServerError
 
 LOOK_EVERY_S = 0.02
 """How often a server that starts is asked whether it answers."""
+
+
+PRELOAD = "LD_PRELOAD"
+REFUSED = re.compile(r"object '([^']+)' from LD_PRELOAD cannot be preloaded \(([^)]+)\)")
+"""What the loader says, and then goes on without the library."""
 
 
 class Home:
@@ -62,7 +71,7 @@ class Home:
             data_folder.check(folder, self._place.account, self._arm.name)
         launch.check(self._arm, self._place.placement)
         if self._build.made:
-            preload.check(self._arm, self._build, self._place.account)
+            refuse_unloaded(self._arm, self._build, self._place.account)
         self._place.run_root.mkdir(parents=True, exist_ok=True)
 
     def make(self) -> tuple[Path, Path | None]:
@@ -223,3 +232,31 @@ class Home:
             "encryption": BY_SOCKET,
             **self.times,
         }
+
+
+def free_port(arm: str, wanted: int) -> int:
+    """`wanted`, or a free port where that is 0. Raises ServerError where it is in use."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise ServerError(
+                f"arms.{arm}.settings.port: port {wanted} is in use: choose another, "
+                "or drop the key"
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+def refuse_unloaded(arm: Arm, build: Build, account: Account) -> None:
+    """Raises PlanError where a library that the arm preloads is not loaded into its program."""
+    if not arm.environment.get(PRELOAD):
+        return
+    env = {**account.options()["env"], **build.environment, **arm.environment}
+    done = accounts.run([build.program, "--version"], account, limit_s=VERSION_S_MAX, env=env)
+    found = REFUSED.search(done.stderr)
+    if found is not None:
+        raise PlanError(
+            f"arms.{arm.name}.environment.{PRELOAD}: `{found[1]}` cannot be loaded ({found[2]}): "
+            "install the library, or drop the key"
+        )

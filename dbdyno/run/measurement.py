@@ -14,7 +14,7 @@ from typing import Literal, Self
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
 from dbdyno.model import HookMoment, Json, Step

@@ -9,7 +9,7 @@ from typing import Any
 from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, WaitSampler, Write
 from dbdyno.engine.mysql import buffer_pool, connection, facts, probe
 from dbdyno.engine.mysql.flavour import Flavour
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.model import Address, Json
 from dbdyno.model.engine import Capability
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engine import password
-from dbdyno.engine.cutoff import cut_off
+from dbdyno.engine.connection import cut_off, exposed, may_be_exposed, password
 from dbdyno.engine.dsn import PREFERRED
 from dbdyno.engine.mysql import flavour
 from dbdyno.model import Address
@@ -56,7 +55,7 @@ def connect(address: Address, application: str, **more: Any) -> pymysql.Connecti
         **where,
         user=address.user,
         # As bytes, because PyMySQL would write a text in latin1.
-        password=(password.of(address) or "").encode(),
+        password=(password(address) or "").encode(),
         database=address.database or None,
         autocommit=True,
         connect_timeout=CONNECT_S_MAX,
@@ -101,7 +100,7 @@ def guards(address: Address) -> dict[str, Any]:
 
     By itself PyMySQL trusts whatever public key comes, and answers to a request for clear text.
     """
-    if password.may_be_exposed(address):
+    if may_be_exposed(address):
         return {}
     return {method: partial(Guard, address, method) for method in (CACHING, *REVEALING)}
 
@@ -125,7 +124,7 @@ class Guard:
             return connection._process_auth(self.method.encode(), packet)
         if whole:
             asked = REVEALING.get(self.method, UNDER_A_KEY)
-            raise ServerError(password.exposed(self.address, asked, "ssl-mode=REQUIRED"))
+            raise ServerError(exposed(self.address, asked, "ssl-mode=REQUIRED"))
         if packet.is_auth_switch_request():
             return self._prove(packet)
         return connection._process_auth(self.method.encode(), packet)

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.builds import Build
-from dbdyno.engine import golden, port
+from dbdyno.engine import golden
 from dbdyno.engine import log as files
 from dbdyno.engine.interface import HostSampler, Moment, WaitSampler, Write, part_of
-from dbdyno.engine.local_server import Home
+from dbdyno.engine.local_server import Home, free_port
 from dbdyno.engine.mysql import connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.engine.settings import Settled
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.host import process
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler
@@ -116,7 +116,7 @@ class MysqlServer:
         self._home.check()
         values = layout.without_places(self._settled.values)
         settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
-        self._port = port.choose(self.name, int(self._settled.values.get("port", "0")))
+        self._port = free_port(self.name, int(self._settled.values.get("port", "0")))
 
     @property
     def identity(self) -> Json:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, WaitSampler, Write
 from dbdyno.engine.postgres import cache_warming, connection, facts, probe, wait_sampler
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.model import Address, Json
 from dbdyno.model.engine import Capability
 

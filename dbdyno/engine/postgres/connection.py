@@ -11,8 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engine import password
-from dbdyno.engine.cutoff import cut_off
+from dbdyno.engine.connection import cut_off, exposed, may_be_exposed, password
 from dbdyno.engine.dsn import PREFERRED
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
@@ -46,7 +45,7 @@ def connect(
             port=address.port,
             user=address.user,
             dbname=address.database,
-            password=password.of(address),
+            password=password(address),
             autocommit=True,
             connect_timeout=CONNECT_S_MAX,
             application_name=application,
@@ -58,7 +57,7 @@ def connect(
         if address.tls == PREFERRED and has_no_tls(address):
             return connect(replace(address, tls=None), application, options, **more)
         if NO_CLEAR_TEXT in str(error):
-            line = password.exposed(address, "in clear text", "sslmode=require")
+            line = exposed(address, "in clear text", "sslmode=require")
             raise ServerError(line) from None
         raise
 
@@ -70,7 +69,7 @@ def tls(address: Address) -> dict[str, Any]:
     goes on without TLS after any failure; here only a server that has none is a reason.
     """
     if address.tls is None:
-        safe = address.host.startswith("/") or password.may_be_exposed(address)
+        safe = address.host.startswith("/") or may_be_exposed(address)
         return {"sslmode": "disable"} | ({} if safe else {"require_auth": NO_CLEAR_TEXT})
     if address.tls in (PREFERRED, "require"):
         return {"sslmode": "require", "sslrootcert": NO_ROOT}

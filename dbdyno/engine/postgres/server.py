@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.builds import Build
-from dbdyno.engine import golden, log, port
+from dbdyno.engine import golden, log
 from dbdyno.engine.interface import HostSampler, Moment, WaitSampler, Write, part_of
-from dbdyno.engine.local_server import Home
+from dbdyno.engine.local_server import Home, free_port
 from dbdyno.engine.postgres import (
     cache_warming,
     connection,
@@ -26,7 +26,7 @@ from dbdyno.engine.postgres import (
 )
 from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.settings import Settled
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.host import account, process
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler
@@ -119,7 +119,7 @@ class PostgresServer:
             place = self._place
             settings.verify(self._arm, self.build, values, place.account, place.run_root)
         wanted = int(self._settled.values.get("port", "0"), 0)
-        self._port = port.choose(self.name, wanted)
+        self._port = free_port(self.name, wanted)
 
     @property
     def identity(self) -> Json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dbdyno.engine import folder
+from dbdyno.engine import snapshot
 from dbdyno.engine.mysql.probe.reader import Reader
 from dbdyno.engine.snapshot import Unavailable
 from dbdyno.model import Json
@@ -163,7 +163,7 @@ def sizes(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
     return {
         "database_bytes": reader.part("sizes.database_bytes", lambda: database_bytes(reader)),
         "data_dir_bytes": reader.part(
-            "sizes.data_dir_bytes", lambda: folder.data_dir_bytes(data_dir, wal_dir)
+            "sizes.data_dir_bytes", lambda: snapshot.data_dir_bytes(data_dir, wal_dir)
         ),
         **(
             reader.part("sizes.wal_dir_bytes", lambda: redo_files(redo))
@@ -186,7 +186,7 @@ def redo_files(log: Path | None) -> Json:
         raise Unavailable("the server's data folder is not on this machine, or not known")
     inner = log / REDO_FOLDER
     if inner.is_dir():
-        lengths = [size for _, size in folder.files(inner)]
+        lengths = [size for _, size in snapshot.files(inner)]
     else:
         lengths = [path.stat().st_size for path in log.glob(REDO_FILES)]
     if not lengths:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pymysql
 from pymysql.cursors import DictCursor
 
-from dbdyno.engine.cutoff import cut_off
+from dbdyno.engine.connection import cut_off
 from dbdyno.engine.mysql.connection import Wire, connect
 from dbdyno.engine.mysql.connection import told as version_told
 from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain

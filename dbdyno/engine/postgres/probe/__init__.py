@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from dbdyno.engine.subject import Subject
+from dbdyno.engine.snapshot import Subject
 from dbdyno.model import Json
 
 SETTLE_S = 1.5
@@ -49,8 +49,7 @@ def together(found: Json, seen: Json, unavailable: Mapping[str, str], begun_ns: 
 def counted(subject: Subject) -> Json:
     """What needs no look into the tables' pages."""
     from dbdyno.engine.postgres.probe import debt, query_plans, sizes, statistics
-    from dbdyno.engine.postgres.probe.reader import connected
-    from dbdyno.engine.postgres.probe.relation import relations
+    from dbdyno.engine.postgres.probe.reader import connected, relations
 
     with connected(subject.address) as reader:
         # First what leaves traces in the statistics and in the log, then the counters.

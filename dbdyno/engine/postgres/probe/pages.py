@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from dbdyno.engine.postgres.probe.reader import Reader, connected
-from dbdyno.engine.postgres.probe.relation import relations
+from dbdyno.engine.postgres.probe.reader import Reader, connected, relations
 from dbdyno.engine.snapshot import Unavailable
 from dbdyno.model import Address, Json
 

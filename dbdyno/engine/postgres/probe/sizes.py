@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbdyno.engine import folder
+from dbdyno.engine import snapshot
 from dbdyno.engine.postgres.probe.reader import Reader
 from dbdyno.model import Json
 
@@ -30,14 +30,14 @@ def sizes(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
 
 def data_dir_bytes(data_dir: Path | None, wal_dir: Path | None) -> int:
     """All files of the data folder, and of the log where that lies elsewhere, by their length."""
-    return folder.data_dir_bytes(data_dir, wal_folder(data_dir, wal_dir))
+    return snapshot.data_dir_bytes(data_dir, wal_folder(data_dir, wal_dir))
 
 
 def wal_files(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
     """The write-ahead log's folder: bytes of all files, number of segments."""
     log = wal_folder(data_dir, wal_dir)
     if log is not None:
-        found = list(folder.files(log))
+        found = list(snapshot.files(log))
     else:
         reader.need(100000, "pg_ls_waldir, and its data folder is not known")
         rows = reader.rows("SELECT name, size FROM pg_ls_waldir()")

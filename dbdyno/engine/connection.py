@@ -1,14 +1,19 @@
-"""Finds a password where the plan says that it is; it goes to the server and nowhere else.
+"""What connections of all engines share: where a password is, and an end to waiting.
 
-Nor does it go there so that others on the way can learn it, unless the plan says that it may.
+A password goes to the server and nowhere else, nor does it go there so that others on the way can
+learn it, unless the plan says that it may. A server that hangs never comes to its own time limit.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
@@ -19,7 +24,7 @@ OTHERS = 0o077
 """The rights of everybody else on a passfile, of which there are to be none."""
 
 
-def of(address: Address) -> str | None:
+def password(address: Address) -> str | None:
     """The password for an address; None where it names no place for one.
 
     Raises ServerError where it is not there.
@@ -91,3 +96,32 @@ def split(line: str) -> Iterator[str]:
         place = match.end()
         yield re.sub(r"\\(.)", r"\1", match[1])
     yield re.sub(r"\\(.)", r"\1", line[place:])
+
+
+# --- An end to waiting ------------------------------------------------------------------------
+
+
+class Wired(Protocol):
+    """A connection with a socket under it, such as psycopg's."""
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+
+
+@contextmanager
+def cut_off(connection: Wired, limit_s: float) -> Iterator[None]:
+    """Shuts the connection's socket after `limit_s` seconds; what waits on it then fails."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+
+        def shut() -> None:
+            with suppress(OSError):  # it has ended by itself
+                end.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(limit_s, shut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()

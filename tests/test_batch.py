@@ -5,8 +5,7 @@ from random import Random
 import pytest
 
 from dbdyno.model.verdict import Aims
-from dbdyno.stats import decision, vectorized
-from dbdyno.stats import interval as stats
+from dbdyno.stats import decision, interval, significance, vectorized
 from dbdyno.stats.decision import Sample
 
 
@@ -24,10 +23,10 @@ def drawn(count: int, blocks: int, seed: int = 6) -> list[tuple[float, ...]]:
 def test_the_tests_of_a_batch_are_those_of_stats(blocks: int) -> None:
     samples = drawn(30, blocks)
     for logs, found in zip(samples, vectorized.tests(samples, 0.03), strict=True):
-        assert found.sd == pytest.approx(stats.mean_and_sd(logs)[1])
-        assert found.p == pytest.approx(stats.t_p(logs))
-        assert found.p_sign == pytest.approx(stats.sign_flip_p(logs))
-        assert found.within == pytest.approx(stats.equivalence_p(logs, 0.03))
+        assert found.sd == pytest.approx(interval.mean_and_sd(logs)[1])
+        assert found.p == pytest.approx(significance.t_p(logs))
+        assert found.p_sign == pytest.approx(significance.sign_flip_p(logs))
+        assert found.within == pytest.approx(significance.equivalence_p(logs, 0.03))
 
 
 def test_exploring_says_what_deciding_says_but_for_the_price() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from dbdyno.model.verdict import Aims, Judgement, Word
-from dbdyno.stats import interval
+from dbdyno.stats import interval, power, significance
 from dbdyno.stats.decision import Sample, decide
 
 AIMS = Aims()
@@ -71,7 +71,7 @@ def test_the_word_of_six_blocks(mean: float, sd: float, word: Word) -> None:
 @given(families)
 def test_each_word_is_what_the_tests_say_and_no_two_can_be_true(family: list[list[float]]) -> None:
     for logs, found in zip(family, decide([sample(*logs) for logs in family], AIMS), strict=True):
-        within = (interval.equivalence_p(logs, AIMS.margin) or 0.0) <= AIMS.level
+        within = (significance.equivalence_p(logs, AIMS.margin) or 0.0) <= AIMS.level
         changed = found.q is not None and found.q <= AIMS.level
         more = math.fsum(logs) > 0
         true: dict[Word, bool] = {
@@ -218,8 +218,8 @@ def test_one_block_at_a_bound_is_one_block() -> None:
 
 def settles(sd: float, count: int, level: float) -> bool:
     """Whether so many blocks find a change as large as the margin, and that there is none."""
-    found = interval.power(AIMS.margin, sd, count, level)
-    return min(found, interval.equivalence_power(AIMS.margin, sd, count, AIMS.level)) >= AIMS.power
+    found = power.power(AIMS.margin, sd, count, level)
+    return min(found, power.equivalence_power(AIMS.margin, sd, count, AIMS.level)) >= AIMS.power
 
 
 @pytest.mark.parametrize("sd", [0.02, 0.03, 0.06, 0.2])
@@ -253,8 +253,8 @@ def test_what_can_be_told_needs_no_further_blocks(mean: float) -> None:
 def test_what_is_visible_counts_the_tests_of_the_family() -> None:
     logs = around(0.02, 0.03, 6)
     alone, among = judged(*logs), decide([sample(*logs)] * 10, AIMS)[0]
-    assert alone.visible == pytest.approx(interval.visible(0.03, 6, 0.05, 0.8))
-    assert among.visible == pytest.approx(interval.visible(0.03, 6, 0.005, 0.8))
+    assert alone.visible == pytest.approx(power.visible(0.03, 6, 0.05, 0.8))
+    assert among.visible == pytest.approx(power.visible(0.03, 6, 0.005, 0.8))
 
 
 def test_the_aims_decide() -> None:

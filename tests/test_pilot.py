@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from dbdyno.model.verdict import Aims, Sized, Sizing
-from dbdyno.stats import interval
+from dbdyno.stats import power
 from dbdyno.stats.sample_size import FRESH_MAX, FRESH_MIN, Seen, size
 
 AIMS = Aims()
@@ -40,7 +40,7 @@ def test_a_step_gets_the_fewest_blocks_that_find_the_effect() -> None:
     (step,) = sized(saw("qr100", qps=0.02)).steps
 
     def promised(blocks: int) -> float:
-        return interval.assured_power(AIMS.effect, 0.02**2, 2, blocks, AIMS.level)
+        return power.assured_power(AIMS.effect, 0.02**2, 2, blocks, AIMS.level)
 
     assert promised(step.blocks - 1) < AIMS.power <= promised(step.blocks)
     assert step.power == pytest.approx(promised(step.blocks))
@@ -49,7 +49,7 @@ def test_a_step_gets_the_fewest_blocks_that_find_the_effect() -> None:
 
 def test_what_the_pilot_leaves_open_costs_blocks() -> None:
     (step,) = sized(saw("qr100", qps=0.02)).steps
-    if_sure = interval.blocks_for(AIMS.effect, 0.02, AIMS.level, AIMS.power)
+    if_sure = power.blocks_for(AIMS.effect, 0.02, AIMS.level, AIMS.power)
     assert if_sure is not None and step.blocks > if_sure
 
 
@@ -65,7 +65,7 @@ def test_the_sharper_metric_decides() -> None:
     (both,) = sized(saw("a", qps=0.05, server_cpu_per_op=0.01)).steps
     (noisy,) = sized(saw("a", qps=0.05)).steps
     assert both.blocks < noisy.blocks
-    at_half_the_level = interval.assured_power(AIMS.effect, 0.01**2, 2, both.blocks, AIMS.level / 2)
+    at_half_the_level = power.assured_power(AIMS.effect, 0.01**2, 2, both.blocks, AIMS.level / 2)
     assert both.power == pytest.approx(at_half_the_level)
 
 

@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 from scipy.integrate import quad
 from statsmodels.stats.power import TTestPower
 
-from dbdyno.stats import interval
+from dbdyno.stats import power, significance
 
 EFFECTS = (0.01, 0.03, 0.1)
 SPREADS = (0.005, 0.02, 0.1)
@@ -42,7 +42,7 @@ def power_by_hand(effect: float, sd: float, blocks: int, level: float) -> float:
 def test_power_is_that_of_statsmodels_and_of_an_integral(blocks: int, level: float) -> None:
     for effect in EFFECTS:
         for sd in SPREADS:
-            found = interval.power(effect, sd, blocks, level)
+            found = power.power(effect, sd, blocks, level)
             assert found == pytest.approx(power_by_hand(effect, sd, blocks, level), abs=2e-6)
             expected = TTestPower().power(math.log1p(effect) / sd, blocks, level)
             if not math.isnan(expected):
@@ -50,16 +50,16 @@ def test_power_is_that_of_statsmodels_and_of_an_integral(blocks: int, level: flo
 
 
 def test_power_has_a_floor_at_the_level_and_none_without_a_spread_or_a_change() -> None:
-    assert interval.power(0.0, 0.02, 6, 0.05) == pytest.approx(0.05)
-    assert interval.power(1e-9, 0.02, 2, 0.05) == pytest.approx(0.05)
-    assert interval.power(0.03, 0.0, 2, 0.05) == 1.0
-    assert interval.power(0.0, 0.0, 2, 0.05) == 0.0
-    assert interval.power(0.03, 0.02, 1, 0.05) == 0.0
+    assert power.power(0.0, 0.02, 6, 0.05) == pytest.approx(0.05)
+    assert power.power(1e-9, 0.02, 2, 0.05) == pytest.approx(0.05)
+    assert power.power(0.03, 0.0, 2, 0.05) == 1.0
+    assert power.power(0.0, 0.0, 2, 0.05) == 0.0
+    assert power.power(0.03, 0.02, 1, 0.05) == 0.0
 
 
 def test_a_loss_is_found_like_the_gain_that_undoes_it() -> None:
-    gain = interval.power(1 / 0.97 - 1, 0.02, 6, 0.05)
-    assert interval.power(-0.03, 0.02, 6, 0.05) == pytest.approx(gain)
+    gain = power.power(1 / 0.97 - 1, 0.02, 6, 0.05)
+    assert power.power(-0.03, 0.02, 6, 0.05) == pytest.approx(gain)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_loss_is_found_like_the_gain_that_undoes_it() -> None:
 def test_what_is_visible_is_the_table_of_the_design(sd: float, percents: list[float]) -> None:
     """Level 5 %, power 80 %, as log ratios in percent, of 3, 4, 5, 6, 8, 10 and 16 blocks."""
     for blocks, percent in zip((3, 4, 5, 6, 8, 10, 16), percents, strict=True):
-        found = interval.visible(sd, blocks, 0.05, 0.80)
+        found = power.visible(sd, blocks, 0.05, 0.80)
         assert found is not None
         assert 100 * math.log1p(found) == pytest.approx(percent, abs=0.051)
 
@@ -82,43 +82,43 @@ def test_what_is_visible_is_the_table_of_the_design(sd: float, percents: list[fl
 @pytest.mark.parametrize("blocks", [2, 3, 7, 40])
 @pytest.mark.parametrize("level", [0.05, 0.05 / 84])
 def test_what_is_visible_is_found_with_just_the_wanted_power(blocks: int, level: float) -> None:
-    found = interval.visible(0.02, blocks, level, 0.80)
+    found = power.visible(0.02, blocks, level, 0.80)
     assert found is not None
-    assert interval.power(found, 0.02, blocks, level) == pytest.approx(0.80, abs=1e-6)
+    assert power.power(found, 0.02, blocks, level) == pytest.approx(0.80, abs=1e-6)
 
 
 def test_nothing_is_visible_to_one_block_and_everything_without_a_spread() -> None:
-    assert interval.visible(0.02, 1, 0.05, 0.8) is None
-    assert interval.visible(0.0, 2, 0.05, 0.8) == 0.0
-    assert interval.visible(50.0, 2, 0.0001, 0.8) is None  # no number is as large
+    assert power.visible(0.02, 1, 0.05, 0.8) is None
+    assert power.visible(0.0, 2, 0.05, 0.8) == 0.0
+    assert power.visible(50.0, 2, 0.0001, 0.8) is None  # no number is as large
 
 
 @pytest.mark.parametrize("level", [0.05, 0.001])
 @pytest.mark.parametrize("sd", [0.002, 0.01, 0.02, 0.07])
 def test_the_blocks_for_an_effect_suffice_and_one_fewer_do_not(sd: float, level: float) -> None:
-    blocks = interval.blocks_for(0.03, sd, level, 0.80)
+    blocks = power.blocks_for(0.03, sd, level, 0.80)
     assert blocks is not None
-    assert interval.power(0.03, sd, blocks, level) >= 0.80
-    assert blocks == 2 or interval.power(0.03, sd, blocks - 1, level) < 0.80
+    assert power.power(0.03, sd, blocks, level) >= 0.80
+    assert blocks == 2 or power.power(0.03, sd, blocks - 1, level) < 0.80
 
 
 @pytest.mark.parametrize("sd", [0.002, 0.01, 0.02, 0.07])
 def test_the_blocks_for_equivalence_suffice_and_one_fewer_do_not(sd: float) -> None:
-    blocks = interval.blocks_for_equivalence(0.03, sd, 0.05, 0.80)
+    blocks = power.blocks_for_equivalence(0.03, sd, 0.05, 0.80)
     assert blocks is not None
-    assert interval.equivalence_power(0.03, sd, blocks, 0.05) >= 0.80
-    assert blocks == 2 or interval.equivalence_power(0.03, sd, blocks - 1, 0.05) < 0.80
+    assert power.equivalence_power(0.03, sd, blocks, 0.05) >= 0.80
+    assert blocks == 2 or power.equivalence_power(0.03, sd, blocks - 1, 0.05) < 0.80
 
 
 def test_no_number_of_blocks_is_named_beyond_the_limit() -> None:
-    needed = interval.blocks_for(0.03, 0.02, 0.05, 0.80)
+    needed = power.blocks_for(0.03, 0.02, 0.05, 0.80)
     assert needed == 6
-    assert interval.blocks_for(0.03, 0.02, 0.05, 0.80, blocks_max=6) == 6
-    assert interval.blocks_for(0.03, 0.02, 0.05, 0.80, blocks_max=5) is None
-    assert interval.blocks_for(0.03, 1.0, 0.05, 0.80) is None
-    assert interval.blocks_for(0.0, 0.0, 0.05, 0.80) is None
-    assert interval.blocks_for(0.03, 0.0, 0.05, 0.80) == 2
-    assert interval.blocks_for_equivalence(0.03, 1.0, 0.05, 0.80) is None
+    assert power.blocks_for(0.03, 0.02, 0.05, 0.80, blocks_max=6) == 6
+    assert power.blocks_for(0.03, 0.02, 0.05, 0.80, blocks_max=5) is None
+    assert power.blocks_for(0.03, 1.0, 0.05, 0.80) is None
+    assert power.blocks_for(0.0, 0.0, 0.05, 0.80) is None
+    assert power.blocks_for(0.03, 0.0, 0.05, 0.80) == 2
+    assert power.blocks_for_equivalence(0.03, 1.0, 0.05, 0.80) is None
 
 
 @pytest.mark.parametrize("blocks", [2, 3, 4, 6, 10, 100])
@@ -133,21 +133,23 @@ def test_equivalence_power_is_the_integral_over_the_deviation_seen(blocks: int, 
 
     least, most = max(0.0, root - 8), min(root + 8, room / critical * root)
     expected = quad(within, least, most)[0] if least < most else 0.0
-    assert interval.equivalence_power(0.03, sd, blocks, 0.05) == pytest.approx(expected, abs=1e-7)
+    assert power.equivalence_power(0.03, sd, blocks, 0.05) == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("blocks", [4, 6, 10])
 def test_equivalence_power_is_how_often_nothing_is_called_the_same(blocks: int) -> None:
     logs = np.random.default_rng(blocks).normal(0.0, 0.02, (4000, blocks))
-    same = np.mean([(interval.equivalence_p(row, 0.03) or 0.0) <= 0.05 for row in logs.tolist()])
-    expected = interval.equivalence_power(0.03, 0.02, blocks, 0.05)
+    same = np.mean(
+        [(significance.equivalence_p(row, 0.03) or 0.0) <= 0.05 for row in logs.tolist()]
+    )
+    expected = power.equivalence_power(0.03, 0.02, blocks, 0.05)
     assert same == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 4000))
 
 
 def test_equivalence_power_without_spread_or_blocks() -> None:
-    assert interval.equivalence_power(0.03, 0.0, 2, 0.05) == 1.0
-    assert interval.equivalence_power(0.0, 0.0, 2, 0.05) == 0.0
-    assert interval.equivalence_power(0.03, 0.02, 1, 0.05) == 0.0
+    assert power.equivalence_power(0.03, 0.0, 2, 0.05) == 1.0
+    assert power.equivalence_power(0.0, 0.0, 2, 0.05) == 0.0
+    assert power.equivalence_power(0.03, 0.02, 1, 0.05) == 0.0
 
 
 @pytest.mark.parametrize(("freedom", "blocks"), [(2.0, 6), (2.0, 20), (9.5, 6), (60.0, 4)])
@@ -156,21 +158,21 @@ def test_assured_power_is_power_averaged_over_what_the_deviation_may_be(
 ) -> None:
     chi = np.random.default_rng(5).chisquare(freedom, 4000)
     expected = np.mean(
-        [interval.power(0.03, 0.02 * math.sqrt(freedom / c), blocks, 0.05) for c in chi]
+        [power.power(0.03, 0.02 * math.sqrt(freedom / c), blocks, 0.05) for c in chi]
     )
-    found = interval.assured_power(0.03, 0.02**2, freedom, blocks, 0.05)
+    found = power.assured_power(0.03, 0.02**2, freedom, blocks, 0.05)
     assert found == pytest.approx(expected, abs=0.02)
-    assert found == interval.assured_power(0.03, 0.02**2, freedom, blocks, 0.05)
+    assert found == power.assured_power(0.03, 0.02**2, freedom, blocks, 0.05)
 
 
 def test_assured_power_of_a_deviation_known_for_certain_is_power() -> None:
-    expected = interval.power(0.03, 0.02, 6, 0.05)
-    assert interval.assured_power(0.03, 0.02**2, math.inf, 6, 0.05) == expected
-    assert interval.assured_power(0.03, 0.02**2, 1e7, 6, 0.05) == pytest.approx(expected, abs=1e-3)
-    assert interval.assured_power(0.03, 0.0, 2, 6, 0.05) == 1.0
-    assert interval.assured_power(0.03, 0.02**2, 2, 1, 0.05) == 0.0
+    expected = power.power(0.03, 0.02, 6, 0.05)
+    assert power.assured_power(0.03, 0.02**2, math.inf, 6, 0.05) == expected
+    assert power.assured_power(0.03, 0.02**2, 1e7, 6, 0.05) == pytest.approx(expected, abs=1e-3)
+    assert power.assured_power(0.03, 0.0, 2, 6, 0.05) == 1.0
+    assert power.assured_power(0.03, 0.02**2, 2, 1, 0.05) == 0.0
 
 
 def test_a_deviation_that_two_blocks_showed_promises_less_than_one_that_is_known() -> None:
-    by_freedom = [interval.assured_power(0.03, 0.02**2, nu, 8, 0.05) for nu in (2, 4, 16, math.inf)]
+    by_freedom = [power.assured_power(0.03, 0.02**2, nu, 8, 0.05) for nu in (2, 4, 16, math.inf)]
     assert by_freedom == sorted(by_freedom)

@@ -15,7 +15,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from dbdyno.stats import interval as stats
+from dbdyno.stats import interval, power, significance
 
 change = st.floats(min_value=-0.5, max_value=0.5)
 changes = st.lists(change, min_size=2, max_size=10)
@@ -34,7 +34,7 @@ def spread(logs: list[float]) -> list[float]:
 @given(changes)
 def test_p_by_t_is_scipys(logs: list[float]) -> None:
     expected = scipy_stats.ttest_1samp(spread(logs), 0).pvalue
-    assert stats.t_p(logs) == pytest.approx(expected, rel=1e-9)
+    assert significance.t_p(logs) == pytest.approx(expected, rel=1e-9)
 
 
 @given(changes, st.floats(min_value=0.001, max_value=0.5))
@@ -43,18 +43,18 @@ def test_equivalence_is_the_two_one_sided_tests_of_statsmodels(
 ) -> None:
     bound = math.log1p(margin)
     expected, _, _ = DescrStatsW(np.array(spread(logs))).ttost_mean(-bound, bound)
-    assert stats.equivalence_p(logs, margin) == pytest.approx(expected, rel=1e-9)
+    assert significance.equivalence_p(logs, margin) == pytest.approx(expected, rel=1e-9)
 
 
 @given(changes, st.floats(min_value=0.001, max_value=0.5))
 def test_equivalence_passes_where_the_90_percent_interval_lies_within(
     logs: list[float], margin: float
 ) -> None:
-    interval = stats.log_interval(spread(logs), 0.90)
-    assert interval.low is not None and interval.high is not None
-    room = math.log1p(margin) - max(-math.log(interval.low), math.log(interval.high))
+    seen = interval.log_interval(spread(logs), 0.90)
+    assert seen.low is not None and seen.high is not None
+    room = math.log1p(margin) - max(-math.log(seen.low), math.log(seen.high))
     assume(abs(room) > 1e-9)
-    p = stats.equivalence_p(logs, margin)
+    p = significance.equivalence_p(logs, margin)
     assert p is not None and (p <= 0.05) == (room > 0)
 
 
@@ -64,7 +64,7 @@ def test_p_by_sign_flips_is_scipys_exact_permutation_test(seed: int) -> None:
     found = scipy_stats.permutation_test(
         (logs,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
     )
-    assert stats.sign_flip_p(tuple(logs)) == pytest.approx(found.pvalue, rel=1e-12)
+    assert significance.sign_flip_p(tuple(logs)) == pytest.approx(found.pvalue, rel=1e-12)
 
 
 @given(st.lists(st.sampled_from([-0.03, -0.01, 0.0, 0.01, 0.02]), min_size=2, max_size=8))
@@ -74,56 +74,56 @@ def test_p_by_sign_flips_counts_ties_as_at_least_as_far(logs: list[float]) -> No
     signs = product((1, -1), repeat=len(logs))
     sums = [sum(s * w for s, w in zip(vector, whole, strict=True)) for vector in signs]
     expected = sum(abs(total) >= abs(sum(whole)) for total in sums) / 2 ** len(logs)
-    assert stats.sign_flip_p(logs) == pytest.approx(expected, rel=1e-12)
+    assert significance.sign_flip_p(logs) == pytest.approx(expected, rel=1e-12)
 
 
 def test_six_blocks_all_on_one_side_come_under_five_percent_by_signs_and_five_do_not() -> None:
-    assert stats.sign_flip_p([0.01, 0.02, 0.03, 0.01, 0.02, 0.03]) == 2 / 64
-    assert stats.sign_flip_p([0.01, 0.02, 0.03, 0.01, 0.02]) == 2 / 32
+    assert significance.sign_flip_p([0.01, 0.02, 0.03, 0.01, 0.02, 0.03]) == 2 / 64
+    assert significance.sign_flip_p([0.01, 0.02, 0.03, 0.01, 0.02]) == 2 / 32
 
 
 def test_beyond_twenty_blocks_signs_are_drawn_and_agree_with_the_exact_ones() -> None:
     rng = np.random.default_rng(3)
-    logs = tuple(rng.normal(0.008, 0.02, stats.SIGNS_EXACT_MAX))
-    exact, drawn = stats.sign_flip_p(logs), stats.sign_flip_p((*logs, 0.0))
+    logs = tuple(rng.normal(0.008, 0.02, significance.SIGNS_EXACT_MAX))
+    exact, drawn = significance.sign_flip_p(logs), significance.sign_flip_p((*logs, 0.0))
     assert exact is not None and drawn is not None
     assert 0.01 < exact < 0.5  # a block without a change alters neither the sums nor p
     assert drawn == pytest.approx(exact, abs=0.02)
-    assert drawn == stats.sign_flip_p((*logs, 0.0))
-    assert stats.sign_flip_p([0.01] * 40) == 1 / (stats.SIGNS_DRAWN + 1)
+    assert drawn == significance.sign_flip_p((*logs, 0.0))
+    assert significance.sign_flip_p([0.01] * 40) == 1 / (significance.SIGNS_DRAWN + 1)
 
 
 def test_one_block_has_no_p() -> None:
-    assert stats.t_p([0.1]) is None
-    assert stats.sign_flip_p([0.1]) is None
-    assert stats.equivalence_p([0.1], 0.03) is None
+    assert significance.t_p([0.1]) is None
+    assert significance.sign_flip_p([0.1]) is None
+    assert significance.equivalence_p([0.1], 0.03) is None
 
 
 @pytest.mark.parametrize(("log", "p", "within"), [(0.0, 1.0, 0.0), (0.01, 0.0, 0.0), (1.0, 0, 1)])
 def test_without_any_spread_p_is_nought_or_one(log: float, p: float, within: float) -> None:
-    assert stats.t_p([log] * 3) == p
-    assert stats.equivalence_p([log] * 3, 0.03) == within
+    assert significance.t_p([log] * 3) == p
+    assert significance.equivalence_p([log] * 3, 0.03) == within
 
 
 def test_what_rounding_leaves_of_equal_numbers_is_no_change() -> None:
     logs = [math.log((0.1 + 0.2) / 0.3), 0.0, math.log(0.3 / (0.1 + 0.2))]
     assert logs[0] != 0.0
-    assert (stats.t_p(logs), stats.sign_flip_p(logs)) == (1.0, 1.0)
-    steady = stats.log_ratios([10.0, 30.0, 70.0], [10.5, 31.5, 73.5])
-    assert stats.t_p(steady) == 0.0
+    assert (significance.t_p(logs), significance.sign_flip_p(logs)) == (1.0, 1.0)
+    steady = interval.log_ratios([10.0, 30.0, 70.0], [10.5, 31.5, 73.5])
+    assert significance.t_p(steady) == 0.0
 
 
 @given(changes)
 def test_swapping_arm_and_base_leaves_every_p_as_it_is(logs: list[float]) -> None:
     mirrored = [-log for log in logs]
-    assert stats.t_p(mirrored) == stats.t_p(logs)
-    assert stats.equivalence_p(mirrored, 0.03) == stats.equivalence_p(logs, 0.03)
-    assert stats.sign_flip_p(mirrored) == stats.sign_flip_p(logs)
+    assert significance.t_p(mirrored) == significance.t_p(logs)
+    assert significance.equivalence_p(mirrored, 0.03) == significance.equivalence_p(logs, 0.03)
+    assert significance.sign_flip_p(mirrored) == significance.sign_flip_p(logs)
 
 
 def test_an_interval_too_wide_for_a_number_is_infinite() -> None:
-    interval = stats.log_interval([600.0, -600.0])
-    assert interval.low == 0.0 and interval.high == math.inf
+    seen = interval.log_interval([600.0, -600.0])
+    assert seen.low == 0.0 and seen.high == math.inf
 
 
 # --- Several tests at once ---
@@ -132,18 +132,18 @@ def test_an_interval_too_wide_for_a_number_is_infinite() -> None:
 @given(ps)
 def test_q_values_are_those_of_statsmodels(values: list[float]) -> None:
     expected = multipletests(values, method="fdr_bh")[1]
-    assert stats.adjusted(values) == pytest.approx(list(expected), rel=1e-12)
+    assert significance.adjusted(values) == pytest.approx(list(expected), rel=1e-12)
 
 
 @given(ps)
 def test_q_values_are_those_of_scipy(values: list[float]) -> None:
     expected = scipy_stats.false_discovery_control(values)
-    assert stats.adjusted(values) == pytest.approx(list(expected), rel=1e-12)
+    assert significance.adjusted(values) == pytest.approx(list(expected), rel=1e-12)
 
 
 @given(ps)
 def test_a_smaller_p_never_has_a_larger_q_and_no_q_is_under_its_p(values: list[float]) -> None:
-    qs = stats.adjusted(values)
+    qs = significance.adjusted(values)
     assert all(q >= p for p, q in zip(values, qs, strict=True))
     in_order = [q for _, q in sorted(zip(values, qs, strict=True))]
     assert in_order == sorted(in_order)
@@ -153,9 +153,9 @@ def test_the_first_example_of_benjamini_and_hochberg_keeps_four() -> None:
     """The fifteen p values of their paper's section 4; Bonferroni keeps three."""
     values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459]
     values += [0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
-    assert sum(q <= 0.05 for q in stats.adjusted(values)) == 4
-    assert stats.adjusted([]) == []
-    assert stats.adjusted([0.04]) == [0.04]
+    assert sum(q <= 0.05 for q in significance.adjusted(values)) == 4
+    assert significance.adjusted([]) == []
+    assert significance.adjusted([0.04]) == [0.04]
 
 
 # --- Shares and deviations ---
@@ -165,25 +165,25 @@ def test_the_first_example_of_benjamini_and_hochberg_keeps_four() -> None:
 def test_the_interval_of_a_share_is_statsmodels_exact_one(count: int, missed: int) -> None:
     assume(count + missed > 0)
     low, high = proportion_confint(count, count + missed, method="beta")
-    found = stats.share_interval(count, count + missed)
+    found = interval.share_interval(count, count + missed)
     assert found == pytest.approx((0.0 if count == 0 else low, 1.0 if missed == 0 else high))
 
 
 def test_none_of_59_bounds_a_share_at_five_percent_one_sided() -> None:
-    assert stats.share_interval(0, 59, 0.90)[1] == pytest.approx(0.05, abs=0.001)
-    assert stats.share_interval(0, 0) == (0.0, 1.0)
+    assert interval.share_interval(0, 59, 0.90)[1] == pytest.approx(0.05, abs=0.001)
+    assert interval.share_interval(0, 0) == (0.0, 1.0)
     with pytest.raises(ValueError):
-        stats.share_interval(3, 2)
+        interval.share_interval(3, 2)
 
 
 def test_the_interval_of_a_deviation_is_by_chi_squared() -> None:
-    low, high = stats.sd_interval(0.02, 5)
+    low, high = interval.sd_interval(0.02, 5)
     law = scipy_stats.chi2(5)
     assert low == pytest.approx(0.02 * math.sqrt(5 / law.ppf(0.975)))
     assert high == pytest.approx(0.02 * math.sqrt(5 / law.ppf(0.025)))
-    assert stats.sd_interval(0.0, 5) == (0.0, 0.0)
+    assert interval.sd_interval(0.0, 5) == (0.0, 0.0)
     with pytest.raises(ValueError):
-        stats.sd_interval(0.02, 0)
+        interval.sd_interval(0.02, 0)
 
 
 # --- Moderated variances ---
@@ -201,7 +201,7 @@ def drawn(prior: float, freedom: int, steps: int) -> tuple[list[float], list[flo
 
 def test_the_prior_of_many_variances_is_found_again() -> None:
     _, seen = drawn(8.0, 2, 20_000)
-    posterior, freedom = stats.moderated(seen, 2)
+    posterior, freedom = power.moderated(seen, 2)
     assert freedom == pytest.approx(8 + 2, rel=0.1)
     low, high = np.argmin(seen), np.argmax(seen)
     expected = [(8 * 4e-4 + 2 * seen[at]) / 10 for at in (low, high)]
@@ -210,35 +210,35 @@ def test_the_prior_of_many_variances_is_found_again() -> None:
 
 def test_a_variance_of_few_blocks_is_nearer_the_true_one_once_moderated() -> None:
     true, seen = drawn(8.0, 2, 40)
-    posterior, _ = stats.moderated(seen, 2)
+    posterior, _ = power.moderated(seen, 2)
     off = [np.abs(np.log(np.array(found) / true)).mean() for found in (seen, posterior)]
     assert off[1] < 0.6 * off[0]
 
 
 def test_variances_that_are_one_become_their_mean_with_all_their_freedom() -> None:
-    posterior, freedom = stats.moderated([4e-4, 4.1e-4, 3.9e-4, 4e-4], 2)
+    posterior, freedom = power.moderated([4e-4, 4.1e-4, 3.9e-4, 4e-4], 2)
     assert posterior == pytest.approx([4e-4] * 4)
     assert freedom == 8
 
 
 def test_moderating_keeps_the_order_and_never_counts_more_freedom_than_there_is() -> None:
     seen = [1e-6, 5e-5, 1e-4, 9e-4, 4e-2]
-    posterior, freedom = stats.moderated(seen, 2)
+    posterior, freedom = power.moderated(seen, 2)
     assert posterior == sorted(posterior) and len(set(posterior)) == 5
     assert 2 < freedom <= 10
 
 
 def test_variances_of_nought_are_drawn_up_and_do_not_break_the_others() -> None:
-    posterior, freedom = stats.moderated([0.0, 4e-4, 3e-4, 5e-4], 2)
+    posterior, freedom = power.moderated([0.0, 4e-4, 3e-4, 5e-4], 2)
     assert 0 < posterior[0] < posterior[2] and math.isfinite(freedom)
 
 
 def test_one_variance_none_or_only_noughts_stay_as_they_are() -> None:
-    assert stats.moderated([4e-4], 2) == ([4e-4], 2.0)
-    assert stats.moderated([0.0, 0.0], 2) == ([0.0, 0.0], 2.0)
-    assert stats.moderated([], 2) == ([], 2.0)
+    assert power.moderated([4e-4], 2) == ([4e-4], 2.0)
+    assert power.moderated([0.0, 0.0], 2) == ([0.0, 0.0], 2.0)
+    assert power.moderated([], 2) == ([], 2.0)
     with pytest.raises(ValueError):
-        stats.moderated([-1.0, 1.0], 2)
+        power.moderated([-1.0, 1.0], 2)
 
 
 @pytest.mark.parametrize("half", [0.3, 0.5, 1.0, 7.5, 15.0])
@@ -246,5 +246,5 @@ def test_the_prior_is_that_of_the_moments(half: float) -> None:
     """Twenty logarithms whose variance is what chance and a prior of 2 · half freedom give."""
     variance = float(polygamma(1, 1.0) + polygamma(1, half))
     log = math.sqrt(variance * 19 / 20)
-    _, freedom = stats.moderated([math.exp(log), math.exp(-log)] * 10, 2)
+    _, freedom = power.moderated([math.exp(log), math.exp(-log)] * 10, 2)
     assert freedom == pytest.approx(2 * half + 2, rel=1e-6)

@@ -20,7 +20,7 @@ from dbdyno.model import Comparison, StepRun
 from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
 from dbdyno.report import json_document, page
 from dbdyno.report.render import html, markdown, terminal
-from dbdyno.stats import interval
+from dbdyno.stats import interval, power, significance
 from dbdyno.stats.decision import Sample, decide
 from dbdyno.store import Results
 from result_builder import build
@@ -193,22 +193,22 @@ def test_further_blocks_are_those_after_which_the_sign_test_would_find_it() -> N
 
 @pytest.mark.parametrize(("less", "more"), [(0, 6), (6, 0), (1, 5), (3, 3), (2, 9), (0, 1)])
 def test_the_sign_test_is_the_binomial_one(less: int, more: int) -> None:
-    assert interval.sign_p(less, more) == pytest.approx(binomtest(less, less + more).pvalue)
-    assert interval.sign_p(0, 0) == 1.0
+    assert significance.sign_p(less, more) == pytest.approx(binomtest(less, less + more).pvalue)
+    assert significance.sign_p(0, 0) == 1.0
 
 
 @pytest.mark.parametrize(("share", "level"), [(1.0, 0.05), (0.9, 0.05), (0.8, 0.025), (0.7, 0.01)])
 def test_blocks_for_signs_are_the_fewest_with_the_power(share: float, level: float) -> None:
-    def power(blocks: int) -> float:
-        tails = [k for k in range(blocks + 1) if interval.sign_p(k, blocks - k) <= level]
+    def found_with(blocks: int) -> float:
+        tails = [k for k in range(blocks + 1) if significance.sign_p(k, blocks - k) <= level]
         lower = [k for k in tails if k < blocks / 2]
         return math.fsum(
             math.comb(blocks, k) * (1 - share) ** k * share ** (blocks - k) for k in lower
         )
 
-    found = interval.blocks_for_signs(share, level, 0.8)
-    assert found == next(blocks for blocks in range(1, 1_000) if power(blocks) >= 0.8)
-    assert interval.blocks_for_signs(0.5, level, 0.8) is None
+    found = power.blocks_for_signs(share, level, 0.8)
+    assert found == next(blocks for blocks in range(1, 1_000) if found_with(blocks) >= 0.8)
+    assert power.blocks_for_signs(0.5, level, 0.8) is None
 
 
 @pytest.mark.parametrize("blocks", [3, 6, 12])

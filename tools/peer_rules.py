@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from dbdyno.stats import interval
+from dbdyno.stats import interval, significance
 
 Numbers = npt.NDArray[np.float64]
 Rule = Callable[[Numbers, Numbers, float], bool]
@@ -78,7 +78,7 @@ def by_threshold(first: Numbers, second: Numbers, share: float) -> bool:
 
 def by_pairs(first: Numbers, second: Numbers, level: float) -> bool:
     """The lab's own: t on the log ratios of pairs."""
-    p = interval.t_p(_logs(first, second))
+    p = significance.t_p(_logs(first, second))
     return p is not None and p <= level
 
 

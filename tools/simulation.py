@@ -20,8 +20,7 @@ from dbdyno.analysis.compare.pairing import facing
 from dbdyno.analysis.compare.verdicts import judge
 from dbdyno.model import Ending, StepFacts, StepRun
 from dbdyno.model.verdict import BETTER, CHANGED, PILOT_BLOCKS, WORSE, Aims, Judgement
-from dbdyno.stats import interval as stats
-from dbdyno.stats import sample_size
+from dbdyno.stats import interval, power, sample_size, significance
 from dbdyno.stats.decision import Sample, decide
 
 Numbers = npt.NDArray[np.float64]
@@ -71,7 +70,7 @@ class Share:
     @property
     def interval(self) -> tuple[float, float]:
         """Its 95 % interval, as far as the number of draws tells."""
-        return stats.share_interval(self.count, self.total)
+        return interval.share_interval(self.count, self.total)
 
 
 # --- Draws -----------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ def called(logs: Iterable[Numbers], aims: Aims) -> Numbers:
     means = np.array([step.mean(axis=-1) for step in steps])
     errors = np.array([step.std(axis=-1, ddof=1) for step in steps]) / np.sqrt(blocks)
     ps = 2 * stdtr(blocks - 1, -np.abs(means) / errors)
-    qs = np.reshape(stats.adjusted(ps.ravel().tolist()), ps.shape)
+    qs = np.reshape(significance.adjusted(ps.ravel().tolist()), ps.shape)
     found: Numbers = np.where(qs <= aims.level, np.sign(means) * list(METRICS.values()), 0.0)
     return found
 
@@ -164,9 +163,9 @@ def coverage(blocks: int, trials: int, random: Random, *, tail: float | None = N
     other = 0.97 * base * np.exp(0.02 * noise)
     count = 0
     for each_base, each_other in zip(base.tolist(), other.tolist(), strict=True):
-        interval = stats.ratio_interval(each_base, each_other)
-        assert interval.low is not None and interval.high is not None
-        count += bool(interval.low <= 0.97 <= interval.high)
+        seen = interval.ratio_interval(each_base, each_other)
+        assert seen.low is not None and seen.high is not None
+        count += bool(seen.low <= 0.97 <= seen.high)
     return Share(count=count, total=trials)
 
 
@@ -278,9 +277,9 @@ def knowing(model: Model, sd: Numbers, random: Random, aims: Aims) -> list[tuple
     level = aims.level / model.tests
     found = []
     for deviation in sd[:, 1].tolist():
-        blocks = stats.blocks_for(aims.effect, deviation, level, aims.power)
+        blocks = power.blocks_for(aims.effect, deviation, level, aims.power)
         assert blocks is not None
-        found.append((blocks, stats.power(aims.effect, deviation, blocks, level)))
+        found.append((blocks, power.power(aims.effect, deviation, blocks, level)))
     return found
 
 

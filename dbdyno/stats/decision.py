@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dbdyno.model.verdict import Aims, Judgement, Word
-from dbdyno.stats import interval as stats
-from dbdyno.stats import vectorized
+from dbdyno.stats import interval, power, significance, vectorized
 from dbdyno.stats.interval import Interval
 from dbdyno.stats.vectorized import Tested
 
@@ -32,7 +31,7 @@ class Sample:
     @cached_property
     def interval(self) -> Interval | None:
         """The mean ratio of the blocks in which both ran, with its interval; None of none."""
-        return stats.log_interval(self.logs) if self.known is None and self.logs else self.known
+        return interval.log_interval(self.logs) if self.known is None and self.logs else self.known
 
     @property
     def blocks(self) -> int:
@@ -81,9 +80,9 @@ def _tested(logs: Sequence[float], aims: Aims) -> Tested | None:
     """The tests of one sample; None under two blocks in which both ran."""
     if len(logs) < 2:
         return None
-    _, sd = stats.mean_and_sd(logs)
-    p, p_sign = stats.t_p(logs), stats.sign_flip_p(logs)
-    within = stats.equivalence_p(logs, aims.margin)
+    _, sd = interval.mean_and_sd(logs)
+    p, p_sign = significance.t_p(logs), significance.sign_flip_p(logs)
+    within = significance.equivalence_p(logs, aims.margin)
     if sd is None or p is None or p_sign is None or within is None:
         return None
     return Tested(sd=sd, p=p, p_sign=p_sign, within=within)
@@ -94,7 +93,7 @@ def _judged(
 ) -> list[Judgement]:
     """The judgements of a family by its tests, but for the blocks that would settle them."""
     ps = [_p(sample, test) for sample, test in zip(family, tests, strict=True)]
-    qs = iter(stats.adjusted([p for p in ps if p is not None]))
+    qs = iter(significance.adjusted([p for p in ps if p is not None]))
     planned = _planned(family, aims)
     return [
         _judgement(sample, test, None if p is None else next(qs), planned, aims)
@@ -121,7 +120,7 @@ def _p(sample: Sample, test: Tested | None) -> float | None:
     if sample.stood_still and sample.base_stood_still:
         return 1.0
     less, more = sample.sides
-    ways = [stats.sign_p(less, more) if (more > less) == sample.more else 1.0]
+    ways = [significance.sign_p(less, more) if (more > less) == sample.more else 1.0]
     if test is not None:
         ways.append(test.p if (math.fsum(sample.logs) > 0) == sample.more else 1.0)
     return min(1.0, len(ways) * min(ways))
@@ -160,7 +159,7 @@ def _judgement(
         visible=None,
         stood_still=sample.stood_still,
         base_stood_still=sample.base_stood_still,
-        p_still=stats.sign_p(*sample.sides) if sample.stood and q is not None else None,
+        p_still=significance.sign_p(*sample.sides) if sample.stood and q is not None else None,
     )
     if test is None or sample.interval is None:
         return said
@@ -172,7 +171,7 @@ def _judgement(
         p=test.p,
         p_sign=test.p_sign,
         sd=test.sd,
-        visible=stats.visible(test.sd, len(sample.logs), level, aims.power),
+        visible=power.visible(test.sd, len(sample.logs), level, aims.power),
     )
 
 
@@ -210,8 +209,8 @@ def _blocks_needed(sample: Sample, sd: float | None, planned: float, aims: Aims)
         return _blocks_needed_of_signs(sample, planned, aims)
     if sd is None:
         return None
-    changed = stats.blocks_for(aims.margin, sd, planned, aims.power)
-    unchanged = stats.blocks_for_equivalence(aims.margin, sd, aims.level, aims.power)
+    changed = power.blocks_for(aims.margin, sd, planned, aims.power)
+    unchanged = power.blocks_for_equivalence(aims.margin, sd, aims.level, aims.power)
     if changed is None or unchanged is None:
         return None
     return max(changed, unchanged, len(sample.logs) + 1) - len(sample.logs)
@@ -226,7 +225,7 @@ def _blocks_needed_of_signs(sample: Sample, planned: float, aims: Aims) -> int |
     if sample.stood_still and sample.base_stood_still:
         return None
     share = (more if sample.more else less) / (less + more)
-    blocks = stats.blocks_for_signs(share, planned / _ways(sample), aims.power)
+    blocks = power.blocks_for_signs(share, planned / _ways(sample), aims.power)
     return None if blocks is None else max(blocks, sample.blocks + 1) - sample.blocks
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import stdev
 
 from dbdyno.model.verdict import PILOT_BLOCKS, Aims, Sized, Sizing
-from dbdyno.stats import interval
+from dbdyno.stats import power
 
 FRESH_MIN = 3
 """Fresh blocks that every step gets, even where `minutes_max` is passed by it."""
@@ -157,7 +157,7 @@ def _variances(seen: Sequence[Seen]) -> Iterator[tuple[Step, float, float]]:
                 alike.setdefault((metric, len(logs)), []).append((step, sd * sd))
     for (_, count), steps in alike.items():
         own = count - 1
-        variances, all_in_all = interval.moderated([variance for _, variance in steps], own)
+        variances, all_in_all = power.moderated([variance for _, variance in steps], own)
         for (step, _), variance in zip(steps, variances, strict=True):
             yield step, variance, own + LENT_SHARE * (all_in_all - own)
 
@@ -174,7 +174,7 @@ def _power(arms: Mapping[str, Sequence[_Noise]], blocks: int, aims: Aims) -> flo
 
 def _sharpest(noises: Sequence[_Noise], blocks: int, aims: Aims) -> float:
     return max(
-        interval.assured_power(aims.effect, noise.variance, noise.freedom, blocks, noise.level)
+        power.assured_power(aims.effect, noise.variance, noise.freedom, blocks, noise.level)
         for noise in noises
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats import interval
+from dbdyno.stats import significance
 from dbdyno.stats.interval import ROUNDING_MAX
 
 Numbers = npt.NDArray[np.float64]
@@ -67,7 +67,7 @@ def _sign_flip(values: Numbers) -> Numbers:
     """The sign-flip test of each row."""
     count = values.shape[1]
     if count > SIGNS_AT_ONCE_MAX:
-        return np.array([interval.sign_flip_p(row) for row in values.tolist()], dtype=float)
+        return np.array([significance.sign_flip_p(row) for row in values.tolist()], dtype=float)
     # A vector and its opposite have sums of one size: half of them are enough.
     rows: npt.NDArray[np.int64] = np.arange(2 ** (count - 1))[:, np.newaxis] >> np.arange(count)
     sums = np.abs(np.where(rows & 1, -1.0, 1.0) @ values.T)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.analysis.compare.verdicts import Judged, judge
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
-from dbdyno.stats import interval
+from dbdyno.stats import interval, power
 
 SPREAD_QUANTILE = 0.975
 """Of what comparisons saw though nothing differs."""
@@ -101,7 +101,7 @@ def _noises(
             sd=sd,
             sd_low=low,
             sd_high=high,
-            visible=interval.visible(sd, len(groups[0]), level, aims.power),
+            visible=power.visible(sd, len(groups[0]), level, aims.power),
             largest=_largest(logs, groups),
         )
 

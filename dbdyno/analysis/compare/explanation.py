@@ -27,7 +27,7 @@ from dbdyno.analysis.compare.pairing import by_block
 from dbdyno.analysis.step import query_plans
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
-from dbdyno.stats import interval
+from dbdyno.stats import significance
 
 CARRIED_MIN = 0.1
 """A cost in time is no reason that carries less of the change in time."""
@@ -231,7 +231,7 @@ def _appeared(change: _Change, reason: Reason) -> Iterable[_Found]:
     there, gone = (second, first) if change.slower else (first, second)
     if len(blocks) < 2 or any(gone) or _negligible(change, reason):
         return
-    p = interval.t_p(there)
+    p = significance.t_p(there)
     carried = change.carried(reason.metric) if reason.time else None
     if p is None or p > change.aims.level or (carried is not None and carried < CARRIED_MIN):
         return

@@ -81,8 +81,7 @@ def test_the_example_of_the_page_measures_two_arms_and_says_which_is_slower(fold
     comparison = compare.load(folder / "points")
     (step,) = [one for one in comparison.steps if one.step == "points"]
     ratios = next(cell for cell in step.cells if cell.arm == "slow").ratios
-    assert ratios["qps"].value < 0.7
     assert ratios["connections_cpu_per_op"].value > 1.5
     assert any("limit unknown" in text for text in run.warnings)
     words = " ".join(dyno("compare", folder / "points").split())
-    assert re.search(r"slow against plain, 3 blocks: .* % slower by throughput", words), words
+    assert re.search(r"slow against plain, 3 blocks: .* Slower: points ", words), words

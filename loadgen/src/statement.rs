@@ -141,21 +141,21 @@ impl Statement {
         let name: &[u8] = match &self.form {
             Form::Text => {
                 let mark = encode::simple_begin(out);
-                write(&self.parts, values, draw, &mut Literals { values, out });
+                write(&self.parts, values, draw, out, &mut Literals { values });
                 encode::simple_end(out, mark);
                 return Ok(());
             }
             Form::MySqlText => {
                 let mark = mysql::query_begin(out);
-                write(&self.parts, values, draw, &mut Literals { values, out });
+                write(&self.parts, values, draw, out, &mut Literals { values });
                 mysql::end(out, mark);
                 return Ok(());
             }
             Form::MySqlExecute(types) => {
                 let declared = handle.declares.then_some(&**types);
                 let mark = mysql::execute_begin(out, handle.id, types.len() / 2, declared);
-                let mut sink = MySqlParameters { values, out };
-                write(&self.parts, values, draw, &mut sink);
+                let mut sink = MySqlParameters { values };
+                write(&self.parts, values, draw, out, &mut sink);
                 mysql::end(out, mark);
                 return Ok(());
             }
@@ -171,9 +171,8 @@ impl Statement {
             kinds: &parameters.kinds,
             bound: 0,
             overflow: None,
-            out,
         };
-        write(&self.parts, values, draw, &mut sink);
+        write(&self.parts, values, draw, out, &mut sink);
         if let Some(overflow) = sink.overflow {
             return Err(overflow);
         }
@@ -211,27 +210,33 @@ impl Statement {
     }
 }
 
-/// Takes what a statement is made of, part by part, in one of the forms of a request.
+/// Takes what a statement is made of, part by part, and appends it to `out` in one of the forms of a request.
 trait Sink {
     /// Takes the bytes between values; where values are bound, there are none.
     #[inline]
-    fn bytes(&mut self, _bytes: &[u8]) {}
+    fn bytes(&mut self, _out: &mut Vec<u8>, _bytes: &[u8]) {}
 
     /// Takes a value as it was drawn last.
-    fn value(&mut self, index: usize, draw: &Draw);
+    fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw);
 
     /// Takes a cursor's number.
-    fn cursor(&mut self, number: i64);
+    fn cursor(&mut self, out: &mut Vec<u8>, number: i64);
 }
 
 /// Gives parts to a sink, and draws the values of each item of a repetition before it.
 #[inline]
-fn write(parts: &[Part], values: &Values, draw: &mut Draw, sink: &mut impl Sink) {
+fn write(
+    parts: &[Part],
+    values: &Values,
+    draw: &mut Draw,
+    out: &mut Vec<u8>,
+    sink: &mut impl Sink,
+) {
     for part in parts {
         match part {
-            Part::Bytes(bytes) => sink.bytes(bytes),
-            Part::Value(index) => sink.value(*index, draw),
-            Part::Cursor(index) => sink.cursor(draw.cursors[*index]),
+            Part::Bytes(bytes) => sink.bytes(out, bytes),
+            Part::Value(index) => sink.value(out, *index, draw),
+            Part::Cursor(index) => sink.cursor(out, draw.cursors[*index]),
             Part::Repeat {
                 count,
                 separator,
@@ -240,10 +245,10 @@ fn write(parts: &[Part], values: &Values, draw: &mut Draw, sink: &mut impl Sink)
             } => {
                 for number in 0..*count {
                     if number > 0 {
-                        sink.bytes(separator);
+                        sink.bytes(out, separator);
                     }
                     draw.begin_item(values, number, draws);
-                    write(parts, values, draw, sink);
+                    write(parts, values, draw, out, sink);
                 }
                 draw.end_items();
             }
@@ -254,54 +259,52 @@ fn write(parts: &[Part], values: &Values, draw: &mut Draw, sink: &mut impl Sink)
 /// Writes a text with literals.
 struct Literals<'a> {
     values: &'a Values,
-    out: &'a mut Vec<u8>,
 }
 
 impl Sink for Literals<'_> {
     /// Appends bytes; a comma or a bracket is most of them, which needs no call to copy.
     #[inline]
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn bytes(&mut self, out: &mut Vec<u8>, bytes: &[u8]) {
         match bytes {
-            [byte] => self.out.push(*byte),
-            bytes => self.out.extend_from_slice(bytes),
+            [byte] => out.push(*byte),
+            bytes => out.extend_from_slice(bytes),
         }
     }
 
     #[inline]
-    fn value(&mut self, index: usize, draw: &Draw) {
+    fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         match self.values.list[index].format {
-            Format::Integer | Format::Decimal2 => self.values.write(self.out, index, draw),
-            Format::Text | Format::Timestamp => self.values.write_quoted(self.out, index, draw),
+            Format::Integer | Format::Decimal2 => self.values.write(out, index, draw),
+            Format::Text | Format::Timestamp => self.values.write_quoted(out, index, draw),
         }
     }
 
     #[inline]
-    fn cursor(&mut self, number: i64) {
-        write_integer(self.out, number);
+    fn cursor(&mut self, out: &mut Vec<u8>, number: i64) {
+        write_integer(out, number);
     }
 }
 
 /// Writes the parameters of a prepared statement of MySQL.
 struct MySqlParameters<'a> {
     values: &'a Values,
-    out: &'a mut Vec<u8>,
 }
 
 impl Sink for MySqlParameters<'_> {
     #[inline]
-    fn value(&mut self, index: usize, draw: &Draw) {
+    fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         match self.values.list[index].format {
-            Format::Integer => mysql::integer(self.out, draw.drawn(index)),
-            Format::Timestamp => mysql::date_time(self.out, date_time(draw.drawn(index))),
+            Format::Integer => mysql::integer(out, draw.drawn(index)),
+            Format::Timestamp => mysql::date_time(out, date_time(draw.drawn(index))),
             Format::Decimal2 | Format::Text => {
-                mysql::text(self.out, |out| self.values.write(out, index, draw));
+                mysql::text(out, |out| self.values.write(out, index, draw));
             }
         }
     }
 
     #[inline]
-    fn cursor(&mut self, number: i64) {
-        mysql::integer(self.out, number);
+    fn cursor(&mut self, out: &mut Vec<u8>, number: i64) {
+        mysql::integer(out, number);
     }
 }
 
@@ -313,28 +316,27 @@ struct PostgresParameters<'a> {
     bound: usize,
     /// The first number that did not fit.
     overflow: Option<Overflow>,
-    out: &'a mut Vec<u8>,
 }
 
 impl PostgresParameters<'_> {
     /// Binds the next parameter: a number, or what `text` appends.
     #[inline]
-    fn bind(&mut self, number: i64, text: impl FnOnce(&mut Vec<u8>)) {
+    fn bind(&mut self, out: &mut Vec<u8>, number: i64, text: impl FnOnce(&mut Vec<u8>)) {
         let kind = self.kinds[self.bound];
         self.bound += 1;
         let fits = match kind {
             ParameterKind::Int2 => i16::try_from(number).map(|number| {
-                encode::parameter(self.out, |out| out.extend_from_slice(&number.to_be_bytes()));
+                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
             }),
             ParameterKind::Int4 => i32::try_from(number).map(|number| {
-                encode::parameter(self.out, |out| out.extend_from_slice(&number.to_be_bytes()));
+                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
             }),
             ParameterKind::Int8 => {
-                encode::parameter(self.out, |out| out.extend_from_slice(&number.to_be_bytes()));
+                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
                 Ok(())
             }
             ParameterKind::Text => {
-                encode::parameter(self.out, text);
+                encode::parameter(out, text);
                 Ok(())
             }
         };
@@ -349,13 +351,13 @@ impl PostgresParameters<'_> {
 
 impl Sink for PostgresParameters<'_> {
     #[inline]
-    fn value(&mut self, index: usize, draw: &Draw) {
+    fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         let values = self.values;
-        self.bind(draw.drawn(index), |out| values.write(out, index, draw));
+        self.bind(out, draw.drawn(index), |out| values.write(out, index, draw));
     }
 
     #[inline]
-    fn cursor(&mut self, number: i64) {
-        self.bind(number, |out| write_integer(out, number));
+    fn cursor(&mut self, out: &mut Vec<u8>, number: i64) {
+        self.bind(out, number, |out| write_integer(out, number));
     }
 }

@@ -71,6 +71,7 @@ def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_to_be_repeated(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(auto, "PILOT_BLOCKS", 2)
+    monkeypatch.setattr(sample_size, "PILOT_BLOCKS", 2)
     monkeypatch.setattr(sample_size, "size", with_planted_blocks)
     of = plan.parse(PLAN.format(build=builds()[-1], data=data), None)
     outcome = auto.run(of, tmp_path, pilot_noise.read, wait=True)

@@ -406,8 +406,9 @@ def test_what_it_leaves_running_is_ended_with_it(tmp_path: Path) -> None:
 
 
 KILLED = """
-import json, sys
+import json, signal, sys
 from dbdyno.run.driver import program
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 with program.Run(json.loads(sys.argv[1]), lambda line: None, cpus=None) as run:
     for event in run.events():
         if event["event"] == "ready":

@@ -134,11 +134,14 @@ def test_an_arms_preset_is_sized_to_the_plans_processors_and_to_the_arms_own_lim
         builds={"a": build}, releases={}, steps={("insert-benchmark", "a"): ()}, sizing=sizing,
         points={}, copies={}, copy_bytes={}, disk=(), data_path=tmp_path, device=None,
     )  # fmt: skip
-    server = preflight.provide_server(parsed, parsed.arms[0], prepared, tmp_path)
-    large = replace(prepared, sizing=replace(sizing, cores=48))
-    other = preflight.provide_server(parsed, parsed.arms[0], large, tmp_path)
+    settled = preflight.settle(parsed, prepared)
+    server = preflight.provide_server(
+        parsed, parsed.arms[0], replace(prepared, settled=settled), tmp_path
+    )
     assert server.setting("shared_buffers") == "737MB"
-    assert server.setting("bgwriter_delay") != other.setting("bgwriter_delay")
+    large = replace(prepared, sizing=replace(sizing, cores=48))
+    other = preflight.settle(parsed, large)["a"].values
+    assert server.setting("bgwriter_delay") != other["bgwriter_delay"]
 
 
 def test_a_containers_limits_are_what_presets_are_sized_to(monkeypatch: pytest.MonkeyPatch):

@@ -18,7 +18,7 @@ from dbdyno.stats.rate_shape import PENALTY, SECONDS_MIN, SEGMENT_MIN, cuts, lev
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
 from test_fairness import without
-from test_uneven import a_cell, a_run
+from test_imbalance import a_cell, a_run
 
 SECONDS = 300
 RUNS = 100

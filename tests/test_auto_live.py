@@ -13,7 +13,7 @@ import pytest
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import pilot_noise
-from dbdyno.model.verdict import PILOT_BLOCKS, Sizing
+from dbdyno.model.verdict import Sizing
 from dbdyno.run import auto
 from dbdyno.stats import sample_size
 from dbdyno.stats.sample_size import size
@@ -64,7 +64,7 @@ def with_planted_blocks(*arguments: object, **named: object) -> Sizing:
     assert 0.01 < named["fixed_minutes"] < 5.0  # type: ignore[operator]
     found = size(*arguments, **named)  # type: ignore[arg-type]
     steps = tuple(replace(one, blocks=FRESH[one.step]) for one in found.steps)
-    return replace(found, pilot=PILOT_BLOCKS, fresh=max(FRESH.values()), steps=steps)
+    return replace(found, pilot=auto.PILOT_BLOCKS, fresh=max(FRESH.values()), steps=steps)
 
 
 def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_to_be_repeated(

@@ -1,8 +1,57 @@
-"""The parts of a step in a report, by the group that they stand in."""
+"""The parts of a report, and of a step in it, by their names."""
 
 from __future__ import annotations
 
-from dbdyno.report.parts import Bar, Bars, Callout, Chart, Group, Layers, Lines, Table, flat
+from dataclasses import replace
+
+from dbdyno.report.parts import (
+    Bar,
+    Bars,
+    Callout,
+    Chart,
+    Finding,
+    Group,
+    Layers,
+    Lines,
+    Page,
+    Table,
+    Text,
+    flat,
+)
+
+
+def items(page: Page, name: str) -> tuple[Finding, ...]:
+    """What a text or a callout of the whole says; nothing where the page has none of the name."""
+    told = (one for one in flat((*page.opening, *page.closing)) if isinstance(one, Text | Callout))
+    return next((one.items for one in told if one.name == name), ())
+
+
+def headline(page: Page) -> tuple[Finding, ...]:
+    """The sentences of the headline."""
+    return items(page, "headline")
+
+
+def texts(page: Page, name: str) -> tuple[str, ...]:
+    """The sentences of a text or a callout of the whole."""
+    return tuple(one.text for one in items(page, name))
+
+
+def pairs(page: Page, name: str) -> dict[str, str]:
+    """The facts of a text of the whole, by their names."""
+    return {one.label: one.text for one in items(page, name)}
+
+
+def warned(page: Page, text: str) -> Page:
+    """The page with this as its only warning."""
+    callout = Callout(name="warnings", title="Warnings", items=(Finding(text=text),), level="brief")
+    others = (one for one in page.opening if not isinstance(one, Callout))
+    return replace(page, opening=(callout, *others))
+
+
+def table(page: Page, name: str) -> Table | None:
+    """A table of the whole; None where the page has none of the name."""
+    tables = (one for one in flat((*page.opening, *page.closing)) if isinstance(one, Table))
+    return next((one for one in tables if one.name == name), None)
 
 
 def _of(step: Group, name: str) -> Group | None:

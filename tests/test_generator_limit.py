@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import report_parts
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import evidence, generator_limit
 from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
@@ -232,7 +233,7 @@ def test_limited_on_both_says_that_it_cannot_be_told(tmp_path: Path) -> None:
 def test_a_bound_decides_only_in_its_own_direction(
     tmp_path: Path, limited: list[str], lift: float, verdict: str
 ) -> None:
-    found = page.make(compared(tmp_path, limited, lift=lift)).headline[0].items
+    found = report_parts.headline(page.make(compared(tmp_path, limited, lift=lift)))[0].items
     items = [f"{item.label}: {item.text}" for item in found]
     assert any(item.startswith(verdict) for item in items), items
 
@@ -247,7 +248,9 @@ def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
         ),
     )
     (against,) = [
-        one for one in page.make(compare.load(folder)).headline if one.text.startswith("pg18")
+        one
+        for one in report_parts.headline(page.make(compare.load(folder)))
+        if one.text.startswith("pg18")
     ]
     (measured,) = against.items
     assert (measured.label, measured.text) == (
@@ -296,7 +299,7 @@ def test_the_ceiling_stands_among_the_facts_of_the_host_in_one_line(tmp_path: Pa
     for load, busy in zip(loads, (0.61, 0.97), strict=True):
         load["threads"] = [{"cpu_us": 1, "busy_share": busy}]
     shown = page.make(replace(compared(tmp_path, [], blocks=1), generator={"loads": loads}))
-    facts = dict(shown.facts)
+    facts = report_parts.pairs(shown, "facts")
     assert facts["Load generator"] == (
         "ceiling 181,641 statements/s with 8 connections, 3.10 µs of CPU each; "
         "≥ 38,417 statements/s with 1 connection, 19.8 µs"
@@ -318,7 +321,7 @@ def test_each_protocol_has_its_ceiling(tmp_path: Path) -> None:
         for protocol, per_s in (("postgres", 180_000.0), ("mysql", 210_000.0))
     ]
     comparison = replace(compared(tmp_path, [], blocks=1), generator={"loads": loads})
-    assert dict(page.make(comparison).facts)["Load generator"] == (
+    assert report_parts.pairs(page.make(comparison), "facts")["Load generator"] == (
         "PostgreSQL's protocol: ceiling 180,000 statements/s with 8 connections, 3.00 µs of CPU "
         "each; MySQL's protocol: ceiling 210,000 statements/s with 8 connections, 3.00 µs of CPU "
         "each"
@@ -327,4 +330,4 @@ def test_each_protocol_has_its_ceiling(tmp_path: Path) -> None:
 
 def test_a_result_without_a_ceiling_says_so(tmp_path: Path) -> None:
     shown = page.make(compared(tmp_path, [], blocks=1))
-    assert dict(shown.facts)["Load generator"] == "not measured on this host"
+    assert report_parts.pairs(shown, "facts")["Load generator"] == "not measured on this host"

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+import report_parts
 import result_builder
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import host_changes
@@ -91,7 +92,7 @@ class Prepared:
 
 
 def facts_of(comparison: Comparison, host: Json) -> dict[str, str]:
-    return dict(page.make(replace(comparison, host=host)).facts)
+    return report_parts.pairs(page.make(replace(comparison, host=host)), "facts")
 
 
 def test_what_disturbs_stands_among_the_facts_of_a_report(tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def joined(name: str) -> str:
 
 def tables(shown: Page) -> list[Table]:
     """Every table of a page."""
-    found = [shown.servers, *([shown.differences] if shown.differences else [])]
+    whole = flat((*shown.opening, *shown.closing))
+    found = [one for one in whole if isinstance(one, Table)]
     for workload in shown.workloads:
         steps = [workload.steps] if workload.steps else []
         found += (*workload.verdicts, *workload.summary, *steps)

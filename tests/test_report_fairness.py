@@ -229,13 +229,15 @@ def test_what_a_step_left_undone_is_said_in_words(shown: Page) -> None:
 def test_what_was_not_alike_stands_at_the_step_and_among_the_warnings(shown: Page) -> None:
     assert NOTICE in report_parts.notices(section(shown, "l.i2"))
     subject, _, details = NOTICE.partition(": ")
-    assert f"{subject}: l.i2 {details}" in shown.warnings
+    assert f"{subject}: l.i2 {details}" in report_parts.texts(shown, "warnings")
 
 
 def test_what_was_not_alike_in_many_steps_is_one_warning(three: Comparison) -> None:
     steps = tuple(replace(step, notices=(NOTICE,)) for step in three.steps)
     found = [
-        one for one in page.make(replace(three, steps=steps)).warnings if "in the windows" in one
+        one
+        for one in report_parts.texts(page.make(replace(three, steps=steps)), "warnings")
+        if "in the windows" in one
     ]
     assert len(found) == 1 and found[0].count("12.1 s") == 4 and found[0].endswith("and 6 more")
 
@@ -288,7 +290,7 @@ def test_a_step_that_reads_the_device_is_not_called_cached(three: Comparison) ->
 
 
 def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(shown: Page) -> None:
-    hardware, builds, differ, blocks = shown.introduction
+    hardware, builds, differ, blocks = report_parts.texts(shown, "introduction")
     assert hardware.startswith(
         "The server's CPU: AMD Ryzen 7 7840HS (8 cores, SMT disabled). It has 31.0 GiB of memory "
         "and no swap. The data is on ext4 on nvme0n1 (Samsung SSD 990 PRO 2TB, 1.82 TiB, SSD)"
@@ -303,7 +305,7 @@ def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(sho
 
 def test_a_server_compiled_for_size_is_told_as_such(three: Comparison) -> None:
     servers = {**three.servers, "pg18": {**three.servers["pg18"], "flags": "-Os -DX"}}
-    _, builds, *_ = page.make(replace(three, servers=servers)).introduction
+    _, builds, *_ = report_parts.texts(page.make(replace(three, servers=servers)), "introduction")
     assert "12.2.0 with -Os -DX (for size, not for speed), with the configuration" in builds
 
 
@@ -315,7 +317,9 @@ def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) ->
         "save": "post-l.i2",
         "parameters": {"clients": 8, "rows": 20_000_000, "rates": [100, 1000]},
     }
-    blocks = page.make(replace(three, plan={**three.plan, "workloads": [use]})).introduction[-1]
+    blocks = report_parts.texts(
+        page.make(replace(three, plan={**three.plan, "workloads": [use]})), "introduction"
+    )[-1]
     assert blocks.startswith(
         "The workload is insert-benchmark with set 2023, preset cached, save post-l.i2, "
         "clients = 8, rows = 20,000,000, rates = [100, 1,000]. "
@@ -324,5 +328,5 @@ def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) ->
 
 def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:
     bare = page.make(replace(three, host={}, servers={}, plan={}, differences=()))
-    text = " ".join(bare.introduction)
+    text = " ".join(report_parts.texts(bare, "introduction"))
     assert "pg17 never ran" in text and "None" not in text and "CPU" not in text

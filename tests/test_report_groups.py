@@ -177,7 +177,7 @@ def test_a_throughput_of_statements_that_find_nothing_is_marked(shown: Page) -> 
     assert [cell.mark for cell in row(table, "delete").cells] == ["§", "§", ""]
     assert [cell.mark for cell in row(table, "insert").cells] == ["", "", ""]
     assert "§: under 99 % of the statements found a row." in table.note
-    told = next(one for one in shown.headline if one.text.startswith("§"))
+    told = next(one for one in report_parts.headline(shown) if one.text.startswith("§"))
     assert [item.text for item in told.items] == [
         "pg17: 37.0 % of the statements of delete",
         "pg18: 10.0 % of the statements of delete",
@@ -400,7 +400,7 @@ def test_a_scan_has_the_published_figure_of_one_client(shown: Page) -> None:
 
 
 def test_the_headline_tells_groups_in_a_line_each(shown: Page) -> None:
-    against = shown.headline[0]
+    against = report_parts.headline(shown)[0]
     assert against.text == "pg18 against pg17, 2 blocks."
     *items, untold = against.items
     titles = [title.capitalize() for title in PUBLISHED]
@@ -419,7 +419,7 @@ def test_the_headline_tells_groups_in_a_line_each(shown: Page) -> None:
 def test_a_step_of_a_group_that_was_not_judged_as_the_others_is_named(two: Comparison) -> None:
     words: dict[str, Word] = {"insert": "limited", "delete": "failed", "update-one": "same"}
     made = page.make(with_words(two, words))
-    writes = next(item for item in made.headline[0].items if item.label == "Writes")
+    writes = next(item for item in report_parts.headline(made)[0].items if item.label == "Writes")
     named = {item.label: item.text.split()[0] for item in writes.items}
     assert named["Limited"] == "insert" and named["Failed"] == "delete§"
     assert "1 same" in writes.text and "update-one" not in str(writes.items)
@@ -427,7 +427,7 @@ def test_a_step_of_a_group_that_was_not_judged_as_the_others_is_named(two: Compa
 
 def test_one_block_is_told_by_how_far_it_reaches() -> None:
     made = page.make(comparison(blocks=1, seconds=20))
-    point = made.headline[1].items[1]
+    point = report_parts.headline(made)[1].items[1]
     assert point.label == "Point queries" and point.items == ()
     assert point.text.startswith("9 steps, throughput from ")
     assert point.text.endswith("(hot-points)")

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import report_parts
 from comparison_builder import comparison
 from dbdyno.report import page
 from dbdyno.report.parts import Page
@@ -88,14 +89,14 @@ def test_words_from_outside_are_never_markup(shown: Page) -> None:
     charts = tuple(
         replace(one, sections=(replace(one.sections[0], title=evil),)) for one in shown.workloads
     )
-    made = html.render(replace(shown, title=evil, warnings=(evil,), workloads=charts))
+    made = html.render(replace(report_parts.warned(shown, evil), title=evil, workloads=charts))
     assert "<script>alert(1)" not in made
     assert entities.escape(evil) in made
 
 
 @pytest.mark.parametrize("words", ["{charts}", "<charts>"])
 def test_words_from_outside_are_never_the_place_of_the_charts(shown: Page, words: str) -> None:
-    made = html.render(replace(shown, label=words, warnings=(words,)))
+    made = html.render(replace(report_parts.warned(shown, words), label=words))
     assert made.count(entities.escape(words)) >= 2
     assert '"shape"' in made
 
@@ -120,4 +121,4 @@ def test_more_arms_and_blocks_get_fewer_points_each_and_the_page_stays_small(sho
 
 
 def test_a_page_without_steps_is_a_page_too(shown: Page) -> None:
-    assert "<main" in html.render(replace(shown, workloads=(), differences=None, warnings=()))
+    assert "<main" in html.render(replace(shown, workloads=(), opening=()))

@@ -233,26 +233,28 @@ def test_maintenance_that_went_well_has_no_section_but_its_failure_has(three: Co
 
 def test_one_block_decides_nothing() -> None:
     made = page.make(comparison(blocks=1, troubles=False))
-    assert made.headline[0].text.startswith("One block decides nothing: ")
-    (item,) = made.headline[1].items
+    assert report_parts.headline(made)[0].text.startswith("One block decides nothing: ")
+    (item,) = report_parts.headline(made)[1].items
     assert (item.label, item.tone) == ("One block", "")
     assert item.text.startswith("l.i0 throughput +6.4 % and CPU ") and "[" not in item.text
 
 
 def test_the_headline_names_missed_targets_and_failed_steps(shown: Page) -> None:
-    items = [item.text for finding in shown.headline for item in finding.items]
+    items = [item.text for finding in report_parts.headline(shown) for item in finding.items]
     assert "pg18 held 4,000 rows/s in 1 of 3 blocks in qr1000†" in items
     assert any(item.startswith("pg18, qp1000, block 2 failed: the server ended") for item in items)
 
 
 def test_void_and_unfinished_blocks_are_among_the_warnings(shown: Page) -> None:
-    assert shown.warnings[0] == "Not finished: 3 of 4 blocks done."
-    assert any("812 MB were swapped out" in warning for warning in shown.warnings)
+    assert report_parts.texts(shown, "warnings")[0] == "Not finished: 3 of 4 blocks done."
+    assert any(
+        "812 MB were swapped out" in warning for warning in report_parts.texts(shown, "warnings")
+    )
 
 
 def test_without_a_finished_block_nothing_is_compared(three: Comparison) -> None:
     made = page.make(replace(three, blocks=0, steps=()))
-    assert made.headline[0].text.startswith("No block is complete")
+    assert report_parts.headline(made)[0].text.startswith("No block is complete")
     assert made.workloads == ()
 
 
@@ -260,7 +262,7 @@ def test_steps_of_two_workloads_are_told_apart(three: Comparison) -> None:
     other = replace(three.steps[0], workload="sysbench")
     made = page.make(replace(three, steps=(three.steps[0], other)))
     assert [one.title for one in made.workloads] == ["insert-benchmark", "sysbench"]
-    items = made.headline[0].items
+    items = report_parts.headline(made)[0].items
     assert items[0].text.startswith("insert-benchmark l.i0 throughput +4.7 %")
     assert items[1].text.startswith("sysbench l.i0 throughput +4.7 %")
     names = [one.name for workload in made.workloads for one in workload.sections]
@@ -366,23 +368,26 @@ def test_charts_exist_for_every_series_and_say_their_range_in_words(shown: Page)
 
 
 def test_what_the_plan_does_not_name_comes_first_among_the_differences(shown: Page) -> None:
-    assert shown.differences is not None
-    assert [row.group for row in shown.differences.rows] == [
+    differences = report_parts.table(shown, "differences")
+    assert differences is not None
+    assert [row.group for row in differences.rows] == [
         "not named by the plan",
         "named by the plan",
     ]
 
 
 def test_facts_that_are_missing_are_said_to_be_not_known(three: Comparison) -> None:
-    facts = dict(page.make(replace(three, host={})).facts)
+    facts = report_parts.pairs(page.make(replace(three, host={})), "facts")
     assert facts["CPU"] == "not known"
     assert facts["Storage"] == "not known"
 
 
 def test_how_to_repeat_has_the_plan_and_the_version(shown: Page) -> None:
-    assert shown.repeat.dyno == "0.1.0"
-    assert 'name = "insert-pg17-pg18"' in shown.repeat.plan_text
-    pinned = dict(shown.repeat.pinned)
+    assert shown.dyno == "0.1.0"
+    command, plan = report_parts.texts(shown, "repeat-command")
+    assert command == "dyno run insert-pg17-pg18.toml --out results"
+    assert 'name = "insert-pg17-pg18"' in plan
+    pinned = report_parts.pairs(shown, "repeat-pinned")
     assert pinned["workload"].startswith("insert-benchmark, sha256 9f2c")
     assert pinned["build of pg18"].startswith("18.6, sha256 of bin/postgres 6bd2")
     assert pinned["sized for"] == "8 cores, 31.0 GiB of memory, 1.50 TiB of free disk"

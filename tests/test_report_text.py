@@ -11,6 +11,7 @@ from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.model import Comparison
 from dbdyno.report import page
 from dbdyno.report.parts import Page
 from dbdyno.report.render import markdown, terminal
@@ -92,7 +93,8 @@ def test_a_lower_ratio_has_an_arrow_where_there_is_no_colour(shown: Page) -> Non
 
 
 def test_words_in_square_brackets_are_printed_as_they_are(shown: Page) -> None:
-    odd = replace(shown, title="a [bold]title[/bold]", warnings=("[red]no markup[/red]",))
+    warned = report_parts.warned(shown, "[red]no markup[/red]")
+    odd = replace(warned, title="a [bold]title[/bold]")
     text = printed(odd)
     assert "a [bold]title[/bold]" in text
     assert "[red]no markup[/red]" in text
@@ -139,10 +141,10 @@ def test_markdown_has_the_same_numbers_as_the_page(shown: Page) -> None:
 
 
 def test_markdown_means_nothing_but_the_words(shown: Page) -> None:
-    odd = replace(shown, warnings=("a*b* <script> | `x`\nnext",))
+    odd = report_parts.warned(shown, "a*b* <script> | `x`\nnext")
     assert "- a\\*b\\* &lt;script&gt; \\| \\`x\\` next" in markdown.render(odd)
 
 
-def test_a_plan_with_fences_stays_in_its_fence(shown: Page) -> None:
-    odd = replace(shown, repeat=replace(shown.repeat, plan_text="a\n```\nb"))
+def test_a_plan_with_fences_stays_in_its_fence(three: Comparison) -> None:
+    odd = page.make(replace(three, plan={**three.plan, "text": "a\n```\nb"}))
     assert "\n````toml\na\n```\nb\n````" in markdown.render(odd)

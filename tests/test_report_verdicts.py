@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Bound, Comparison
 from dbdyno.model.verdict import Verdict, Word
@@ -52,7 +53,7 @@ def told(worded: Comparison) -> Page:
 
 def items(shown: Page, arm: str = "pg18") -> dict[str, Finding]:
     """What the headline says of an arm, by its labels."""
-    finding = next(one for one in shown.headline if one.text.startswith(f"{arm}"))
+    finding = next(one for one in report_parts.headline(shown) if one.text.startswith(f"{arm}"))
     return {item.label: item for item in finding.items}
 
 
@@ -186,7 +187,7 @@ def test_the_sentence_of_an_arm_has_its_means_with_throughput_first(quiet: Compa
         cpu=replace(cpu, word="faster", ratio=0.97, low=0.961, high=0.979),
     )
     made = page.make(replace(quiet, overall=whole))
-    assert made.headline[0].text == (
+    assert report_parts.headline(made)[0].text == (
         "pg18 against pg17, 6 blocks: 2.1 % faster by throughput over 9 steps [1.2, 3.0]; "
         "CPU per operation 3.0 % less [2.1, 3.9]."
     )
@@ -200,7 +201,7 @@ def test_a_mean_that_is_not_decided_keeps_its_signs(quiet: Comparison) -> None:
         throughput=replace(throughput, word="same", ratio=1.001, low=0.994, high=1.007),
         cpu=replace(cpu, word="cannot tell", ratio=0.99, low=0.94, high=1.04),
     )
-    assert page.make(replace(quiet, overall=whole)).headline[0].text == (
+    assert report_parts.headline(page.make(replace(quiet, overall=whole)))[0].text == (
         "pg18 against pg17, 6 blocks: throughput over 9 steps +0.1 % [−0.6, +0.7] "
         "(same within ±3 %); CPU per operation −1.0 % [−6.0, +4.0] (cannot tell)."
     )

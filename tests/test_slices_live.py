@@ -16,6 +16,7 @@ import pytest
 
 import own_lab
 import read_steps
+import report_parts
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
@@ -138,7 +139,7 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     comparison = compare.load(outcome.folder)
     (compared,) = [step for step in comparison.steps if step.step == "three"]
     assert all(cell.ratio is not None and cell.ratio.blocks == 1 for cell in compared.cells)
-    words = " ".join(text for text in page.make(comparison).introduction)
+    words = " ".join(report_parts.texts(page.make(comparison), "introduction"))
     assert "in turns of 0.5 s" in words
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import own_lab
+import report_parts
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.host import place, process
@@ -210,7 +211,7 @@ def test_the_generators_ceiling_is_kept_by_each_command_that_measures(
         assert [load["connections"] for load in line["loads"]] == [1, 2, 8]
         assert all(load["operations"] > 500 for load in line["loads"])
     assert results.generator() == lines[-1]
-    facts = dict(page.make(compare.load(results)).facts)
+    facts = report_parts.pairs(page.make(compare.load(results)), "facts")
     assert re.match(r"ceiling (≥ )?\d", facts["Load generator"])
 
 

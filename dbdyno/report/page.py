@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis.compare.validity import PLACES_MAX
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import PUBLISHED, Thresholds
 from dbdyno.report.parts import Group, Page, Section, Subject, Workload
@@ -31,11 +30,23 @@ from dbdyno.report.section import (
     throughput,
     time_ledger,
     verdicts,
+    warnings,
     why,
 )
 from dbdyno.report.section import steps as steps_section
 
 __all__ = ["Page", "make"]
+
+OPENING: tuple[Section, ...] = (
+    headline.SECTION,
+    warnings.SECTION,
+    setup.SECTION,
+    differences.SECTION,
+)
+"""What is said of the whole before its workloads, in reading order."""
+
+CLOSING: tuple[Section, ...] = (calibration.SECTION, measured_on.SECTION, repeat.SECTION)
+"""What is said of the whole after its workloads, in reading order."""
 
 WORKLOAD: tuple[Section, ...] = (fragmentation.SECTION, scaling.SECTION)
 """What is said of a workload's steps beside each other, after their groups, in reading order."""
@@ -62,41 +73,17 @@ def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
 
     `thresholds`: the colours of relative throughput; None: those published for each table.
     """
+    subject = Subject(comparison=comparison, steps=comparison.steps, anchor="", colors=thresholds)
     return Page(
         title=comparison.title,
         label=comparison.label or "",
+        dyno=repeat.version(comparison.plan),
         base=comparison.base,
         arms=comparison.arms,
-        headline=tuple(headline.findings(comparison)),
-        introduction=tuple(setup.paragraphs(comparison)),
-        warnings=_warnings(comparison),
-        facts=tuple(measured_on.machine(comparison)),
-        servers=measured_on.servers(comparison),
-        differences=differences.table(comparison.differences, comparison.arms),
+        opening=tuple(part for section in OPENING for part in section.make(subject)),
         workloads=tuple(_workloads(comparison, thresholds)),
-        repeat=repeat.make(comparison.plan),
-        calibration=calibration.table(comparison),
+        closing=tuple(part for section in CLOSING for part in section.make(subject)),
     )
-
-
-def _warnings(comparison: Comparison) -> tuple[str, ...]:
-    """What is wrong with the whole: blocks that are missing, what was not alike, the analysis's."""
-    unfinished = [f"Not finished: {comparison.incomplete}."] if comparison.incomplete else []
-    void = [f"Void, kept and not judged: {reason}" for reason in comparison.void_blocks]
-    return (*unfinished, *void, *comparison.warnings, *_uneven(comparison))
-
-
-def _uneven(comparison: Comparison) -> Iterable[str]:
-    """What the arms did not have alike in some steps, one line for each subject."""
-    places: dict[str, list[str]] = {}
-    for step in comparison.steps:
-        for notice in step.notices:
-            subject, _, details = notice.partition(": ")
-            place = f"{headline.step_name(comparison, step)} {details}"
-            places.setdefault(subject, []).append(place)
-    for subject, its in places.items():
-        more = len(its) - PLACES_MAX
-        yield f"{subject}: {'; '.join(its[:PLACES_MAX])}{f'; and {more} more' if more > 0 else ''}"
 
 
 def _workloads(comparison: Comparison, thresholds: Thresholds | None) -> Iterable[Workload]:

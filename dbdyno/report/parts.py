@@ -34,6 +34,9 @@ Tone = Literal[
 Level = Literal["brief", "report", "detail"]
 """`brief` stands in `dyno compare`, too; `detail` is folded in a post."""
 
+Form = Literal["list", "sayings", "paragraphs", "pairs", "code"]
+"""How a text's items are set; `sayings` open a report, `code` has its language as its label."""
+
 Scope = Literal["page", "workload", "step"]
 """What a section speaks of."""
 
@@ -223,7 +226,7 @@ class Finding:
 
     text: str
     items: tuple[Finding, ...] = ()
-    label: str = ""  # what stands before it and sets it apart: a verdict, a group of steps
+    label: str = ""  # what sets it apart: a verdict, a group of steps, the name of a fact
     tone: Tone = ""  # the label's
 
 
@@ -235,8 +238,12 @@ class Text:
     title: str
     items: tuple[Finding, ...]
     level: Level = "report"
+    form: Form = "list"
     look: str = ""
     entry: str = ""  # its word in the contents; none: it has no entry
+    lead: tuple[str, ...] = ()  # said before its items; every second piece is code
+    lead_in_post: tuple[str, ...] = ()  # the same in Markdown
+    narrow: str = ""  # what a terminal says instead of its items
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,7 +277,7 @@ class Group:
     title: str
     parts: tuple[AnyPart, ...]
     level: Level = "report"
-    of: Literal["", "workload", "step"] = ""
+    of: Scope | Literal[""] = ""
     subtitle: str = ""
     note: str = ""
     entry: str | None = None  # its word in the contents; None: its title; "": it has no entry
@@ -278,6 +285,7 @@ class Group:
     pair: bool = False  # side by side where there is width for it
     joins: str = ""  # the group that it stands in where there is width for it
     fold: str = ""  # what a post folds its details under; none: they share a fold with others
+    explains: bool = False  # whether a post says after it what the columns of tables are
 
     @property
     def contents(self) -> str:
@@ -356,30 +364,14 @@ class Workload:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeat:
-    """What it takes to run the same again."""
-
-    command: str
-    dyno: str
-    plan_name: str
-    plan_text: str
-    pinned: tuple[tuple[str, str], ...]  # what the plan leaves open and the first run settled
-
-
-@dataclass(frozen=True, kw_only=True)
 class Page:
     """A whole report."""
 
     title: str
     label: str
+    dyno: str  # the version that measured
     base: str
     arms: tuple[str, ...]  # the base first; an arm's place gives its colour
-    headline: tuple[Finding, ...]
-    introduction: tuple[str, ...]  # paragraphs: hardware, builds, what differs, how often
-    warnings: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]  # the machine and the runs, in a few pairs
-    servers: Table
-    differences: Table | None
+    opening: tuple[AnyPart, ...]  # of the sections of `page.OPENING`
     workloads: tuple[Workload, ...]
-    repeat: Repeat
-    calibration: Table | None = None  # how much the base differs from itself
+    closing: tuple[AnyPart, ...]  # of the sections of `page.CLOSING`

@@ -54,7 +54,10 @@ def not_shown(group: Group) -> Iterable[str]:
 
 def escape(text: str) -> str:
     """Words that mean nothing but themselves, on one line, also within a table."""
-    text = " ".join(text.split())
+    return _plain_words(" ".join(text.split()))
+
+
+def _plain_words(text: str) -> str:
     for sign in "\\`*_[]<>|#~":
         text = text.replace(sign, f"\\{sign}" if sign not in "<>" else f"&{_ENTITIES[sign]};")
     return text
@@ -70,23 +73,27 @@ def _page(page: Page, pictures: Pictures) -> Iterable[str]:
     yield f"# {escape(page.title)}"
     if page.label:
         yield f"\n**{escape(page.label)}**"
-    for finding in page.headline:
-        yield f"\n**{escape(finding.text)}**\n"
-        yield from (line for item in finding.items for line in _item(item, ""))
-    if page.warnings:
-        yield "\n## Warnings\n"
-        yield from (f"- {escape(warning)}" for warning in page.warnings)
-    yield "\n## Builds, configuration and hardware"
-    yield from (f"\n{escape(paragraph)}" for paragraph in page.introduction)
-    if page.differences:
-        yield from _table(page.differences, 3)
+    yield from (line for part in page.opening for line in _outer(part, page, pictures))
     for workload in page.workloads:
         yield from _workload(workload, pictures)
-    if page.calibration:
-        yield from _table(page.calibration, 2)
-    yield from _folded("The machine and the arms, fact by fact", _facts(page))
-    yield from _folded("What the metrics are", _metrics(page))
-    yield from _folded("How to repeat", _repeat(page))
+    yield from (line for part in page.closing for line in _outer(part, page, pictures))
+
+
+def _outer(part: AnyPart, page: Page, pictures: Pictures) -> Iterable[str]:
+    """A part of the whole; its details folded."""
+    words = _fold(part)
+    leaves = [leaf for leaf, _ in _below(part, folded=False)]
+    lines = [
+        line for leaf in leaves for line in _leaf(leaf, pictures, 4 if words else _level(leaf))
+    ]
+    yield from _folded(words, lines) if words else lines
+    if isinstance(part, Group) and part.explains:
+        yield from _folded("What the metrics are", _metrics(page))
+
+
+def _level(leaf: Leaf) -> int:
+    """How deep its heading is; a table of words goes on with what stands above it."""
+    return 3 if isinstance(leaf, Table) and leaf.look == "words" else 2
 
 
 def _item(finding: Finding, indent: str) -> Iterable[str]:
@@ -236,15 +243,39 @@ def _leaf(leaf: Leaf, pictures: Pictures, level: int) -> Iterable[str]:
             yield from _picture(leaf.name, f"{leaf.title}: {words}", pictures)
         case Chart():
             yield from _picture(leaf.name, leaf.describe, pictures)
-        case Text() | Callout():
-            yield f"\n**{escape(leaf.title)}**\n" if leaf.title else ""
-            items = (told for one in leaf.items for told in (one, *one.items))
+        case Text():
+            yield from _text(leaf, level)
+        case Callout():
+            yield f"\n{'#' * level} {escape(leaf.title)}\n" if leaf.title else ""
+            yield from (f"- {escape(told.text)}" for told in leaf.items)
+
+
+def _text(text: Text, level: int) -> Iterable[str]:
+    match text.form:
+        case "sayings":
+            for finding in text.items:
+                yield f"\n**{escape(finding.text)}**\n"
+                yield from (line for item in finding.items for line in _item(item, ""))
+        case "paragraphs":
+            yield f"\n{'#' * level} {escape(text.title)}"
+            yield from (f"\n{escape(finding.text)}" for finding in text.items)
+        case "pairs":
+            yield from (f"\n{text.lead_in_post[0]}\n",) if text.lead_in_post else ()
+            yield from (f"- {escape(fact.label)}: {escape(fact.text)}" for fact in text.items)
+        case "code":
+            yield _lead(text.lead_in_post)
+            yield from (line for one in text.items for line in _fenced(one.text, one.label))
+        case "list":
+            yield f"\n**{escape(text.title)}**\n" if text.title else ""
+            items = (told for one in text.items for told in (one, *one.items))
             yield from (f"- {escape(told.text)}" for told in items)
 
 
-def _facts(page: Page) -> Iterable[str]:
-    yield from (f"- {escape(name)}: {escape(text)}" for name, text in page.facts)
-    yield from _table(page.servers, 4)
+def _lead(pieces: Sequence[str]) -> str:
+    """Words before some items; every second piece is code."""
+    return "".join(
+        f"`{piece}`" if place % 2 else _plain_words(piece) for place, piece in enumerate(pieces)
+    )
 
 
 def _metrics(page: Page) -> Iterable[str]:
@@ -258,17 +289,6 @@ def _metrics(page: Page) -> Iterable[str]:
     )
     meanings = {column.text: column.title for column in columns if column.title}
     yield from (f"- **{escape(name)}**: {escape(text)}" for name, text in meanings.items())
-
-
-def _repeat(page: Page) -> Iterable[str]:
-    repeat = page.repeat
-    yield f"With dyno {escape(repeat.dyno)} and the plan below as `{repeat.plan_name}`:"
-    yield from _fenced(repeat.command, "sh")
-    if repeat.plan_text:
-        yield from _fenced(repeat.plan_text, "toml")
-    if repeat.pinned:
-        yield "\nWhat the plan leaves open was settled when it first ran:\n"
-        yield from (f"- {escape(name)}: {escape(text)}" for name, text in repeat.pinned)
 
 
 def _fenced(text: str, language: str) -> Iterable[str]:

@@ -63,9 +63,12 @@ BAR_WIDTH = 30
 
 def print_page(page: Page, console: Console, *, full: bool = False) -> None:
     """Prints the headline, the warnings and the summary tables; with `full` all the rest too."""
-    _head(page, console)
-    if full:
-        _introduction(page, console)
+    _line(console, page.title, "bold")
+    if page.label:
+        _line(console, page.label, "bold yellow")
+    for part in page.opening:
+        if full or part.level == "brief":
+            _part(part, console)
     for workload in page.workloads:
         if len(page.workloads) > 1 or full:
             _line(console, f"\n{workload.title}", "bold underline")
@@ -83,10 +86,9 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
         if full:
             for section in workload.sections:
                 _group(section, console)
-    if page.calibration and (full or set(page.arms) <= {page.base, page.calibration.arm}):
-        _table(page.calibration, console)
-    if full:
-        _tail(page, console)
+    for part in page.closing:
+        if full or part.level == "brief":
+            _part(part, console)
 
 
 def _line(console: Console, text: str, style: str = "") -> None:
@@ -116,39 +118,6 @@ def _finding(finding: Finding, console: Console, *, depth: int) -> None:
         console.print(Words(indent) + line)
     for item in finding.items:
         _finding(item, console, depth=depth + 1)
-
-
-def _head(page: Page, console: Console) -> None:
-    _line(console, page.title, "bold")
-    if page.label:
-        _line(console, page.label, "bold yellow")
-    for finding in page.headline:
-        _line(console, f"\n{finding.text}", "bold")
-        for item in finding.items:
-            _finding(item, console, depth=1)
-    if page.warnings:
-        _line(console, "\nWarnings", "bold")
-        for warning in page.warnings:
-            _item(console, warning)
-
-
-def _introduction(page: Page, console: Console) -> None:
-    _line(console, "\nBuilds, configuration and hardware", "bold underline")
-    for paragraph in page.introduction:
-        _item(console, paragraph)
-    if page.differences:
-        _words_table(page.differences, console)
-
-
-def _tail(page: Page, console: Console) -> None:
-    _line(console, "\nMeasured on", "bold underline")
-    for name, text in page.facts:
-        _item(console, f"{name}: {text}")
-    _words_table(page.servers, console)
-    _line(console, "\nHow to repeat", "bold")
-    _item(console, f"{page.repeat.command}   (dyno {page.repeat.dyno})")
-    for name, text in page.repeat.pinned:
-        _item(console, f"{name}: {text}")
 
 
 # --- Groups ----------------------------------------------------------------------------------
@@ -189,8 +158,10 @@ def _bare(table: Table, console: Console) -> None:
 
 def _group(group: Group, console: Console) -> None:
     """A group's parts; what charts say comes before the tables beside which they stand."""
-    if group.of:
-        _line(console, f"\n{group.title}", "bold underline")
+    if group.of and group.title:
+        long = any(not isinstance(one, Text) for one in group.parts)
+        _line(console, f"\n{group.title}", "bold underline" if long else "bold")
+    if group.subtitle:
         _line(console, group.subtitle, "dim")
     parts = group.parts if group.of else sorted(group.parts, key=lambda part: not _drawn(part))
     for part in parts:
@@ -212,13 +183,33 @@ def _part(part: AnyPart, console: Console) -> None:
             _bars(bars, console)
         case Chart(data=Lines() | Layers()):
             _item(console, part.describe)
-        case Text() | Callout():
+        case Text():
+            _text(part, console)
+        case Callout():
             _told(part, console)
 
 
-def _told(part: Text | Callout, console: Console) -> None:
+def _text(text: Text, console: Console) -> None:
+    match text.form:
+        case "sayings":
+            for finding in text.items:
+                _line(console, f"\n{finding.text}", "bold")
+                for item in finding.items:
+                    _finding(item, console, depth=1)
+        case "pairs":
+            for fact in text.items:
+                _item(console, f"{fact.label}: {fact.text}")
+        case "code":
+            _item(console, text.narrow)
+        case "paragraphs":
+            _told(text, console, "bold underline")
+        case "list":
+            _told(text, console)
+
+
+def _told(part: Text | Callout, console: Console, style: str = "bold") -> None:
     if part.title:
-        _line(console, f"\n{part.title}", "bold")
+        _line(console, f"\n{part.title}", style)
     for finding in part.items:
         for one in (finding, *finding.items):
             _item(console, one.text)
@@ -229,6 +220,8 @@ def _shown(table: Table, console: Console) -> None:
     if table.lead:
         _line(console, f"\n{table.title}", "bold")
         _item(console, table.note)
+    elif table.look == "words":
+        _words_table(table, console)
     elif table.narrow != "nothing":
         narrow = table.narrow == "figures"
         _table(_brief(table, console.width) if narrow else table, console)

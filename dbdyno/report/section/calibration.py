@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison
 from dbdyno.model.verdict import Aims, Calibration, Noise, Sized
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Finding, Row, Table
+from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table
 from dbdyno.report.section import verdicts
 
 NAMES_MAX = 4
@@ -126,9 +126,13 @@ def table(comparison: Comparison) -> Table | None:
         for noise in one.noise
     )
     uniform = one.p_uniform
+    title = f"How much {comparison.base} differs from itself"
     return Table(
         name="noise",
-        title=f"How much {comparison.base} differs from itself",
+        title=title,
+        level="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
+        look="inline",
+        entry=title,
         arm=one.arm,
         columns=columns,
         rows=rows,
@@ -204,3 +208,12 @@ def _promised(steps: Sequence[Sized], aims: Aims) -> str:
         for one in sorted(capped, key=lambda one: one.power)
     ]
     return f"{text}; there was no time for more blocks of {number.few(names, NAMES_MAX)}."
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = table(subject.comparison)
+    if found is not None:
+        yield Group(name="", title="", parts=(found,), level=found.level, of="page", entry="")
+
+
+SECTION = Section("page", _parts)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Difference
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
 from dbdyno.report.section.measured_on import UNKNOWN
 
 
@@ -34,7 +34,17 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
     return Table(
         name="differences",
         title="What the arms differ in",
+        look="words",
         columns=columns,
         rows=rows,
         note=note,
     )
+
+
+def _parts(subject: Subject) -> Iterable[Table]:
+    found = table(subject.comparison.differences, subject.comparison.arms)
+    if found is not None:
+        yield found
+
+
+SECTION = Section("page", _parts)

@@ -9,7 +9,7 @@ from dbdyno.analysis.compare.arm_vs_base import is_cpu
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Finding
+from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section import calibration, groups, verdicts
 from dbdyno.report.section.summary import target
 
@@ -350,3 +350,18 @@ def _failures(comparison: Comparison) -> list[Finding]:
 def _listed(text: str, items: Sequence[str]) -> list[Finding]:
     """A sentence with its list; nothing where the list is empty."""
     return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []
+
+
+def _parts(subject: Subject) -> Iterable[Text]:
+    yield Text(
+        name="headline",
+        title="",
+        items=tuple(findings(subject.comparison)),
+        level="brief",
+        form="sayings",
+        look="headline",
+        entry="Headline",
+    )
+
+
+SECTION = Section("page", _parts)

@@ -10,7 +10,17 @@ from dbdyno.analysis.compare.differences import flags_of
 from dbdyno.doctor import render
 from dbdyno.model import Comparison, Json, engine
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import (
+    Cell,
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    Text,
+)
 
 UNKNOWN = "not known"
 OLDER_PROTOCOL = "postgres"  # of results that name none: there was no other
@@ -231,7 +241,23 @@ def servers(comparison: Comparison) -> Table:
             texts = (UNKNOWN if value is None else str(value) for value in values)
             rows.append(Row(cells=(Cell(text=name), *(Cell(text=text) for text in texts))))
     columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
-    return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows))
+    return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows), look="words")
 
 
-# --- How to repeat ---------------------------------------------------------------------------
+def _parts(subject: Subject) -> Iterable[Group]:
+    facts = tuple(Finding(label=name, text=text) for name, text in machine(subject.comparison))
+    yield Group(
+        name="measured-on",
+        title="Measured on",
+        parts=(
+            Text(name="facts", title="", items=facts, form="pairs"),
+            servers(subject.comparison),
+        ),
+        level="detail",
+        of="page",
+        fold="The machine and the arms, fact by fact",
+        explains=True,
+    )
+
+
+SECTION = Section("page", _parts)

@@ -6,19 +6,51 @@ from collections.abc import Iterable
 
 from dbdyno.model import Json, engine
 from dbdyno.report import number
-from dbdyno.report.parts import Repeat
+from dbdyno.report.parts import Finding, Group, Section, Subject, Text
 from dbdyno.report.section.measured_on import OLDER_PROTOCOL, UNKNOWN, joined, part, prefixed
 
 
-def make(plan: Json) -> Repeat:
-    """How to run the same again."""
+def version(plan: Json) -> str:
+    """Returns the version of dyno that measured."""
+    return str(plan.get("dyno") or UNKNOWN)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    plan = subject.comparison.plan
+    pinned = tuple(Finding(label=name, text=text) for name, text in _pinned(plan))
+    settled = Text(
+        name="repeat-pinned",
+        title="",
+        items=pinned,
+        form="pairs",
+        lead_in_post=("What the plan leaves open was settled when it first ran:",),
+    )
+    yield Group(
+        name="repeat",
+        title="How to repeat",
+        parts=(_command(plan), settled) if pinned else (_command(plan),),
+        level="detail",
+        of="page",
+        fold="How to repeat",
+    )
+
+
+def _command(plan: Json) -> Text:
+    """The command and the plan that it runs."""
     name = str(plan.get("name") or "plan")
-    return Repeat(
-        command=f"dyno run {name}.toml --out results",
-        dyno=str(plan.get("dyno") or UNKNOWN),
-        plan_name=f"{name}.toml",
-        plan_text=str(plan.get("text") or "").rstrip(),
-        pinned=tuple(_pinned(plan)),
+    command = f"dyno run {name}.toml --out results"
+    text, dyno = str(plan.get("text") or "").rstrip(), version(plan)
+    return Text(
+        name="repeat-command",
+        title="",
+        items=(
+            Finding(label="sh", text=command),
+            *((Finding(label="toml", text=text),) if text else ()),
+        ),
+        form="code",
+        lead=(f"With dyno {dyno}, and the plan below as ", f"{name}.toml", ":"),
+        lead_in_post=(f"With dyno {dyno} and the plan below as ", f"{name}.toml", ":"),
+        narrow=f"{command}   (dyno {dyno})",
     )
 
 
@@ -50,3 +82,6 @@ def _sizing(sizing: Json) -> str:
             f"{number.size_bytes(disk)} of free disk" if disk else "",
         ]
     )
+
+
+SECTION = Section("page", _parts)

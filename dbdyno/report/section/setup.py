@@ -8,6 +8,7 @@ from dbdyno.analysis.compare.differences import flags_of
 from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.compiler import for_size
 from dbdyno.report import number
+from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section.measured_on import rotates
 
 SETTINGS_NAMED_MAX = 8
@@ -186,4 +187,14 @@ def _plural(count: int, word: str) -> str:
     return word if count == 1 else f"{word}s"
 
 
-# --- Steps -----------------------------------------------------------------------------------
+def _parts(subject: Subject) -> Iterable[Text]:
+    yield Text(
+        name="introduction",
+        title="Builds, configuration and hardware",
+        items=tuple(Finding(text=text) for text in paragraphs(subject.comparison)),
+        form="paragraphs",
+        look="introduction",
+    )
+
+
+SECTION = Section("page", _parts)

@@ -14,6 +14,8 @@ from dbdyno.report.parts import (
     Layers,
     Lines,
     Page,
+    Ratios,
+    ScaleUp,
     Table,
     Text,
     flat,
@@ -39,6 +41,43 @@ def texts(page: Page, name: str) -> tuple[str, ...]:
 def pairs(page: Page, name: str) -> dict[str, str]:
     """The facts of a text of the whole, by their names."""
     return {one.label: one.text for one in items(page, name)}
+
+
+def beside(page: Page, name: str) -> Table | None:
+    """The table of the first workload's steps whose name ends so; None without it."""
+    found = (one for one in flat((page.workloads[0].overview,)) if isinstance(one, Table))
+    return next((one for one in found if one.name.endswith(f"-{name}")), None)
+
+
+def summary(page: Page) -> tuple[Table, ...]:
+    """The summary tables of the first workload, which are turned together."""
+    found = (one for one in page.workloads[0].overview.parts if isinstance(one, Group))
+    tables = next((one.parts for one in found if one.alike), ())
+    return tuple(one for one in tables if isinstance(one, Table))
+
+
+def verdicts(page: Page) -> tuple[Table, ...]:
+    """The verdicts of the first workload."""
+    found = (one for one in flat((page.workloads[0].overview,)) if isinstance(one, Table))
+    return tuple(one for one in found if "-verdicts-" in one.name)
+
+
+def ratio_chart(page: Page) -> Chart | None:
+    """The ratios of the first workload's few steps; None where none are drawn."""
+    found = (one for one in page.workloads[0].overview.parts if isinstance(one, Chart))
+    return next((one for one in found if isinstance(one.data, Ratios)), None)
+
+
+def ratios(page: Page) -> Ratios | None:
+    """What the chart of ratios draws; None without it."""
+    drawn = ratio_chart(page)
+    return drawn.data if drawn is not None and isinstance(drawn.data, Ratios) else None
+
+
+def scale_ups(page: Page) -> tuple[Chart, ...]:
+    """What more clients bring, of the first workload."""
+    found = flat((page.workloads[0].overview,))
+    return tuple(one for one in found if isinstance(one, Chart) and isinstance(one.data, ScaleUp))
 
 
 def warned(page: Page, text: str) -> Page:

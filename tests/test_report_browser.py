@@ -134,9 +134,8 @@ def tables(shown: Page) -> list[Table]:
     whole = flat((*shown.opening, *shown.closing))
     found = [one for one in whole if isinstance(one, Table)]
     for workload in shown.workloads:
-        steps = [workload.steps] if workload.steps else []
-        found += (*workload.verdicts, *workload.summary, *steps)
-        found += (one for one in flat(workload.sections) if isinstance(one, Table))
+        own = flat((workload.overview, *workload.sections))
+        found += (one for one in own if isinstance(one, Table))
     return found
 
 

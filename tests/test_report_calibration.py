@@ -101,7 +101,7 @@ def test_too_many_false_alarms_come_first_and_make_changes_perhaps(doubtful: Pag
 
 
 def test_too_many_false_alarms_take_the_colours_from_the_table(doubtful: Page) -> None:
-    table = doubtful.workloads[0].verdicts[0]
+    table = report_parts.verdicts(doubtful)[0]
     cells = {one.cells[0].text: one.cells[1] for one in table.rows}
     assert (cells["l.i0"].text, cells["l.i0"].tone) == ("perhaps faster", "")
     assert table.colors == table.arrows == ""

@@ -108,7 +108,7 @@ def test_an_arm_has_the_colour_of_its_place_also_where_others_are_missing(shown:
 
 
 def test_ratios_are_drawn_on_a_scale_with_one_in_the_middle(shown: Page) -> None:
-    ratios = shown.workloads[0].ratios
+    ratios = report_parts.ratios(shown)
     assert ratios is not None
     spec = bars.ratios(ratios, shown.arms)
     dots = spec["layer"][-1]["encoding"]["x"]["scale"]
@@ -126,7 +126,7 @@ def test_throughput_is_drawn_with_each_block_the_base_and_the_interval(shown: Pa
     assert len(base["blocks"]) == len(other["blocks"]) == 2
     assert "low" not in base and "base" not in base
     assert other["base"] == base["share"]
-    ratios = shown.workloads[0].ratios
+    ratios = report_parts.ratios(shown)
     assert ratios is not None
     found = next(one.ratio for one in ratios.points if one.step == step.title)
     assert found.low is not None and found.high is not None

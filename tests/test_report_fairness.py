@@ -68,7 +68,7 @@ def test_a_range_over_the_blocks_stands_beside_a_mean_that_varies(shown: Page) -
 def test_finish_times_of_a_paced_step_are_left_out_as_its_pace_sets_them(shown: Page) -> None:
     whole = report_parts.tables(section(shown, "qr100"), "fairness")[0]
     assert [column.text for column in whole.columns][:2] == ["arm", "Jain"]
-    summary = next(one for one in shown.workloads[0].summary if one.name.endswith("fairness"))
+    summary = next(one for one in report_parts.summary(shown) if one.name.endswith("fairness"))
     assert row(summary, "pg17", "pct")["l.i1"].text == "5.9"
     assert row(summary, "pg17", "pct")["qr100"].text == ""
     assert row(summary, "pg17", "Jain")["qr100"].text == "1.000"
@@ -159,7 +159,7 @@ def test_single_clients_have_no_fairness(three: Comparison) -> None:
     step = changed(by_name(three, "l.i1"), lambda run: ())
     made = page.make(replace(three, steps=(step,)))
     assert report_parts.tables(section(made, "l.i1"), "fairness") == ()
-    assert not any(one.name.endswith("fairness") for one in made.workloads[0].summary)
+    assert not any(one.name.endswith("fairness") for one in report_parts.summary(made))
 
 
 def test_a_chart_has_a_line_for_each_client_with_its_name(shown: Page) -> None:
@@ -246,7 +246,7 @@ def test_what_was_not_alike_in_many_steps_is_one_warning(three: Comparison) -> N
 
 
 def test_the_steps_say_who_takes_part_how_much_and_whether_cached(shown: Page) -> None:
-    steps = shown.workloads[0].steps
+    steps = report_parts.beside(shown, "steps")
     assert steps is not None
     found = {one.cells[0].text: [cell.text for cell in one.cells] for one in steps.rows}
     assert found["qr100"][1:7] == ["queries", "4", "12", "4", "180,000", "100"]
@@ -284,7 +284,9 @@ def test_a_step_that_reads_the_device_is_not_called_cached(three: Comparison) ->
         )
         for cell in step.cells
     )
-    steps = page.make(replace(three, steps=(replace(step, cells=cells),))).workloads[0].steps
+    steps = report_parts.beside(
+        page.make(replace(three, steps=(replace(step, cells=cells),))), "steps"
+    )
     assert steps is not None
     assert steps.rows[0].cells[-1].text == "0.620"
 

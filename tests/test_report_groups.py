@@ -12,7 +12,7 @@ from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import Word
 from dbdyno.report import colors, page
-from dbdyno.report.parts import Cell, Page, Row, ScaleUp, StepGroup, Table, Workload, charts, flat
+from dbdyno.report.parts import Cell, Group, Page, Row, ScaleUp, Table, Text, flat
 from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
@@ -39,22 +39,35 @@ def shown(two: Comparison) -> Page:
     return page.make(two)
 
 
-def groups(shown: Page) -> dict[str, StepGroup]:
-    grouped = shown.workloads[0].grouped
-    assert grouped is not None
-    return {one.title: one for one in grouped.groups}
+def groups(shown: Page) -> dict[str, Group]:
+    """The groups of steps by their titles, which the contents have."""
+    return {one.entry or "": one for one in whole(shown).parts if isinstance(one, Group)}
 
 
-def beside(workload: Workload, name: str) -> Table | None:
-    """The table that sets steps beside each other whose name ends so; None without it."""
-    found = (one for one in flat(workload.parts) if one.name.endswith(f"-{name}"))
-    return next((one for one in found if isinstance(one, Table)), None)
+def whole(shown: Page) -> Group:
+    """What holds the groups of steps, with a note on what their tables have in common."""
+    found = (one for one in shown.workloads[0].overview.parts if isinstance(one, Group))
+    return next(one for one in found if one.name.endswith("-groups") and not one.fold)
+
+
+def legend(shown: Page) -> tuple[str, ...]:
+    """What the columns of the groups' tables are."""
+    found = (one for one in shown.workloads[0].overview.parts if isinstance(one, Text))
+    return tuple(item.text for one in found if one.form == "legend" for item in one.items)
 
 
 def relative(shown: Page, title: str) -> Table:
-    table = groups(shown)[title].relative
-    assert table is not None
+    """The table that a group of steps shows first."""
+    table = groups(shown)[title].parts[0]
+    assert isinstance(table, Table)
     return table
+
+
+def of_group(shown: Page, title: str, name: str) -> Table:
+    """A table of a group of steps, whose name ends so."""
+    wanted = f"{groups(shown)[title].name}-{name}"
+    found = (one for one in flat((shown.workloads[0].overview,)) if isinstance(one, Table))
+    return next(one for one in found if one.name == wanted)
 
 
 def names(table: Table) -> list[str]:
@@ -99,13 +112,13 @@ def test_names_are_sorted_without_their_punctuation_and_a_sweep_as_it_ran() -> N
 
 
 def test_steps_of_no_group_keep_their_tables_and_hidden_ones_have_none(shown: Page) -> None:
-    workload = shown.workloads[0]
-    columns = {column.text for table in workload.summary for column in table.columns}
+    columns = {column.text for table in report_parts.summary(shown) for column in table.columns}
     assert columns == {"arm", "load"}
     listed = {name for title in groups(shown) for name in names(relative(shown, title))}
     assert not any(".pre" in name or ".warm" in name for name in listed)
-    assert workload.steps is not None
-    ran = [one.cells[0].text for one in workload.steps.rows]
+    steps = report_parts.beside(shown, "steps")
+    assert steps is not None
+    ran = [one.cells[0].text for one in steps.rows]
     assert "point-query.pre" in ran and "scan.warm" not in ran and len(ran) == 32 + 2 + 1
 
 
@@ -124,11 +137,10 @@ def test_words_in_the_place_of_a_number_have_no_mark(two: Comparison) -> None:
 
 def test_a_lone_arm_has_its_throughput_and_nothing_to_compare() -> None:
     made = page.make(comparison(blocks=1, arms=["pg17"], seconds=20))
-    grouped = made.workloads[0].grouped
-    assert grouped is not None and grouped.legend == ()
-    first = grouped.groups[0]
-    assert first.relative is None and first.ratios is None
-    assert [column.text for column in first.absolute.columns] == ["pg17", POINT]
+    assert legend(made) == ()
+    (absolute,) = groups(made)[POINT].parts
+    assert isinstance(absolute, Table)
+    assert [column.text for column in absolute.columns] == ["pg17", POINT]
 
 
 # --- Numbers ---------------------------------------------------------------------------------
@@ -147,27 +159,20 @@ def test_a_row_is_the_ratios_the_bases_own_and_the_name(two: Comparison, shown: 
 
 
 def test_the_note_says_what_is_counted(two: Comparison, shown: Page) -> None:
-    def note(made: Page) -> str:
-        grouped = made.workloads[0].grouped
-        assert grouped is not None
-        return grouped.note
-
-    assert "queries per second, as published with BEGIN and COMMIT, geometric" in note(shown)
+    assert "queries per second, as published with BEGIN and COMMIT, geometric" in whole(shown).note
     alone = replace(two, steps=tuple(step for step in two.steps if step.group == POINT))
-    assert "queries per second, geometric means of 2 blocks." in note(page.make(alone))
+    assert "queries per second, geometric means of 2 blocks." in whole(page.make(alone)).note
 
 
 def test_the_legend_names_the_base_and_every_column() -> None:
     made = page.make(comparison(arms=("17.6", "18beta3", "18rc1"), blocks=1, seconds=20))
-    grouped = made.workloads[0].grouped
-    assert grouped is not None
-    assert grouped.legend == ("Relative to: 17.6", "col-1 : 18beta3", "col-2 : 18rc1")
+    assert legend(made) == ("Relative to: 17.6", "col-1 : 18beta3", "col-2 : 18rc1")
     columns = relative(made, POINT).columns
     assert [column.arm for column in columns] == ["18beta3", "18rc1", "17.6", None]
 
 
 def test_a_scan_counts_rows_and_its_table_says_so(shown: Page) -> None:
-    table = groups(shown)[RANGE].absolute
+    table = of_group(shown, RANGE, "absolute")
     assert {column.group for column in table.columns[:2]} == {"queries/s"}
     assert table.note.startswith("scan: rows scanned/s of all clients.")
 
@@ -199,10 +204,9 @@ def test_other_thresholds_are_used_and_said(two: Comparison) -> None:
     made = page.make(two, colors.parse("0.5, 1.5"))
     tones = {cells.cells[0].tone for title in PUBLISHED for cells in relative(made, title).rows}
     assert tones == {"alike", "faster"}  # hot-points doubles
-    grouped = made.workloads[0].grouped
-    assert grouped is not None
+    grouped = whole(made)
     assert grouped.colors.startswith("Red ▼: up to 0.50; green ▲: from 1.50; gray: between")
-    table = made.workloads[0].summary[1]
+    table = report_parts.summary(made)[1]
     assert table.rows[1].cells[1].tone == "alike" and table.colors == grouped.colors
 
 
@@ -239,7 +243,7 @@ def test_a_limited_generator_decides_nothing_that_the_true_number_need_not_be(
 
 
 def test_costs_are_absolute_by_arm_and_then_by_the_base(two: Comparison, shown: Page) -> None:
-    table = groups(shown)[POINT].per_operation
+    table = of_group(shown, POINT, "per-operation")
     texts = [column.text for column in table.columns]
     assert texts == ["cpu/o", "server", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s", "arm"]
     rows = [one for one in table.rows if one.group == "hot-points"]
@@ -256,7 +260,7 @@ def test_a_cost_that_only_the_base_lacks_is_infinitely_more(two: Comparison) -> 
     step = next(one for one in two.steps if one.step == "insert")
     metrics = {**step.cells[1].metrics, "rpq": 0.5}
     made = page.make(changed(two, "insert", metrics=metrics, ratios={}))
-    last = groups(made)[WRITE].per_operation.rows[2]
+    last = of_group(made, WRITE, "per-operation").rows[2]
     assert last.cells[3].text == "inf"
 
 
@@ -264,7 +268,7 @@ def test_a_cost_that_only_the_base_lacks_is_infinitely_more(two: Comparison) -> 
 
 
 def test_what_the_writes_cost_stands_beside_before_and_after(two: Comparison, shown: Page) -> None:
-    table = beside(shown.workloads[0], "fragmentation")
+    table = report_parts.beside(shown, "fragmentation")
     assert table is not None
     found = [(one.group, one.arm) for one in table.rows]
     twins = ("point-query", "range-notcovered-si")
@@ -284,7 +288,7 @@ def test_what_the_writes_cost_stands_beside_before_and_after(two: Comparison, sh
 
 def test_a_step_without_its_twin_after_the_writes_says_so() -> None:
     alone = comparison(blocks=1, seconds=20, names=["point-query.pre", "insert"])
-    table = beside(page.make(alone).workloads[0], "fragmentation")
+    table = report_parts.beside(page.make(alone), "fragmentation")
     assert table is not None
     assert [cell.text for cell in table.rows[0].cells[2:]] == ["not run", "NA"]
 
@@ -295,18 +299,18 @@ def test_a_limited_number_bounds_what_the_writes_cost(two: Comparison) -> None:
         return replace(step, cells=cells) if step.step == "point-query.pre" else step
 
     made = page.make(replace(two, steps=tuple(map(limited, two.steps))))
-    table = beside(made.workloads[0], "fragmentation")
+    table = report_parts.beside(made, "fragmentation")
     assert table is not None and table.rows[0].cells[3].text.startswith("≤ ")
 
 
 @pytest.fixture(scope="module")
-def swept() -> Workload:
-    return page.make(comparison(blocks=2, seconds=20, swept=True)).workloads[0]
+def swept() -> Page:
+    return page.make(comparison(blocks=2, seconds=20, swept=True))
 
 
-def test_scale_up_has_a_row_for_each_number_of_clients_and_the_ideal(swept: Workload) -> None:
-    one = beside(swept, "01-table")
-    (drawn,) = charts(swept.parts)
+def test_scale_up_has_a_row_for_each_number_of_clients_and_the_ideal(swept: Page) -> None:
+    one = report_parts.beside(swept, "01-table")
+    (drawn,) = report_parts.scale_ups(swept)
     assert one is not None
     assert one.title == "point-query: scale-up"
     assert [cells.cells[0].text for cells in one.rows] == ["1", "2", "4", "8"]
@@ -317,7 +321,7 @@ def test_scale_up_has_a_row_for_each_number_of_clients_and_the_ideal(swept: Work
     assert float(last[3].text) == pytest.approx(float(last[2].text.replace(",", "")) / base, 0.01)
     assert isinstance(drawn.data, ScaleUp) and drawn.data.clients == CLIENTS
     assert len(drawn.data.points) == 2 * (len(CLIENTS) - 1)
-    assert beside(swept, "scale-up") is None  # one sweep is in one table already
+    assert report_parts.beside(swept, "scale-up") is None  # one sweep is in one table already
 
 
 def two_sweeps(times: int = 1) -> Comparison:
@@ -342,7 +346,7 @@ def two_sweeps(times: int = 1) -> Comparison:
 
 
 def test_several_sweeps_are_in_one_table_too() -> None:
-    table = beside(page.make(two_sweeps()).workloads[0], "scale-up")
+    table = report_parts.beside(page.make(two_sweeps()), "scale-up")
     assert table is not None
     assert [cell.text for cell in table.rows[0].cells] == ["ideal", "", "2.00", "4.00", "8.00"]
     assert list(dict.fromkeys(one.group for one in table.rows[1:])) == ["point-query", "insert"]
@@ -350,9 +354,9 @@ def test_several_sweeps_are_in_one_table_too() -> None:
 
 
 def test_sweeps_from_other_numbers_of_clients_have_each_its_ideal() -> None:
-    made = page.make(two_sweeps(times=3)).workloads[0]
-    assert beside(made, "scale-up") is None
-    other = beside(made, "02-table")
+    made = page.make(two_sweeps(times=3))
+    assert report_parts.beside(made, "scale-up") is None
+    other = report_parts.beside(made, "02-table")
     assert other is not None
     assert [one.cells[0].text for one in other.rows] == ["3", "6", "12", "24"]
     assert [one.cells[1].text for one in other.rows] == ["1.00", "2.00", "4.00", "8.00"]

@@ -21,7 +21,7 @@ from run_builder import changed
 
 def table(page: Page, name: str) -> Table:
     """The summary table whose name ends so."""
-    return next(one for one in page.workloads[0].summary if one.name.endswith(name))
+    return next(one for one in report_parts.summary(page) if one.name.endswith(name))
 
 
 def cell(table: Table, arm: str, step: str, nth: int = 0) -> Cell:
@@ -97,7 +97,7 @@ def test_a_published_ratio_has_words_for_what_cannot_be_divided() -> None:
 
 
 def test_the_summary_has_the_published_tables_with_the_steps_in_order(shown: Page) -> None:
-    titles = [one.title for one in shown.workloads[0].summary]
+    titles = [one.title for one in report_parts.summary(shown)]
     assert titles == [
         "Throughput",
         "Throughput relative to pg17",
@@ -191,12 +191,12 @@ def test_a_ratio_has_two_digits_and_its_interval_with_several_blocks_only(
 
 def test_a_lone_arm_is_not_compared() -> None:
     made = page.make(comparison(blocks=1, arms=["pg17"], troubles=False))
-    assert [one.title for one in made.workloads[0].summary] == [
+    assert [one.title for one in report_parts.summary(made)] == [
         "Throughput",
         "Background insert rate",
         "Fairness between clients",
     ]
-    assert made.workloads[0].ratios is None
+    assert report_parts.ratios(made) is None
 
 
 def test_maintenance_that_went_well_has_no_section_but_its_failure_has(three: Comparison) -> None:

@@ -13,13 +13,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner
 
+import report_parts
 from browser import Browser, chromium
 from dbdyno import cli
 from dbdyno.analysis import compare
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
-from dbdyno.report.parts import Page, ScaleUp, charts
+from dbdyno.report.parts import Page, ScaleUp
 from dbdyno.report.render import html, markdown, picture, post, terminal
 from dbdyno.report.section import over_time
 from suite_builder import CLIENTS, comparison
@@ -133,7 +134,7 @@ def test_each_group_has_its_chart_with_its_steps_in_the_order_of_the_table(shown
 
 
 def test_more_clients_are_drawn_beside_the_ideal_line(shown: Page) -> None:
-    (one,) = charts(shown.workloads[0].parts)
+    (one,) = report_parts.scale_ups(shown)
     assert isinstance(one.data, ScaleUp)
     spec = bars.scaling(one.data, shown.arms)
     values = spec["data"]["values"]

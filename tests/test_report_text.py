@@ -101,7 +101,7 @@ def test_words_in_square_brackets_are_printed_as_they_are(shown: Page) -> None:
 
 
 def test_a_table_on_its_side_and_back_is_itself(shown: Page) -> None:
-    table = shown.workloads[0].summary[0]
+    table = report_parts.summary(shown)[0]
     again = transposed(transposed(table))
     cells = [[cell.text for cell in row.cells[1:]] for row in table.rows]
     assert [[cell.text for cell in row.cells[1:]] for row in again.rows] == cells

@@ -58,7 +58,7 @@ def items(shown: Page, arm: str = "pg18") -> dict[str, Finding]:
 
 
 def table(shown: Page) -> Table:
-    (found,) = shown.workloads[0].verdicts
+    (found,) = report_parts.verdicts(shown)
     return found
 
 
@@ -243,7 +243,7 @@ def test_what_has_no_verdict_is_shown_and_not_judged(quiet: Comparison) -> None:
     made = page.make(replace(quiet, steps=steps))
     assert list(items(made)) == ["Not judged"]
     assert items(made)["Not judged"].text.startswith("l.i0 throughput +4.7 % [+3.7, +5.7]; l.x ")
-    assert made.workloads[0].verdicts == ()
+    assert report_parts.verdicts(made) == ()
 
 
 # --- The table -------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_a_missed_target_is_marked_and_not_coloured_as_slow(shown: Page) -> None
 
 def test_every_arm_has_its_table() -> None:
     made = page.make(comparison(blocks=3, arms=("pg16", "pg17", "pg18"), troubles=False))
-    found = made.workloads[0].verdicts
+    found = report_parts.verdicts(made)
     assert [(one.arm, one.title) for one in found] == [
         ("pg17", "Verdicts: pg17 against pg16"),
         ("pg18", "Verdicts: pg18 against pg16"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison, StepComparison
-from dbdyno.report.colors import PUBLISHED, Thresholds
+from dbdyno.report.colors import Thresholds
 from dbdyno.report.parts import Group, Page, Section, Subject, Workload
 from dbdyno.report.section import (
     calibration,
@@ -48,8 +48,15 @@ OPENING: tuple[Section, ...] = (
 CLOSING: tuple[Section, ...] = (calibration.SECTION, measured_on.SECTION, repeat.SECTION)
 """What is said of the whole after its workloads, in reading order."""
 
-WORKLOAD: tuple[Section, ...] = (fragmentation.SECTION, scaling.SECTION)
-"""What is said of a workload's steps beside each other, after their groups, in reading order."""
+WORKLOAD: tuple[Section, ...] = (
+    verdicts.SECTION,
+    steps_section.SECTION,
+    summary.SECTION,
+    groups.SECTION,
+    fragmentation.SECTION,
+    scaling.SECTION,
+)
+"""What is said of a workload's steps beside each other, in reading order."""
 
 STEP: tuple[Section, ...] = (
     notices.SECTION,
@@ -100,24 +107,17 @@ def _workload(
     steps: Sequence[StepComparison],
 ) -> Workload:
     prefix = "".join(c if c.isalnum() else "-" for c in name)
-    base, blocks = comparison.base, comparison.blocks
-    few = [step for step in steps if groups.alone(step)]
     subject = Subject(comparison=comparison, steps=tuple(steps), anchor=prefix, colors=thresholds)
-    even = fairness.summary(few, prefix)
     return Workload(
         name=prefix,
         title=name,
-        verdicts=verdicts.tables(comparison, steps, prefix),
-        steps=steps_section.table(steps, prefix),
-        summary=(
-            *summary.tables(few, blocks=blocks, prefix=prefix, thresholds=thresholds),
-            *([even] if even is not None else []),
+        overview=Group(
+            name=subject.overview,
+            title="",
+            parts=tuple(part for section in WORKLOAD for part in section.make(subject)),
+            level="brief",
+            entry="",
         ),
-        ratios=summary.ratio_chart(few, base, prefix),
-        grouped=groups.make(
-            steps, blocks=blocks, prefix=prefix, thresholds=thresholds or PUBLISHED
-        ),
-        parts=tuple(part for section in WORKLOAD for part in section.make(subject)),
         sections=tuple(
             _step(comparison, step, prefix, thresholds) for step in steps if _worth_showing(step)
         ),

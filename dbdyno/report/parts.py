@@ -34,7 +34,7 @@ Tone = Literal[
 Level = Literal["brief", "report", "detail"]
 """`brief` stands in `dyno compare`, too; `detail` is folded in a post."""
 
-Form = Literal["list", "sayings", "paragraphs", "pairs", "code"]
+Form = Literal["list", "sayings", "paragraphs", "pairs", "code", "legend"]
 """How a text's items are set; `sayings` open a report, `code` has its language as its label."""
 
 Scope = Literal["page", "workload", "step"]
@@ -97,6 +97,7 @@ class Table:
     arrows: str = ""  # what ▲ and ▼ mean, for formats without colours
     heading: int = 0  # the place of the cell that is its row's heading
     arm: str | None = None  # whose table it is, where it is of one arm beside the base
+    short: str = ""  # its title where it is its last heading, and what is above explains it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,39 +169,11 @@ class RatioPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RatioChart:
+class Ratios:
     """Ratios to the base of every step."""
 
-    name: str
-    title: str
-    describe: str
     steps: tuple[str, ...]
     points: tuple[RatioPoint, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepGroup:
-    """Steps that are read together, as the published reports group them."""
-
-    name: str  # its anchor
-    title: str
-    relative: Table | None  # to the base, as published; None with a lone arm
-    absolute: Table
-    ratios: RatioChart | None
-    per_operation: Table  # what an operation costs, as published
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grouped:
-    """The groups of a workload, with what their tables have in common."""
-
-    legend: tuple[str, ...]  # "Relative to: pg17", "col-1 : pg18"
-    note: str
-    colors: str  # what the colours mean, for formats that have them
-    arrows: str  # what ▲ and ▼ mean, for those that have none
-    groups: tuple[StepGroup, ...]
-    per_operation_note: str
-    fairness: Table | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +236,7 @@ class Chart:
     name: str
     title: str  # with its unit
     describe: str
-    data: Bars | Lines | Layers | ScaleUp
+    data: Bars | Lines | Layers | Ratios | ScaleUp
     level: Level = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title
@@ -280,9 +253,12 @@ class Group:
     of: Scope | Literal[""] = ""
     subtitle: str = ""
     note: str = ""
+    colors: str = ""  # what its tables' colours mean, for formats that have them
+    arrows: str = ""  # what ▲ and ▼ mean in its tables, for formats without colours
     entry: str | None = None  # its word in the contents; None: its title; "": it has no entry
     look: str = ""
     pair: bool = False  # side by side where there is width for it
+    alike: bool = False  # whether all its tables are turned where one must be
     joins: str = ""  # the group that it stands in where there is width for it
     fold: str = ""  # what a post folds its details under; none: they share a fold with others
     explains: bool = False  # whether a post says after it what the columns of tables are
@@ -325,6 +301,11 @@ class Subject:
         return self.comparison.base
 
     @property
+    def overview(self) -> str:
+        """Returns the name of the group of what is said of a workload's steps together."""
+        return f"{self.anchor}-overview"
+
+    @property
     def across(self) -> tuple[Across, ...]:
         """Returns what compares its steps with each other."""
         workloads = {step.workload for step in self.steps}
@@ -347,20 +328,12 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """The steps of one workload with the tables that sum them up.
-
-    `summary` and `ratios` are of the steps that belong to no group.
-    """
+    """The steps of one workload, and what is said of them beside each other."""
 
     name: str  # its anchor
     title: str
-    summary: tuple[Table, ...]
-    ratios: RatioChart | None
+    overview: Group  # of the sections of `page.WORKLOAD`
     sections: tuple[Group, ...]
-    verdicts: tuple[Table, ...] = ()  # one for each arm beside the base, of all its steps
-    steps: Table | None = None  # who takes part in each step, how much is done, for how long
-    grouped: Grouped | None = None  # steps that are many, in groups
-    parts: tuple[AnyPart, ...] = ()  # of the sections of `page.WORKLOAD`
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ picture has inside and the page beside it.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
 
 from dbdyno.model import Json
 from dbdyno.report.chart import bars, layers, lines, style
@@ -19,7 +18,7 @@ from dbdyno.report.parts import (
     Layers,
     Lines,
     Page,
-    RatioChart,
+    Ratios,
     ScaleUp,
     Workload,
     charts,
@@ -49,10 +48,7 @@ def standalone(spec: Json, config: Json) -> Json:
 
 def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json]:
     made: dict[str, Json] = {}
-    for ratios in ratio_charts(workload):
-        drawn = bars.ratios(ratios, page.arms)
-        made[ratios.name] = _titled(drawn, ratios.title, page.title)
-    for chart in charts((*workload.parts, *workload.sections)):
+    for chart in charts((workload.overview, *workload.sections)):
         title = f"{chart.of}: {chart.title}" if chart.of else chart.title
         made[chart.name] = _titled(_drawn(chart, page, points_max), title, page.title, chart.note)
     return made
@@ -67,15 +63,10 @@ def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
             return lines.spec(chart.data, page.arms, points_max)
         case Layers():
             return layers.spec(chart.data, page.arms, points_max)
+        case Ratios():
+            return bars.ratios(chart.data, page.arms)
         case ScaleUp():
             return bars.scaling(chart.data, page.arms)
-
-
-def ratio_charts(workload: Workload) -> Iterable[RatioChart]:
-    """The charts of ratios to the base: of the steps by themselves, and of each group."""
-    groups = workload.grouped.groups if workload.grouped is not None else ()
-    found = (workload.ratios, *(group.ratios for group in groups))
-    return (chart for chart in found if chart is not None)
 
 
 def _titled(spec: Json, title: str, *subtitles: str) -> Json:

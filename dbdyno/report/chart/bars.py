@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, named, short
-from dbdyno.report.parts import Bar, Bars, RatioChart, RatioPoint, ScaleUp
+from dbdyno.report.parts import Bar, Bars, RatioPoint, Ratios, ScaleUp
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
 ARM_HEIGHT = 8  # more for each further arm
@@ -124,7 +124,7 @@ def _words(arms: Sequence[str]) -> list[Json]:
 # --- Ratios ----------------------------------------------------------------------------------
 
 
-def ratios(chart: RatioChart, arms: Sequence[str]) -> Json:
+def ratios(chart: Ratios, arms: Sequence[str]) -> Json:
     """Ratios to the base by step, with their intervals, on a scale where 2 and 1/2 are as far."""
     shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
     place: Json = {"field": "step", "type": "nominal", "sort": list(chart.steps), "title": None}
@@ -141,7 +141,7 @@ def ratios(chart: RatioChart, arms: Sequence[str]) -> Json:
     }
 
 
-def _points(chart: RatioChart, encoding: Json) -> list[Json]:
+def _points(chart: Ratios, encoding: Json) -> list[Json]:
     """Intervals, and the ratios on top of them."""
     scale = {"type": "log", "nice": False, "domain": _reach(chart)}
     shapes = {"domain": list(_BOUND_SHAPES), "range": list(_BOUND_SHAPES.values())}
@@ -176,7 +176,7 @@ def _ratio_datum(point: RatioPoint) -> Json:
     }
 
 
-def _reach(chart: RatioChart) -> list[float]:
+def _reach(chart: Ratios) -> list[float]:
     """A domain around 1, as far down as up, that holds every ratio."""
     ends = [
         abs(math.log(end))

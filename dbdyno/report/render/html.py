@@ -24,7 +24,6 @@ from dbdyno.report.parts import (
     Row,
     Table,
     Text,
-    Workload,
     charts,
 )
 from dbdyno.report.render import picture
@@ -163,7 +162,6 @@ def _environment() -> jinja2.Environment:
     environment.filters["entries"] = entries
     environment.filters["arranged"] = arranged
     environment.filters["kind"] = kind
-    environment.filters["overview"] = overview
     environment.filters["unbroken"] = number.unbroken
     return environment
 
@@ -189,20 +187,6 @@ def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     return [(group, list(some)) for group, some in groupby(rows, lambda one: one.group)]
 
 
-def overview(workload: Workload) -> list[tuple[str, str]]:
-    """What sums up a workload of many steps, as (anchor, name) for the contents list."""
-    grouped = workload.grouped
-    groups = grouped.groups if grouped is not None else ()
-    found = [(table.name, "verdicts") for table in workload.verdicts[:1]]
-    found += [(group.name, group.title) for group in groups]
-    if grouped is not None and grouped.legend:
-        found.append((f"{workload.name}-absolute-groups", "throughput of all arms"))
-    found += entries(workload.parts)
-    if grouped is not None:
-        found.append((f"{workload.name}-per-operation", "what an operation costs"))
-    return found
-
-
 def entries(parts: Iterable[AnyPart]) -> list[tuple[str, str]]:
     """Returns what the contents list of some parts, as (anchor, word)."""
     found: list[tuple[str, str]] = []
@@ -224,7 +208,7 @@ def kind(part: AnyPart) -> str:
 def arranged(group: Group) -> Group:
     """Returns the group with each part that joins another group at the end of that."""
     joining = [part for part in flat_groups(group.parts) if _joins(part)]
-    return replace(group, parts=tuple(_placed(group.parts, joining)))
+    return replace(group, parts=tuple(_placed(group, joining)))
 
 
 def flat_groups(parts: Iterable[AnyPart]) -> Iterable[AnyPart]:
@@ -239,12 +223,12 @@ def _joins(part: AnyPart) -> str:
     return part.joins if isinstance(part, Group | Table) else ""
 
 
-def _placed(parts: Iterable[AnyPart], joining: Sequence[AnyPart]) -> Iterable[AnyPart]:
-    for part in parts:
+def _placed(group: Group, joining: Sequence[AnyPart]) -> Iterable[AnyPart]:
+    for part in group.parts:
         if part in joining:
             continue
         if isinstance(part, Group):
-            more = (one for one in joining if _joins(one) == part.name)
-            yield replace(part, parts=(*_placed(part.parts, joining), *more))
+            yield replace(part, parts=tuple(_placed(part, joining)))
         else:
             yield part
+    yield from (one for one in joining if _joins(one) == group.name)

@@ -21,7 +21,6 @@ from dbdyno.report.parts import (
     Column,
     Finding,
     Group,
-    Grouped,
     Page,
     Table,
     Text,
@@ -106,59 +105,40 @@ def _item(finding: Finding, indent: str) -> Iterable[str]:
 
 def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
     yield f"\n## {escape(workload.title)}"
-    for table in workload.verdicts:
-        yield from _table(table, 3)
-    if workload.steps:
-        yield from _steps(workload)
-    turned = any(_wide(table) for table in workload.summary)  # what is read together looks alike
-    for table in workload.summary:
-        yield from _table(table, 3, turned=turned)
-    if workload.ratios:
-        yield from _picture(workload.ratios.name, workload.ratios.describe, pictures)
-    if workload.grouped:
-        yield from _grouped(workload.grouped, pictures)
-    yield from _overview(workload.parts, pictures)
+    yield from _together(workload.overview.parts, pictures, 3)
     for section in workload.sections:
         lines = _group(section, pictures)
         yield from _folded(_summary(section), lines) if section.level == "detail" else lines
 
 
-def _overview(parts: Iterable[AnyPart], pictures: Pictures) -> Iterable[str]:
-    """Parts of a workload: those of a brief report openly, the others under their folds' words."""
-    folds = groupby(parts, _fold)
-    for words, some in folds:
-        leaves = (leaf for part in some for leaf, _ in _below(part, folded=False))
-        lines = [line for leaf in leaves for line in _leaf(leaf, pictures, 3)]
+def _together(parts: Iterable[AnyPart], pictures: Pictures, level: int) -> Iterable[str]:
+    """Parts that are read together: details under their folds' words, the others openly."""
+    for words, some in groupby(parts, _fold):
+        lines = [line for part in some for line in _part(part, pictures, level)]
         yield from _folded(words, lines) if words else lines
+
+
+def _part(part: AnyPart, pictures: Pictures, level: int) -> Iterable[str]:
+    """A part; what explains a group stands above it, in a fold below it."""
+    if not isinstance(part, Group):
+        yield from _leaf(part, pictures, level)
+        return
+    folded = part.level == "detail"
+    told = " ".join((part.note, part.arrows)).strip()
+    note = (f"\n{escape(told)}",) if told else ()
+    yield from () if folded else note
+    if part.alike:
+        tables = [one for one in flat(part.parts) if isinstance(one, Table)]
+        turned = any(map(_wide, tables))
+        yield from (line for one in tables for line in _table(one, level, turned=turned))
+    else:
+        yield from _together(part.parts, pictures, level + (folded and part.name != ""))
+    yield from note if folded else ()
 
 
 def _fold(part: AnyPart) -> str:
     """The words that a part is folded under; none where it is open."""
     return part.fold if isinstance(part, Group) and part.level == "detail" else ""
-
-
-def _steps(workload: Workload) -> Iterable[str]:
-    """The table of the steps, which is long where they are many."""
-    if workload.steps:
-        lines = _table(workload.steps, 3)
-        yield from _folded(workload.steps.title, lines) if workload.grouped else lines
-
-
-def _grouped(grouped: Grouped, pictures: Pictures) -> Iterable[str]:
-    """Each group with its table and its chart; what explains them folded."""
-    yield from (f"{escape(line)}  " for line in ("", *grouped.legend))
-    yield f"\n{escape(' '.join((grouped.note, grouped.arrows)).strip())}"
-    for group in grouped.groups:
-        yield from _table(replace(group.relative or group.absolute, title=group.title), 3)
-        if group.ratios:
-            yield from _picture(group.ratios.name, group.ratios.describe, pictures)
-    compared = [group.absolute for group in grouped.groups if group.relative]
-    yield from _folded("Throughput of all arms", _tables(compared))
-    costs = _tables([group.per_operation for group in grouped.groups])
-    told = (f"\n{escape(grouped.per_operation_note)}",)
-    yield from _folded("What an operation costs", (*costs, *told))
-    if grouped.fairness:
-        yield from _folded(grouped.fairness.title, _table(grouped.fairness, 4))
 
 
 def _tables(tables: Iterable[Table]) -> Iterable[str]:
@@ -262,6 +242,8 @@ def _text(text: Text, level: int) -> Iterable[str]:
         case "pairs":
             yield from (f"\n{text.lead_in_post[0]}\n",) if text.lead_in_post else ()
             yield from (f"- {escape(fact.label)}: {escape(fact.text)}" for fact in text.items)
+        case "legend":
+            yield from (f"{escape(line)}  " for line in ("", *(one.text for one in text.items)))
         case "code":
             yield _lead(text.lead_in_post)
             yield from (line for one in text.items for line in _fenced(one.text, one.label))
@@ -327,7 +309,7 @@ def _bar(bar: Bar) -> str:
 
 def _table(table: Table, level: int, *, turned: bool = False) -> Iterable[str]:
     """A table that fits a post: as it is, on its side, or that in pieces."""
-    yield f"\n{'#' * level} {escape(table.title)}\n"
+    yield f"\n{'#' * level} {escape(table.short or table.title)}\n"
     for place, shape in enumerate(_shapes(table, turned=turned)):
         if place:
             yield ""

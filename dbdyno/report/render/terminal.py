@@ -18,7 +18,6 @@ from dbdyno.report.parts import (
     Column,
     Finding,
     Group,
-    Grouped,
     Layers,
     Lines,
     Page,
@@ -68,27 +67,17 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
         _line(console, page.label, "bold yellow")
     for part in page.opening:
         if full or part.level == "brief":
-            _part(part, console)
+            _part(part, console, full=full)
     for workload in page.workloads:
         if len(page.workloads) > 1 or full:
             _line(console, f"\n{workload.title}", "bold underline")
-        for table in workload.verdicts:
-            _table(table, console)
-        if full and workload.steps:
-            _table(workload.steps, console)
-        for table in workload.summary:
-            _table(table, console, on_its_side=_on_its_side(workload.summary, console.width))
-        if workload.grouped:
-            _grouped(workload.grouped, console, full=full)
-        for part in workload.parts:
-            if full or part.level == "brief":
-                _part(part, console)
+        _group(workload.overview, console, full=full)
         if full:
             for section in workload.sections:
-                _group(section, console)
+                _group(section, console, full=full)
     for part in page.closing:
         if full or part.level == "brief":
-            _part(part, console)
+            _part(part, console, full=full)
 
 
 def _line(console: Console, text: str, style: str = "") -> None:
@@ -123,27 +112,6 @@ def _finding(finding: Finding, console: Console, *, depth: int) -> None:
 # --- Groups ----------------------------------------------------------------------------------
 
 
-def _grouped(grouped: Grouped, console: Console, *, full: bool) -> None:
-    """The published tables one below the other; with `full` also what explains them."""
-    if grouped.legend:
-        console.print()
-    for line in grouped.legend:
-        _line(console, line)
-    for group in grouped.groups:
-        _bare(group.relative or group.absolute, console)
-    _line(console, f"{grouped.note} {grouped.colors}".strip(), "dim")
-    if not full:
-        return
-    for group in grouped.groups:
-        if group.relative is not None:
-            _table(group.absolute, console)
-    for group in grouped.groups:
-        _table(group.per_operation, console)
-    _line(console, grouped.per_operation_note, "dim")
-    if grouped.fairness:
-        _table(_brief(grouped.fairness, console.width), console)
-
-
 def _bare(table: Table, console: Console) -> None:
     """A table whose last heading is its title, as published."""
     for part in fitting(table, console.width):
@@ -156,7 +124,7 @@ def _bare(table: Table, console: Console) -> None:
 # --- Steps -----------------------------------------------------------------------------------
 
 
-def _group(group: Group, console: Console) -> None:
+def _group(group: Group, console: Console, *, full: bool) -> None:
     """A group's parts; what charts say comes before the tables beside which they stand."""
     if group.of and group.title:
         long = any(not isinstance(one, Text) for one in group.parts)
@@ -164,8 +132,17 @@ def _group(group: Group, console: Console) -> None:
     if group.subtitle:
         _line(console, group.subtitle, "dim")
     parts = group.parts if group.of else sorted(group.parts, key=lambda part: not _drawn(part))
+    tables = [part for part in parts if isinstance(part, Table)]
+    if group.alike:
+        on_its_side = _on_its_side(tables, console.width)
+        for table in tables:
+            _table(table, console, on_its_side=on_its_side)
+        return
     for part in parts:
-        _part(part, console)
+        if full or part.level == "brief":
+            _part(part, console, full=full)
+    if group.note and not _drawn(group):
+        _line(console, f"{group.note} {group.colors}".strip(), "dim")
 
 
 def _drawn(part: AnyPart) -> bool:
@@ -173,10 +150,10 @@ def _drawn(part: AnyPart) -> bool:
     return all(isinstance(one, Chart) for one in flat((part,)))
 
 
-def _part(part: AnyPart, console: Console) -> None:
+def _part(part: AnyPart, console: Console, *, full: bool) -> None:
     match part:
         case Group():
-            _group(part, console)
+            _group(part, console, full=full)
         case Table():
             _shown(part, console)
         case Chart(data=Bars(bars=bars)):
@@ -199,6 +176,9 @@ def _text(text: Text, console: Console) -> None:
         case "pairs":
             for fact in text.items:
                 _item(console, f"{fact.label}: {fact.text}")
+        case "legend":
+            for line in ("", *(one.text for one in text.items)) if text.items else ():
+                _line(console, line)
         case "code":
             _item(console, text.narrow)
         case "paragraphs":
@@ -220,6 +200,8 @@ def _shown(table: Table, console: Console) -> None:
     if table.lead:
         _line(console, f"\n{table.title}", "bold")
         _item(console, table.note)
+    elif table.short:
+        _bare(table, console)
     elif table.look == "words":
         _words_table(table, console)
     elif table.narrow != "nothing":

@@ -7,15 +7,27 @@ Steps that only warm something up are in none of them, and those that run before
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.analysis.step.step_warnings import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import cells, table_layout
+from dbdyno.report.colors import PUBLISHED as PUBLISHED_COLORS
 from dbdyno.report.colors import Thresholds
-from dbdyno.report.parts import Cell, Column, Grouped, Row, StepGroup, Table
+from dbdyno.report.parts import (
+    AnyPart,
+    Cell,
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    Text,
+)
 from dbdyno.report.section import cost_per_operation, fairness, summary
 
 PUBLISHED = (
@@ -60,11 +72,6 @@ def before_writes(step: StepComparison) -> bool:
     return step.group is not None and measured(step) and PRE in step.step
 
 
-def alone(step: StepComparison) -> bool:
-    """Whether the step has a column in the tables of a workload's few steps."""
-    return step.group is None
-
-
 def ordered(steps: Iterable[StepComparison]) -> dict[str, list[StepComparison]]:
     """The listed steps by group, groups and steps in the published order."""
     found: dict[str, list[StepComparison]] = {title: [] for title in PUBLISHED}
@@ -87,30 +94,92 @@ def collation(name: str) -> str:
 # --- The groups ------------------------------------------------------------------------------
 
 
-def make(
-    steps: Sequence[StepComparison], *, blocks: int, prefix: str, thresholds: Thresholds
-) -> Grouped | None:
-    """The groups of a workload; None where its steps are in none."""
-    groups = ordered(steps)
+def _parts(subject: Subject) -> Iterable[AnyPart]:
+    """Each group with its table and chart, then what explains them; nothing without groups."""
+    groups = ordered(subject.steps)
     if not groups:
-        return None
+        return
     listing = [step for some in groups.values() for step in some]
     base, *others = [result.arm for result in listing[0].cells]
-    even = fairness.summary(listing, prefix)
+    blocks, colors = subject.comparison.blocks, subject.colors or PUBLISHED_COLORS
     columns = tuple(f"col-{place} : {arm}" for place, arm in enumerate(others, start=1))
-    return Grouped(
-        legend=(f"Relative to: {base}", *columns) if others else (),
-        note=_note(listing, base, blocks) if others else _mean(listing, blocks),
-        colors=thresholds.colors + summary.whether(blocks) if others else "",
-        arrows=thresholds.arrows if others else "",
-        groups=tuple(
-            _group(title, some, prefix=prefix, thresholds=thresholds)
-            for title, some in groups.items()
+    legend = (f"Relative to: {base}", *columns) if others else ()
+    yield Text(
+        name=f"{subject.anchor}-legend",
+        title="",
+        items=tuple(Finding(text=line) for line in legend),
+        level="brief",
+        form="legend",
+    )
+    yield Group(
+        name=f"{subject.anchor}-groups",
+        title="",
+        parts=tuple(
+            _group(title, some, _anchor(subject, title), colors) for title, some in groups.items()
         ),
-        per_operation_note=cost_per_operation.note(listing, base),
-        fairness=None
-        if even is None
-        else table_layout.without_blank(table_layout.transposed(even)),
+        level="brief",
+        note=_note(listing, base, blocks) if others else _mean(listing, blocks),
+        colors=colors.colors + summary.whether(blocks) if others else "",
+        arrows=colors.arrows if others else "",
+        entry="",
+    )
+    if others:
+        yield _throughputs(subject, groups)
+    yield _costs(subject, groups, cost_per_operation.note(listing, base))
+    yield from _fairness(subject, listing)
+
+
+def _anchor(subject: Subject, title: str) -> str:
+    return f"{subject.anchor}-{''.join(sign if sign.isalnum() else '-' for sign in title)}"
+
+
+def _throughputs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]]) -> Group:
+    """What the ratios come from: the throughput of every arm, a table for each group."""
+    return Group(
+        name=f"{subject.anchor}-absolute-groups",
+        title="",
+        parts=tuple(
+            _absolute(title, steps, _anchor(subject, title)) for title, steps in groups.items()
+        ),
+        level="detail",
+        entry="throughput of all arms",
+        pair=True,
+        fold="Throughput of all arms",
+    )
+
+
+def _costs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]], note: str) -> Group:
+    """What an operation costs, a table for each group."""
+    tables = (
+        replace(cost_per_operation.table(steps, _anchor(subject, title), title), look="wide")
+        for title, steps in groups.items()
+    )
+    return Group(
+        name=f"{subject.anchor}-per-operation",
+        title="What an operation costs",
+        parts=(Group(name="", title="", parts=tuple(tables), entry="", pair=True),),
+        level="detail",
+        note=note,
+        entry="what an operation costs",
+        joins=subject.overview,
+        fold="What an operation costs",
+    )
+
+
+def _fairness(subject: Subject, steps: Sequence[StepComparison]) -> Iterable[Group]:
+    """Fairness between clients in all listed steps, a row for each."""
+    found = fairness.summary(steps, subject.anchor)
+    if found is None:
+        return
+    table = table_layout.without_blank(table_layout.transposed(found))
+    yield Group(
+        name=f"{subject.anchor}-fairness-part",
+        title="",
+        parts=(replace(table, look="inline", narrow="figures"),),
+        level="detail",
+        entry="",
+        joins=subject.overview,
+        fold=table.title,
     )
 
 
@@ -144,18 +213,21 @@ def _with_control(step: StepComparison) -> bool:
     return False
 
 
-def _group(
-    title: str, steps: Sequence[StepComparison], *, prefix: str, thresholds: Thresholds
-) -> StepGroup:
+def _group(title: str, steps: Sequence[StepComparison], name: str, thresholds: Thresholds) -> Group:
     base, *others = [result.arm for result in steps[0].cells]
-    name = f"{prefix}-{''.join(sign if sign.isalnum() else '-' for sign in title)}"
-    return StepGroup(
+    table = _relative(title, steps, name, thresholds) if others else _absolute(title, steps, name)
+    drawn = summary.ratio_chart(steps, base, name, title.capitalize())
+    return Group(
         name=name,
-        title=title,
-        relative=_relative(title, steps, name, thresholds) if others else None,
-        absolute=_absolute(title, steps, name),
-        ratios=summary.ratio_chart(steps, base, name, title.capitalize()),
-        per_operation=cost_per_operation.table(steps, name, title),
+        title="",
+        parts=(
+            replace(table, level="brief", look="inline", short=title),
+            *((drawn,) if drawn is not None else ()),
+        ),
+        level="brief",
+        entry=title,
+        look="group",
+        pair=True,
     )
 
 
@@ -246,3 +318,6 @@ def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
     }
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
     return cells.sentences(f"{differs}." if differs else "", cells.legend(rows, _MARKS))
+
+
+SECTION = Section("workload", _parts)

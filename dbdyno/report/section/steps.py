@@ -7,8 +7,8 @@ from statistics import median
 
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.report import number, table_layout
-from dbdyno.report.parts import Cell, Column, Row, Table
-from dbdyno.report.section import fairness
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.section import fairness, groups
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -128,3 +128,21 @@ def _reads(runs: Sequence[StepRun]) -> Cell:
     middle, low, high = (number.number(of(values)) for of in (median, min, max))
     cached = median(values) <= CACHED_READS_MAX
     return Cell(text="cached" if cached else middle, title=f"{low} to {high} in {len(values)} runs")
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    """The table, which is long where the steps are in groups."""
+    found = table(subject.steps, subject.anchor)
+    if found is not None:
+        many = any(map(groups.listed, subject.steps))
+        yield Group(
+            name="",
+            title="",
+            parts=(found,),
+            level="detail" if many else "report",
+            entry="",
+            fold=found.title,
+        )
+
+
+SECTION = Section("workload", _parts)

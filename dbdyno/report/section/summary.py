@@ -8,12 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Thresholds
-from dbdyno.report.parts import ARROWS, Cell, Column, RatioChart, RatioPoint, Row, Table, Tone
+from dbdyno.report.parts import (
+    ARROWS,
+    AnyPart,
+    Cell,
+    Chart,
+    Column,
+    Group,
+    RatioPoint,
+    Ratios,
+    Row,
+    Section,
+    Subject,
+    Table,
+    Tone,
+)
+from dbdyno.report.section import fairness
 
 # --- Rules -----------------------------------------------------------------------------------
 
@@ -237,7 +253,7 @@ def _background_cell(result: Result) -> Cell:
 
 def ratio_chart(
     steps: Sequence[StepComparison], base: str, name: str, title: str = ""
-) -> RatioChart | None:
+) -> Chart | None:
     """Every arm's ratio to the base in every step; None where there is nothing to draw."""
     shown = [step for step in steps if step.headline is not None]
     points = tuple(
@@ -250,7 +266,7 @@ def ratio_chart(
         return None
     bounds = {point.bound for point in points}
     bounded = bounds & cells.SIGNS.keys()
-    return RatioChart(
+    return Chart(
         name=f"{name}-ratios",
         title=(f"{title}: throughput" if title else "Throughput")
         + f" relative to {base}, log scale"
@@ -258,6 +274,31 @@ def ratio_chart(
         + ("; a triangle points to where the true ratio lies" if bounded else "")
         + ("; a cross: it cannot be told" if "unknown" in bounds else ""),
         describe="The ratios and intervals of the table above, drawn to scale.",
-        steps=tuple(step.step for step in shown),
-        points=points,
+        data=Ratios(steps=tuple(step.step for step in shown), points=points),
     )
+
+
+def alone(step: StepComparison) -> bool:
+    """Whether the step has a column in the tables of a workload's few steps."""
+    return step.group is None
+
+
+def _parts(subject: Subject) -> Iterable[AnyPart]:
+    """The tables, turned together where one is too wide, and the chart of ratios."""
+    few = [step for step in subject.steps if alone(step)]
+    made = tables(
+        few,
+        blocks=subject.comparison.blocks,
+        prefix=subject.anchor,
+        thresholds=subject.colors,
+    )
+    found = (*made, fairness.summary(few, subject.anchor))
+    shown = tuple(replace(one, level="brief", look="summary") for one in found if one is not None)
+    if shown:
+        yield Group(name="", title="", parts=shown, level="brief", entry="", alike=True)
+    drawn = ratio_chart(few, subject.base, subject.anchor)
+    if drawn is not None:
+        yield drawn
+
+
+SECTION = Section("workload", _parts)

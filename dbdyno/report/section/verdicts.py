@@ -7,15 +7,15 @@ raised more false alarms than were aimed at, a change is said with “perhaps”
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.analysis.compare.arm_vs_base import cpu_of, is_cpu
 from dbdyno.model import Bound, Comparison, StepComparison, metric
 from dbdyno.model import Cell as Result
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
 from dbdyno.report import cells, number
-from dbdyno.report.parts import ARROWS, Cell, Column, Row, Table, Tone
-from dbdyno.report.section import groups
+from dbdyno.report.parts import ARROWS, Cell, Column, Row, Section, Subject, Table, Tone
+from dbdyno.report.section import groups, summary
 
 LARGE = 0.995
 """Of shares from here on a digit after the point says nothing."""
@@ -207,7 +207,7 @@ def dearest(prices: Iterable[Price]) -> Price:
 
 def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
     """The steps that are told, by group; those of none first, those before the writes last."""
-    found = {"": [step for step in steps if groups.alone(step)]}
+    found = {"": [step for step in steps if summary.alone(step)]}
     found |= groups.ordered(steps)
     before = [step for step in steps if groups.before_writes(step)]
     return {title: some for title, some in (found | {BEFORE_WRITES: before}).items() if some}
@@ -361,3 +361,12 @@ def _visible(verdict: Verdict) -> str:
     sizes = [number.MISSING if one.blocks < BLOCKS_MIN else visible(one.visible) for one in found]
     known = any(size != number.MISSING for size in sizes)
     return " / ".join(sizes) if known else ""
+
+
+def _parts(subject: Subject) -> Iterable[Table]:
+    found = tables(subject.comparison, subject.steps, subject.anchor)
+    for place, one in enumerate(found):
+        yield replace(one, level="brief", look="inline verdicts", entry="" if place else "verdicts")
+
+
+SECTION = Section("workload", _parts)

@@ -19,12 +19,13 @@ from dbdyno.report.parts import (
     Table,
     Text,
     flat,
+    scoped,
 )
 
 
 def items(page: Page, name: str) -> tuple[Finding, ...]:
     """What a text or a callout of the whole says; nothing where the page has none of the name."""
-    told = (one for one in flat((*page.opening, *page.closing)) if isinstance(one, Text | Callout))
+    told = (one for one in flat(page.parts) if isinstance(one, Text | Callout))
     return next((one.items for one in told if one.name == name), ())
 
 
@@ -43,28 +44,53 @@ def pairs(page: Page, name: str) -> dict[str, str]:
     return {one.label: one.text for one in items(page, name)}
 
 
+def workloads(page: Page) -> tuple[Group, ...]:
+    """The workloads of the page."""
+    return tuple(scoped(page.parts, "workload"))
+
+
+def overview(page: Page) -> Group:
+    """What is said of the first workload's steps together."""
+    first = workloads(page)[0].parts[0]
+    assert isinstance(first, Group) and not first.of
+    return first
+
+
+def steps(page: Page) -> tuple[Group, ...]:
+    """The steps of the page."""
+    return tuple(scoped(page.parts, "step"))
+
+
+def with_steps(page: Page, *shown: Group) -> Page:
+    """The page with these as the steps of its only workload."""
+    (workload,) = workloads(page)
+    one = replace(workload, parts=(overview(page), *shown))
+    parts = (one if part is workload else part for part in page.parts)
+    return replace(page, parts=tuple(parts))
+
+
 def beside(page: Page, name: str) -> Table | None:
     """The table of the first workload's steps whose name ends so; None without it."""
-    found = (one for one in flat((page.workloads[0].overview,)) if isinstance(one, Table))
+    found = (one for one in flat((overview(page),)) if isinstance(one, Table))
     return next((one for one in found if one.name.endswith(f"-{name}")), None)
 
 
 def summary(page: Page) -> tuple[Table, ...]:
     """The summary tables of the first workload, which are turned together."""
-    found = (one for one in page.workloads[0].overview.parts if isinstance(one, Group))
+    found = (one for one in overview(page).parts if isinstance(one, Group))
     tables = next((one.parts for one in found if one.alike), ())
     return tuple(one for one in tables if isinstance(one, Table))
 
 
 def verdicts(page: Page) -> tuple[Table, ...]:
     """The verdicts of the first workload."""
-    found = (one for one in flat((page.workloads[0].overview,)) if isinstance(one, Table))
+    found = (one for one in flat((overview(page),)) if isinstance(one, Table))
     return tuple(one for one in found if "-verdicts-" in one.name)
 
 
 def ratio_chart(page: Page) -> Chart | None:
     """The ratios of the first workload's few steps; None where none are drawn."""
-    found = (one for one in page.workloads[0].overview.parts if isinstance(one, Chart))
+    found = (one for one in overview(page).parts if isinstance(one, Chart))
     return next((one for one in found if isinstance(one.data, Ratios)), None)
 
 
@@ -76,20 +102,20 @@ def ratios(page: Page) -> Ratios | None:
 
 def scale_ups(page: Page) -> tuple[Chart, ...]:
     """What more clients bring, of the first workload."""
-    found = flat((page.workloads[0].overview,))
+    found = flat((overview(page),))
     return tuple(one for one in found if isinstance(one, Chart) and isinstance(one.data, ScaleUp))
 
 
 def warned(page: Page, text: str) -> Page:
     """The page with this as its only warning."""
     callout = Callout(name="warnings", title="Warnings", items=(Finding(text=text),), level="brief")
-    others = (one for one in page.opening if not isinstance(one, Callout))
-    return replace(page, opening=(callout, *others))
+    others = (one for one in page.parts if not isinstance(one, Callout))
+    return replace(page, parts=(callout, *others))
 
 
 def table(page: Page, name: str) -> Table | None:
     """A table of the whole; None where the page has none of the name."""
-    tables = (one for one in flat((*page.opening, *page.closing)) if isinstance(one, Table))
+    tables = (one for one in flat(page.parts) if isinstance(one, Table))
     return next((one for one in tables if one.name == name), None)
 
 

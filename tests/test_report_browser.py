@@ -53,17 +53,17 @@ def clients(name: str, arms: tuple[str, ...]) -> Chart:
 def shown() -> Page:
     """Three arms, two blocks, the steps l.i2 and qr1000, which has missed targets."""
     made = page.make(comparison(blocks=2, arms=("pg17", "pg18", "pg19")))
-    (workload,) = made.workloads
-    loading = workload.sections[3]
+    steps = report_parts.steps(made)
+    loading = steps[3]
     (each,) = (part for part in loading.parts if part.name.endswith("-clients"))
     assert isinstance(each, Group)
     many = replace(each, parts=(clients(loading.name, made.arms),))
     parts = tuple(many if part is each else part for part in loading.parts)
     loading = replace(loading, parts=parts)
-    sections = (loading, workload.sections[8])
+    sections = (loading, steps[8])
     assert report_parts.tables(loading, "fairness") and report_parts.tables(loading, "state")
     assert report_parts.tables(sections[1], "targets")
-    return replace(made, workloads=(replace(workload, sections=sections),))
+    return report_parts.with_steps(made, *sections)
 
 
 @pytest.fixture(scope="module")
@@ -131,12 +131,7 @@ def joined(name: str) -> str:
 
 def tables(shown: Page) -> list[Table]:
     """Every table of a page."""
-    whole = flat((*shown.opening, *shown.closing))
-    found = [one for one in whole if isinstance(one, Table)]
-    for workload in shown.workloads:
-        own = flat((workload.overview, *workload.sections))
-        found += (one for one in own if isinstance(one, Table))
-    return found
+    return [one for one in flat(shown.parts) if isinstance(one, Table)]
 
 
 def test_every_chart_is_drawn_when_it_comes_near_and_nothing_before(tab: Tab, shown: Page) -> None:
@@ -206,7 +201,7 @@ def displayed(tab: Tab, scope: str) -> list[str]:
 def test_a_key_hides_an_arm_in_all_charts_and_tables_and_shows_it_again(
     tab: Tab, shown: Page
 ) -> None:
-    name = shown.workloads[0].sections[0].name
+    name = report_parts.steps(shown)[0].name
     draw(tab, f"{name}-insert-rate")
     before = displayed(tab, "main")
     assert before.count("pg18") > 20 and "pg18" in words(tab, f"{name}-insert-rate")
@@ -257,7 +252,7 @@ def zoomed(tab: Tab, section: Group, kind: str = "graphs") -> str:
 def test_a_drag_looks_closer_in_all_charts_of_the_step_and_a_double_click_shows_all(
     tab: Tab, shown: Page
 ) -> None:
-    section = shown.workloads[0].sections[0]
+    section = report_parts.steps(shown)[0]
     name, other = f"{section.name}-insert-rate", f"{section.name}-delete-rate"
     draw(tab, name)
     draw(tab, other)
@@ -282,7 +277,7 @@ def test_a_drag_looks_closer_in_all_charts_of_the_step_and_a_double_click_shows_
     assert first == pytest.approx(longest / 4, rel=0.05)
     assert last == pytest.approx(longest / 2, rel=0.05)
     tab.wait(f"{joined(other)} !== {json.dumps(' '.join(before))}")
-    assert zoomed(tab, shown.workloads[0].sections[1]) == "all seconds"
+    assert zoomed(tab, report_parts.steps(shown)[1]) == "all seconds"
     for clicks in (1, 2):
         at = {"x": left + 20, "y": middle, "button": "left", "clickCount": clicks}
         tab.mouse("mousePressed", **at)
@@ -296,7 +291,7 @@ def test_a_drag_looks_closer_in_all_charts_of_the_step_and_a_double_click_shows_
 def test_buttons_and_the_wheel_with_a_key_look_closer_but_the_wheel_alone_scrolls(
     tab: Tab, shown: Page
 ) -> None:
-    section = shown.workloads[0].sections[1]
+    section = report_parts.steps(shown)[1]
     name = f"{section.name}-query-rate"
     draw(tab, name)
     left, top, width, height = panel(tab, name)
@@ -335,7 +330,7 @@ def hover(tab: Tab, name: str, x: float, y: float) -> list[str]:
 
 
 def test_the_pointer_shows_each_arms_value_at_its_second(tab: Tab, shown: Page) -> None:
-    section = shown.workloads[0].sections[1]
+    section = report_parts.steps(shown)[1]
     name = f"{section.name}-query-rate"
     draw(tab, name)
     draw(tab, name)
@@ -359,7 +354,7 @@ def test_the_pointer_shows_each_arms_value_at_its_second(tab: Tab, shown: Page) 
 
 
 def test_the_pointer_names_the_nearest_client_and_what_ran(tab: Tab, shown: Page) -> None:
-    name = f"{shown.workloads[0].sections[0].name}-clients-rate"
+    name = f"{report_parts.steps(shown)[0].name}-clients-rate"
     draw(tab, name)
     heading, *rows = hover(tab, name, 0.5, 1 - 3_050 / 4_500)
     assert heading == "second 30"
@@ -368,7 +363,7 @@ def test_the_pointer_names_the_nearest_client_and_what_ran(tab: Tab, shown: Page
 
 
 def test_a_chart_can_have_the_other_scale(tab: Tab, shown: Page) -> None:
-    name = f"{shown.workloads[0].sections[1].name}-query-max-us"
+    name = f"{report_parts.steps(shown)[1].name}-query-max-us"
     draw(tab, name)
     before = words(tab, name)
     button = f"document.querySelector('button.scale[data-chart=\"{name}\"]')"
@@ -398,7 +393,7 @@ def saved(folder: Path, name: str) -> bytes:
 def test_a_chart_is_saved_as_svg_and_png_that_stand_by_themselves(
     tab: Tab, shown: Page, place: Path, kind: str
 ) -> None:
-    section = shown.workloads[0].sections[0]
+    section = report_parts.steps(shown)[0]
     name = "insert-benchmark-ratios" if kind == "ratios" else f"{section.name}-{kind}"
     tab.media(prefers_color_scheme="dark")  # the picture is light all the same
     for format in ("svg", "png"):
@@ -472,8 +467,7 @@ def test_paper_has_every_chart_though_none_was_looked_at(tab: Tab, shown: Page, 
 
 def test_paper_cuts_no_table_of_eight_arms(running: Browser, place: Path) -> None:
     made = page.make(comparison(blocks=2, arms=[f"pg{number}" for number in range(11, 19)]))
-    (workload,) = made.workloads
-    one = replace(made, workloads=(replace(workload, sections=workload.sections[8:9]),))
+    one = report_parts.with_steps(made, report_parts.steps(made)[8])
     path = place / "eight.html"
     path.write_text(html.render(one), encoding="utf-8")
     tab = running.tab()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
+import report_parts
 from browser import Tab, chromium
 from comparison_builder import comparison
 from comparison_waits import sampled
@@ -21,8 +21,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """The page with its layers drawn; the console has to stay empty."""
     place = tmp_path_factory.mktemp("waits")
     made = page.make(sampled(comparison(blocks=2)))
-    (workload,) = made.workloads
-    made = replace(made, workloads=(replace(workload, sections=(workload.sections[4],)),))
+    made = report_parts.with_steps(made, report_parts.steps(made)[4])
     file = place / "report.html"
     file.write_text(html.render(made), encoding="utf-8")
     with chromium(place) as browser:

@@ -65,7 +65,7 @@ def test_spans_that_overlap_are_one_and_end_with_the_window() -> None:
 
 
 def test_each_arm_has_a_panel_in_each_block_and_all_share_their_scales(shown: Page) -> None:
-    section = shown.workloads[0].sections[3]
+    section = report_parts.steps(shown)[3]
     spec = seconds.spec(report_parts.lines(report_parts.charts(section, "graphs")[0]), shown.arms)
     values = spec["data"]["values"]
     panels = {(one["arm"], one["block"]) for one in values if one["what"] == "panel"}
@@ -77,7 +77,7 @@ def test_each_arm_has_a_panel_in_each_block_and_all_share_their_scales(shown: Pa
 
 
 def test_a_logarithmic_chart_leaves_out_what_is_zero_and_can_be_made_linear(shown: Page) -> None:
-    section = shown.workloads[0].sections[3]  # l.i2, where pg18 stalls in block 2
+    section = report_parts.steps(shown)[3]  # l.i2, where pg18 stalls in block 2
     spec = seconds.spec(report_parts.lines(report_parts.charts(section, "graphs")[1]), shown.arms)
     stalled = next(
         one
@@ -94,7 +94,7 @@ def test_a_logarithmic_chart_leaves_out_what_is_zero_and_can_be_made_linear(show
 
 
 def test_an_arm_has_the_colour_of_its_place_also_where_others_are_missing(shown: Page) -> None:
-    section = shown.workloads[0].sections[0]
+    section = report_parts.steps(shown)[0]
     for arms in (shown.arms, (*shown.arms, "pg19")):
         layers = seconds.spec(report_parts.lines(report_parts.charts(section, "graphs")[0]), arms)[
             "spec"
@@ -119,7 +119,7 @@ def test_ratios_are_drawn_on_a_scale_with_one_in_the_middle(shown: Page) -> None
 
 
 def test_throughput_is_drawn_with_each_block_the_base_and_the_interval(shown: Page) -> None:
-    step = shown.workloads[0].sections[3]
+    step = report_parts.steps(shown)[3]
     spec = chart.specs(shown)["insert-benchmark-04-l-i2-throughput"]
     base, other = spec["data"]["values"]
     assert (base["arm"], other["arm"]) == ("pg17", "pg18")

@@ -18,7 +18,7 @@ from dbdyno.report.section.fairness import told
 
 
 def section(page: Page, step: str) -> Group:
-    return next(one for one in page.workloads[0].sections if one.title == step)
+    return next(one for one in report_parts.steps(page) if one.title == step)
 
 
 def row(table: Table, arm: str, group: str = "") -> dict[str, Cell]:

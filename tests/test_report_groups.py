@@ -46,13 +46,13 @@ def groups(shown: Page) -> dict[str, Group]:
 
 def whole(shown: Page) -> Group:
     """What holds the groups of steps, with a note on what their tables have in common."""
-    found = (one for one in shown.workloads[0].overview.parts if isinstance(one, Group))
+    found = (one for one in report_parts.overview(shown).parts if isinstance(one, Group))
     return next(one for one in found if one.name.endswith("-groups") and not one.fold)
 
 
 def legend(shown: Page) -> tuple[str, ...]:
     """What the columns of the groups' tables are."""
-    found = (one for one in shown.workloads[0].overview.parts if isinstance(one, Text))
+    found = (one for one in report_parts.overview(shown).parts if isinstance(one, Text))
     return tuple(item.text for one in found if one.form == "legend" for item in one.items)
 
 
@@ -66,7 +66,7 @@ def relative(shown: Page, title: str) -> Table:
 def of_group(shown: Page, title: str, name: str) -> Table:
     """A table of a group of steps, whose name ends so."""
     wanted = f"{groups(shown)[title].name}-{name}"
-    found = (one for one in flat((shown.workloads[0].overview,)) if isinstance(one, Table))
+    found = (one for one in flat((report_parts.overview(shown),)) if isinstance(one, Table))
     return next(one for one in found if one.name == wanted)
 
 
@@ -366,7 +366,7 @@ def test_sweeps_from_other_numbers_of_clients_have_each_its_ideal() -> None:
 
 
 def tables(shown: Page, step: str) -> dict[str, Table]:
-    found = next(one for one in shown.workloads[0].sections if one.title == step)
+    found = next(one for one in report_parts.steps(shown) if one.title == step)
     return {table.title: table for table in report_parts.tables(found, "statements-part")}
 
 

@@ -86,10 +86,9 @@ def test_no_network_is_allowed_by_the_page_itself(text: str) -> None:
 
 def test_words_from_outside_are_never_markup(shown: Page) -> None:
     evil = "</script><script>alert(1)</script><b>&"
-    charts = tuple(
-        replace(one, sections=(replace(one.sections[0], title=evil),)) for one in shown.workloads
-    )
-    made = html.render(replace(report_parts.warned(shown, evil), title=evil, workloads=charts))
+    step = replace(report_parts.steps(shown)[0], title=evil)
+    odd = report_parts.with_steps(report_parts.warned(shown, evil), step)
+    made = html.render(replace(odd, title=evil))
     assert "<script>alert(1)" not in made
     assert entities.escape(evil) in made
 
@@ -121,4 +120,4 @@ def test_more_arms_and_blocks_get_fewer_points_each_and_the_page_stays_small(sho
 
 
 def test_a_page_without_steps_is_a_page_too(shown: Page) -> None:
-    assert "<main" in html.render(replace(shown, workloads=(), opening=()))
+    assert "<main" in html.render(replace(shown, parts=()))

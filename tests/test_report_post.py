@@ -97,9 +97,7 @@ def test_tables_of_a_post_are_narrow_and_keep_their_numbers(shown: Page) -> None
     text = markdown.render(shown)
     widths = [line.count(" | ") + 1 for line in text.splitlines() if line.startswith("| ")]
     assert max(widths) <= markdown.COLUMNS_MAX
-    metrics = next(
-        one for one in report_parts.tables(shown.workloads[0].sections[1], "metrics-part")
-    )
+    metrics = next(one for one in report_parts.tables(report_parts.steps(shown)[1], "metrics-part"))
     for place, column in enumerate(metrics.columns[1:], start=1):
         numbers = " | ".join(row.cells[place].text for row in metrics.rows)
         assert f"| {column.text} | {numbers} |" in text

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Series
 from dbdyno.report import chart, page
@@ -73,7 +74,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Page:
 
 
 def anchor(shown: Page) -> str:
-    return f"{shown.workloads[0].sections[0].name}-moons"
+    return f"{report_parts.steps(shown)[0].name}-moons"
 
 
 def test_html_has_a_new_section_with_anchors_entries_and_arms_that_hide(shown: Page) -> None:

@@ -111,7 +111,7 @@ def test_a_table_on_its_side_and_back_is_itself(shown: Page) -> None:
 
 
 def test_a_table_in_pieces_has_every_column_once(shown: Page) -> None:
-    table = report_parts.tables(shown.workloads[0].sections[4], "metrics-part")[1]
+    table = report_parts.tables(report_parts.steps(shown)[4], "metrics-part")[1]
     cut = fitting(table, 60)
     assert len(cut) > 1
     assert all(total(one) <= 60 for one in cut)

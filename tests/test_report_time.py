@@ -30,12 +30,11 @@ def built() -> Comparison:
 @pytest.fixture(scope="module")
 def shown(built: Comparison) -> Page:
     made = page.make(built)
-    (workload,) = made.workloads
-    return replace(made, workloads=(replace(workload, sections=(workload.sections[STEP],)),))
+    return report_parts.with_steps(made, report_parts.steps(made)[STEP])
 
 
 def section(shown: Page) -> Group:
-    return shown.workloads[0].sections[0]
+    return report_parts.steps(shown)[0]
 
 
 def step(built: Comparison) -> StepComparison:

@@ -60,8 +60,7 @@ def one_step(folder: Path) -> StepRun:
 
 def tables(shown: Comparison) -> dict[str, Table]:
     """The tables of times of the only step, by title."""
-    (workload,) = page.make(shown).workloads
-    (section,) = workload.sections
+    (section,) = report_parts.steps(page.make(shown))
     return {table.title: table for table in report_parts.tables(section, "response")}
 
 

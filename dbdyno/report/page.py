@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import Thresholds
-from dbdyno.report.parts import Group, Page, Section, Subject, Workload
+from dbdyno.report.parts import Group, Page, Section, Subject
 from dbdyno.report.section import (
     calibration,
     cost_by_owner,
@@ -37,17 +38,6 @@ from dbdyno.report.section import steps as steps_section
 
 __all__ = ["Page", "make"]
 
-OPENING: tuple[Section, ...] = (
-    headline.SECTION,
-    warnings.SECTION,
-    setup.SECTION,
-    differences.SECTION,
-)
-"""What is said of the whole before its workloads, in reading order."""
-
-CLOSING: tuple[Section, ...] = (calibration.SECTION, measured_on.SECTION, repeat.SECTION)
-"""What is said of the whole after its workloads, in reading order."""
-
 WORKLOAD: tuple[Section, ...] = (
     verdicts.SECTION,
     steps_section.SECTION,
@@ -75,6 +65,68 @@ STEP: tuple[Section, ...] = (
 """What is said of each step, in reading order."""
 
 
+def _workloads(whole: Subject) -> Iterable[Group]:
+    """Each workload of the comparison, with its steps."""
+    by_name: dict[str, list[StepComparison]] = {}
+    for step in whole.steps:
+        by_name.setdefault(step.workload, []).append(step)
+    for name, steps in by_name.items():
+        prefix = "".join(c if c.isalnum() else "-" for c in name)
+        yield _workload(replace(whole, steps=tuple(steps), anchor=prefix), name)
+
+
+def _workload(subject: Subject, title: str) -> Group:
+    """What is said of its steps together, then each that is worth showing."""
+    overview = Group(
+        name=subject.overview,
+        title="",
+        parts=tuple(part for section in WORKLOAD for part in section.make(subject)),
+        level="brief",
+        entry="",
+    )
+    steps = (_step(subject, step) for step in subject.steps if _worth_showing(step))
+    return Group(
+        name=subject.anchor,
+        title=title,
+        parts=(overview, *steps),
+        level="brief",
+        of="workload",
+    )
+
+
+def _worth_showing(step: StepComparison) -> bool:
+    """Whether it is measured, or did not end well."""
+    runs = [run for result in step.cells for run in result.runs]
+    return any(run.measured or run.status != "ok" for run in runs)
+
+
+def _step(workload: Subject, step: StepComparison) -> Group:
+    """A step with the parts of each section of `STEP`; folded where its steps are in groups."""
+    name = "".join(c if c.isalnum() else "-" for c in step.step)
+    subject = replace(workload, steps=(step,), anchor=f"{workload.anchor}-{step.ordinal:02}-{name}")
+    return Group(
+        name=subject.anchor,
+        title=step.step,
+        parts=tuple(part for section in STEP for part in section.make(subject)),
+        level="detail" if step.group else "report",
+        of="step",
+        subtitle=steps_section.subtitle(step),
+    )
+
+
+PAGE: tuple[Section, ...] = (
+    headline.SECTION,
+    warnings.SECTION,
+    setup.SECTION,
+    differences.SECTION,
+    Section("page", _workloads),
+    calibration.SECTION,
+    measured_on.SECTION,
+    repeat.SECTION,
+)
+"""What is said of the whole, in reading order."""
+
+
 def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
     """The page of a comparison: strings that are final, in the order in which they are read.
 
@@ -87,60 +139,5 @@ def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
         dyno=repeat.version(comparison.plan),
         base=comparison.base,
         arms=comparison.arms,
-        opening=tuple(part for section in OPENING for part in section.make(subject)),
-        workloads=tuple(_workloads(comparison, thresholds)),
-        closing=tuple(part for section in CLOSING for part in section.make(subject)),
-    )
-
-
-def _workloads(comparison: Comparison, thresholds: Thresholds | None) -> Iterable[Workload]:
-    by_name: dict[str, list[StepComparison]] = {}
-    for step in comparison.steps:
-        by_name.setdefault(step.workload, []).append(step)
-    return (_workload(comparison, name, thresholds, its) for name, its in by_name.items())
-
-
-def _workload(
-    comparison: Comparison,
-    name: str,
-    thresholds: Thresholds | None,
-    steps: Sequence[StepComparison],
-) -> Workload:
-    prefix = "".join(c if c.isalnum() else "-" for c in name)
-    subject = Subject(comparison=comparison, steps=tuple(steps), anchor=prefix, colors=thresholds)
-    return Workload(
-        name=prefix,
-        title=name,
-        overview=Group(
-            name=subject.overview,
-            title="",
-            parts=tuple(part for section in WORKLOAD for part in section.make(subject)),
-            level="brief",
-            entry="",
-        ),
-        sections=tuple(
-            _step(comparison, step, prefix, thresholds) for step in steps if _worth_showing(step)
-        ),
-    )
-
-
-def _worth_showing(step: StepComparison) -> bool:
-    """Whether it is measured, or did not end well."""
-    runs = [run for result in step.cells for run in result.runs]
-    return any(run.measured or run.status != "ok" for run in runs)
-
-
-def _step(
-    comparison: Comparison, step: StepComparison, prefix: str, colors: Thresholds | None
-) -> Group:
-    """A step with the parts of each section of `STEP`; folded where its steps are in groups."""
-    name = f"{prefix}-{step.ordinal:02}-{''.join(c if c.isalnum() else '-' for c in step.step)}"
-    subject = Subject(comparison=comparison, steps=(step,), anchor=name, colors=colors)
-    return Group(
-        name=name,
-        title=step.step,
-        parts=tuple(part for section in STEP for part in section.make(subject)),
-        level="detail" if step.group else "report",
-        of="step",
-        subtitle=steps_section.subtitle(step),
+        parts=tuple(part for section in PAGE for part in section.make(subject)),
     )

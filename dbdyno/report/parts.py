@@ -281,6 +281,13 @@ def flat(parts: Iterable[AnyPart]) -> Iterable[Text | Callout | Table | Chart]:
             yield part
 
 
+def scoped(parts: Iterable[AnyPart], of: Scope) -> Iterable[Group]:
+    """Yields the groups that speak of a workload or a step, in reading order."""
+    for part in parts:
+        if isinstance(part, Group):
+            yield from (part,) if part.of == of else scoped(part.parts, of)
+
+
 def charts(parts: Iterable[AnyPart]) -> Iterable[Chart]:
     """Yields the charts among the parts and in their groups, in reading order."""
     return (part for part in flat(parts) if isinstance(part, Chart))
@@ -327,16 +334,6 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
-    """The steps of one workload, and what is said of them beside each other."""
-
-    name: str  # its anchor
-    title: str
-    overview: Group  # of the sections of `page.WORKLOAD`
-    sections: tuple[Group, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Page:
     """A whole report."""
 
@@ -345,6 +342,4 @@ class Page:
     dyno: str  # the version that measured
     base: str
     arms: tuple[str, ...]  # the base first; an arm's place gives its colour
-    opening: tuple[AnyPart, ...]  # of the sections of `page.OPENING`
-    workloads: tuple[Workload, ...]
-    closing: tuple[AnyPart, ...]  # of the sections of `page.CLOSING`
+    parts: tuple[AnyPart, ...]  # of the sections of `page.PAGE`

@@ -20,7 +20,6 @@ from dbdyno.report.parts import (
     Page,
     Ratios,
     ScaleUp,
-    Workload,
     charts,
 )
 
@@ -31,8 +30,9 @@ SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
 def specs(page: Page, points_max: int = lines.POINTS_MAX) -> dict[str, Json]:
     """The specification of every chart by its name; `points_max` for each arm in each."""
     made: dict[str, Json] = {}
-    for workload in page.workloads:
-        made |= _workload(page, workload, points_max)
+    for chart in charts(page.parts):
+        title = f"{chart.of}: {chart.title}" if chart.of else chart.title
+        made[chart.name] = _titled(_drawn(chart, page, points_max), title, page.title, chart.note)
     return made
 
 
@@ -44,14 +44,6 @@ def standalone(spec: Json, config: Json) -> Json:
     columns = spec["usermeta"]["columns"]
     width = (PICTURE_WIDTH - style.AXIS_WIDTH - style.PANEL_GAP * (columns - 1)) / columns
     return made | {"spec": spec["spec"] | {"width": round(width)}}
-
-
-def _workload(page: Page, workload: Workload, points_max: int) -> dict[str, Json]:
-    made: dict[str, Json] = {}
-    for chart in charts((workload.overview, *workload.sections)):
-        title = f"{chart.of}: {chart.title}" if chart.of else chart.title
-        made[chart.name] = _titled(_drawn(chart, page, points_max), title, page.title, chart.note)
-    return made
 
 
 def _drawn(chart: Chart, page: Page, points_max: int) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -128,7 +128,7 @@ class Titles:
 
 def _likely_points(page: Page, room: int) -> int:
     """As many points as will probably fit, so that specifications are made once."""
-    drawn = [one.data for workload in page.workloads for one in charts(workload.sections)]
+    drawn = [one.data for one in charts(page.parts)]
     over_time = [one for one in drawn if isinstance(one, Lines)]
     stacks = [one for one in drawn if isinstance(one, Layers)]
     points, shrink = lines.POINTS_MAX, 0.95
@@ -159,7 +159,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["column_groups"] = column_groups
     environment.filters["row_groups"] = row_groups
     environment.filters["has_groups"] = has_groups
-    environment.filters["entries"] = entries
+    environment.filters["contents"] = contents
     environment.filters["arranged"] = arranged
     environment.filters["kind"] = kind
     environment.filters["unbroken"] = number.unbroken
@@ -187,6 +187,29 @@ def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     return [(group, list(some)) for group, some in groupby(rows, lambda one: one.group)]
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A line of the contents."""
+
+    anchor: str
+    words: str
+    step: bool = False
+    within: tuple[tuple[str, str], ...] | None = None  # what a step has; None: it is not listed
+
+
+def contents(parts: Iterable[AnyPart]) -> Iterable[Entry]:
+    """Yields the contents: workloads with what sums them up, each step with what it has."""
+    for part in parts:
+        if isinstance(part, Group) and part.of == "workload":
+            yield Entry(part.name, part.title)
+            yield from contents(part.parts)
+        elif isinstance(part, Group) and part.of == "step":
+            within = tuple(entries(part.parts)) if part.level != "detail" else None
+            yield Entry(part.name, part.title, step=True, within=within)
+        else:
+            yield from (Entry(anchor, words) for anchor, words in entries((part,)))
+
+
 def entries(parts: Iterable[AnyPart]) -> list[tuple[str, str]]:
     """Returns what the contents list of some parts, as (anchor, word)."""
     found: list[tuple[str, str]] = []
@@ -205,10 +228,11 @@ def kind(part: AnyPart) -> str:
     return made.__name__.lower()
 
 
-def arranged(group: Group) -> Group:
-    """Returns the group with each part that joins another group at the end of that."""
-    joining = [part for part in flat_groups(group.parts) if _joins(part)]
-    return replace(group, parts=tuple(_placed(group, joining)))
+def arranged(parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
+    """Returns the parts, each that joins a group at the end of that."""
+    whole = Group(name="", title="", parts=tuple(parts))
+    joining = [part for part in flat_groups(whole.parts) if _joins(part)]
+    return tuple(_placed(whole, joining))
 
 
 def flat_groups(parts: Iterable[AnyPart]) -> Iterable[AnyPart]:
@@ -225,7 +249,7 @@ def _joins(part: AnyPart) -> str:
 
 def _placed(group: Group, joining: Sequence[AnyPart]) -> Iterable[AnyPart]:
     for part in group.parts:
-        if part in joining:
+        if _joins(part):
             continue
         if isinstance(part, Group):
             yield replace(part, parts=tuple(_placed(part, joining)))

@@ -24,7 +24,6 @@ from dbdyno.report.parts import (
     Page,
     Table,
     Text,
-    Workload,
     flat,
 )
 from dbdyno.report.table_layout import plain, transposed
@@ -72,27 +71,10 @@ def _page(page: Page, pictures: Pictures) -> Iterable[str]:
     yield f"# {escape(page.title)}"
     if page.label:
         yield f"\n**{escape(page.label)}**"
-    yield from (line for part in page.opening for line in _outer(part, page, pictures))
-    for workload in page.workloads:
-        yield from _workload(workload, pictures)
-    yield from (line for part in page.closing for line in _outer(part, page, pictures))
-
-
-def _outer(part: AnyPart, page: Page, pictures: Pictures) -> Iterable[str]:
-    """A part of the whole; its details folded."""
-    words = _fold(part)
-    leaves = [leaf for leaf, _ in _below(part, folded=False)]
-    lines = [
-        line for leaf in leaves for line in _leaf(leaf, pictures, 4 if words else _level(leaf))
-    ]
-    yield from _folded(words, lines) if words else lines
-    if isinstance(part, Group) and part.explains:
-        yield from _folded("What the metrics are", _metrics(page))
-
-
-def _level(leaf: Leaf) -> int:
-    """How deep its heading is; a table of words goes on with what stands above it."""
-    return 3 if isinstance(leaf, Table) and leaf.look == "words" else 2
+    for part in page.parts:
+        yield from _together((part,), pictures, 2)
+        if isinstance(part, Group) and part.explains:
+            yield from _folded("What the metrics are", _metrics(page))
 
 
 def _item(finding: Finding, indent: str) -> Iterable[str]:
@@ -103,14 +85,6 @@ def _item(finding: Finding, indent: str) -> Iterable[str]:
         yield from _item(item, f"{indent}  ")
 
 
-def _workload(workload: Workload, pictures: Pictures) -> Iterable[str]:
-    yield f"\n## {escape(workload.title)}"
-    yield from _together(workload.overview.parts, pictures, 3)
-    for section in workload.sections:
-        lines = _group(section, pictures)
-        yield from _folded(_summary(section), lines) if section.level == "detail" else lines
-
-
 def _together(parts: Iterable[AnyPart], pictures: Pictures, level: int) -> Iterable[str]:
     """Parts that are read together: details under their folds' words, the others openly."""
     for words, some in groupby(parts, _fold):
@@ -119,20 +93,33 @@ def _together(parts: Iterable[AnyPart], pictures: Pictures, level: int) -> Itera
 
 
 def _part(part: AnyPart, pictures: Pictures, level: int) -> Iterable[str]:
-    """A part; what explains a group stands above it, in a fold below it."""
     if not isinstance(part, Group):
-        yield from _leaf(part, pictures, level)
-        return
-    folded = part.level == "detail"
-    told = " ".join((part.note, part.arrows)).strip()
+        # a table of words goes on with what stands above it
+        below = isinstance(part, Table) and part.look == "words"
+        yield from _leaf(part, pictures, level + below)
+    elif part.of == "step":
+        lines = _step(part, pictures)
+        yield from _folded(_summary(part), lines) if part.level == "detail" else lines
+    else:
+        yield from _group(part, pictures, level)
+
+
+def _group(group: Group, pictures: Pictures, level: int) -> Iterable[str]:
+    """Parts below their heading; what explains them stands above them, in a fold below them."""
+    folded = group.level == "detail"
+    headed = group.of != "" and group.title != "" and not folded
+    if headed:
+        yield f"\n{'#' * level} {escape(group.title)}"
+    told = " ".join((group.note, group.arrows)).strip()
     note = (f"\n{escape(told)}",) if told else ()
     yield from () if folded else note
-    if part.alike:
-        tables = [one for one in flat(part.parts) if isinstance(one, Table)]
+    if group.alike:
+        tables = [one for one in flat(group.parts) if isinstance(one, Table)]
         turned = any(map(_wide, tables))
         yield from (line for one in tables for line in _table(one, level, turned=turned))
     else:
-        yield from _together(part.parts, pictures, level + (folded and part.name != ""))
+        deeper = headed or (folded and group.name != "")
+        yield from _together(group.parts, pictures, level + deeper)
     yield from note if folded else ()
 
 
@@ -145,7 +132,7 @@ def _tables(tables: Iterable[Table]) -> Iterable[str]:
     return (line for table in tables for line in _table(table, 4))
 
 
-# --- Groups ----------------------------------------------------------------------------------
+# --- Steps -----------------------------------------------------------------------------------
 
 
 def _leaves(group: Group) -> Iterable[tuple[Leaf, Group, bool]]:
@@ -172,8 +159,8 @@ def _summary(group: Group) -> str:
     return " · ".join((group.title, *map(_plain_bar, bars)))
 
 
-def _group(group: Group, pictures: Pictures) -> Iterable[str]:
-    """A group: what it came to, what a reader of the published reports looks for, then all else."""
+def _step(group: Group, pictures: Pictures) -> Iterable[str]:
+    """A step: what it came to, what a reader of the published reports looks for, then all else."""
     yield f"\n## {escape(group.title)}\n"
     yield escape(group.subtitle)
     found = list(_leaves(group))
@@ -262,13 +249,8 @@ def _lead(pieces: Sequence[str]) -> str:
 
 def _metrics(page: Page) -> Iterable[str]:
     """What the columns of the published metrics are, each once."""
-    columns = (
-        column
-        for workload in page.workloads
-        for table in flat(workload.sections)
-        if isinstance(table, Table) and table.explained
-        for column in table.columns
-    )
+    tables = (one for one in flat(page.parts) if isinstance(one, Table) and one.explained)
+    columns = (column for table in tables for column in table.columns)
     meanings = {column.text: column.title for column in columns if column.title}
     yield from (f"- **{escape(name)}**: {escape(text)}" for name, text in meanings.items())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart
-from dbdyno.report.parts import Group, Page
+from dbdyno.report.parts import Group, Page, scoped
 from dbdyno.report.render import markdown, picture
 
 
@@ -32,8 +32,7 @@ def files(page: Page, path: Path) -> dict[Path, bytes]:
 
 def _folded(page: Page) -> Iterable[Group]:
     """The steps that are many."""
-    groups = (group for workload in page.workloads for group in workload.sections)
-    return (group for group in groups if group.level == "detail")
+    return (group for group in scoped(page.parts, "step") if group.level == "detail")
 
 
 def pictures(page: Page, folder: Path) -> dict[Path, bytes]:

@@ -26,6 +26,7 @@ from dbdyno.report.parts import (
     Text,
     Tone,
     flat,
+    scoped,
 )
 from dbdyno.report.table_layout import (
     GAP,
@@ -65,19 +66,12 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
     _line(console, page.title, "bold")
     if page.label:
         _line(console, page.label, "bold yellow")
-    for part in page.opening:
+    lone = not full and len(list(scoped(page.parts, "workload"))) == 1
+    for part in page.parts:
         if full or part.level == "brief":
-            _part(part, console, full=full)
-    for workload in page.workloads:
-        if len(page.workloads) > 1 or full:
-            _line(console, f"\n{workload.title}", "bold underline")
-        _group(workload.overview, console, full=full)
-        if full:
-            for section in workload.sections:
-                _group(section, console, full=full)
-    for part in page.closing:
-        if full or part.level == "brief":
-            _part(part, console, full=full)
+            untitled = lone and isinstance(part, Group) and part.of == "workload"
+            shown = replace(part, title="") if untitled else part
+            _part(shown, console, full=full)
 
 
 def _line(console: Console, text: str, style: str = "") -> None:

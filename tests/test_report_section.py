@@ -25,10 +25,12 @@ from dbdyno.report.parts import (
     Lines,
     Page,
     Row,
+    Scope,
     Section,
     Subject,
     Table,
     Text,
+    charts,
 )
 from dbdyno.report.render import html, markdown, terminal
 
@@ -44,8 +46,8 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         title="Moons by arm",
         columns=(Column(text="arm", left=True), Column(text="moons")),
         rows=tuple(
-            Row(cells=(Cell(text=cell.arm), Cell(text="4321")), arm=cell.arm)
-            for cell in subject.step.cells
+            Row(cells=(Cell(text=arm), Cell(text="4321")), arm=arm)
+            for arm in subject.comparison.arms
         ),
     )
     line = Line(arm=subject.base, block=1, series=Series(x_s=(1.0, 2.0), y=(1.0, 2.0)), spans=())
@@ -53,7 +55,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         name=f"{name}-chart",
         title="Moons per second",
         describe="Moons per second: 1 to 2",
-        of=subject.step.step,
+        of=subject.steps[0].step,
         data=Lines(logarithmic=False, scale=1.0, lines=(line,)),
     )
     yield Callout(name=f"{name}-callout", title="", items=(Finding(text="A moon is missing."),))
@@ -107,3 +109,29 @@ def test_the_terminal_has_a_new_section_of_a_step_in_full(shown: Page, full: boo
     text = console.file.getvalue()
     for words in ("Moons by arm", "4321", "A moon is missing.", "Tides", "per second: 1 to 2"):
         assert (words in text) == full
+
+
+# --- Sections of the whole and of a workload -------------------------------------------------
+
+
+@pytest.fixture(params=["PAGE", "WORKLOAD"])
+def wider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Page:
+    """A page in whose list of sections of the whole, or of a workload, stands one line more."""
+    scope: Scope = "page" if request.param == "PAGE" else "workload"
+    listed = (*getattr(page, request.param), Section(scope, _parts))
+    monkeypatch.setattr(page, request.param, listed)
+    return page.make(comparison(blocks=1))
+
+
+def test_every_format_has_a_new_section_of_the_whole_or_of_a_workload(wider: Page) -> None:
+    console = Console(file=io.StringIO(), width=80)
+    terminal.print_page(wider, console, full=True)
+    assert isinstance(console.file, io.StringIO)
+    name = next(one.name for one in charts(wider.parts) if one.name.endswith("-moons-chart"))
+    post = markdown.render(wider, {name: str(PLACE)})
+    site = html.render(wider)
+    for text in (site, post, console.file.getvalue()):
+        for words in ("Moons by arm", "4321", "A moon is missing.", "Tides were high."):
+            assert words in text
+    assert f'<a href="#{name.removesuffix("-chart")}">moons</a>' in site
+    assert f"![Moons per second: 1 to 2]({PLACE})" in post and name in chart.specs(wider)

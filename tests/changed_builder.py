@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from comparison_builder import one_cell
-from dbdyno.analysis.compare.arm_vs_base import cpu_of
 from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import BETTER, WORSE, Aims, Verdict, Word
 from dbdyno.stats.decision import Sample, decide
 from run_builder import step_run

@@ -174,7 +174,7 @@ def one_cell(headline: str | None, runs: tuple[StepRun, ...], base: tuple[StepRu
     }
     values = [run.metrics[headline] for run in runs if headline in run.metrics]
     ratios = {name: found for name in names if (found := paired(name, runs, base)) is not None}
-    met = [run.sla_met for run in runs if run.sla_met is not None]
+    met = [run.roles.sla_met for run in runs if run.roles.sla_met is not None]
     return Cell(
         arm=runs[0].arm,
         runs=runs,
@@ -182,7 +182,7 @@ def one_cell(headline: str | None, runs: tuple[StepRun, ...], base: tuple[StepRu
         value_bound="exact",
         ratio=ratios.get(headline or ""),
         ratio_bound="exact",
-        sla_met=sum(met) if any(run.sla_target is not None for run in runs) else None,
+        sla_met=sum(met) if any(run.facts.sla_target is not None for run in runs) else None,
         metrics=means,
         ratios=ratios,
     )

@@ -80,7 +80,7 @@ def _waits(run: StepRun, slow: bool, draw: random.Random) -> Waits:
         )
         for kind, event, statement, owner, first, second in LOAD
     )  # fmt: skip
-    x = tuple(float(second) for second in range(1, int(run.seconds or 60) + 1))
+    x = tuple(float(second) for second in range(1, int(run.window.seconds or 60) + 1))
     kinds = dict.fromkeys(one.kind for one in load)
     sums = {kind: sum(one.sessions for one in load if one.kind == kind) for kind in kinds}
     return Waits(

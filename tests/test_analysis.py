@@ -91,9 +91,9 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         expected[f"{name}_per_op"] = None
     expected |= {row.name: None for row in METRICS if row.servers == "InnoDB"}
     assert dict(run.metrics) == pytest.approx(expected)
-    assert run.status == "ok"
-    assert run.seconds == 20.0
-    assert run.headline == "qps"
+    assert run.ending.status == "ok"
+    assert run.window.seconds == 20.0
+    assert run.facts.headline == "qps"
     assert run.warnings == ()
 
 
@@ -248,7 +248,7 @@ def test_series_are_of_all_clients_and_of_the_host(tmp_path: Path) -> None:
 
 
 def test_checkpoints_and_autovacuums_lie_on_the_windows_clock(tmp_path: Path) -> None:
-    spans = derived(tmp_path, "qr100").spans
+    spans = derived(tmp_path, "qr100").server.spans
     assert [(span.kind, span.start_s, span.end_s) for span in spans] == [
         ("checkpoint", pytest.approx(5.0), pytest.approx(9.0)),
         ("autovacuum", pytest.approx(12.0), pytest.approx(13.5)),
@@ -261,7 +261,7 @@ def test_only_the_part_of_a_checkpoint_in_the_window_counts(tmp_path: Path) -> N
     planted = plant("qr100", checkpoints=((-9.0, -5.0), (-3.0, 2.0), (8.0, 10.0), (18.0, 25.0)))
     run = derived(tmp_path, "qr100", planted)
     assert run.metrics["checkpoint_overlap_s"] == pytest.approx(6.0)
-    assert len([span for span in run.spans if span.kind == "checkpoint"]) == 3
+    assert len([span for span in run.server.spans if span.kind == "checkpoint"]) == 3
 
 
 def test_time_that_two_spans_share_counts_once() -> None:
@@ -277,7 +277,7 @@ def test_a_checkpoint_that_is_still_running_reaches_to_the_windows_end(tmp_path:
     folder = step_folder(tmp_path, "qr100")
     change(folder.path / "done.json", lambda done: done["log_events"].pop(1))
     run = assemble.step_run(folder)
-    (span,) = [span for span in run.spans if span.kind == "checkpoint"]
+    (span,) = [span for span in run.server.spans if span.kind == "checkpoint"]
     assert (span.start_s, span.end_s) == (pytest.approx(5.0), 20.0)
     assert "still running" in span.label
     assert run.metrics["checkpoint_overlap_s"] == pytest.approx(15.0)
@@ -334,15 +334,15 @@ def test_a_step_without_its_end_is_failed(tmp_path: Path) -> None:
     done = (folder.path / "done.json").read_text()
     (folder.path / "done.json").unlink()
     run = assemble.step_run(folder)
-    assert (run.status, run.metrics) == ("failed", {})
-    assert "broken off" in (run.reason or "")
+    assert (run.ending.status, run.metrics) == ("failed", {})
+    assert "broken off" in (run.ending.reason or "")
     assert run.series["query.rate"].y == (5_000.0,) * 20, "what there is stays to be seen"
     (folder.path / "done.json").write_text(done)
     change_lines(
         folder.path / "events.jsonl",
         lambda lines: [line for line in lines if line["event"] != "window_close"],
     )
-    assert "window_close" in (assemble.step_run(folder).reason or "")
+    assert "window_close" in (assemble.step_run(folder).ending.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -356,10 +356,10 @@ def test_a_damaged_file_is_named_in_one_line(tmp_path: Path, old: str, new: str)
     assert old in text
     path.write_text(text.replace(old, new))
     run = assemble.step_run(folder)
-    assert (run.status, run.metrics) == ("failed", {})
+    assert (run.ending.status, run.metrics) == ("failed", {})
     place = "blocks/001/pg17/insert-benchmark/06-qr100"
-    assert (run.reason or "").startswith(f"damaged: {place}/events.jsonl: ")
-    assert "\n" not in (run.reason or "")
+    assert (run.ending.reason or "").startswith(f"damaged: {place}/events.jsonl: ")
+    assert "\n" not in (run.ending.reason or "")
 
 
 # --- SLA -------------------------------------------------------------------------------------
@@ -374,15 +374,15 @@ def test_the_target_is_held_at_95_percent_of_it(
 ) -> None:
     """200 rows/s are asked for; 190 is the least that holds."""
     run = derived(tmp_path, "qr100", plant("qr100", insert_rows_per_s=rows_per_s))
-    assert run.sla_target == 200.0
-    assert run.sla_achieved == pytest.approx(rows_per_s)
-    assert run.sla_met is met
+    assert run.facts.sla_target == 200.0
+    assert run.roles.sla_achieved == pytest.approx(rows_per_s)
+    assert run.roles.sla_met is met
     assert any("target rate missed: 185 of 200" in text for text in run.warnings) is not met
 
 
 def test_a_step_without_a_target_has_no_verdict_on_it(tmp_path: Path) -> None:
     run = derived(tmp_path, "l.i0")
-    assert (run.sla_target, run.sla_achieved, run.sla_met) == (None, None, None)
+    assert (run.facts.sla_target, run.roles.sla_achieved, run.roles.sla_met) == (None, None, None)
 
 
 # --- Warnings --------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ def test_clients_that_end_apart_are_shown_both_rates(tmp_path: Path) -> None:
     """20,000 rows/s each; client 1 ends at 15 s: 700,000 rows in 20 s, 600,000 in the first 15."""
     run = derived(tmp_path, "l.i0", plant("l.i0", ends_early_s=5))
     assert run.metrics["ips"] == pytest.approx(35_000.0)
-    assert run.end_spread == pytest.approx(0.25)
+    assert run.window.end_spread == pytest.approx(0.25)
     (warning,) = run.warnings
     assert "25.0% of the window" in warning
     assert "35,000/s over all of it, 40,000/s in the 15 s common to all" in warning

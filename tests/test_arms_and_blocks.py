@@ -100,12 +100,12 @@ def test_a_block_that_was_to_do_some_steps_lacks_the_others_without_a_word(tmp_p
     change(order, lambda value: value.update(steps={"insert-benchmark": ["qr100"]}))
     comparison = compare.load(folder)
     short, whole = cell(comparison, "l.i1"), cell(comparison, "qr100")
-    assert [run.status for run in short.runs] == ["ok", "ok"]
-    assert [run.status for run in whole.runs] == ["ok", "ok", "ok"]
+    assert [run.ending.status for run in short.runs] == ["ok", "ok"]
+    assert [run.ending.status for run in whole.runs] == ["ok", "ok", "ok"]
     assert short.verdict is not None and short.verdict.outcome == ""
     assert [its.judgement.blocks for its in comparison.overall][:1] == [2]
     change(order, lambda value: value.update(steps=None))
-    assert [run.status for run in cell(compare.load(folder), "l.i1").runs][2] == "skipped"
+    assert [run.ending.status for run in cell(compare.load(folder), "l.i1").runs][2] == "skipped"
 
 
 def test_hidden_doubles_are_no_arms_and_all_of_their_files_are_used(tmp_path: Path) -> None:

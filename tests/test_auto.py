@@ -126,7 +126,7 @@ def test_a_block_that_does_some_steps_is_complete_and_none_of_the_others_counts_
     assert comparison.sizing == sizing
     for step in comparison.steps:
         for cell in step.cells:
-            assert {run.status for run in cell.runs} == {"ok"}
+            assert {run.ending.status for run in cell.runs} == {"ok"}
 
 
 def test_verdicts_are_taken_on_the_fresh_blocks_alone(done: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_stretched_and_multiplied_result_is_a_whole_one(tmp_path: Path) -> Non
     for cell in step.cells:
         assert cell.value == pytest.approx(5_000.0)
         for run in cell.runs:
-            assert run.seconds == 60.0
+            assert run.window.seconds == 60.0
             assert run.series["query.rate"].x_s[-1] == 60.0
             assert "background:walwriter" in run.owners
     assert len(list((folder / "derived").rglob("*.json"))) == 8, "the files look settled"

@@ -110,7 +110,7 @@ def test_a_file_more_or_less_makes_an_entry_void(result: Path) -> None:
     (path / "after.json").unlink()
     assert gathered(result)[1].metrics["dbgb1"] is None
     (path / "failed.json").write_text('{"status": "failed", "reason": "late"}')
-    assert gathered(result)[1].reason == "late"
+    assert gathered(result)[1].ending.reason == "late"
 
 
 def test_files_that_were_written_just_now_are_not_trusted_to_stay(result: Path) -> None:
@@ -154,7 +154,7 @@ def test_an_entry_of_another_run_counts_for_nothing(result: Path) -> None:
 def test_where_nothing_can_be_written_all_goes_without(result: Path) -> None:
     (result / FOLDER).write_text("a file where the folder should be")
     runs = gathered(result)
-    assert [run.status for run in runs] == ["ok"] * 8
+    assert [run.ending.status for run in runs] == ["ok"] * 8
     assert (result / FOLDER).read_text() == "a file where the folder should be"
 
 

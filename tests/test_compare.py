@@ -100,12 +100,12 @@ def test_a_failed_step_stays_with_its_reason_and_the_rest_of_its_run_is_skipped(
     folder = build(tmp_path, failed={(2, "pg18", "l.i1"): "the server ended by signal 9"})
     comparison = compare.load(folder)
     found = cell(comparison, "l.i1", "pg18")
-    assert [run.status for run in found.runs] == ["ok", "failed", "ok"]
-    assert found.runs[1].reason == "the server ended by signal 9"
+    assert [run.ending.status for run in found.runs] == ["ok", "failed", "ok"]
+    assert found.runs[1].ending.reason == "the server ended by signal 9"
     assert found.ratio is not None
     assert found.ratio.blocks == 2
     skipped = cell(comparison, "qr100", "pg18")
-    assert [run.status for run in skipped.runs] == ["ok", "skipped", "ok"]
+    assert [run.ending.status for run in skipped.runs] == ["ok", "skipped", "ok"]
     assert (skipped.sla_met, cell(comparison, "qr100", "pg17").sla_met) == (2, 3)
 
 
@@ -123,7 +123,7 @@ def test_a_step_that_a_run_never_came_to_is_skipped(tmp_path: Path) -> None:
         path.unlink()
     gone.rmdir()
     (run,) = cell(compare.load(folder), "qr100", "pg18").runs
-    assert (run.status, run.arm, run.metrics) == ("skipped", "pg18", {})
+    assert (run.ending.status, run.arm, run.metrics) == ("skipped", "pg18", {})
 
 
 def test_maintenance_that_failed_is_among_the_warnings(tmp_path: Path) -> None:

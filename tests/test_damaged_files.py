@@ -66,7 +66,7 @@ def the_rest_is_whole(comparison: Comparison) -> None:
     ):  # fmt: skip
         runs = cell(comparison, step, arm).runs
         assert len(runs) == 2
-        assert [run.status for run in runs].count("ok") == blocks
+        assert [run.ending.status for run in runs].count("ok") == blocks
     assert cell(comparison, "qr100", "pg18").value == pytest.approx(5_000.0)
 
 
@@ -126,8 +126,10 @@ def test_a_step_that_cannot_be_judged_has_failed_with_the_name_of_its_file(
     harm(result / STEP / name)
     comparison = shown(result)
     the_rest_is_whole(comparison)
-    (failed,) = [run for run in cell(comparison, "qr100", "pg18").runs if run.status == "failed"]
-    reason = failed.reason or ""
+    (failed,) = [
+        run for run in cell(comparison, "qr100", "pg18").runs if run.ending.status == "failed"
+    ]
+    reason = failed.ending.reason or ""
     assert words in reason
     assert name in reason
     assert "\n" not in reason
@@ -202,7 +204,7 @@ def test_a_file_of_counters_that_is_damaged_is_named_and_the_rates_are_shown(
     job.write_text(json.dumps({**json.loads(job.read_text()), "engine": "postgres"}))
     comparison = shown(result)
     runs = cell(comparison, "qr100", "pg18").runs
-    assert [run.status for run in runs] == ["ok", "ok"]
+    assert [run.ending.status for run in runs] == ["ok", "ok"]
     assert runs[1].metrics["qps"] == 5_000.0
     assert runs[1].metrics[missing] is None
     assert runs[0].metrics[missing] is not None
@@ -227,7 +229,7 @@ def test_a_failed_step_keeps_its_own_reason_whatever_became_of_its_files(result:
     for name in ("events.jsonl", "host.jsonl"):
         scribble(folder / name)
     run = cell(shown(result), "qr100", "pg18").runs[1]
-    assert (run.status, run.reason) == ("failed", "PANIC")
+    assert (run.ending.status, run.ending.reason) == ("failed", "PANIC")
 
 
 def test_a_block_without_its_end_is_not_judged(result: Path) -> None:
@@ -244,7 +246,7 @@ def test_without_its_order_a_block_has_the_arms_that_have_folders(result: Path, 
     harm(result / "blocks/002/order.json")
     comparison = shown(result)
     assert comparison.blocks == 2
-    assert [run.status for run in cell(comparison, "qr100", "pg18").runs][:2] == ["ok", "ok"]
+    assert [run.ending.status for run in cell(comparison, "qr100", "pg18").runs][:2] == ["ok", "ok"]
     assert any(text.startswith("damaged: blocks/002") for text in comparison.warnings)
     assert not any("rebooted" in text for text in comparison.warnings)
 
@@ -270,7 +272,10 @@ def test_a_damaged_ceiling_of_the_generator_is_said(result: Path) -> None:
 def test_a_run_that_is_gone_is_said(result: Path) -> None:
     shutil.rmtree(result / RUN)
     comparison = shown(result)
-    assert [run.status for run in cell(comparison, "qr100", "pg18").runs] == ["ok", "skipped"]
+    assert [run.ending.status for run in cell(comparison, "qr100", "pg18").runs] == [
+        "ok",
+        "skipped",
+    ]
     assert any("blocks/002: has no folder of the arm `pg18`" in w for w in comparison.warnings)
 
 
@@ -339,7 +344,7 @@ def no_figure_is_wrong(comparison: Comparison, good: Comparison) -> None:
                     if value is not None and value != before.metrics[name]
                 }
                 assert not wrong
-                assert run.status == "ok" or run.reason
+                assert run.ending.status == "ok" or run.ending.reason
 
 
 @settings(max_examples=40, deadline=None)

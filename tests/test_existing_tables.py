@@ -40,7 +40,7 @@ def notes(comparison: Comparison) -> list[str]:
 
 def statuses(comparison: Comparison, step: str) -> dict[str, list[tuple[int, str]]]:
     (found,) = [one for one in comparison.steps if one.step == step]
-    return {cell.arm: [(run.block, run.status) for run in cell.runs] for cell in found.cells}
+    return {cell.arm: [(run.block, run.ending.status) for run in cell.runs] for cell in found.cells}
 
 
 def test_steps_before_a_copy_were_not_skipped_and_have_the_blocks_that_ran_them(

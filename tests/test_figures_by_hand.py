@@ -105,7 +105,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, StepFol
 def compare(folder: StepFolder) -> StepRun:
     """Compares all figures of a step with those by hand; gives the derived step."""
     run, raw = assemble.step_run(folder), Raw(folder.path)
-    assert run.status == "ok"
+    assert run.ending.status == "ok"
     expected = by_hand.published(raw)
     assert expected.keys() == PUBLISHED
     assert {name: run.metrics[name] for name in expected} == pytest.approx(expected)
@@ -127,11 +127,11 @@ def compare_response(run: StepRun, raw: Raw) -> None:
 
 def compare_fairness(run: StepRun, raw: Raw) -> None:
     shared = {tick["role"] for tick in raw.ticks if len(tick["per_client"]) > 1}
-    assert {fair.role for fair in run.fairness} == shared
-    for fair in run.fairness:
+    assert {fair.role for fair in run.roles.fairness} == shared
+    for fair in run.roles.fairness:
         assert_alike(fair, by_hand.fairness(raw, fair.role, raw.step["roles"][fair.role]))
     role = (raw.step["headline"] or {}).get("role")
-    (own,) = [fair for fair in run.fairness if fair.role == role] or [None]
+    (own,) = [fair for fair in run.roles.fairness if fair.role == role] or [None]
     names = {"jain": "jain", "finish_diff_s": "diff_s", "finish_pct": "pct"}
     for metric, field in names.items():
         assert run.metrics[metric] == (None if own is None else getattr(own, field))
@@ -152,14 +152,14 @@ def compare_series(run: StepRun, raw: Raw) -> None:
 
 def compare_seconds(run: StepRun, raw: Raw) -> None:
     """Stalls and targets; which roles have them is seen by the test of each step."""
-    for stall in run.stalls:
+    for stall in run.roles.stalls:
         assert_alike(stall, by_hand.stalls(raw, stall.role, stall.kind))
-    for target in run.targets:
+    for target in run.roles.targets:
         assert_alike(target, by_hand.target(raw, target.role))
-    deletes = [target.achieved for target in run.targets if target.kind == "delete"]
-    expected = [100 * achieved / run.targets[0].rows_per_s for achieved in deletes] or [None]
+    deletes = [target.achieved for target in run.roles.targets if target.kind == "delete"]
+    expected = [100 * achieved / run.roles.targets[0].rows_per_s for achieved in deletes] or [None]
     assert run.metrics["dps_share_of_target"] == pytest.approx(expected[0])
-    missed = run.targets[0].seconds_missed if run.targets else None
+    missed = run.roles.targets[0].seconds_missed if run.roles.targets else None
     assert run.metrics["target_missed_s"] == missed
 
 
@@ -197,15 +197,15 @@ def test_the_stall_of_the_fake_server_is_seen_in_each_long_step(
         ("qr1000", {"insert", "delete", "query"}),
     ):
         run = assemble.step_run(fake[step])
-        assert {stall.role for stall in run.stalls} == roles
-        assert {(stall.stalled, stall.longest_s) for stall in run.stalls} <= {(2, 2)}
+        assert {stall.role for stall in run.roles.stalls} == roles
+        assert {(stall.stalled, stall.longest_s) for stall in run.roles.stalls} <= {(2, 2)}
         assert run.metrics["stalled_s"] == (2.0 if roles else None)
 
 
 def test_the_rate_that_the_fake_server_cannot_hold_is_missed(fake: dict[str, StepFolder]) -> None:
     """20 deletes of 30 ms a second leave room for 1,000 rows/s, but not after a stall of 3.2 s."""
     verdicts = {
-        step: [(target.role, target.met) for target in assemble.step_run(fake[step]).targets]
+        step: [(target.role, target.met) for target in assemble.step_run(fake[step]).roles.targets]
         for step in STEPS
     }
     held, missed = [("insert", True), ("delete", True)], [("insert", False), ("delete", False)]

@@ -84,7 +84,7 @@ def test_a_busy_thread_makes_the_rate_a_lower_bound(
 
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",), planted=planted)
     (run,) = cell(compare.load(folder), "pg17").runs
-    assert run.limited == reasons
+    assert run.window.limited == reasons
     assert run.metrics["qps"] == pytest.approx(5_000.0), "the number stays"
     said = [text for text in run.warnings if text.startswith("load generator at its limit")]
     assert [text.partition(": ")[2] for text in said] == list(reasons)
@@ -123,7 +123,9 @@ def test_a_role_that_is_sent_late_makes_the_step_a_lower_bound(tmp_path: Path) -
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",), planted=planted)
     comparison = compare.load(folder)
     (run,) = cell(comparison, "pg17").runs
-    assert run.limited == (f"it sent operations late by itself, 1 % of them by over 1.8 ms {MORE}",)
+    assert run.window.limited == (
+        f"it sent operations late by itself, 1 % of them by over 1.8 ms {MORE}",
+    )
     assert "≥ 5,000" in printed(page.make(comparison))
 
 
@@ -133,7 +135,7 @@ def test_a_handful_of_late_operations_is_no_limit(tmp_path: Path) -> None:
 
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",), planted=planted)
     (run,) = cell(compare.load(folder), "pg17").runs
-    assert run.limited == ()
+    assert run.window.limited == ()
 
 
 def test_any_busy_thread_counts_not_their_mean(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_any_busy_thread_counts_not_their_mean(tmp_path: Path) -> None:
     lines[-1]["threads"] = [{"cpu_us": 1, "busy_share": share} for share in (0.1, 0.9, 0.1)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (run,) = cell(compare.load(folder), "pg17").runs
-    assert run.limited == (f"its busiest thread was busy 90 % of the time {MORE}",)
+    assert run.window.limited == (f"its busiest thread was busy 90 % of the time {MORE}",)
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,9 @@ def test_a_second_block_and_another_plan_begin_with_what_the_first_block_left(
         assert seeds[0] != seeds[1], "what follows the copy draws anew in each block"
     comparison = compare.load(results)
     assert any("ran in block 1 only; block 2 began" in line for line in comparison.warnings)
-    assert all(run.status == "ok" for s in comparison.steps for c in s.cells for run in c.runs)
+    assert all(
+        run.ending.status == "ok" for s in comparison.steps for c in s.cells for run in c.runs
+    )
     assert len(golden.marked(data)) == 2
 
     # Another plan with the same beginning and other steps after it.

@@ -211,7 +211,7 @@ def test_what_was_purged_is_not_guessed(before: Json | None, after: Json | None)
 
 def test_plans_of_mysql_are_compared_without_their_rows(tmp_path: Path) -> None:
     run = a_run(tmp_path)
-    assert run.plans == {"query": "range on pi1 by pi1_market: Using where"}
+    assert run.server.plans == {"query": "range on pi1 by pi1_market: Using where"}
     other = changed(run, plans={"query": "ALL on pi1: Using where"})
     (change,) = query_plans.changes([run], [other])
     said = "`range on pi1 by pi1_market: Using where` became".replace("`", "")

@@ -115,13 +115,13 @@ def measured(of: Plan) -> tuple[Comparison, StepRun]:
 
 def test_what_a_program_tells_comes_out_and_is_judged(tmp_path: Path) -> None:
     comparison, run = measured(written(tmp_path, seconds(), blocks=3, step="seconds = 130"))
-    assert run.status == "ok"
-    assert run.seconds == 130.0
-    assert run.shape == "flat"
+    assert run.ending.status == "ok"
+    assert run.window.seconds == 130.0
+    assert run.window.shape == "flat"
     assert run.metrics["qps"] == 1000.0
     assert run.metrics["p50"] == 1000.0
     assert run.series["query.rate"].y == (1000.0,) * 130
-    assert run.shape == "flat"
+    assert run.window.shape == "flat"
     (step,) = comparison.steps
     (cell,) = [one for one in step.cells if one.arm == "new"]
     assert cell.value == pytest.approx(1000.0)
@@ -160,8 +160,8 @@ UNTOLD = (
 def test_what_a_program_does_not_tell_is_null_with_its_reason(tmp_path: Path) -> None:
     _, run = measured(written(tmp_path, seconds()))
     assert {name: run.metrics[name] for name in UNTOLD} == dict.fromkeys(UNTOLD)
-    assert run.limited is None
-    assert (run.response, run.service, run.fairness) == ({}, {}, ())
+    assert run.window.limited is None
+    assert (run.response, run.service, run.roles.fairness) == ({}, {}, ())
     assert "query.max_us" not in run.series
     limit, untold = run.warnings
     assert limit.startswith("load generator's limit unknown: `load` does not tell how late")
@@ -174,9 +174,9 @@ def test_what_a_program_does_not_tell_is_null_with_its_reason(tmp_path: Path) ->
 def test_without_seconds_there_is_nothing_over_time_and_the_step_says_so(tmp_path: Path) -> None:
     _, run = measured(written(tmp_path, WHOLE, step="seconds = 130"))
     assert run.metrics["qps"] == 1000.0
-    assert (run.metrics["p50"], run.metrics["stalled_s"], run.shape) == (None, None, None)
+    assert (run.metrics["p50"], run.metrics["stalled_s"], run.window.shape) == (None, None, None)
     assert not [name for name in run.series if name.startswith("query")]
-    assert run.stalls == ()
+    assert run.roles.stalls == ()
     assert any(text.startswith("window without seconds: `load`") for text in run.warnings)
 
 
@@ -200,7 +200,7 @@ def test_rows_and_retries_that_are_not_told_are_not_counted_as_none(
 def test_lateness_that_is_told_says_that_the_load_was_not_at_its_limit(tmp_path: Path) -> None:
     tick = '{"late_us_max": 12, "backlog": 0}'
     _, run = measured(written(tmp_path, seconds(tick=tick)))
-    assert run.limited == ()
+    assert run.window.limited == ()
     assert run.metrics["late_ms_max"] == 0.012
     assert run.metrics["lag_us_p99"] is None
 
@@ -208,8 +208,8 @@ def test_lateness_that_is_told_says_that_the_load_was_not_at_its_limit(tmp_path:
 def test_a_program_that_fails_is_a_result_with_its_own_words(tmp_path: Path) -> None:
     body = 'print("no such table", file=sys.stderr); sys.exit(3)'
     _, run = measured(written(tmp_path, body))
-    assert run.status == "failed"
-    assert run.reason == "`load` ended with status 3: no such table"
+    assert run.ending.status == "failed"
+    assert run.ending.reason == "`load` ended with status 3: no such table"
 
 
 # --- What is refused before anything starts ---------------------------------------------------

@@ -71,13 +71,13 @@ def test_the_example_of_the_page_measures_two_arms_and_says_which_is_slower(fold
     results = Results.open(folder / "points")
     (plain, slow) = sorted(results.blocks()[0].runs(), key=lambda run: run.arm)
     run = assemble.step_run(plain.steps()[-1])
-    assert run.status == "ok", run.reason
+    assert run.ending.status == "ok", run.ending.reason
     assert run.metrics["qps"] is not None
     cpu_us = run.metrics["connections_cpu_per_op"]
     assert cpu_us is not None
     assert 1 < cpu_us < 10_000, "psql's session has ended, and its CPU is known all the same"
     assert run.metrics["generator_cpu_per_op"] is None
-    assert assemble.step_run(slow.steps()[-1]).limited is None
+    assert assemble.step_run(slow.steps()[-1]).window.limited is None
     comparison = compare.load(folder / "points")
     (step,) = [one for one in comparison.steps if one.step == "points"]
     ratios = next(cell for cell in step.cells if cell.arm == "slow").ratios

@@ -121,7 +121,7 @@ def test_a_timed_step_of_two_minutes_has_the_shape_of_what_its_headline_counts(
     folder = step_folder(tmp_path, "qr100", plant("qr100", seconds=window_s))
     change(folder.path / "job.json", lambda job: job["stop"].update(seconds=timed_s))
     change_lines(folder.path / "events.jsonl", without("query", set(range(1, 41)), 0.5))
-    assert assemble.step_run(folder).shape == name
+    assert assemble.step_run(folder).window.shape == name
 
 
 # --- What the arms of a step did not have alike ----------------------------------------------

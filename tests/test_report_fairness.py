@@ -87,7 +87,7 @@ def test_an_uneven_role_beside_the_headline_is_told(three: Comparison) -> None:
     def starve(run: StepRun) -> tuple[Fairness, ...]:
         return tuple(
             replace(fair, rates=(1.0, 100.0, 100.0, 100.0)) if fair.role == "insert" else fair
-            for fair in run.fairness
+            for fair in run.roles.fairness
         )
 
     assert list(told(changed(by_name(three, "qr100"), starve))) == ["query", "insert"]
@@ -95,7 +95,7 @@ def test_an_uneven_role_beside_the_headline_is_told(three: Comparison) -> None:
 
 def test_deletes_that_follow_uneven_inserts_are_not_told_twice(three: Comparison) -> None:
     def follow(run: StepRun) -> tuple[Fairness, ...]:
-        (fair,) = run.fairness
+        (fair,) = run.roles.fairness
         behind = tuple(0.98 * rate for rate in fair.rates)  # the last ones never came
         return (replace(fair, role="delete", kind="delete", rates=behind), fair)
 
@@ -118,7 +118,7 @@ def test_more_clients_than_have_room_are_slowest_median_and_fastest(three: Compa
     def many(run: StepRun) -> tuple[Fairness, ...]:
         rates = tuple(float(rate) for rate in range(100, 113))
         return tuple(
-            replace(fair, rates=rates, slices=((1.0,) * 10,) * 13) for fair in run.fairness
+            replace(fair, rates=rates, slices=((1.0,) * 10,) * 13) for fair in run.roles.fairness
         )
 
     step = changed(by_name(three, "l.i1"), many)

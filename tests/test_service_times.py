@@ -97,7 +97,7 @@ def test_what_is_paced_has_both_times_and_the_published_table_those_from_sent(
 def test_an_older_result_keeps_the_times_from_due_under_their_own_name(tmp_path: Path) -> None:
     folder = made(tmp_path, forget)
     run = one_step(folder)
-    assert (run.status, run.service) == ("ok", {})
+    assert (run.ending.status, run.service) == ("ok", {})
     assert run.metrics["maxop"] is None
     assert run.metrics["service_p99_us"] is None
     assert run.metrics["response_us_max"] == 200.0

@@ -165,7 +165,7 @@ def assert_costs(step: StepFolder, turns: Json) -> None:
     # The moments that the readings are of: on a busy host they are made later.
     moments = [line["mono_ns"] - line["delay_ns"] for line in lines]
     seconds = (sum(moments[1::2]) - sum(moments[::2])) / 1e9
-    assert seconds == pytest.approx(run.seconds, rel=0.02)
+    assert seconds == pytest.approx(run.window.seconds, rel=0.02)
 
 
 def connections(results: Results, arm: str) -> list[float]:
@@ -190,7 +190,7 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
                 assert (done["warm"] or {}).get("how") == how
                 assert done["checkpoint_s"] > 0
                 assert "second" in [line["kind"] for line in step.host()], "a long slice"
-                assert assemble.step_run(step).seconds == 3.0
+                assert assemble.step_run(step).window.seconds == 3.0
     assert {run.golden()["reads"]["began"] for run in results.blocks()[1].runs()} == {True}
     assert steps_of(results, "fill", 1) == {}
 
@@ -254,7 +254,7 @@ def test_a_killed_server_has_failed_and_the_others_go_on(tmp_path: Path, data: P
             failed = {name: steps_of(results, name)[arm].failed() for name in ("one", "three")}
             if arm != victim:
                 assert failed == {"one": None, "three": None}
-                assert assemble.step_run(steps_of(results, "one")[arm]).seconds == 4.0
+                assert assemble.step_run(steps_of(results, "one")[arm]).window.seconds == 4.0
                 continue
             assert "signal 9" in failed["one"]["reason"]
             assert failed["three"]["status"] == "skipped"

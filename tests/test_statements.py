@@ -52,7 +52,7 @@ def edit_ticks(path: Path, edit: Callable[[Json], object]) -> None:
 
 
 def uses(run: StepRun) -> dict[str, StatementUse]:
-    return {one.name: one for one in run.statements}
+    return {one.name: one for one in run.roles.statements}
 
 
 # --- How often, how many rows, how many of them had any --------------------------------------
@@ -60,7 +60,7 @@ def uses(run: StepRun) -> dict[str, StatementUse]:
 
 def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path: Path) -> None:
     run = assemble.step_run(folder(tmp_path, FOUND | {"query": 0.998}))
-    assert [(one.role, one.name, one.kind) for one in run.statements] == [
+    assert [(one.role, one.name, one.kind) for one in run.roles.statements] == [
         (name, name, "statement") for name in ("insert", "delete", "query")
     ]
     query = uses(run)["query"]
@@ -74,7 +74,7 @@ def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path
 
 def test_an_older_result_does_not_say_what_found_a_row(tmp_path: Path) -> None:
     run = assemble.step_run(folder(tmp_path, {}))
-    assert {one.found for one in run.statements} == {None}
+    assert {one.found for one in run.roles.statements} == {None}
     assert run.metrics["found_share"] is None
     assert run.warnings == ()
     assert uses(run)["query"].per_s == 5_000.0
@@ -172,9 +172,9 @@ def test_qps_counts_begin_and_commit_where_the_step_says_statements(tmp_path: Pa
     assert run.series["query.rate"].y == (5_000.0,) * 20
     assert run.series["query.client.1.rate"].y == (250.0,) * 20, "transactions: of a client no more"
     assert run.metrics["cpupq"] == pytest.approx(112.72), "of what the headline counts"
-    (fair,) = [one for one in run.fairness if one.role == "query"]
+    (fair,) = [one for one in run.roles.fairness if one.role == "query"]
     assert (fair.unit, fair.counts) == ("operations", (5_000, 5_000))
-    (stall,) = [one for one in run.stalls if one.role == "query"]
+    (stall,) = [one for one in run.roles.stalls if one.role == "query"]
     assert stall.median == 500.0
 
 
@@ -243,7 +243,7 @@ def test_the_rate_of_scans_is_by_their_mean_and_not_by_what_the_window_cut(tmp_p
 
 def test_without_a_scan_that_ended_there_is_no_rate_and_it_is_said(tmp_path: Path) -> None:
     run = as_scan(folder(tmp_path), scans=0, each_us=1)
-    assert (run.status, run.metrics["scan"], run.metrics["cpupq"]) == ("ok", None, None)
+    assert (run.ending.status, run.metrics["scan"], run.metrics["cpupq"]) == ("ok", None, None)
     assert [text for text in run.warnings if text.startswith("nothing ended in the window: ")] == [
         "nothing ended in the window: no operation of `query` in 20.0 s; "
         "give the step more `seconds`"
@@ -280,8 +280,8 @@ def test_a_group_goes_from_the_step_to_the_comparison(tmp_path: Path) -> None:
     comparison = compare.load(made)
     assert [step.group for step in comparison.steps] == [None, "point queries"]
     runs = [run for cell in comparison.steps[1].cells for run in cell.runs]
-    assert {run.status for run in runs} == {"ok", "skipped"}
-    assert {run.group for run in runs} == {"point queries"}
+    assert {run.ending.status for run in runs} == {"ok", "skipped"}
+    assert {run.facts.group for run in runs} == {"point queries"}
 
 
 def test_a_step_that_a_run_never_came_to_is_in_its_group(tmp_path: Path) -> None:
@@ -289,8 +289,8 @@ def test_a_step_that_a_run_never_came_to_is_in_its_group(tmp_path: Path) -> None
     shutil.rmtree(made / "blocks/001/pg18/insert-benchmark/06-qr100")
     edit_json(next(made.rglob("step.json")), lambda step: step.update(group="point queries"))
     (found,) = compare.load(made).steps
-    assert [run.status for cell in found.cells for run in cell.runs] == ["ok", "skipped"]
-    assert {run.group for cell in found.cells for run in cell.runs} == {"point queries"}
+    assert [run.ending.status for cell in found.cells for run in cell.runs] == ["ok", "skipped"]
+    assert {run.facts.group for cell in found.cells for run in cell.runs} == {"point queries"}
 
 
 def test_results_of_older_versions_have_neither_group_nor_each(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_results_of_older_versions_have_neither_group_nor_each(tmp_path: Path) -
 
     edit_json(at.path / "step.json", older)
     run = assemble.step_run(at)
-    assert (run.status, run.group, run.metrics["qps"]) == ("ok", None, 5_000.0)
+    assert (run.ending.status, run.facts.group, run.metrics["qps"]) == ("ok", None, 5_000.0)
 
 
 # --- While it runs ---------------------------------------------------------------------------

@@ -151,13 +151,15 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, StepFol
 def compare_statements(folder: StepFolder) -> StepRun:
     """Compares all figures of a step with those by hand; gives the derived step."""
     run, raw = compare(folder), Raw(folder.path)
-    for ours, theirs in zip(run.statements, by_hand.statements(raw), strict=True):
+    for ours, theirs in zip(run.roles.statements, by_hand.statements(raw), strict=True):
         for name, value in theirs.items():
             close = pytest.approx(value) if isinstance(value, float) else value
             assert asdict(ours)[name] == close, (ours, name)
     expected = by_hand.apart(raw)
     assert {name: run.metrics[name] for name in expected} == pytest.approx(expected)
-    assert run.metrics[run.headline or ""] == pytest.approx(by_hand.operations_of(raw) / raw.window)
+    assert run.metrics[run.facts.headline or ""] == pytest.approx(
+        by_hand.operations_of(raw) / raw.window
+    )
     return run
 
 
@@ -173,9 +175,9 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
 ) -> None:
     """Eight statements: four selects, an update, a delete, and two that do nothing."""
     run = assemble.step_run(steps["transactions"])
-    found = {one.name: one for one in run.statements}
+    found = {one.name: one for one in run.roles.statements}
     assert list(found) == ["BEGIN", "point", "update", "delete", "COMMIT"]
-    assert [one.kind for one in run.statements] == ["control", *["statement"] * 3, "control"]
+    assert [one.kind for one in run.roles.statements] == ["control", *["statement"] * 3, "control"]
     tps = run.metrics["tps"] or 0.0
     assert found["point"].per_s == pytest.approx(4 * tps, rel=0.01)
     assert run.metrics["qps"] == pytest.approx(8 * tps, rel=0.01)
@@ -184,7 +186,7 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
     assert run.metrics["found_share"] == pytest.approx(100 * (6 - 0.404) / 6, rel=0.01)
     assert found["BEGIN"].found is None
     assert run.response == {}, "a role of another kind"
-    assert run.operations["mixed"].count == round(tps * (run.seconds or 0))
+    assert run.operations["mixed"].count == round(tps * (run.window.seconds or 0))
 
 
 def test_a_scan_of_which_few_end_has_the_rate_of_their_mean_time(
@@ -197,7 +199,7 @@ def test_a_scan_of_which_few_end_has_the_rate_of_their_mean_time(
     assert run.metrics["scan"] != pytest.approx(counted, rel=1e-3)
     assert run.metrics["scan_krows_client"] == pytest.approx((run.metrics["scan"] or 0.0) / 3_000)
     assert run.metrics["p50"] is None
-    assert run.group == "range queries"
+    assert run.facts.group == "range queries"
     assert run.metrics["found_share"] is None, "it is to find none"
     assert not [text for text in run.warnings if "found no row" in text]
 
@@ -223,7 +225,7 @@ def test_the_figures_of_a_real_servers_statements_are_those_by_hand(
     live: dict[str, StepFolder], step: str
 ) -> None:
     run = compare_statements(live[step])
-    assert all((one.found is None) is (one.name in UNTOLD) for one in run.statements)
+    assert all((one.found is None) is (one.name in UNTOLD) for one in run.roles.statements)
 
 
 @pytest.mark.live
@@ -235,9 +237,9 @@ def test_what_the_deletes_found_is_what_the_server_says_it_deleted(
     run, before, after = assemble.step_run(folder), folder.before(), folder.after()
     assert before is not None and after is not None
     deleted = after["tables"]["t1"]["n_tup_del"] - before["tables"]["t1"]["n_tup_del"]
-    (delete,) = run.statements
+    (delete,) = run.roles.statements
     assert delete.found is not None and delete.found < 0.99
-    found = delete.found * delete.per_s * (run.seconds or 0.0)
+    found = delete.found * delete.per_s * (run.window.seconds or 0.0)
     assert 0 <= deleted - round(found) <= 3
     assert delete.rows_per_s == pytest.approx(delete.found * delete.per_s)
     assert [text for text in run.warnings if text.startswith("found no row: ")]

@@ -290,7 +290,7 @@ def test_a_block_without_an_operation_has_no_cpu_per_operation_and_a_rate_of_zer
     (still,) = [
         assemble.step_run(step) for its in block.runs() if its.arm == "pg18" for step in its.steps()
     ]
-    assert still.status == "ok"
+    assert still.ending.status == "ok"
     assert still.metrics["qps"] == 0.0
     assert still.metrics["server_cpu_per_op"] is None
     assert still.metrics["cpupq"] is None

@@ -314,9 +314,10 @@ def test_overall_takes_blocks_in_which_all_steps_are() -> None:
 def test_overall_leaves_out_what_does_not_compare() -> None:
     other = two_steps("other", lifted(0.05), lifted(0.5))
     missed = [
-        changed(its, sla_met=False, sla_target=9.0) if its.ordinal == 2 else its for its in other
+        changed(its, sla_met=False, sla_target=9.0) if its.facts.ordinal == 2 else its
+        for its in other
     ]
-    limited = [changed(its, limited=("busy",)) if its.ordinal == 2 else its for its in other]
+    limited = [changed(its, limited=("busy",)) if its.facts.ordinal == 2 else its for its in other]
     for runs in (missed, limited):
         (found,) = concluded([*two_steps("base", SIX, SIX), *runs], plan_of(ARMS)).overall
         assert found.steps == 1
@@ -328,7 +329,7 @@ def test_overall_of_different_headlines_is_of_throughput() -> None:
         return changed(its, headline="ips", metrics={"ips": its.metrics["qps"]})
 
     runs = [*two_steps("base", SIX, SIX), *two_steps("other", lifted(0.05), lifted(0.05))]
-    loads = [as_load(its) if its.ordinal == 2 else its for its in runs]
+    loads = [as_load(its) if its.facts.ordinal == 2 else its for its in runs]
     (found,) = concluded(loads, plan_of(ARMS)).overall
     assert (found.judgement.metric, found.steps) == ("throughput", 2)
 

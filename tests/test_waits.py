@@ -170,7 +170,7 @@ def test_load_is_the_mean_of_the_samples_within_the_window(tmp_path: Path) -> No
         sample(2.4, idle=3),
         sample(20.1, READ),
     )
-    found = run.waits
+    found = run.server.waits
     assert found is not None
     assert found.samples == 4
     assert (found.asked_s, found.interval_s) == (0.5, pytest.approx(0.8))
@@ -205,30 +205,30 @@ def test_what_was_sampled_between_turns_does_not_count(tmp_path: Path) -> None:
 
 def test_a_window_without_samples_has_no_waits_and_says_nothing_of_them(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(-1.0, READ))
-    assert run.waits is None
+    assert run.server.waits is None
     assert run.metrics["wait_io_us_per_op"] is None
 
 
 def test_samples_without_their_last_line_are_left_out_with_a_warning(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(1.0, READ), ended=False)
-    assert run.status == "ok"
-    assert run.waits is None
+    assert run.ending.status == "ok"
+    assert run.server.waits is None
     assert any("waits.jsonl: lacks its last line" in text for text in run.warnings)
 
 
 def test_a_sample_of_another_form_is_named(tmp_path: Path) -> None:
     run = derived(tmp_path, {**sample(1.0), "sessions": "none"})
-    assert run.waits is None
+    assert run.server.waits is None
     assert any("`sessions` is no list" in text for text in run.warnings)
 
 
 def test_waits_survive_being_kept(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(1.0, READ), sample(2.0, RUNS))
     again = from_plain(StepRun, json.loads(json.dumps(to_plain(collect.packed(run)))))
-    assert again.waits is not None
-    assert run.waits is not None
-    assert again.waits.load == run.waits.load
-    assert dict(again.waits.over_time) == dict(run.waits.over_time)
+    assert again.server.waits is not None
+    assert run.server.waits is not None
+    assert again.server.waits.load == run.server.waits.load
+    assert dict(again.server.waits.over_time) == dict(run.server.waits.over_time)
 
 
 def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:
         line["owners"]["lab:waits"] = {"cpu_ns": spent_ns}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     run = assemble.step_run(folder)
-    assert run.waits is not None
-    assert run.waits.server_cpu_us == pytest.approx(200_000.0), "1 % of 20 s"
+    assert run.server.waits is not None
+    assert run.server.waits.server_cpu_us == pytest.approx(200_000.0), "1 % of 20 s"
     before = metrics.costs(replace(evidence.read(folder), owners=dict(run.owners)))
     assert run.metrics["generator_share"] == before["generator_share"]
     assert run.metrics["generator_share"] == pytest.approx(100 * 40_000 / 511_600)

@@ -241,7 +241,7 @@ def point(
 
 def derived(folder: StepFolder) -> StepRun:
     run = assemble.step_run(folder)
-    assert run.status == "ok", run.reason
+    assert run.ending.status == "ok", run.ending.reason
     return run
 
 
@@ -270,7 +270,7 @@ def test_what_samples_cost_is_the_labs_and_small(
     point: StepFolder, record_property: Callable[[str, object], None]
 ) -> None:
     run = derived(point)
-    waits = run.waits
+    waits = run.server.waits
     assert waits is not None
     record_property("waits", str(replace(waits, load=(), over_time={})))
     assert waits.interval_s == pytest.approx(INTERVAL_S, rel=0.2)

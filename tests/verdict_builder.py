@@ -73,7 +73,7 @@ def verdict(headline: str | None, cell: Cell, base: Cell) -> Verdict | None:
     judged = tuple(
         judgement(name, cell.ratios[name]) for name in (headline, CPU) if name in cell.ratios
     )
-    if any(run.sla_met is False for one in (cell, base) for run in one.runs):
+    if any(run.roles.sla_met is False for one in (cell, base) for run in one.runs):
         met, runs = cell.sla_met or 0, len(cell.runs)
         return Verdict(
             word="target missed", by=(), judgements=judged, outcome=f"held in {met} of {runs}"

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import arm_vs_base
 from dbdyno.model import Bound, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.model.error import DynoError, ResultError
+from dbdyno.model.metric.primary import cpu_of
 from dbdyno.report import cells, number
 
 STUDIES = Path(__file__).parent.parent / "docs" / "published"
@@ -349,13 +349,13 @@ def _here(cell: Cell | None) -> str:
     if cell is None:
         return "not run"
     if cell.ratio is None:
-        failed = [run for run in cell.runs if run.status != "ok"]
+        failed = [run for run in cell.runs if run.ending.status != "ok"]
         return "failed" if failed else "no figure"
     return cells.signed(_ratio(cell.ratio), cell.ratio_bound)
 
 
 def _cpu(cell: Cell | None) -> str:
-    ratio = cell.ratios.get(arm_vs_base.cpu_of([cell])) if cell is not None else None
+    ratio = cell.ratios.get(cpu_of([cell])) if cell is not None else None
     if ratio is None or ratio.low is None or ratio.high is None:
         return "–" if ratio is None else _ratio(ratio)
     sign = SIGNS["up"] if ratio.low > 1 else SIGNS["down"] if ratio.high < 1 else ""
@@ -383,7 +383,7 @@ def _conditions(of: Pair, steps: Sequence[str]) -> str:
 
 def _before(cell: Cell | None, state: str) -> float | None:
     """A state before the step, the mean of the runs that have it."""
-    known = [run.state_before.get(state) for run in cell.runs] if cell is not None else []
+    known = [run.server.before.get(state) for run in cell.runs] if cell is not None else []
     shares = [share for share in known if share is not None]
     return sum(shares) / len(shares) if shares else None
 

@@ -10,6 +10,11 @@ from dbdyno.model.json import Json
 from dbdyno.model.step_run import StepRun
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Sizing, Verdict
 
+FOUND_MIN = 0.99
+"""Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
+PLACES_MAX = 4
+"""So many places of one warning are named, the others counted."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:

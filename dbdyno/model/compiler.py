@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dbdyno.model.json import Json
+
 LEVEL = re.compile(r"(?:^|\s)-O(\w*)")
 
 
@@ -14,3 +16,12 @@ def for_size(flags: str | None) -> bool:
     """
     levels = LEVEL.findall(flags or "")
     return bool(levels) and levels[-1] in ("s", "z")
+
+
+def flags_of(server: Json) -> str | None:
+    """What the compiler of an arm's server was told; None where nobody says.
+
+    `flags` of server.json; older results say it of builds that dyno made alone.
+    """
+    found = server.get("flags") or (server.get("build") or {}).get("flags")
+    return None if found is None else str(found)

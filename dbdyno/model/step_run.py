@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
+"""How the names of owners begin whose costs are the server's."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseTimes:
@@ -242,137 +245,7 @@ class StepRun:
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
     warnings: tuple[str, ...] = ()
 
-    # --- By the names of before, for readers that have not moved to the parts ---
-
-    @property
-    def workload(self) -> str:
-        """`facts.workload`."""
-        return self.facts.workload
-
-    @property
-    def ordinal(self) -> int:
-        """`facts.ordinal`."""
-        return self.facts.ordinal
-
-    @property
-    def step(self) -> str:
-        """`facts.step`."""
-        return self.facts.step
-
-    @property
-    def measured(self) -> bool:
-        """`facts.measured`."""
-        return self.facts.measured
-
-    @property
-    def group(self) -> str | None:
-        """`facts.group`."""
-        return self.facts.group
-
-    @property
-    def headline(self) -> str | None:
-        """`facts.headline`."""
-        return self.facts.headline
-
-    @property
-    def sla_target(self) -> float | None:
-        """`facts.sla_target`."""
-        return self.facts.sla_target
-
-    @property
-    def extent(self) -> Extent | None:
-        """`facts.extent`."""
-        return self.facts.extent
-
-    @property
-    def status(self) -> str:
-        """`ending.status`."""
-        return self.ending.status
-
-    @property
-    def reason(self) -> str | None:
-        """`ending.reason`."""
-        return self.ending.reason
-
-    @property
-    def seconds(self) -> float | None:
-        """`window.seconds`."""
-        return self.window.seconds
-
-    @property
-    def end_spread(self) -> float | None:
-        """`window.end_spread`."""
-        return self.window.end_spread
-
-    @property
-    def shape(self) -> str | None:
-        """`window.shape`."""
-        return self.window.shape
-
-    @property
-    def limited(self) -> tuple[str, ...] | None:
-        """`window.limited`."""
-        return self.window.limited
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        """`roles.targets`."""
-        return self.roles.targets
-
-    @property
-    def fairness(self) -> tuple[Fairness, ...]:
-        """`roles.fairness`."""
-        return self.roles.fairness
-
-    @property
-    def stalls(self) -> tuple[Stalls, ...]:
-        """`roles.stalls`."""
-        return self.roles.stalls
-
-    @property
-    def statements(self) -> tuple[StatementUse, ...]:
-        """`roles.statements`."""
-        return self.roles.statements
-
-    @property
-    def sla_achieved(self) -> float | None:
-        """`roles.sla_achieved`."""
-        return self.roles.sla_achieved
-
-    @property
-    def sla_met(self) -> bool | None:
-        """`roles.sla_met`."""
-        return self.roles.sla_met
-
-    @property
-    def servers(self) -> str:
-        """`server.statistics`."""
-        return self.server.statistics
-
-    @property
-    def state_before(self) -> Mapping[str, float | None]:
-        """`server.before`."""
-        return self.server.before
-
-    @property
-    def state_after(self) -> Mapping[str, float | None]:
-        """`server.after`."""
-        return self.server.after
-
-    @property
-    def plans(self) -> Mapping[str, str]:
-        """`server.plans`."""
-        return self.server.plans
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        """`server.spans`."""
-        return self.server.spans
-
-    @property
-    def waits(self) -> Waits | None:
-        """`server.waits`."""
-        return self.server.waits
+    # --- Tables show one sort of times, of all kinds or operations ---
 
     @property
     def response(self) -> Mapping[str, ResponseTimes]:

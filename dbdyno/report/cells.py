@@ -121,7 +121,11 @@ def bound_note(bounds: Iterable[Bound]) -> str:
 
 def limits(result: Result) -> str:
     """What limited the load generator in which blocks, in words; nothing where nothing did."""
-    words = [f"block {run.block}: {', '.join(run.limited)}" for run in result.runs if run.limited]
+    words = [
+        f"block {run.block}: {', '.join(run.window.limited)}"
+        for run in result.runs
+        if run.window.limited
+    ]
     return f"load generator at its limit: {'; '.join(words)}" if words else ""
 
 
@@ -147,18 +151,19 @@ def justified(tone: Tone, bound: Bound) -> Tone:
 
 def judged(result: Result) -> int:
     """In how many runs the step was done well."""
-    return sum(run.status == "ok" for run in result.runs)
+    return sum(run.ending.status == "ok" for run in result.runs)
 
 
 def missed_target(result: Result) -> bool:
     """Whether the step has a target rate which a run of it did not hold."""
-    return any(run.sla_met is False for run in result.runs)
+    return any(run.roles.sla_met is False for run in result.runs)
 
 
 def stood_still(result: Result) -> bool:
     """Whether a throughput of 0 was measured in a block."""
     return any(
-        run.headline is not None and run.metrics.get(run.headline) == 0 for run in result.runs
+        run.facts.headline is not None and run.metrics.get(run.facts.headline) == 0
+        for run in result.runs
     )
 
 
@@ -172,9 +177,9 @@ def _mark(result: Result) -> str:
 def failure(result: Result) -> str:
     """What went wrong in which blocks, in words; nothing where all went well."""
     words = [
-        f"block {run.block} {run.status}: {run.reason or 'no reason recorded'}"
+        f"block {run.block} {run.ending.status}: {run.ending.reason or 'no reason recorded'}"
         for run in result.runs
-        if run.status != "ok"
+        if run.ending.status != "ok"
     ]
     return "; ".join(words)
 
@@ -183,7 +188,7 @@ def words_for_nothing(result: Result) -> str:
     """What stands in the place of a missing number."""
     if not result.runs:
         return "not run"
-    states = {run.status for run in result.runs}
+    states = {run.ending.status for run in result.runs}
     if "failed" in states:
         return "failed"
     return "skipped" if "skipped" in states else number.MISSING

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from typing import Any
 
 from dbdyno import __version__
-from dbdyno.analysis.compare.arm_vs_base import cpu_of
 from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
+from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 
 FORMAT = 1
@@ -89,7 +89,7 @@ def _step(step: StepComparison) -> Json:
 
 def _limits(cell: Cell) -> list[str]:
     """Why the arm's rate is "at least", each reason once."""
-    return list(dict.fromkeys(reason for run in cell.runs for reason in run.limited or ()))
+    return list(dict.fromkeys(reason for run in cell.runs for reason in run.window.limited or ()))
 
 
 def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:

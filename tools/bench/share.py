@@ -57,7 +57,7 @@ def costs_of(results: Results) -> Iterator[Cost]:
                     continue
                 done = next(event for event in folder.events() if event["event"] == "done")
                 yield Cost(
-                    step=one.step,
+                    step=one.facts.step,
                     arm=one.arm,
                     share_percent=share,
                     operation_us=operation_us,

@@ -9,21 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from dbdyno.analysis.compare.pairing import Facing, Still
 from dbdyno.analysis.step import damaged_files, generator_limit
 from dbdyno.model import Bound, StepRun, metric
+from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Word
 from dbdyno.stats.decision import Sample
 
-CPU = "cpu_per_op"
-"""Primary beside a step's headline: on a machine that others use it is the sharper witness."""
-SESSIONS_CPU = "server_cpu_per_op"
-"""The same without helpers: primary where results are older and do not tell whom helpers served."""
-CONNECTIONS_CPU = "connections_cpu_per_op"
-"""That of all connections: primary where a program makes the load and does not tell which of them
-are its own."""
 BETTER_BY: Mapping[str, int] = {
     row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
 }
@@ -43,28 +37,6 @@ class Where(NamedTuple):
     def of(cls, run: StepRun) -> Where:
         """The step of a run."""
         return cls(run.facts.workload, run.facts.ordinal, run.facts.step)
-
-
-class Measured(Protocol):
-    """A run, or an arm in a step."""
-
-    @property
-    def metrics(self) -> Mapping[str, float | None]:
-        """By name."""
-
-
-def cpu_of(compared: Iterable[Measured]) -> str:
-    """The primary CPU metric of what is compared: CPU, but where one of them has the other only."""
-    every = [one.metrics for one in compared]
-    if any(metrics.get(CONNECTIONS_CPU) is not None for metrics in every):
-        return CONNECTIONS_CPU
-    known = [metrics for metrics in every if metrics.get(SESSIONS_CPU) is not None]
-    return CPU if all(metrics.get(CPU) is not None for metrics in known) else SESSIONS_CPU
-
-
-def is_cpu(name: str) -> bool:
-    """Whether a primary metric is one of CPU; else it is one of throughput."""
-    return name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)
 
 
 @dataclass(frozen=True, kw_only=True)

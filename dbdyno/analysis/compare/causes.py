@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare.arm_vs_base import CONNECTIONS_CPU, CPU, SESSIONS_CPU
+from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 
-TIME = "connection_us_per_op"
-"""Time of connections by operations: what the costs in microseconds that are parts of it add to."""
 HELPERS = ("io_worker_cpu_per_op", "parallel_cpu_per_op")
 """Parts of the CPU of operations where it is known; older results have them beside it."""
-REMAINDER = "unaccounted_us_per_op"
 PLAN = "plan"
 WAITS = "waits"
 

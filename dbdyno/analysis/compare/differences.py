@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dbdyno.model import Difference, Json
+from dbdyno.model.compiler import flags_of
 
 NAMES_MAX = 12
 
@@ -99,15 +100,6 @@ def _facts(
     if same_build and _differ(arms, servers, "version_text"):
         values = _values(arms, servers, "version_text")
         yield Difference(what="build", values=values, planned=False)
-
-
-def flags_of(server: Json) -> str | None:
-    """What the compiler of an arm's server was told; None where nobody says.
-
-    `flags` of server.json; older results say it of builds that dyno made alone.
-    """
-    found = server.get("flags") or (server.get("build") or {}).get("flags")
-    return None if found is None else str(found)
 
 
 def _settings(

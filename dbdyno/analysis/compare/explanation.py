@@ -12,20 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis import wording
-from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, cpu_of
-from dbdyno.analysis.compare.causes import (
-    HELPERS,
-    PLAN,
-    REASONS,
-    REMAINDER,
-    TIME,
-    UNITS,
-    WAITS,
-    Reason,
-)
+from dbdyno.analysis.compare.causes import HELPERS, PLAN, REASONS, UNITS, WAITS, Reason
 from dbdyno.analysis.compare.pairing import by_block
 from dbdyno.analysis.step import query_plans
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, cpu_of
 from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
 from dbdyno.stats import significance
 

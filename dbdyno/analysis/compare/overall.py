@@ -12,8 +12,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, CPU, SESSIONS_CPU, Contest, Where, is_cpu
+from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, Contest, Where
 from dbdyno.analysis.compare.pairing import Still
+from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, is_cpu
 from dbdyno.model.verdict import Judgement
 from dbdyno.stats.decision import Sample
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis.compare import imbalance
-from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, Where, cpu_of
+from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import Facing, by_block, facing, own, ratio_of
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
+from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
 from dbdyno.stats import interval
 
 WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")

@@ -8,15 +8,14 @@ from itertools import combinations
 from statistics import median
 
 from dbdyno.analysis import wording
-from dbdyno.analysis.compare.arm_vs_base import CPU, SESSIONS_CPU, cpu_of
-from dbdyno.analysis.compare.differences import by_engine, flags_of, names_of
+from dbdyno.analysis.compare.differences import by_engine, names_of
 from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
-from dbdyno.model.compiler import for_size
+from dbdyno.model.comparison import PLACES_MAX
+from dbdyno.model.compiler import flags_of, for_size
+from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
 
 CANARY_SHARE_MAX = 0.10
 """How far the medians of two arms' canaries may lie apart."""
-PLACES_MAX = 4
-"""So many places of one warning are named, the others counted."""
 WHOLE_SERVER = "whole_server_cpu_per_op"
 
 _CANARIES = {

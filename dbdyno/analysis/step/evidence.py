@@ -13,6 +13,7 @@ from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.job import role_connections, statement_names, timed_operations
+from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
@@ -23,7 +24,6 @@ CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
 NS_PER_US = 1_000
 US_PER_S = 1e6
 NAMES = frozenset(one.name for one in metric.METRICS)
-SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 HELPERS = (
     *("background:io worker", "background:io read"),
     *("background:parallel read", "background:index build"),

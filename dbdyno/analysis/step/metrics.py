@@ -13,6 +13,7 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import Json, RoleFigures, ServerSide, Span, StatementUse, metric
 from dbdyno.model.job import role_connections
+from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import interval
 from dbdyno.stats.response_times import Histogram
 
@@ -235,7 +236,7 @@ def costs(evidence: Evidence) -> Metrics:
     """CPU and context switches by owner, for each operation or row."""
     operations, headline = evidence.operations, evidence.step.get("headline")
     roles = [headline["role"]] if headline is not None else []
-    server = basis.cpu_us(evidence, *basis.SERVER_OWNERS)
+    server = basis.cpu_us(evidence, *SERVER_OWNERS)
     generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
     return {
         "cpu_per_op": per(_operations_cpu_us(evidence, roles), operations),

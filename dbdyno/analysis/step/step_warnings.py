@@ -9,7 +9,9 @@ from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
+from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import first_words
+from dbdyno.model.step_run import SERVER_OWNERS
 
 GENERATOR_SHARE_MAX = 10.0
 """CPU of the load generator as percent of the server's in a step that only writes."""
@@ -21,8 +23,6 @@ UNKNOWN_SHARE_MAX = 1.0
 END_SPREAD_MAX = 0.02
 JAIN_MIN = 0.95
 """Of the rates of the headline's clients; of two clients, one has 1.6 times the other's rate."""
-FOUND_MIN = 0.99
-"""Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
 AT_LIMIT = "load generator at its limit"
 READING_DELAY_MS_MAX = 50.0
 
@@ -168,7 +168,7 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
     cpu, operations = metrics.get("cpu_per_op"), evidence.operations
     if not cpu or not operations:
         return
-    server_us = basis.cpu_us(evidence, *basis.SERVER_OWNERS) or math.inf
+    server_us = basis.cpu_us(evidence, *SERVER_OWNERS) or math.inf
     ended = 100 * evidence.owners["exited"].cpu_us / server_us
     if ended > UNKNOWN_SHARE_MAX:
         yield (

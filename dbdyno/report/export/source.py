@@ -73,7 +73,13 @@ class Source:
         Steps that a run ended before have no place: reports show them as skipped.
         """
         judged = {
-            (run.block, run.arm, safe_name(run.workload), run.ordinal, safe_name(run.step)): run
+            (
+                run.block,
+                run.arm,
+                safe_name(run.facts.workload),
+                run.facts.ordinal,
+                safe_name(run.facts.step),
+            ): run
             for step in self.comparison.steps
             for cell in step.cells
             for run in cell.runs
@@ -90,8 +96,9 @@ class Source:
 
     def run_key(self, run: StepRun, block: BlockFolder | None) -> Json:
         """The columns with which the rows of a step of a run begin; no block: it is judged."""
-        names = ("workload", "arm", "block", "ordinal", "step")
-        return self._key(block, {name: getattr(run, name) for name in names})
+        facts = run.facts
+        named = {"workload": facts.workload, "arm": run.arm, "block": run.block}
+        return self._key(block, named | {"ordinal": facts.ordinal, "step": facts.step})
 
     def step_key(self, place: Place, step: Json) -> Json:
         """The same from a step's folder and its step.json."""

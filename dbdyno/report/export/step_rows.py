@@ -173,24 +173,24 @@ def steps(source: Source) -> Rows:
 def _step(source: Source, run: StepRun, place: Place | None) -> Json:
     begun = None if place is None else source.lost.usable(partial(started, place.folder))
     return {
-        "measured": run.measured,
-        "status": run.status,
-        "reason": run.reason,
+        "measured": run.facts.measured,
+        "status": run.ending.status,
+        "reason": run.ending.reason,
         "started": begun,
-        "window_s": run.seconds,
-        "step_group": run.group,
-        "headline": run.headline,
-        "rate": run.metrics.get(run.headline) if run.headline else None,
-        "limited": "\n".join(run.limited or ()) or None,
-        "target": run.sla_target,
-        "achieved": run.sla_achieved,
-        "held": run.sla_met,
-        "clients": run.extent.clients if run.extent else None,
-        "connections": run.extent.connections if run.extent else None,
-        "tables": run.extent.tables if run.extent else None,
-        "shape": run.shape,
+        "window_s": run.window.seconds,
+        "step_group": run.facts.group,
+        "headline": run.facts.headline,
+        "rate": run.metrics.get(run.facts.headline) if run.facts.headline else None,
+        "limited": "\n".join(run.window.limited or ()) or None,
+        "target": run.facts.sla_target,
+        "achieved": run.roles.sla_achieved,
+        "held": run.roles.sla_met,
+        "clients": run.facts.extent.clients if run.facts.extent else None,
+        "connections": run.facts.extent.connections if run.facts.extent else None,
+        "tables": run.facts.extent.tables if run.facts.extent else None,
+        "shape": run.window.shape,
         "position": run.position,
-        "end_spread": run.end_spread,
+        "end_spread": run.window.end_spread,
         "server_version": place.server.get("version") if place else None,
         "warnings": "\n".join(run.warnings) or None,
     }
@@ -202,7 +202,7 @@ def _figures(run: StepRun) -> Rows:
             known = metric.by_name(name)
             row = {"metric": name, "unit": known.unit, "direction": known.direction}
             yield "metrics", row | {"value": value}
-    for statement in run.statements:
+    for statement in run.roles.statements:
         yield "statements", asdict(statement)
     for table, of, times in (
         ("response", "kind", run.response),
@@ -215,16 +215,16 @@ def _figures(run: StepRun) -> Rows:
     for owner, cost in run.owners.items():
         yield "costs", {"owner": owner} | asdict(cost)
     yield from _waits(run)
-    for span in run.spans:
+    for span in run.server.spans:
         yield "spans", asdict(span)
-    for target in run.targets:
+    for target in run.roles.targets:
         row = asdict(target)
         rates = {"target_per_s": row["rows_per_s"], "achieved_per_s": row["achieved"]}
         yield "targets", row | rates
-    for stalls in run.stalls:
+    for stalls in run.roles.stalls:
         yield "stalls", asdict(stalls)
     yield from _fairness(run)
-    for moment, values in (("before", run.state_before), ("after", run.state_after)):
+    for moment, values in (("before", run.server.before), ("after", run.server.after)):
         for name, value in values.items():
             if value is not None:
                 row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
@@ -237,7 +237,7 @@ def _response(found: ResponseTimes) -> Json:
 
 
 def _waits(run: StepRun) -> Rows:
-    waits = run.waits
+    waits = run.server.waits
     if waits is None:
         return
     sampled: Json = {"samples": waits.samples, "interval_s": waits.interval_s}
@@ -250,7 +250,7 @@ def _waits(run: StepRun) -> Rows:
 
 
 def _fairness(run: StepRun) -> Rows:
-    for found in run.fairness:
+    for found in run.roles.fairness:
         for client, (count, rate) in enumerate(zip(found.counts, found.rates, strict=True)):
             row = {
                 "role": found.role,

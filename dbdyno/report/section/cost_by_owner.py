@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from dbdyno.analysis.step.evidence import SERVER_OWNERS
 from dbdyno.model import Cell as Result
 from dbdyno.model import OwnerCost, StepComparison, StepRun
+from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.report import number
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
 
@@ -52,8 +52,8 @@ def _order(owner: str) -> tuple[bool, int, str]:
 
 def work(run: StepRun) -> float | None:
     """How much of the step's headline work a run did in its window."""
-    rate = run.metrics.get(run.headline) if run.headline else None
-    return rate * run.seconds if rate and run.seconds else None
+    rate = run.metrics.get(run.facts.headline) if run.facts.headline else None
+    return rate * run.window.seconds if rate and run.window.seconds else None
 
 
 def per_operation(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis.compare.arm_vs_base import cpu_of
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
+from dbdyno.model.metric.primary import cpu_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
 

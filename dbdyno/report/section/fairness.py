@@ -45,21 +45,21 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         yield _whole(step, roles, prefix)
         yield from _by_client(step, roles, prefix)
         yield from _by_tenth(step, roles, prefix)
-    if any(stalls.stalled for run in _runs(step) for stalls in run.stalls):
+    if any(stalls.stalled for run in _runs(step) for stalls in run.roles.stalls):
         yield _stalls(step, prefix)
 
 
 def never_stalled(step: StepComparison) -> bool:
     """Whether stalls were looked for, and there were none in any block of any arm."""
-    counted = [stalls for run in _runs(step) for stalls in run.stalls if stalls.seconds]
+    counted = [stalls for run in _runs(step) for stalls in run.roles.stalls if stalls.seconds]
     return bool(counted) and not any(stalls.stalled for stalls in counted)
 
 
 def of_headline(run: StepRun) -> Fairness | None:
     """The fairness among the clients that do what the step's headline counts."""
-    kind = {"ips": "insert", "qps": "query", "scan": "query"}.get(run.headline or "", "other")
-    found = [fair for fair in run.fairness if fair.kind == kind]
-    others = [fair for fair in run.fairness if fair.kind == "other"]
+    kind = {"ips": "insert", "qps": "query", "scan": "query"}.get(run.facts.headline or "", "other")
+    found = [fair for fair in run.roles.fairness if fair.kind == kind]
+    others = [fair for fair in run.roles.fairness if fair.kind == "other"]
     return next(iter([*found, *others]), None)
 
 
@@ -73,7 +73,7 @@ def told(step: StepComparison) -> dict[str, str]:
     That is the headline's; of others those whose clients were not served alike, and that did not
     merely follow another role, as deletes follow the inserts that they are tied to.
     """
-    units = {fair.role: fair.unit for run in _runs(step) for fair in run.fairness}
+    units = {fair.role: fair.unit for run in _runs(step) for fair in run.roles.fairness}
     first = next((fair.role for run in _runs(step) if (fair := of_headline(run))), None)
     shown: list[str] = []
     for role in sorted(units, key=lambda role: role != first):
@@ -85,14 +85,14 @@ def told(step: StepComparison) -> dict[str, str]:
 
 def _even(step: StepComparison, role: str) -> bool:
     """Whether in every run the slowest client did nearly as much as the fastest."""
-    found = [fair for run in _runs(step) for fair in run.fairness if fair.role == role]
+    found = [fair for run in _runs(step) for fair in run.roles.fairness if fair.role == role]
     return all(min(fair.rates) >= EVEN_SHARE_MIN * max(fair.rates) for fair in found)
 
 
 def _follows(step: StepComparison, role: str, other: str) -> bool:
     """Whether in every run each client had the same rate in both roles."""
     for run in _runs(step):
-        rates = {fair.role: fair.rates for fair in run.fairness if fair.role in (role, other)}
+        rates = {fair.role: fair.rates for fair in run.roles.fairness if fair.role in (role, other)}
         pairs = zip(rates.get(role, ()), rates.get(other, ()), strict=False)
         if any(abs(one - two) > SAME_SHARE_MAX * max(one, two) for one, two in pairs):
             return False
@@ -101,7 +101,7 @@ def _follows(step: StepComparison, role: str, other: str) -> bool:
 
 def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     """What the roles did that are not in the tables, in a sentence."""
-    roles = dict.fromkeys(fair.role for run in _runs(step) for fair in run.fairness)
+    roles = dict.fromkeys(fair.role for run in _runs(step) for fair in run.roles.fairness)
     names = [role for role in roles if role not in shown]
     if not names:
         return ""
@@ -109,7 +109,7 @@ def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
 
 
 def _of_role(result: Result, role: str) -> list[Fairness]:
-    return [fair for run in result.runs for fair in run.fairness if fair.role == role]
+    return [fair for run in result.runs for fair in run.roles.fairness if fair.role == role]
 
 
 def _note(step: StepComparison) -> str:
@@ -154,8 +154,8 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
 
 def _bound_by_work(step: StepComparison) -> bool:
     """Whether clients end when their work is done; with a target rate that is when its time is."""
-    paced = any(run.sla_target is not None for run in _runs(step))
-    return not paced and any(fair.finish_s for run in _runs(step) for fair in run.fairness)
+    paced = any(run.facts.sla_target is not None for run in _runs(step))
+    return not paced and any(fair.finish_s for run in _runs(step) for fair in run.roles.fairness)
 
 
 def _whole_cells(found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]) -> Iterable[Cell]:
@@ -191,7 +191,7 @@ def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iter
     By place and not by number: where each block has another slow client, the means of numbered
     clients would look fair.
     """
-    clients = max(len(fair.rates) for run in _runs(step) for fair in run.fairness)
+    clients = max(len(fair.rates) for run in _runs(step) for fair in run.roles.fairness)
     if not CLIENTS_SHOWN_MIN <= clients <= CLIENTS_SHOWN_MAX:
         return
     rows = cells.rows(
@@ -272,7 +272,7 @@ def _tenth(found: Sequence[Fairness], tenth: int, of: Callable[[Sequence[float]]
 
 def _stalls(step: StepComparison, prefix: str) -> Table:
     """The seconds in which a role all but stood still, over all blocks."""
-    roles = dict.fromkeys(stalls.role for run in _runs(step) for stalls in run.stalls)
+    roles = dict.fromkeys(stalls.role for run in _runs(step) for stalls in run.roles.stalls)
     return Table(
         name=f"{prefix}-stalls",
         title="Stalls",
@@ -290,7 +290,9 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
 
 
 def _stall_cells(result: Result, role: str) -> Iterable[Cell]:
-    found = [(run.block, one) for run in result.runs for one in run.stalls if one.role == role]
+    found = [
+        (run.block, one) for run in result.runs for one in run.roles.stalls if one.role == role
+    ]
     if not found:
         return [Cell(text=number.MISSING)] * 3
     seconds = sum(one.seconds for _, one in found)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dbdyno.analysis.step.step_warnings import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
+from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.report import cells, table_layout
 from dbdyno.report.colors import PUBLISHED as PUBLISHED_COLORS
 from dbdyno.report.colors import Thresholds
@@ -59,7 +59,7 @@ _MARKS = {
 def measured(step: StepComparison) -> bool:
     """Whether a throughput of it was asked for: not of a step that warms something up."""
     runs = (run for result in step.cells for run in result.runs)
-    return step.headline is not None and any(run.measured for run in runs)
+    return step.headline is not None and any(run.facts.measured for run in runs)
 
 
 def listed(step: StepComparison) -> bool:

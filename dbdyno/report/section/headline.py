@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare.arm_vs_base import is_cpu
 from dbdyno.model import Cell, Comparison, StepComparison
+from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
@@ -342,7 +342,7 @@ def _failures(comparison: Comparison) -> list[Finding]:
         f"{result.arm}, {step_name(comparison, step)}, {cells.failure(result)}"
         for step in comparison.steps
         for result in step.cells
-        if any(run.status == "failed" for run in result.runs)
+        if any(run.ending.status == "failed" for run in result.runs)
     ]
     return _listed("Steps that failed:", items)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dbdyno import doctor
-from dbdyno.analysis.compare.differences import flags_of
 from dbdyno.doctor import render
 from dbdyno.model import Comparison, Json, engine
+from dbdyno.model.compiler import flags_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     Cell,

@@ -16,8 +16,8 @@ def words(step: StepComparison) -> list[str]:
             notices.append(f"{result.arm}: not run")
         by_words: dict[str, list[int]] = {}
         for run in result.runs:
-            if run.status != "ok":
-                words = f"{run.status}: {run.reason or 'no reason recorded'}"
+            if run.ending.status != "ok":
+                words = f"{run.ending.status}: {run.ending.reason or 'no reason recorded'}"
                 by_words.setdefault(words, []).append(run.block)
             for warning in run.warnings:
                 by_words.setdefault(warning, []).append(run.block)

@@ -44,7 +44,7 @@ def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """A chart for each quantity that a run has, all clients together."""
     for name, (title, logarithmic, scale) in _SERIES.items():
         lines = tuple(
-            Line(arm=run.arm, block=run.block, series=run.series[name], spans=run.spans)
+            Line(arm=run.arm, block=run.block, series=run.series[name], spans=run.server.spans)
             for run in _drawn(step)
             if name in run.series and run.series[name].x_s
         )
@@ -61,7 +61,7 @@ def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
 def client_charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """A chart with a line for each client, for kinds of whose clients there is something to say."""
     roles = fairness.told(step)
-    kinds = {fair.kind for run in _drawn(step) for fair in run.fairness if fair.role in roles}
+    kinds = {fair.kind for run in _drawn(step) for fair in run.roles.fairness if fair.role in roles}
     for kind, title in _CLIENTS.items():
         if kind not in kinds:
             continue
@@ -98,7 +98,7 @@ def _client_lines(run: StepRun, kind: str) -> Iterable[Line]:
             arm=run.arm,
             block=run.block,
             series=found[client],
-            spans=run.spans,
+            spans=run.server.spans,
             label=f"client {client}",
         )
 
@@ -116,7 +116,7 @@ def note(step: StepComparison, found: Sequence[Chart]) -> str:
     """What the charts show and what is drawn into them, in sentences."""
     if not found:
         return ""
-    kinds = {span.kind for result in step.cells for run in result.runs for span in run.spans}
+    kinds = {span.kind for result in step.cells for run in result.runs for span in run.server.spans}
     most = max((len(result.runs) for result in step.cells), default=0)
     columns = ", each column a block" if most > 1 else ""
     lines = (line for chart in found if isinstance(chart.data, Lines) for line in chart.data.lines)

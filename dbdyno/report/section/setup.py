@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis.compare.differences import flags_of
 from dbdyno.model import Comparison, Json, engine
-from dbdyno.model.compiler import for_size
+from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.report import number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section.measured_on import rotates

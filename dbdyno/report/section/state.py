@@ -100,7 +100,9 @@ def _group(row: State) -> str:
 def _known(step: StepComparison, name: str) -> bool:
     runs = [run for result in step.cells for run in result.runs]
     return any(
-        state.get(name) is not None for run in runs for state in (run.state_before, run.state_after)
+        state.get(name) is not None
+        for run in runs
+        for state in (run.server.before, run.server.after)
     )
 
 
@@ -116,16 +118,16 @@ def _cells(result: Result, name: str) -> Iterable[Cell]:
 
 
 def _mean(result: Result, name: str) -> float | None:
-    values = [value for run in result.runs if (value := run.state_after.get(name)) is not None]
+    values = [value for run in result.runs if (value := run.server.after.get(name)) is not None]
     return cells.mean(values) if values else None
 
 
 def _before(run: StepRun) -> Mapping[str, float | None]:
-    return run.state_before
+    return run.server.before
 
 
 def _after(run: StepRun) -> Mapping[str, float | None]:
-    return run.state_after
+    return run.server.after
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from dbdyno.analysis.step.step_warnings import FOUND_MIN
 from dbdyno.model import Cell as Result
 from dbdyno.model import StatementUse, StepComparison, StepRun
+from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
 
@@ -42,7 +42,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         (use.role, use.name)
         for result in step.cells
         for run in result.runs
-        for use in run.statements
+        for use in run.roles.statements
     )
     if uses:
         yield _statements(step, list(uses), prefix)
@@ -132,7 +132,10 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
 
 def _uses(result: Result, role: str, name: str) -> list[StatementUse]:
     return [
-        use for run in result.runs for use in run.statements if (use.role, use.name) == (role, name)
+        use
+        for run in result.runs
+        for use in run.roles.statements
+        if (use.role, use.name) == (role, name)
     ]
 
 

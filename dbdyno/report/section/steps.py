@@ -19,7 +19,7 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
     shown = [
         step
         for step in found
-        if step.headline is not None and any(run.measured for run in _runs(step))
+        if step.headline is not None and any(run.facts.measured for run in _runs(step))
     ]
     if not shown:
         return None
@@ -54,10 +54,10 @@ def subtitle(step: StepComparison) -> str:
     """Returns what was counted, beside which load, for how long."""
     runs = _runs(step)
     words = [counted(step) + (" per second" if step.headline else "")]
-    target = next((run.sla_target for run in runs if run.sla_target is not None), None)
+    target = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")
-    lengths = [run.seconds for run in runs if run.seconds is not None]
+    lengths = [run.window.seconds for run in runs if run.window.seconds is not None]
     if lengths:
         words.append(f"window {number.seconds(min(lengths), max(lengths))}")
     if fairness.never_stalled(step):
@@ -81,13 +81,13 @@ def _runs(step: StepComparison) -> list[StepRun]:
 
 
 def _well(runs: Sequence[StepRun]) -> list[StepRun]:
-    return [run for run in runs if run.status == "ok"]
+    return [run for run in runs if run.ending.status == "ok"]
 
 
 def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[Cell]:
     runs = _runs(step)
     well = _well(runs)
-    extent = next((run.extent for run in runs if run.extent is not None), None)
+    extent = next((run.facts.extent for run in runs if run.facts.extent is not None), None)
     clients = extent.clients if extent is not None else None
     yield Cell(text=step.step)
     yield Cell(text=counted(step))
@@ -95,9 +95,9 @@ def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[Cell]:
     yield Cell(text=number.number(extent.connections if extent else None, 0))
     yield Cell(text=number.number(extent.tables if extent else None, 0))
     yield Cell(text=_range([_rows(run) / clients for run in well]) if clients else number.MISSING)
-    asked = next((run.sla_target for run in runs if run.sla_target is not None), None)
+    asked = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
     yield Cell(text=number.number(asked / clients) if asked and clients else "")
-    lengths = [run.seconds for run in well if run.seconds is not None]
+    lengths = [run.window.seconds for run in well if run.window.seconds is not None]
     seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
     yield Cell(text=seconds.removesuffix(" s"))
     yield _reads(well)
@@ -107,7 +107,7 @@ def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[Cell]:
 
 def _rows(run: StepRun) -> float:
     """Rows that all clients inserted (in l.x: indexed) in the window."""
-    return (run.metrics.get("ips") or 0.0) * (run.seconds or 0.0)
+    return (run.metrics.get("ips") or 0.0) * (run.window.seconds or 0.0)
 
 
 def _range(values: Sequence[float]) -> str:

@@ -231,12 +231,12 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
 
 def target(step: StepComparison) -> float | None:
     """The step's target rate, from any run that knows it."""
-    targets = (run.sla_target for result in step.cells for run in result.runs)
+    targets = (run.facts.sla_target for result in step.cells for run in result.runs)
     return next((target for target in targets if target is not None), None)
 
 
 def _background_cell(result: Result) -> Cell:
-    rates = [run.sla_achieved for run in result.runs if run.sla_achieved is not None]
+    rates = [run.roles.sla_achieved for run in result.runs if run.roles.sla_achieved is not None]
     if not rates:
         return Cell(
             text=cells.words_for_nothing(result), tone="failed", title=cells.failure(result)

@@ -14,7 +14,7 @@ NAMES = {"insert": "inserts", "delete": "deletes"}
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """One table: asked, achieved, in how many blocks held, seconds missed, by role and arm."""
-    found = [target for result in step.cells for run in result.runs for target in run.targets]
+    found = [target for result in step.cells for run in result.runs for target in run.roles.targets]
     if not found:
         return
     roles = {target.role: target.kind for target in found}
@@ -39,7 +39,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
 
 def _cells(result: Result, role: str) -> Iterable[Cell]:
-    found = [target for run in result.runs for target in run.targets if target.role == role]
+    found = [target for run in result.runs for target in run.roles.targets if target.role == role]
     if not found:
         return [Cell(text=number.MISSING)] * 5
     held = sum(target.met for target in found)

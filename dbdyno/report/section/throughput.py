@@ -62,7 +62,9 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
 
 
 def _block_values(result: Result) -> list[float]:
-    found = (run.metrics.get(run.headline) for run in result.runs if run.headline is not None)
+    found = (
+        run.metrics.get(run.facts.headline) for run in result.runs if run.facts.headline is not None
+    )
     return [value for value in found if value is not None]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.analysis.compare.arm_vs_base import SESSIONS_CPU
-from dbdyno.analysis.compare.causes import REMAINDER, TIME
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
+from dbdyno.model.metric.primary import REMAINDER, SESSIONS_CPU, TIME
 from dbdyno.report import number
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
 from dbdyno.report.section import waits

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis.compare.arm_vs_base import cpu_of, is_cpu
 from dbdyno.model import Bound, Comparison, StepComparison, metric
 from dbdyno.model import Cell as Result
+from dbdyno.model.metric.primary import cpu_of, is_cpu
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
 from dbdyno.report import cells, number
 from dbdyno.report.parts import ARROWS, Cell, Column, Row, Section, Subject, Table, Tone

@@ -56,10 +56,11 @@ def parts(step: StepComparison, base: str, prefix: str) -> Iterable[Group | Tabl
 def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """Active sessions by kind over time; none where nothing was sampled."""
     stacks = tuple(
-        Stack(arm=run.arm, block=run.block, layers=run.waits.over_time)
+        Stack(arm=run.arm, block=run.block, layers=run.server.waits.over_time)
         for result in step.cells
         for run in result.runs[:CHART_BLOCKS_MAX]
-        if run.waits is not None and any(one.x_s for one in run.waits.over_time.values())
+        if run.server.waits is not None
+        and any(one.x_s for one in run.server.waits.over_time.values())
     )
     if not stacks:
         return
@@ -119,7 +120,7 @@ def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
 
 
 def _waits(result: Result) -> list[Waits]:
-    return [run.waits for run in result.runs if run.waits is not None]
+    return [run.server.waits for run in result.runs if run.server.waits is not None]
 
 
 def _mean_load(result: Result) -> dict[_Key, float]:
@@ -232,7 +233,7 @@ def _note(step: StepComparison, sampled: Sequence[Waits]) -> str:
 
 def _cost(step: StepComparison) -> str:
     """What sampling cost, in shares of a core, as far as it is known."""
-    runs = [(run.waits, run.seconds) for result in step.cells for run in result.runs]
+    runs = [(run.server.waits, run.window.seconds) for result in step.cells for run in result.runs]
     known = [(waits, seconds) for waits, seconds in runs if waits is not None and seconds]
     whole_us = 1e6 * math.fsum(seconds for _, seconds in known)
     if not whole_us:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.analysis.compare.validity import PLACES_MAX
 from dbdyno.model import Comparison
+from dbdyno.model.comparison import PLACES_MAX
 from dbdyno.report.parts import Callout, Finding, Section, Subject
 from dbdyno.report.section.headline import step_name
 

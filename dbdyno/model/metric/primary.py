@@ -1,0 +1,40 @@
+"""The metrics by which steps are judged beside their headline, and those that costs add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+CPU = "cpu_per_op"
+"""Primary beside a step's headline: on a machine that others use it is the sharper witness."""
+SESSIONS_CPU = "server_cpu_per_op"
+"""The same without helpers: primary where results are older and do not tell whom helpers served."""
+CONNECTIONS_CPU = "connections_cpu_per_op"
+"""That of all connections: primary where a program makes the load and does not tell which of them
+are its own."""
+TIME = "connection_us_per_op"
+"""Time of connections by operations: what the costs in microseconds that are parts of it add to."""
+REMAINDER = "unaccounted_us_per_op"
+"""What of that time no cost accounts for."""
+
+
+class Measured(Protocol):
+    """A run, or an arm in a step."""
+
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """By name."""
+
+
+def cpu_of(compared: Iterable[Measured]) -> str:
+    """The primary CPU metric of what is compared: CPU, but where one of them has the other only."""
+    every = [one.metrics for one in compared]
+    if any(metrics.get(CONNECTIONS_CPU) is not None for metrics in every):
+        return CONNECTIONS_CPU
+    known = [metrics for metrics in every if metrics.get(SESSIONS_CPU) is not None]
+    return CPU if all(metrics.get(CPU) is not None for metrics in known) else SESSIONS_CPU
+
+
+def is_cpu(name: str) -> bool:
+    """Whether a primary metric is one of CPU; else it is one of throughput."""
+    return name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)

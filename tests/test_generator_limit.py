@@ -17,7 +17,8 @@ from dbdyno.analysis.step import evidence, generator_limit
 from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
 from dbdyno.report import cells, json_document, page
 from dbdyno.report.chart import bars
-from dbdyno.report.parts import Page, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Page
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.store import Results
 from result_builder import build, plant

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dbdyno.model import Bound, Ratio, StepComparison
 from dbdyno.model import Cell as Result
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Row, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Row
 
 MISSED = "†"
 INCOMPLETE = "‡"

@@ -1,13 +1,33 @@
-"""From which ratios on a table is coloured: the thresholds of the published studies, or others."""
+"""Colours of a report: what for, and from which ratios on: the published studies' or others."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from dbdyno.model.error import DynoError
 from dbdyno.report import number
-from dbdyno.report.parts import ARROWS, Tone
+
+Tone = Literal[
+    "",
+    "red",
+    "green",
+    "gray",
+    "blue",
+    "yellow",
+    "faster",
+    "slower",
+    "alike",
+    "failed",
+    "quiet",
+    "notice",
+    "total",
+]
+"""What a cell or a callout is coloured for."""
+ARROWS: Mapping[str, str] = {"blue": "▲", "yellow": "▼", "faster": "▲", "slower": "▼"}
+"""What stands beside a number for its colour in formats that have no colour."""
 
 DIGITS = 2
 """Digits of a ratio in a table, by which its colour is chosen: what a reader sees decides."""

@@ -8,28 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from dbdyno.model import Across, Bound, Comparison, Ratio, Series, Span, StepComparison
-
-if TYPE_CHECKING:
-    from dbdyno.report.colors import Thresholds
-
-Tone = Literal[
-    "",
-    "red",
-    "green",
-    "gray",
-    "blue",
-    "yellow",
-    "faster",
-    "slower",
-    "alike",
-    "failed",
-    "quiet",
-    "notice",
-    "total",
-]
+from dbdyno.report.colors import Thresholds, Tone
 
 Level = Literal["brief", "report", "detail"]
 """`brief` stands in `dyno compare`, too; `detail` is folded in a post."""
@@ -39,9 +21,6 @@ Form = Literal["list", "sayings", "paragraphs", "pairs", "code", "legend"]
 
 Scope = Literal["page", "workload", "step"]
 """What a section speaks of."""
-
-ARROWS: Mapping[str, str] = {"blue": "▲", "yellow": "▼", "faster": "▲", "slower": "▼"}
-"""What stands beside a number for its colour in formats that have no colour."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from dbdyno.report.parts import ARROWS, Cell, Column, Row, Table
+from dbdyno.report.colors import ARROWS
+from dbdyno.report.parts import Cell, Column, Row, Table
 
 GAP = 2  # characters between columns
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import groupby
 from urllib.parse import quote
 
+from dbdyno.report.colors import ARROWS
 from dbdyno.report.parts import (
-    ARROWS,
     AnyPart,
     Bar,
     Bars,

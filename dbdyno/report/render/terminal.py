@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dbdyno.report import cells, number
+from dbdyno.report.colors import Tone
 from dbdyno.report.parts import (
     AnyPart,
     Bar,
@@ -24,7 +25,6 @@ from dbdyno.report.parts import (
     Row,
     Table,
     Text,
-    Tone,
     flat,
     scoped,
 )

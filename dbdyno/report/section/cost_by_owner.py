@@ -9,7 +9,8 @@ from dbdyno.model import Cell as Result
 from dbdyno.model import OwnerCost, StepComparison, StepRun
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 _SERVER = "The server"
 _OUTSIDE = "Outside the server"

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from dbdyno.model import Cell as Result
 from dbdyno.model import ResponseTimes, StepComparison, StepRun
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")

@@ -9,7 +9,8 @@ from dbdyno.model import Cell as Result
 from dbdyno.model import StatementUse, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""

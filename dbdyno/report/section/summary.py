@@ -13,9 +13,8 @@ from dataclasses import replace
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.report import cells, number
-from dbdyno.report.colors import Thresholds
+from dbdyno.report.colors import ARROWS, Thresholds, Tone
 from dbdyno.report.parts import (
-    ARROWS,
     AnyPart,
     Cell,
     Chart,
@@ -27,7 +26,6 @@ from dbdyno.report.parts import (
     Section,
     Subject,
     Table,
-    Tone,
 )
 from dbdyno.report.section import fairness
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, Target
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Group, Section, Subject, Table, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Column, Group, Section, Subject, Table
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
 

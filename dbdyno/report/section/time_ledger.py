@@ -8,7 +8,8 @@ from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.model.metric.primary import REMAINDER, SESSIONS_CPU, TIME
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 from dbdyno.report.section import waits
 
 UNITS = {"ips": ("row", "rows"), "qps": ("query", "queries"), "scan": ("row", "rows")}

@@ -14,7 +14,8 @@ from dbdyno.model import Cell as Result
 from dbdyno.model.metric.primary import cpu_of, is_cpu
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
 from dbdyno.report import cells, number
-from dbdyno.report.parts import ARROWS, Cell, Column, Row, Section, Subject, Table, Tone
+from dbdyno.report.colors import ARROWS, Tone
+from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
 from dbdyno.report.section import groups, summary
 
 LARGE = 0.995

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, WaitLoad, Waits
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Chart, Column, Group, Layers, Row, Stack, Table, Tone
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Chart, Column, Group, Layers, Row, Stack, Table
 from dbdyno.report.section.cost_by_owner import owner_name
 from dbdyno.report.section.over_time import CHART_BLOCKS_MAX
 

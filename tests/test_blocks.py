@@ -120,7 +120,7 @@ def test_a_server_too_fast_for_the_generator_has_at_least_its_rate(tmp_path: Pat
     comparison = measured(plan.parse(text.replace(slow, fast), None), tmp_path)
     found = cell(comparison, "qr1000", "new")
     assert (found.value_bound, found.ratio_bound) == ("at least", "at least")
-    (reason,) = found.runs[0].limited
+    (reason,) = found.runs[0].window.limited
     assert reason.startswith("its busiest thread was busy 8")
     words = dyno("compare", tmp_path / "planted").stdout
     assert f"≥ {found.value:,.0f}" in words
@@ -145,17 +145,17 @@ def test_a_failed_step_is_a_result_and_the_other_arm_goes_on(tmp_path: Path) -> 
     outcome = runner.run(of, tmp_path, wait=True)
     assert outcome.failed == 2, "l.i1 failed, qr1000 skipped"
     comparison = compare.load(outcome.folder)
-    assert cell(comparison, "l.i1", "new").runs[0].status == "failed"
-    assert "XX000" in cell(comparison, "l.i1", "new").runs[0].reason
-    assert cell(comparison, "qr1000", "new").runs[0].status == "skipped"
-    assert cell(comparison, "qr1000", "old").runs[0].status == "ok"
+    assert cell(comparison, "l.i1", "new").runs[0].ending.status == "failed"
+    assert "XX000" in cell(comparison, "l.i1", "new").runs[0].ending.reason
+    assert cell(comparison, "qr1000", "new").runs[0].ending.status == "skipped"
+    assert cell(comparison, "qr1000", "old").runs[0].ending.status == "ok"
 
 
 def test_errors_that_are_to_be_tried_again_do_not_fail_the_step(tmp_path: Path) -> None:
     now_and_then = 'errors = [{ statement = "insert", every = 50, code = "40001" }]'
     comparison = measured(planted(new=now_and_then, blocks=1), tmp_path)
     run = cell(comparison, "l.i1", "new").runs[0]
-    assert run.status == "ok"
+    assert run.ending.status == "ok"
     assert run.metrics["retries"] == pytest.approx(4, abs=1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import Place
-from dbdyno.host import leftovers, process
+from dbdyno.host import leftovers, process, shared_memory
 from server_place import builds, within
 
 ROOT = Path(__file__).parents[1]
@@ -198,3 +199,26 @@ def test_a_process_name_may_hold_anything(tmp_path: Path):
             assert child.pid in process.children_by_scan(os.getpid())
         finally:
             child.kill()
+
+
+ATTACHED = """
+import ctypes, sys, time
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+libc.shmat(int(sys.argv[1]), None, 0)
+print("attached", flush=True)
+time.sleep(0.3)
+"""
+
+
+def test_a_segment_goes_once_a_child_that_is_ending_has_let_go(tmp_path: Path) -> None:
+    segment = ctypes.CDLL(None).shmget(0, 4096, 0o1600)  # IPC_PRIVATE; IPC_CREAT with mode 600
+    command = [sys.executable, "-c", ATTACHED, str(segment)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "attached\n"
+    pid_file = tmp_path / "postmaster.pid"
+    pid_file.write_text("\n" * shared_memory.SEGMENT_LINE + f"0 {segment}\n")
+    assert shared_memory.attached_to(["0", str(segment)]) == 1
+    shared_memory.free_system_v(pid_file)
+    assert shared_memory.attached_to(["0", str(segment)]) is None
+    child.communicate()

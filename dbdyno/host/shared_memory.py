@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import array
 import ctypes
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 FOLDER = Path("/dev/shm")
 PREFIX = "PostgreSQL."
 IPC_RMID = 0
+DETACH_S_MAX = 2.0
+LOOK_EVERY_S = 0.01
 SEGMENT_LINE = 6
 """The line of postmaster.pid, from 0, with key and id of the System V segment."""
 
@@ -60,12 +63,24 @@ def segments_named_in(content: bytes, control: Path) -> list[Path]:
 
 
 def free_system_v(pid_file: Path) -> None:
-    """Removes the System V segment that postmaster.pid names, unless somebody is attached to it."""
+    """Removes the System V segment that postmaster.pid names, unless somebody is attached to it.
+
+    A child of a killed server that is just ending is attached for a moment longer than its program
+    can be seen, so it is waited for.
+    """
     lines = pid_file.read_text().splitlines()
     numbers = lines[SEGMENT_LINE].split() if len(lines) > SEGMENT_LINE else []
-    if len(numbers) != 2:
-        return
+    end_s = time.monotonic() + DETACH_S_MAX
+    while (attached := attached_to(numbers)) and time.monotonic() < end_s:
+        time.sleep(LOOK_EVERY_S)
+    if attached == 0:
+        ctypes.CDLL(None).shmctl(int(numbers[1]), IPC_RMID, None)
+
+
+def attached_to(numbers: list[str]) -> int | None:
+    """How many processes are attached to the segment of this key and id; None: there is none."""
     for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
         key, segment, _mode, _size, _creator, _last, attached, *_ = line.split()
-        if [key, segment] == numbers and attached == "0":
-            ctypes.CDLL(None).shmctl(int(segment), IPC_RMID, None)
+        if [key, segment] == numbers:
+            return int(attached)
+    return None

@@ -261,7 +261,7 @@ class Lab:
         return None
 
 
-def eventually(look: Callable[[], Path | None], what: str, limit_s: float = 120.0) -> Path:
+def eventually(look: Callable[[], Path | None], what: str, limit_s: float = 60.0) -> Path:
     end_s = time.monotonic() + limit_s
     while time.monotonic() < end_s:
         if (found := look()) is not None:

@@ -14,7 +14,7 @@ const PER_ERROR_MAX: u64 = 16;
 
 /// Nothing is allocated but by ticks: at most in the request after each, and one for what is due at the window's end.
 fn assert_steady(tally: &Tally) {
-    assert!(tally.sent > 500, "{tally:?}"); // on a busy machine, too
+    assert!(tally.sent > 2_000, "{tally:?}");
     assert!(tally.with_allocations <= tally.ticks + 1, "{tally:?}");
 }
 
@@ -76,14 +76,11 @@ fn transactions_that_sleep_allocate_nothing() {
     assert_steady(&tally);
 }
 
-/// Point queries by a key that is drawn, in a protocol and pace, for a second or two.
+/// What clients do together over sockets: so many, however long a busy machine takes.
+const OPERATIONS: u32 = 2_400;
+
+/// Point queries by a key that is drawn, in a protocol and pace.
 fn points(protocol: &str, pace: &serde_json::Value, clients: u32) -> Job {
-    // The first second of bursts has one operation.
-    let seconds = if pace["arrivals"] == "burst" {
-        2.0
-    } else {
-        1.0
-    };
     let mut job = serde_json::to_value(example("l.i0")).unwrap();
     job["values"] =
         json!([{"name": "id", "format": "integer", "uniform": [1, 1000], "per": "statement"}]);
@@ -96,9 +93,9 @@ fn points(protocol: &str, pace: &serde_json::Value, clients: u32) -> Job {
     };
     (job["clients"], job["tables"]) = (clients.into(), json!({"pi": 1}));
     job["roles"][0]["pace"] = pace.clone();
-    job["roles"][0]["stop"] = serde_json::Value::Null;
+    job["roles"][0]["stop"] = json!({"operations": OPERATIONS / clients});
     job["roles"][0]["on_error"] = json!({"retry": ["40001"], "tries": 3, "otherwise": "count"});
-    job["stop"] = json!({"seconds": seconds});
+    job["stop"] = json!({"roles": [job["roles"][0]["name"]]});
     serde_json::from_value(job).unwrap()
 }
 

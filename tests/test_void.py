@@ -15,9 +15,9 @@ from dbdyno.analysis.compare import pilot_noise
 from dbdyno.engine.fake import FakeServer
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.host import quiesce
-from dbdyno.host.observe.procfs import CPU_STATES
 from dbdyno.model import Json, Plan, Void
 from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerError
+from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page
 from dbdyno.run import arm, auto, blocks, measurement, void

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.model import Json, Void
+from dbdyno.model.processor import BUSY
 from dbdyno.store import BlockFolder, StepFolder
 
 Cause = Literal["foreign", "stolen", "swap", "lab"]
@@ -24,8 +25,6 @@ CAUSES: Mapping[Cause, str] = {
 """Why a block is done again by itself, in words. A block that was broken off has no cause."""
 FOREIGN_US_MIN = 100_000
 """Foreign CPU is read in clock ticks, of several processes: in a short window less is no share."""
-BUSY_STATES = ("user", "nice", "system", "irq", "softirq")
-"""The states in which a processor works for this machine, as readings name them."""
 PERCENT = 100.0
 
 
@@ -79,7 +78,7 @@ def of_window(opened: Json, closed: Json, limits: Void, where: str) -> Iterator[
     all_us = max(1, sum(spent_us.values()))
     if opened.get("foreign") is not None and closed.get("foreign") is not None:
         # Who ends while others are read may be counted twice: by itself, and by its parent.
-        busy_us = sum(spent_us[state] for state in BUSY_STATES)
+        busy_us = sum(spent_us[state] for state in BUSY)
         foreign_us = min(closed["foreign"]["cpu_us"] - opened["foreign"]["cpu_us"], busy_us)
         share = foreign_us / all_us
         if share > limits.foreign and foreign_us >= FOREIGN_US_MIN:

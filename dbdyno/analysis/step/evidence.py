@@ -13,14 +13,12 @@ from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.job import role_connections, statement_names, timed_operations
+from dbdyno.model.processor import BUSY, CPU_STATES
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
 KINDS = ("insert", "delete", "query")
-BUSY = ("user", "nice", "system", "irq", "softirq")
-"""The parts of /proc/stat that vmstat shows as `us` and `sy`."""
-CPU_PARTS = (*BUSY, "idle", "iowait", "steal")
 NS_PER_US = 1_000
 US_PER_S = 1e6
 NAMES = frozenset(one.name for one in metric.METRICS)
@@ -325,7 +323,7 @@ def busy_us(host: raw_files.Host) -> float | None:
 
 def all_us(host: raw_files.Host) -> float | None:
     """Time of all cores in the window, in microseconds."""
-    return raw_files.plus(host.difference("host", "cpu_us", part) for part in CPU_PARTS)
+    return raw_files.plus(host.difference("host", "cpu_us", part) for part in CPU_STATES)
 
 
 def owners(host: raw_files.Host) -> dict[str, OwnerCost]:

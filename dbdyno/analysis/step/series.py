@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from dbdyno.analysis.step import client_rates, raw_files
-from dbdyno.analysis.step.evidence import BUSY, CPU_PARTS, KINDS, Evidence
+from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.raw_files import Tick
 from dbdyno.model import Json, Series
+from dbdyno.model.processor import BUSY, CPU_STATES
 
 SHORT_S = 0.5
 """A shorter stretch at a window's end has no rate of its own: it would be mostly noise."""
@@ -117,7 +118,7 @@ def _of_host(evidence: Evidence, value: Callable[[Json, Json], float | None]) ->
 def _busy_share(before: Json, after: Json) -> float | None:
     """CPU of all cores that was not idle, in percent."""
     moved = {
-        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS
+        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_STATES
     }
     busy = raw_files.plus(moved[part] for part in BUSY)
     return raw_files.scaled(raw_files.per(busy, raw_files.plus(moved.values())), 100.0)

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dbdyno.model.processor import CPU_STATES
+
 SECTOR_BYTES = 512
 """The unit in /sys/class/block, whatever the device's own sectors are."""
 
@@ -19,14 +21,12 @@ NUMBER_WIDTH = 48
 LINE_WIDTH = 64
 """More characters than a line `name: number kB` of /proc/PID/status."""
 
-CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostStat:
     """/proc/stat: time of all cores since boot and what the scheduler counted."""
 
-    cpu_us: dict[str, int]  # by CPU_STATES; guest time is within user and nice
+    cpu_us: dict[str, int]  # by CPU_STATES
     context_switches: int
     running: int  # tasks that run or could run
 

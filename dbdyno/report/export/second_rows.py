@@ -8,10 +8,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import BUSY, CPU_PARTS
 from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
 from dbdyno.model import Json
 from dbdyno.model.job import timed_operations
+from dbdyno.model.processor import BUSY, CPU_STATES
 from dbdyno.report.export.source import Place, Source
 from dbdyno.report.export.step_rows import Rows
 from dbdyno.stats.response_times import Histogram
@@ -99,7 +99,7 @@ def _sample(before: Json, after: Json, seconds: float) -> Json:
         return raw_files.per(raw_files.difference(before, after, *path), seconds)
 
     moved = {
-        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_PARTS
+        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_STATES
     }
     whole = raw_files.plus(moved.values())
 

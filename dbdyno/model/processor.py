@@ -1,0 +1,8 @@
+"""What a processor's time goes to, as the kernel counts it and host.jsonl keeps it."""
+
+from __future__ import annotations
+
+CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""In the order of /proc/stat; guest time is within user and nice (proc(5))."""
+BUSY = ("user", "nice", "system", "irq", "softirq")
+"""Those in which it works for this machine."""

@@ -135,3 +135,8 @@ def test_every_format_has_a_new_section_of_the_whole_or_of_a_workload(wider: Pag
             assert words in text
     assert f'<a href="#{name.removesuffix("-chart")}">moons</a>' in site
     assert f"![Moons per second: 1 to 2]({PLACE})" in post and name in chart.specs(wider)
+
+
+def test_each_list_has_sections_of_its_scope() -> None:
+    lists = {"page": page.PAGE, "workload": page.WORKLOAD, "step": page.STEP}
+    assert all(section.of == scope for scope, listed in lists.items() for section in listed)

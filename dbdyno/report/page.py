@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import Thresholds
-from dbdyno.report.parts import Group, Page, Section, Subject
+from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored
 from dbdyno.report.section import (
     calibration,
     cost_by_owner,
@@ -65,14 +65,18 @@ STEP: tuple[Section, ...] = (
 """What is said of each step, in reading order."""
 
 
+def _made(sections: Iterable[Section], subject: Subject) -> tuple[AnyPart, ...]:
+    """What the sections say of a subject, in their order."""
+    return tuple(part for section in sections for part in section.make(subject))
+
+
 def _workloads(whole: Subject) -> Iterable[Group]:
     """Each workload of the comparison, with its steps."""
     by_name: dict[str, list[StepComparison]] = {}
     for step in whole.steps:
         by_name.setdefault(step.workload, []).append(step)
     for name, steps in by_name.items():
-        prefix = "".join(c if c.isalnum() else "-" for c in name)
-        yield _workload(replace(whole, steps=tuple(steps), anchor=prefix), name)
+        yield _workload(replace(whole, steps=tuple(steps), anchor=anchored(name)), name)
 
 
 def _workload(subject: Subject, title: str) -> Group:
@@ -80,7 +84,7 @@ def _workload(subject: Subject, title: str) -> Group:
     overview = Group(
         name=subject.overview,
         title="",
-        parts=tuple(part for section in WORKLOAD for part in section.make(subject)),
+        parts=_made(WORKLOAD, subject),
         level="brief",
         entry="",
     )
@@ -102,12 +106,12 @@ def _worth_showing(step: StepComparison) -> bool:
 
 def _step(workload: Subject, step: StepComparison) -> Group:
     """A step with the parts of each section of `STEP`; folded where its steps are in groups."""
-    name = "".join(c if c.isalnum() else "-" for c in step.step)
-    subject = replace(workload, steps=(step,), anchor=f"{workload.anchor}-{step.ordinal:02}-{name}")
+    anchor = f"{workload.anchor}-{step.ordinal:02}-{anchored(step.step)}"
+    subject = replace(workload, steps=(step,), anchor=anchor)
     return Group(
         name=subject.anchor,
         title=step.step,
-        parts=tuple(part for section in STEP for part in section.make(subject)),
+        parts=_made(STEP, subject),
         level="detail" if step.group else "report",
         of="step",
         subtitle=steps_section.subtitle(step),
@@ -139,5 +143,5 @@ def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
         dyno=repeat.version(comparison.plan),
         base=comparison.base,
         arms=comparison.arms,
-        parts=tuple(part for section in PAGE for part in section.make(subject)),
+        parts=_made(PAGE, subject),
     )

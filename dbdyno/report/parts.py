@@ -272,6 +272,11 @@ def charts(parts: Iterable[AnyPart]) -> Iterable[Chart]:
     return (part for part in flat(parts) if isinstance(part, Chart))
 
 
+def anchored(title: str) -> str:
+    """Returns a title as a piece of an anchor: letters and digits, all else a hyphen."""
+    return "".join(sign if sign.isalnum() else "-" for sign in title)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What a section speaks of: the whole, a workload's steps or one of them."""

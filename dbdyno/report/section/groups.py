@@ -27,6 +27,7 @@ from dbdyno.report.parts import (
     Subject,
     Table,
     Text,
+    anchored,
 )
 from dbdyno.report.section import cost_per_operation, fairness, summary
 
@@ -130,7 +131,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
 
 
 def _anchor(subject: Subject, title: str) -> str:
-    return f"{subject.anchor}-{''.join(sign if sign.isalnum() else '-' for sign in title)}"
+    return f"{subject.anchor}-{anchored(title)}"
 
 
 def _throughputs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]]) -> Group:

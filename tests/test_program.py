@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from dbdyno.run import blocks
 from dbdyno.run.check import drivers, preflight
 from dbdyno.run.driver import GeneratorDied, program
 from dbdyno.store import Results
+from server_place import within
 
 PLAN = """
 name = "programs"
@@ -422,18 +422,8 @@ def test_nothing_of_it_outlives_a_dyno_that_is_ended(tmp_path: Path, how: signal
     words = [sys.executable, "-c", KILLED, json.dumps(job(tmp_path, script))]
     dyno = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     pids = tmp_path / "pids"
-    assert eventually(pids.exists)
+    assert within(10, pids.exists)
     os.kill(dyno.pid, how)
     dyno.wait()
     left = [int(word) for word in pids.read_text().split()]
-    assert eventually(lambda: all(process.start_ticks(pid) is None for pid in left))
-
-
-def eventually(what: Callable[[], bool], limit_s: float = 10.0) -> bool:
-    """Whether it comes about in time."""
-    end_s = time.monotonic() + limit_s
-    while not what():
-        if time.monotonic() > end_s:
-            return False
-        time.sleep(0.02)
-    return True
+    assert within(10, lambda: all(process.start_ticks(pid) is None for pid in left))

@@ -8,6 +8,7 @@ from typing import Literal
 
 from dbdyno.model.json import Json
 from dbdyno.model.step_run import StepRun
+from dbdyno.model.looks import Looked
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Sizing, Verdict
 
 FOUND_MIN = 0.99
@@ -102,6 +103,7 @@ class Comparison:
     overall: tuple[Overall, ...] = ()
     calibration: Calibration | None = None  # where a double of the base was measured
     sizing: Sizing | None = None  # where a pilot fixed the number of blocks
+    looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]

@@ -49,6 +49,18 @@ class Aims:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LookResult:
+    """What a judgement was at one look."""
+
+    blocks: int  # of the plan, when it was looked at
+    share: float  # of the level
+    confidence: float  # of the interval: 1 - level * share
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judgement:
     """One metric of an arm by that of the nearest base, over the blocks that have both.
 
@@ -59,12 +71,12 @@ class Judgement:
     metric: str
     blocks: int
     ratio: float  # geometric mean, arm by base; 0 or infinite where no block is left
-    low: float | None  # 95 % t interval on log ratios; None with one block
+    low: float | None  # 95 % t interval on log ratios, all blocks so far; None with one block
     high: float | None
-    p: float | None  # two-sided, by t on the log ratios
+    p: float | None  # two-sided, by t on the log ratios of all blocks so far
     p_sign: float | None  # exact sign-flip test of the same
-    q: float | None  # p after Benjamini-Hochberg within its family
-    sd: float | None  # standard deviation of the log ratios between blocks
+    q: float | None  # of the step: its repeated p after Benjamini-Hochberg within its family
+    sd: float | None  # standard deviation of the log ratios between blocks, as they have it
     margin: float
     word: Word
     visible: float | None  # the smallest change that so many blocks find with the wanted power
@@ -73,6 +85,9 @@ class Judgement:
     stood_still: int = 0  # blocks beside these in which the arm alone had a throughput of 0
     base_stood_still: int = 0  # and in which the base alone had
     p_still: float | None = None  # sign test over all of these; None: neither stood still
+    lent: float = 0.0  # degrees of freedom that other steps lent to interval, p and equivalence
+    look: LookResult | None = None  # on which the word rests; None: it rests on none, or not yet
+    evidence: float | None = None  # e-value of the step, all blocks so far; never a word by itself
 
     @property
     def blocks_all(self) -> int:

@@ -6,11 +6,12 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
+from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Sized, Sizing
 from dbdyno.store import continuation, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
@@ -144,6 +145,24 @@ class Results:
     def _sizing_path(self) -> Path:
         return self.folder / "sizing.json"
 
+    def looks(self) -> Looks | None:
+        """looks.json: which looks the result has; None of one that an older version made.
+
+        Raises ResultError where it is damaged.
+        """
+        found = read_json_if_there(self._looks_path, schema.LOOKS)
+        return None if found is None else Looks(**_known(Looks, found))
+
+    def keep_looks(self, looks: Looks) -> None:
+        """Write looks.json, before the first block; afterwards only `last` may change."""
+        before = self.looks()
+        assert before is None or replace(before, last=looks.last) == looks
+        write_json(self._looks_path, asdict(looks))
+
+    @property
+    def _looks_path(self) -> Path:
+        return self.folder / "looks.json"
+
     def numbers(self, plan: Plan) -> tuple[int, ...]:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.
 
@@ -269,5 +288,5 @@ def sizing_of(written: Json) -> Sizing:
     return Sizing(**_known(Sizing, written) | {"steps": steps})
 
 
-def _known(of: type[Sized] | type[Sizing], written: Json) -> Json:
+def _known(of: type[Sized] | type[Sizing] | type[Looks], written: Json) -> Json:
     return {field.name: written[field.name] for field in fields(of)}

@@ -88,6 +88,12 @@ SIZING = {
         }
     ],
 }
+LOOKS = {
+    "first": (None, int),
+    "minutes_max": (None, *NUMBER),
+    "judge": str,
+    "last": (None, int),
+}
 GOLDEN = {
     "began": bool,
     "workload": str,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dbdyno.model.json import Json
-from dbdyno.model.step_run import StepRun
 from dbdyno.model.looks import Looked
+from dbdyno.model.step_run import StepRun
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Sizing, Verdict
 
 FOUND_MIN = 0.99

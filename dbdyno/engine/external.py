@@ -13,17 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.engine import dsn
+from dbdyno.engine.by_sql import BySql
 from dbdyno.engine.interface import (
     BY_SOCKET,
     OPEN,
     Client,
     HostSampler,
-    Moment,
-    WaitSampler,
-    Write,
-    part_of,
 )
-from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.unmanaged import Unseen
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler
@@ -35,20 +31,15 @@ LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir", "
 """Keys of server.json that a server elsewhere does not have."""
 
 
-class ExternalServer(Unseen):
+class ExternalServer(BySql, Unseen):
     """The server of an arm with a DSN. Its methods raise ServerError, which names the arm."""
 
     remote = True
-    planted: tuple[tuple[str, str], ...] = ()
 
     def __init__(self, arm: Arm, client: Client) -> None:
         """Describes the server; nothing is asked yet. Raises PlanError for a bad DSN."""
-        self.name = arm.name
-        self.engine = arm.engine
-        self.threads, self.settle_s, self.sql = client.threads, client.settle_s, client.sql
+        super().__init__(arm, client)
         self.drops_any = arm.allow_drop
-        self._arm = arm
-        self._client = client
         try:
             self._address = dsn.address(arm)
         except PlanError as error:
@@ -126,26 +117,6 @@ class ExternalServer(Unseen):
 
     def use_database(self, name: str) -> None:
         """The DSN's own database is used."""
-
-    def job_part(self, job: Json) -> Json:
-        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
-        return part_of(self.engine, self._address)
-
-    def warm_up(self, how: str) -> Json:
-        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
-        return self._client.warm_up(how, self.execute)
-
-    def checkpoint(self) -> None:
-        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
-        self._client.checkpoint(self.execute)
-
-    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
-        """before.json or after.json. Raises ServerError only where it cannot connect."""
-        return self._client.snapshot(when, subject)
-
-    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
-        """What samples waits, connected. Raises ServerError where it cannot connect."""
-        return self._client.waits(self._address, job, interval_s, write)
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
         """What reads /proc into `path`; the server's own device is elsewhere."""

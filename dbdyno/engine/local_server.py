@@ -6,17 +6,22 @@ import re
 import socket
 import subprocess
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dbdyno.builds import VERSION_S_MAX, Build, cache, features
 from dbdyno.engine import golden, log
-from dbdyno.engine.interface import BY_SOCKET
+from dbdyno.engine.by_sql import BySql
+from dbdyno.engine.interface import BY_SOCKET, Client, HostSampler
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, launch, leftovers, process
 from dbdyno.host.account import Account
+from dbdyno.host.observe.device import Device
+from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Arm, Json
 from dbdyno.model.error import PlanError, ServerError
@@ -42,7 +47,7 @@ class Home:
         self.process: subprocess.Popen[Any] | None = None
         self.times: Json = {"initdb_s": None, "copy_s": None, "start_s": None}
         self._arm = arm
-        self._build = build
+        self.build = build
         self._place = place
         self._programs = programs
         self._entry: Path | None = None
@@ -70,8 +75,8 @@ class Home:
         for folder in filter(None, (self.folder, self.wal_folder)):
             data_folder.check(folder, self._place.account, self._arm.name)
         launch.check(self._arm, self._place.placement)
-        if self._build.made:
-            refuse_unloaded(self._arm, self._build, self._place.account)
+        if self.build.made:
+            refuse_unloaded(self._arm, self.build, self._place.account)
         self._place.run_root.mkdir(parents=True, exist_ok=True)
 
     def make(self) -> tuple[Path, Path | None]:
@@ -98,14 +103,14 @@ class Home:
         `parts` determine the content, `about` are further facts. Raises ServerError, HostError.
         """
         source = golden.Source(
-            engine=self._build.engine,
+            engine=self.build.engine,
             data_dir=self.data_dir,
             wal_dir=self.wal_dir,
             data_root=self._place.data_root,
             wal_root=self._place.wal_root,
             account=self._place.account,
         )
-        about = about | {"arm": self._arm.name, "version": self._build.version}
+        about = about | {"arm": self._arm.name, "version": self.build.version}
         return golden.keep(source, parts, about | {"made_unix_ns": time.time_ns()})
 
     def identity(self, settled: Settled, incidental: Collection[str]) -> Json:
@@ -115,8 +120,8 @@ class Home:
         """
         wal_root = self._place.wal_root
         return {
-            "engine": self._build.engine,
-            "version": self._build.version,
+            "engine": self.build.engine,
+            "version": self.build.version,
             "settings": {
                 name: value
                 for name, value in settled.values.items()
@@ -150,7 +155,7 @@ class Home:
                 arm=self._arm,
                 placement=self._place.placement,
                 account=self._place.account,
-                environment=self._build.environment,
+                environment=self.build.environment,
                 output=file,
                 folder=self.folder,
             )
@@ -222,9 +227,9 @@ class Home:
     def facts(self, settled: Settled) -> Json:
         """What server.json says of servers of all engines, beside what they themselves tell."""
         return {
-            "base_dir": str(self._build.base_dir),
-            "build": cache.told(self._build.base_dir),
-            "flags": features.flags(self._build),
+            "base_dir": str(self.build.base_dir),
+            "build": cache.told(self.build.base_dir),
+            "flags": features.flags(self.build),
             "data_dir": str(self.data_dir),
             "config": self._arm.config,
             "preset": dict(settled.preset),
@@ -232,6 +237,93 @@ class Home:
             "encryption": BY_SOCKET,
             **self.times,
         }
+
+
+class LocalServer(BySql):
+    """A server that the lab makes, as far as it is the same for all engines."""
+
+    remote = False
+    drops_any = True
+    own_database: str  # the one that a fresh server has
+
+    def __init__(
+        self, arm: Arm, place: Place, settled: Settled, client: Client, home: Home
+    ) -> None:
+        """Describes the server; nothing is made or started yet."""
+        super().__init__(arm, client)
+        self.build = home.build
+        self.log_path: Path | None = home.log_path
+        self._home = home
+        self._place = place
+        self._settled = settled
+        self._database = self.own_database
+        self._port = 0
+        self._watched = 0  # the position in the log from which on `failure` looks
+        self._failure: str | None = None
+        self._kinds: dict[int, str] = {}
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The data directory."""
+        return self._home.data_dir
+
+    @property
+    def postmaster_pid(self) -> int | None:
+        """The process id of the server's first process; None when it does not run."""
+        return self._home.pid
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """How the settings depart from the preset's published table, in sentences."""
+        return self._settled.departures
+
+    def setting(self, name: str) -> str | None:
+        """What the preset, the plan or the lab set; None where the server's default holds."""
+        return self._settled.values.get(name)
+
+    def execute(
+        self, *statements: str, database: str | None = None, limit_s: float = 600.0
+    ) -> list[tuple[Any, ...]]:
+        """Runs statements one after the other, each in a transaction of its own.
+
+        Returns the rows of the last one. Raises ServerError where one fails or takes longer than
+        `limit_s`.
+        """
+        address = self.address()
+        assert address is not None
+        address = replace(address, database=database or self._database)
+        try:
+            return self._client.execute(address, statements, limit_s)
+        except ServerError as error:
+            raise ServerError(f"arm {self.name}: {error}") from error
+
+    def use_database(self, name: str) -> None:
+        """Uses a database that is there from now on."""
+        self._database = name
+
+    @abstractmethod
+    def processes(self) -> dict[int, str]:
+        """Living process -> what it is for (engine.interface.Server)."""
+
+    @abstractmethod
+    def leaders(self) -> dict[int, int]:
+        """Parallel worker -> the backend that leads it (engine.interface.Server)."""
+
+    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+        """What reads /proc into `path`."""
+        return Sampler(path, device=device, server=self, foreign=foreign)
+
+    def remove(self) -> None:
+        """Removes data directory, logs of the engine and socket; the server's own log stays."""
+        self._home.remove()
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last lines of the server's log."""
+        return self._home.log_tail(lines)
+
+    def log_position(self) -> int:
+        """The log's length in bytes, for `log_events`."""
+        return self._home.log_position()
 
 
 def free_port(arm: str, wanted: int) -> int:

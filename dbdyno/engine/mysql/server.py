@@ -14,17 +14,13 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import golden
 from dbdyno.engine import log as files
-from dbdyno.engine.interface import HostSampler, Moment, WaitSampler, Write, part_of
-from dbdyno.engine.local_server import Home, free_port
+from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.mysql import connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.engine.settings import Settled
-from dbdyno.engine.snapshot import Subject
 from dbdyno.host import process
-from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
@@ -41,61 +37,27 @@ STOP_SIGNALS: process.Signals = (
 CRASH_SIGNALS: process.Signals = STOP_SIGNALS[1:]
 
 
-class MysqlServer:
+class MysqlServer(LocalServer):
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
-    remote = False
-    drops_any = True
-    planted: tuple[tuple[str, str], ...] = ()
+    own_database = "mysql"
 
     def __init__(
         self, arm: Arm, build: Build, place: Place, settled: Settled, client: MysqlClient
     ) -> None:
         """Describes the server; nothing is made or started yet."""
-        self.name = arm.name
-        self.engine = arm.engine
-        self.build = build
-        self.threads, self.settle_s, self.sql = client.threads, client.settle_s, client.sql
-        self._client = client
-        self._settled = settled
         # Where a script is the program, what runs lies anywhere in the base directory.
         scripted = build.image not in (None, build.program)
         programs = build.base_dir if scripted else build.program.resolve().parent
-        self._home = Home(arm, build, place, programs=programs)
-        self.log_path: Path | None = self._home.log_path
-        self._arm = arm
-        self._place = place
-        self._database = "mysql"
-        self._port = 0
+        home = Home(arm, build, place, programs=programs)
+        super().__init__(arm, place, settled, client, home)
         self._fresh = False  # whether the next start is the first one of its data
-        self._watched = 0  # the position in the log from which on `failure` looks
-        self._failure: str | None = None
-        self._kinds: dict[int, str] = {}
         self._read_back: list[str] = []
-
-    @property
-    def data_dir(self) -> Path | None:
-        """The data directory."""
-        return self._home.data_dir
 
     @property
     def wal_dir(self) -> Path | None:
         """The folder of redo log and binary log, where a plan names one; else that of the data."""
         return self._home.wal_dir or self._home.data_dir
-
-    @property
-    def postmaster_pid(self) -> int | None:
-        """mysqld's process id; None when it does not run."""
-        return self._home.pid
-
-    @property
-    def departures(self) -> tuple[str, ...]:
-        """How the options depart from the preset's published table, in sentences."""
-        return self._settled.departures
-
-    def setting(self, name: str) -> str | None:
-        """What the preset, the plan or the lab set; None where the server's default holds."""
-        return self._settled.values.get(name)
 
     @property
     def _layout(self) -> Layout:
@@ -190,10 +152,6 @@ class MysqlServer:
         """
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 
-    def remove(self) -> None:
-        """Removes data directory, logs of the engine and socket; the server's own log stays."""
-        self._home.remove()
-
     def failure(self) -> str | None:
         """None while the server is well; else what happened to it, in a sentence that stays.
 
@@ -220,58 +178,15 @@ class MysqlServer:
         host = "127.0.0.1" if tcp else str(self._layout.socket)
         return Address(host=host, port=self._port, user=USER, database=self._database)
 
-    def execute(
-        self, *statements: str, database: str | None = None, limit_s: float = connection.LIMIT_S
-    ) -> list[tuple[Any, ...]]:
-        """Runs statements one after the other, each in a transaction of its own.
-
-        Returns the rows of the last one. Raises ServerError where one fails or takes longer than
-        `limit_s`.
-        """
-        name = database or self._database
-        address = Address(host=str(self._layout.socket), port=0, user=USER, database=name)
-        try:
-            return self._client.execute(address, statements, limit_s)
-        except ServerError as error:
-            raise ServerError(f"arm {self.name}: {error}") from error
-
     def create_database(self, name: str) -> None:
         """Makes the database anew, in the server's character set, and uses it from now on."""
         quoted = "`" + name.replace("`", "``") + "`"
         self.execute(
-            f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}", database="mysql"
+            f"DROP DATABASE IF EXISTS {quoted}",
+            f"CREATE DATABASE {quoted}",
+            database=self.own_database,
         )
         self._database = name
-
-    def use_database(self, name: str) -> None:
-        """Uses a database that is there from now on."""
-        self._database = name
-
-    def job_part(self, job: Json) -> Json:
-        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
-        return part_of(self.engine, self.address())
-
-    def warm_up(self, how: str) -> Json:
-        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
-        return self._client.warm_up(how, self.execute)
-
-    def checkpoint(self) -> None:
-        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
-        self._client.checkpoint(self.execute)
-
-    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
-        """before.json or after.json. Raises ServerError only where it cannot connect."""
-        return self._client.snapshot(when, subject)
-
-    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
-        """What samples waits, connected. Raises ServerError where it cannot connect."""
-        address = self.address()
-        assert address is not None
-        return self._client.waits(address, job, interval_s, write)
-
-    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """What reads /proc into `path`."""
-        return Sampler(path, device=device, server=self, foreign=foreign)
 
     def processes(self) -> dict[int, str]:
         """The server's threads, by the kernel's id, without the first; what each is for."""
@@ -282,20 +197,12 @@ class MysqlServer:
         """None: no thread's name tells whose work it does."""
         return {}
 
-    def log_tail(self, lines: int = 20) -> list[str]:
-        """The last lines of the server's log."""
-        return self._home.log_tail(lines)
-
-    def log_position(self) -> int:
-        """The log's length in bytes, for `log_events`."""
-        return self._home.log_position()
-
     def log_events(self, since: int) -> list[Json]:
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
         return log.events(files.read(self._home.log_path, since))
 
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
-        return self.execute(statement, database="mysql")
+        return self.execute(statement, database=self.own_database)
 
     def _environment(self) -> dict[str, str]:
         options = self._place.account.options()
@@ -305,7 +212,7 @@ class MysqlServer:
         """Empty folders for data, logs and socket, after the checks; registered."""
         self._place.make()
         self.check()
-        self._database = "mysql"
+        self._database = self.own_database
         self._home.make()
         self._place.account.make_folder(self._layout.temporary)
 
@@ -316,7 +223,9 @@ class MysqlServer:
 
     def _wait_for_answer(self) -> dict[int, str]:
         """Waits for the first session; returns the threads that there were before it."""
-        address = Address(host=str(self._layout.socket), port=0, user=USER, database="mysql")
+        address = Address(
+            host=str(self._layout.socket), port=0, user=USER, database=self.own_database
+        )
         before: dict[int, str] = {}
 
         def answers() -> bool:

@@ -14,8 +14,7 @@ from typing import Any
 
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log
-from dbdyno.engine.interface import HostSampler, Moment, WaitSampler, Write, part_of
-from dbdyno.engine.local_server import Home, free_port
+from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.postgres import (
     cache_warming,
     connection,
@@ -26,10 +25,7 @@ from dbdyno.engine.postgres import (
 )
 from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.settings import Settled
-from dbdyno.engine.snapshot import Subject
 from dbdyno.host import account, process
-from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
@@ -51,38 +47,18 @@ STOP_SIGNALS: process.Signals = (
 CRASH_SIGNALS: process.Signals = STOP_SIGNALS[1:]
 
 
-class PostgresServer:
+class PostgresServer(LocalServer):
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
-    remote = False
-    drops_any = True
-    planted: tuple[tuple[str, str], ...] = ()
+    own_database = "postgres"
 
     def __init__(
         self, arm: Arm, build: Build, place: Place, settled: Settled, client: PostgresClient
     ) -> None:
         """Describes the server; nothing is made or started yet."""
-        self.name = arm.name
-        self.engine = arm.engine
-        self.build = build
-        self.threads, self.settle_s, self.sql = client.threads, client.settle_s, client.sql
-        self._client = client
-        self._settled = settled
-        self._home = Home(arm, build, place, programs=build.program.resolve().parent)
-        self.log_path: Path | None = self._home.log_path
-        self._arm = arm
-        self._place = place
-        self._database = "postgres"
-        self._port = 0
-        self._watched = 0  # the position in the log up to which `failure` has looked
-        self._failure: str | None = None
-        self._kinds: dict[int, str] = {}
+        home = Home(arm, build, place, programs=build.program.resolve().parent)
+        super().__init__(arm, place, settled, client, home)
         self._leaders: dict[int, int] = {}
-
-    @property
-    def data_dir(self) -> Path | None:
-        """The data directory."""
-        return self._home.data_dir
 
     @property
     def wal_dir(self) -> Path | None:
@@ -92,20 +68,6 @@ class PostgresServer:
     @property
     def _wal_name(self) -> str:
         return "pg_wal" if self.build.major >= 10 else "pg_xlog"
-
-    @property
-    def postmaster_pid(self) -> int | None:
-        """The postmaster's process id; None when it does not run."""
-        return self._home.pid
-
-    @property
-    def departures(self) -> tuple[str, ...]:
-        """How the settings depart from the preset's published table, in sentences."""
-        return self._settled.departures
-
-    def setting(self, name: str) -> str | None:
-        """What the preset, the plan or the lab set; None where the server's default holds."""
-        return self._settled.values.get(name)
 
     def check(self) -> None:
         """Looks whether the server can be made; leaves nothing behind.
@@ -204,10 +166,6 @@ class PostgresServer:
         """
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 
-    def remove(self) -> None:
-        """Removes data directory, write-ahead log and socket; the server's own log stays."""
-        self._home.remove()
-
     def failure(self) -> str | None:
         """None while the server is well; else what happened to it, in a sentence that stays."""
         if self._failure is None and self.log_path is not None:
@@ -239,59 +197,15 @@ class PostgresServer:
         host = "127.0.0.1" if tcp else str(self._home.socket_dir)
         return Address(host=host, port=self._port, user=SUPERUSER, database=self._database)
 
-    def execute(
-        self, *statements: str, database: str | None = None, limit_s: float = connection.LIMIT_S
-    ) -> list[tuple[Any, ...]]:
-        """Runs statements one after the other, each in a transaction of its own.
-
-        Returns the rows of the last one. Raises ServerError where one fails or takes longer than
-        `limit_s`.
-        """
-        address = self.address()
-        assert address is not None
-        address = replace(address, database=database or self._database)
-        try:
-            return self._client.execute(address, statements, limit_s)
-        except ServerError as error:
-            raise ServerError(f"arm {self.name}: {error}") from error
-
     def create_database(self, name: str) -> None:
         """Makes the database anew; `address` and `execute` use it from now on."""
         quoted = '"' + name.replace('"', '""') + '"'
         self.execute(
-            f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}", database="postgres"
+            f"DROP DATABASE IF EXISTS {quoted}",
+            f"CREATE DATABASE {quoted}",
+            database=self.own_database,
         )
         self._database = name
-
-    def use_database(self, name: str) -> None:
-        """Uses a database that is there from now on."""
-        self._database = name
-
-    def job_part(self, job: Json) -> Json:
-        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
-        return part_of(self.engine, self.address())
-
-    def warm_up(self, how: str) -> Json:
-        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
-        return self._client.warm_up(how, self.execute)
-
-    def checkpoint(self) -> None:
-        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
-        self._client.checkpoint(self.execute)
-
-    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
-        """before.json or after.json. Raises ServerError only where it cannot connect."""
-        return self._client.snapshot(when, subject)
-
-    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
-        """What samples waits, connected. Raises ServerError where it cannot connect."""
-        address = self.address()
-        assert address is not None
-        return self._client.waits(address, job, interval_s, write)
-
-    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """What reads /proc into `path`."""
-        return Sampler(path, device=device, server=self, foreign=foreign)
 
     def processes(self) -> dict[int, str]:
         """The living children of the postmaster (not itself) and what each is for."""
@@ -309,14 +223,6 @@ class PostgresServer:
     def leaders(self) -> dict[int, int]:
         """Parallel worker -> the backend that leads it, of those that `processes` told last."""
         return dict(self._leaders)
-
-    def log_tail(self, lines: int = 20) -> list[str]:
-        """The last lines of the server's log."""
-        return self._home.log_tail(lines)
-
-    def log_position(self) -> int:
-        """The log's length in bytes, for `log_events`."""
-        return self._home.log_position()
 
     def log_events(self, since: int) -> list[Json]:
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
@@ -348,7 +254,7 @@ class PostgresServer:
         """Empty folders for data, write-ahead log and socket, after the checks; registered."""
         self._place.make()
         self.check()
-        self._database = "postgres"
+        self._database = self.own_database
         return self._home.make()
 
     def _write_settings(self) -> None:
@@ -363,7 +269,7 @@ class PostgresServer:
     def _wait_for_answer(self) -> None:
         address = self.address()
         assert address is not None
-        address = replace(address, database="postgres")
+        address = replace(address, database=self.own_database)
         self._home.wait_for_answer(
             lambda: connection.answers(address),
             lambda: log.reason(log.read(self._home.log_path, self._watched)),

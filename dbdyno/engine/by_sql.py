@@ -1,0 +1,58 @@
+"""What servers have in common that are asked by SQL, here or elsewhere: their client does it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from dbdyno.engine.interface import Client, Moment, WaitSampler, Write, part_of
+from dbdyno.engine.snapshot import Subject
+from dbdyno.model import Address, Arm, Json
+
+
+class BySql(ABC):
+    """A server of an arm that has a client; where it answers, and SQL for set-up, it says itself.
+
+    Methods raise ServerError.
+    """
+
+    planted: tuple[tuple[str, str], ...] = ()
+
+    def __init__(self, arm: Arm, client: Client) -> None:
+        self.name = arm.name
+        self.engine = arm.engine
+        self.threads, self.settle_s, self.sql = client.threads, client.settle_s, client.sql
+        self._arm = arm
+        self._client = client
+
+    @abstractmethod
+    def address(self, *, tcp: bool = False) -> Address | None:
+        """Where it answers (engine.interface.Server)."""
+
+    @abstractmethod
+    def execute(
+        self, *statements: str, database: str | None = None, limit_s: float = 600.0
+    ) -> list[tuple[Any, ...]]:
+        """Runs SQL for set-up (engine.interface.Server)."""
+
+    def job_part(self, job: Json) -> Json:
+        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
+        return part_of(self.engine, self.address())
+
+    def warm_up(self, how: str) -> Json:
+        """Reads all tables and indexes; `warm` of done.json."""
+        return self._client.warm_up(how, self.execute)
+
+    def checkpoint(self) -> None:
+        """Writes what is dirty in the server's cache to its files."""
+        self._client.checkpoint(self.execute)
+
+    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
+        """before.json or after.json; fails only where it cannot connect."""
+        return self._client.snapshot(when, subject)
+
+    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+        """What samples waits, connected; fails where it cannot connect."""
+        address = self.address()
+        assert address is not None
+        return self._client.waits(address, job, interval_s, write)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from dbdyno.model.looks import Judge
+
 Word = Literal[
     "faster",
     "faster, within the margin",
@@ -46,6 +48,7 @@ class Aims:
     effect: float = 0.03  # a change as large as this is to be found …
     power: float = 0.80  # … in this share of comparisons
     level: float = 0.05  # of false alarms, in comparisons in which nothing differs
+    judge: Judge = "looks"  # what gives the word
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,113 +1,329 @@
 """From log ratios to words: which changes are there, which are not, and what could not be told.
 
-One family of tests goes in, one judgement for each comes out; docs/method.md has the reasons.
+One family of units goes in, a judgement of each of their metrics comes out; docs/method.md has the
+reasons.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-from dbdyno.model.verdict import Aims, Judgement, Word
-from dbdyno.stats import interval, power, significance, vectorized
-from dbdyno.stats.interval import Interval
+from dbdyno.model.looks import Look
+from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.verdict import Aims, Judgement, LookResult, Word
+from dbdyno.stats import further_blocks, interval, moderation, power, significance, vectorized
+from dbdyno.stats.interval import Spread
+from dbdyno.stats.sample import Sample
 from dbdyno.stats.vectorized import Tested
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
-    """A metric of one arm in one step, by the nearest base's."""
+class Unit:
+    """What has one p in a family: a step, or the whole of a workload."""
 
-    metric: str
-    better: int  # +1 where more is better, -1 where less is; 0 neither: then "faster" means more
-    logs: tuple[float, ...]  # ln(arm / nearest base) by block in which both ran
-    bound: str = "exact"  # `model.Bound` of the ratio
-    stood_still: int = 0  # further blocks in which it is 0 of the arm alone
-    base_stood_still: int = 0  # and of the base alone
-    known: Interval | None = None  # the interval of `logs`, where it is computed already
-
-    @cached_property
-    def interval(self) -> Interval | None:
-        """The mean ratio of the blocks in which both ran, with its interval; None of none."""
-        return interval.log_interval(self.logs) if self.known is None and self.logs else self.known
-
-    @property
-    def blocks(self) -> int:
-        """All blocks that count; at least one."""
-        return len(self.logs) + self.stood_still + self.base_stood_still
-
-    @property
-    def compares(self) -> bool:
-        """Whether there is a ratio, or one of the two that stood still while the other ran."""
-        return bool(self.logs) or (self.stood_still > 0) != (self.base_stood_still > 0)
-
-    @property
-    def stood(self) -> bool:
-        """Whether one of the two stood still in a block."""
-        return self.stood_still + self.base_stood_still > 0
-
-    @property
-    def more(self) -> bool:
-        """Whether the arm has more of the metric; it never has where it stood still."""
-        return self.base_stood_still > 0 if self.stood else math.fsum(self.logs) > 0
-
-    @property
-    def sides(self) -> tuple[int, int]:
-        """In how many blocks the arm has less of it, and more; ties are in neither."""
-        less, more = (sum(sign * log > 0 for log in self.logs) for sign in (-1, 1))
-        return less + self.stood_still, more + self.base_stood_still
+    samples: tuple[Sample, ...]  # by all blocks so far: throughput first, then CPU
+    looks: tuple[tuple[Look, tuple[Sample, ...]], ...]  # what each look saw that has been taken
+    whole: bool = False  # then it neither lends nor borrows
 
 
-def decide(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
-    """A judgement of each sample, in their order; `family` is what shares the chance of error.
+def decide(
+    family: Sequence[Unit], aims: Aims, *, done: int, coming: Sequence[Look] = ()
+) -> list[tuple[Judgement, ...]]:
+    """The judgements of each unit's samples, in their order.
 
-    Changed is what has a q (Benjamini-Hochberg over the family) up to `aims.level`. Within the
-    margin is what two one-sided tests at that level say. ValueError of a sample without blocks.
+    `family` is what shares the chance of error, `done` how many blocks of the plan there are,
+    `coming` the looks not taken yet. Changed is what
+    has a q up to `aims.level`: of a unit's p at each look, divided by the look's share, the least
+    (a repeated p value: Jennison & Turnbull 1989), after Benjamini-Hochberg over the family. Within
+    the margin is what two one-sided tests at a third of the level say at a look. ValueError of a
+    sample without blocks.
     """
-    planned = _planned(family, aims)
-    judged = _judged(family, [_tested(sample.logs, aims) for sample in family], aims)
-    return [
-        replace(one, blocks_needed=_blocks_needed(sample, one.sd, planned, aims))
-        if one.word == "cannot tell"
-        else one
-        for sample, one in zip(family, judged, strict=True)
-    ]
-
-
-def _tested(logs: Sequence[float], aims: Aims) -> Tested | None:
-    """The tests of one sample; None under two blocks in which both ran."""
-    if len(logs) < 2:
-        return None
-    _, sd = interval.mean_and_sd(logs)
-    p, p_sign = significance.t_p(logs), significance.sign_flip_p(logs)
-    within = significance.equivalence_p(logs, aims.margin)
-    if sd is None or p is None or p_sign is None or within is None:
-        return None
-    return Tested(sd=sd, p=p, p_sign=p_sign, within=within)
-
-
-def _judged(
-    family: Sequence[Sample], tests: Sequence[Tested | None], aims: Aims
-) -> list[Judgement]:
-    """The judgements of a family by its tests, but for the blocks that would settle them."""
-    ps = [_p(sample, test) for sample, test in zip(family, tests, strict=True)]
+    at_looks = _at_looks(family, aims)
+    now = _tested([unit.samples for unit in family], family, aims)
+    ps = [min((one.repeated for one in its), default=None) for its in at_looks]
     qs = iter(significance.adjusted([p for p in ps if p is not None]))
-    planned = _planned(family, aims)
+    all_qs = [None if p is None else next(qs) for p in ps]
+    called = sum(q is not None and q <= aims.level for q in all_qs)
+    tests = max(sum(p is not None for p in ps), 1)
     return [
-        _judgement(sample, test, None if p is None else next(qs), planned, aims)
-        for sample, test, p in zip(family, tests, ps, strict=True)
+        _Judging(
+            samples=unit.samples,
+            tested=tested,
+            looks=its,
+            q=q,
+            # Benjamini & Bogomolov 2014: what else is said of a unit that was called
+            level_within=aims.level * called / tests,
+            planned=aims.level / tests,
+            aims=aims,
+            done=done,
+            coming=coming,
+        ).judgements()
+        for unit, tested, its, q in zip(family, now, at_looks, all_qs, strict=True)
     ]
 
 
-def _planned(family: Sequence[Sample], aims: Aims) -> float:
-    """The level at which a change is planned for: as if it were the only one of the family."""
-    return aims.level / max(sum(sample.blocks > 1 for sample in family), 1)
+# --- What the looks saw ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Metric:
+    """One sample with its tests."""
+
+    sample: Sample
+    spread: Spread | None  # None under two blocks in which both ran
+    tested: Tested | None
+    p: float | None  # what it brings into its unit; None of a single block
+    log_e: float = 0.0  # of a change
+    log_e_same: float = 0.0  # of one that is within the margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AtLook:
+    """What one look saw of a unit."""
+
+    look: Look
+    metrics: Mapping[str, _Metric]
+    any_time: bool
+
+    @property
+    def repeated(self) -> float:
+        """The unit's p as it counts in all looks."""
+        its = self.metrics.values()
+        if self.any_time:
+            return math.exp(-max(0.0, _mean_e([one.log_e for one in its])))
+        ps = [one.p for one in its if one.p is not None]
+        return min(1.0, significance.combined_p(ps) / self.look.share) if ps else 1.0
+
+    def repeated_of(self, metric: str) -> float:
+        """The same of one metric."""
+        one = self.metrics.get(metric)
+        if one is None or one.p is None:
+            return 1.0
+        if self.any_time:
+            return math.exp(-max(0.0, one.log_e))
+        return min(1.0, one.p / self.look.share)
+
+    def is_within(self, metric: str, aims: Aims) -> bool:
+        """Whether this look shows that the change is within the margin."""
+        one = self.metrics.get(metric)
+        if one is None or one.tested is None or one.sample.stood:
+            return False
+        if self.any_time:
+            return one.log_e_same >= -math.log(2 * aims.level)
+        return one.tested.within <= aims.level / significance.SAME_SHARE
+
+
+def _mean_e(logs: Sequence[float]) -> float:
+    """ln of the mean of e-values, which is one again."""
+    most = max(logs, default=0.0)
+    if math.isinf(most) or not logs:
+        return most
+    return most + math.log(math.fsum(math.exp(log - most) for log in logs) / len(logs))
+
+
+def _at_looks(family: Sequence[Unit], aims: Aims) -> list[list[_AtLook]]:
+    """What each look saw of each unit, where there was a test."""
+    found: list[list[_AtLook]] = [[] for _ in family]
+    for look in sorted({look for unit in family for look, _ in unit.looks}, key=_blocks):
+        its = [dict(unit.looks).get(look, ()) for unit in family]
+        for place, metrics in enumerate(_tested(its, family, aims)):
+            if any(one.p is not None for one in metrics.values()):
+                seen = _AtLook(look=look, metrics=metrics, any_time=aims.judge == "any time")
+                found[place].append(seen)
+    return found
+
+
+def _blocks(look: Look) -> int:
+    return look.blocks
+
+
+def _tested(
+    samples: Sequence[Sequence[Sample]], family: Sequence[Unit], aims: Aims
+) -> list[dict[str, _Metric]]:
+    """The tests of each unit's samples by metric; steps lend each other what they know of scatter.
+
+    Those of throughput to each other, and those of CPU, where they have as many blocks.
+    """
+    alike: dict[tuple[bool, int], list[tuple[int, Sample]]] = {}
+    found: list[dict[str, _Metric]] = [{} for _ in family]
+    for place, (its, unit) in enumerate(zip(samples, family, strict=True)):
+        for sample in its:
+            # What keeps its own scatter stands in a pool of its own: of no other's metric.
+            key = (is_cpu(sample.metric), -place - 1 if unit.whole else len(sample.logs))
+            alike.setdefault(key, []).append((place, sample))
+    for pool in alike.values():
+        many = len(pool[0][1].logs) > 1
+        spreads = moderation.spreads([sample.logs for _, sample in pool]) if many else [None]
+        for number, (place, sample) in enumerate(pool):
+            found[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
+    return found
+
+
+def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> _Metric:
+    """A sample with its tests by this spread."""
+    if spread is None:
+        return _Metric(sample=sample, spread=None, tested=None, p=_p(sample, None))
+    p = significance.t_p(sample.logs, spread)
+    p_sign = significance.sign_flip_p(sample.logs)
+    within = significance.equivalence_p(sample.logs, aims.margin, spread)
+    assert p is not None and p_sign is not None and within is not None
+    tested = Tested(sd=spread.sd, p=p, p_sign=p_sign, within=within)
+    standing = sample.stood
+    return _Metric(
+        sample=sample,
+        spread=spread,
+        tested=tested,
+        p=_p(sample, tested),
+        log_e=0.0 if standing else significance.log_e(sample.logs, spread),
+        log_e_same=0.0 if standing else _log_e_same(sample.logs, spread, aims.margin),
+    )
+
+
+def _log_e_same(logs: Sequence[float], spread: Spread, margin: float) -> float:
+    """ln of the e-value that the change lies within the margin; 0 where the mean does not."""
+    edge = math.log1p(margin)
+    if abs(interval.mean_and_sd(logs)[0]) >= edge:
+        return 0.0
+    return min(significance.log_e(logs, spread, about) for about in (-edge, edge))
+
+
+# --- What is said ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judging:
+    """One unit on its way to its judgements."""
+
+    samples: Sequence[Sample]
+    tested: Mapping[str, _Metric]  # by all blocks so far
+    looks: Sequence[_AtLook]
+    q: float | None
+    level_within: float
+    planned: float  # the level at which a change is visible, as if it were the only one
+    aims: Aims
+    done: int  # blocks of the plan
+    coming: Sequence[Look]
+
+    def judgements(self) -> tuple[Judgement, ...]:
+        """One of each sample, in their order."""
+        named = self._named()
+        evidence = self._evidence()
+        return tuple(
+            replace(self._judgement(sample, changed=sample.metric in named), evidence=evidence)
+            for sample in self.samples
+        )
+
+    def _named(self) -> set[str]:
+        """The metrics that carry the change, where one was called."""
+        if self.q is None or self.q > self.aims.level:
+            return set()
+        ps = {one.metric: self._repeated(one.metric) for one in self.samples}
+        return {name for name, p in ps.items() if p == min(ps.values()) or p <= self.level_within}
+
+    def _repeated(self, metric: str) -> float:
+        return min((one.repeated_of(metric) for one in self.looks), default=1.0)
+
+    def _evidence(self) -> float | None:
+        """The unit's e-value by all blocks so far."""
+        known = [one.log_e for one in self.tested.values() if one.spread is not None]
+        return math.exp(min(_mean_e(known), interval.LOG_CHANGE_MAX)) if known else None
+
+    def _judgement(self, sample: Sample, *, changed: bool) -> Judgement:
+        """What is said of one metric, with the look on which that rests."""
+        metric = self.tested[sample.metric]
+        rests = self._look_of(sample.metric, changed=changed)
+        seen = sample if rests is None else rests.metrics[sample.metric].sample
+        within = any(one.is_within(sample.metric, self.aims) for one in self.looks)
+        word = _word(sample=seen, changed=changed, within=within)
+        if self.q is None:
+            word = "one block" if metric.p is None else "cannot tell"
+        said = _figures(sample, metric, q=self.q, word=word, aims=self.aims)
+        if rests is not None and word not in ("cannot tell", "limited"):
+            said = replace(said, look=_look_result(rests, metric, self.aims, changed=changed))
+        needed = self._needed(sample, metric.spread) if word == "cannot tell" else None
+        said = replace(said, blocks_needed=needed)
+        if metric.spread is None:
+            return said
+        share = self.looks[-1].look.share if self.looks else 1.0
+        level = self.planned * min(share, 1.0) / sample.ways
+        return replace(
+            said,
+            visible=power.visible(
+                metric.spread.sd, len(sample.logs), level, self.aims.power, metric.spread.freedom
+            ),
+        )
+
+    def _look_of(self, metric: str, *, changed: bool) -> _AtLook | None:
+        """The look on which a metric's word rests: that of the least p, or the first *same*."""
+        its = [one for one in self.looks if metric in one.metrics]
+        if changed:
+            return min(its, key=lambda one: one.repeated_of(metric), default=None)
+        return next((one for one in its if one.is_within(metric, self.aims)), None)
+
+    def _needed(self, sample: Sample, spread: Spread | None) -> int | None:
+        """Further blocks up to the look that would settle a metric; of a new plan without one."""
+        if sample.stood:
+            blocks = further_blocks.needed_of_signs(sample, self.planned, self.coming, self.aims)
+        elif spread is None:
+            return None
+        else:
+            blocks = further_blocks.needed(spread, self.planned, self.coming, self.aims)
+        return blocks - self.done if blocks is not None and self.coming else blocks
+
+
+def _look_result(rests: _AtLook, metric: _Metric, aims: Aims, *, changed: bool) -> LookResult:
+    """The look on which a word rests, with its own interval."""
+    seen = rests.metrics[metric.sample.metric]
+    level = (
+        aims.level * min(rests.look.share, 1.0)
+        if changed
+        else 2 * aims.level / significance.SAME_SHARE
+    )
+    its = (
+        interval.log_interval(seen.sample.logs, 1 - level, seen.spread)
+        if seen.sample.logs
+        else None
+    )
+    return LookResult(
+        blocks=rests.look.blocks,
+        share=rests.look.share,
+        confidence=1 - level,
+        ratio=seen.sample.ratio,
+        low=None if its is None else its.low,
+        high=None if its is None else its.high,
+    )
+
+
+def _figures(
+    sample: Sample, metric: _Metric, *, q: float | None, word: Word, aims: Aims
+) -> Judgement:
+    """The figures of all blocks so far."""
+    its = interval.log_interval(sample.logs, spread=metric.spread) if sample.logs else None
+    own = interval.own_spread(sample.logs)
+    return Judgement(
+        metric=sample.metric,
+        blocks=len(sample.logs),
+        ratio=sample.ratio,
+        low=None if its is None else its.low,
+        high=None if its is None else its.high,
+        p=None if metric.tested is None else metric.tested.p,
+        p_sign=None if metric.tested is None else metric.tested.p_sign,
+        q=q,
+        sd=None if own is None else own.sd,
+        margin=aims.margin,
+        word=word,
+        visible=None,
+        stood_still=sample.stood_still,
+        base_stood_still=sample.base_stood_still,
+        p_still=significance.sign_p(*sample.sides) if sample.stood and q is not None else None,
+        lent=metric.spread.lent if metric.spread is not None else 0.0,
+    )
 
 
 def _p(sample: Sample, test: Tested | None) -> float | None:
-    """The p that a sample brings into its family; None of a single block.
+    """The p that a sample brings into its unit; None of a single block.
 
     Where one of the two stood still there are two ways to find that it is the slower: a sign test
     over all blocks, and the t test of those in which both ran. They share the level, and what they
@@ -126,62 +342,13 @@ def _p(sample: Sample, test: Tested | None) -> float | None:
     return min(1.0, len(ways) * min(ways))
 
 
-def _ways(sample: Sample) -> int:
-    """Among how many tests the level of a sample is shared."""
-    return 2 if sample.stood and len(sample.logs) > 1 else 1
-
-
-def _ratio(sample: Sample) -> float:
-    """The mean ratio of the blocks in which both ran; 0 or infinite where there are none."""
-    if sample.interval is not None:
-        return sample.interval.value
-    if not sample.stood:
-        raise ValueError(f"no block has `{sample.metric}` of both")
-    return math.inf if sample.more else 0.0
-
-
-def _judgement(
-    sample: Sample, test: Tested | None, q: float | None, planned: float, aims: Aims
-) -> Judgement:
-    """One sample's judgement; `planned`: the level at which a change is visible."""
-    said = Judgement(
-        metric=sample.metric,
-        blocks=len(sample.logs),
-        ratio=_ratio(sample),
-        low=None,
-        high=None,
-        p=None,
-        p_sign=None,
-        q=q,
-        sd=None,
-        margin=aims.margin,
-        word="one block" if q is None else _word(sample, q, test, aims),
-        visible=None,
-        stood_still=sample.stood_still,
-        base_stood_still=sample.base_stood_still,
-        p_still=significance.sign_p(*sample.sides) if sample.stood and q is not None else None,
-    )
-    if test is None or sample.interval is None:
-        return said
-    level = planned / _ways(sample)
-    return replace(
-        said,
-        low=sample.interval.low,
-        high=sample.interval.high,
-        p=test.p,
-        p_sign=test.p_sign,
-        sd=test.sd,
-        visible=power.visible(test.sd, len(sample.logs), level, aims.power),
-    )
-
-
-def _word(sample: Sample, q: float, test: Tested | None, aims: Aims) -> Word:
-    """What is said of a sample whose p became this q.
+def _word(sample: Sample, *, changed: bool, within: bool) -> Word:
+    """What is said of a sample that changed or not, and that is within the margin or not.
 
     Where one stood still no change is within the margin, and nothing is the same.
     """
-    changed, more = q <= aims.level, sample.more
-    within = test is not None and not sample.stood and test.within <= aims.level
+    more = sample.more
+    within = within and not sample.stood
     if sample.bound != "exact":
         # The true ratio lies on one side of what was seen: a change to that side is one all the
         # more, but how large it is, or that there is none, cannot be said.
@@ -199,43 +366,14 @@ def _change(sample: Sample, *, more: bool, within: bool = False) -> Word:
     return "slower, within the margin" if within else "slower"
 
 
-def _blocks_needed(sample: Sample, sd: float | None, planned: float, aims: Aims) -> int | None:
-    """Further blocks after which a change as large as the margin would be found, or its absence.
-
-    Both with `aims.power`, at the spread as seen; the change at the level `planned`, which is what
-    Benjamini-Hochberg asks of the only one that differs. At least 1; None beyond BLOCKS_MAX in all.
-    """
-    if sample.stood:
-        return _blocks_needed_of_signs(sample, planned, aims)
-    if sd is None:
-        return None
-    changed = power.blocks_for(aims.margin, sd, planned, aims.power)
-    unchanged = power.blocks_for_equivalence(aims.margin, sd, aims.level, aims.power)
-    if changed is None or unchanged is None:
-        return None
-    return max(changed, unchanged, len(sample.logs) + 1) - len(sample.logs)
-
-
-def _blocks_needed_of_signs(sample: Sample, planned: float, aims: Aims) -> int | None:
-    """Further blocks after which a sign test finds which of the two stands still, as before.
-
-    None where each stood still, or where as many blocks as not fell to the other side.
-    """
-    less, more = sample.sides
-    if sample.stood_still and sample.base_stood_still:
-        return None
-    share = (more if sample.more else less) / (less + more)
-    blocks = power.blocks_for_signs(share, planned / _ways(sample), aims.power)
-    return None if blocks is None else max(blocks, sample.blocks + 1) - sample.blocks
-
-
 # --- Many at once ----------------------------------------------------------------------------
 
 
 def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
-    """What `decide` says of a family of thousands, in a hundredth of its time.
+    """Judgements of a family of thousands, each with a p of its own, of all blocks so far.
 
-    For tests that explore: how many blocks would settle one is not asked, `blocks_needed` is None.
+    For tests that explore: they take no looks, borrow nothing, and how many blocks would settle one
+    is not asked.
     """
     tests: list[Tested | None] = [None] * len(family)
     by_count: dict[int, list[int]] = {}
@@ -247,4 +385,33 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
         found = vectorized.tests([family[place].logs for place in places], aims.margin)
         for place, test in zip(places, found, strict=True):
             tests[place] = test
-    return _judged(family, tests, aims)
+    ps = [_p(sample, test) for sample, test in zip(family, tests, strict=True)]
+    qs = iter(significance.adjusted([p for p in ps if p is not None]))
+    planned = aims.level / max(sum(sample.blocks > 1 for sample in family), 1)
+    return [
+        _explored(sample, test, None if p is None else next(qs), planned, aims)
+        for sample, test, p in zip(family, tests, ps, strict=True)
+    ]
+
+
+def _explored(
+    sample: Sample, test: Tested | None, q: float | None, planned: float, aims: Aims
+) -> Judgement:
+    """One sample's judgement; `planned`: the level at which a change is visible."""
+    word: Word = "one block"
+    if q is not None:
+        within = test is not None and test.within <= aims.level
+        word = _word(sample, changed=q <= aims.level, within=within)
+    its = sample.interval
+    spread = None if test is None else Spread(sd=test.sd, freedom=len(sample.logs) - 1)
+    metric = _Metric(sample=sample, spread=spread, tested=test, p=q)
+    said = _figures(sample, metric, q=q, word=word, aims=aims)
+    if test is None or its is None:
+        return replace(said, low=None, high=None)
+    level = planned / sample.ways
+    return replace(
+        said,
+        low=its.low,
+        high=its.high,
+        visible=power.visible(test.sd, len(sample.logs), level, aims.power),
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 SECONDS_MIN = 10
 """Fewer per-second rates than this have no percentile, as published."""
@@ -28,6 +28,15 @@ class Interval:
     low: float | None
     high: float | None
     count: int  # pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """How log ratios scatter between blocks, and how well that is known."""
+
+    sd: float
+    freedom: float  # degrees of freedom of it
+    lent: float = 0.0  # of these, what other units lent (`stats.moderation`)
 
 
 def ratio_interval(
@@ -52,14 +61,24 @@ def log_ratios(base: Sequence[float], other: Sequence[float]) -> tuple[float, ..
     return tuple(math.log(b / a) for a, b in zip(base, other, strict=True))
 
 
-def log_interval(logs: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The same interval from log ratios. ValueError where there are none."""
-    mean, sd = mean_and_sd(logs)
-    if sd is None:
+def log_interval(
+    logs: Sequence[float], confidence: float = 0.95, spread: Spread | None = None
+) -> Interval:
+    """The same interval from log ratios, by their own spread or another. ValueError of none."""
+    mean, _ = mean_and_sd(logs)
+    spread = own_spread(logs) if spread is None else spread
+    if spread is None:
         return Interval(value=math.exp(mean), low=None, high=None, count=1)
-    reach = t_quantile((1 + confidence) / 2, len(logs) - 1) * sd / math.sqrt(len(logs))
+    quantile = t_quantile((1 + confidence) / 2, spread.freedom)
+    reach = quantile * spread.sd / math.sqrt(len(logs))
     low, high = _exp(mean - reach), _exp(mean + reach)
     return Interval(value=_exp(mean), low=low, high=high, count=len(logs))
+
+
+def own_spread(logs: Sequence[float]) -> Spread | None:
+    """What their own blocks say of their scatter; None under two."""
+    sd = mean_and_sd(logs)[1] if logs else None
+    return None if sd is None else Spread(sd=sd, freedom=len(logs) - 1)
 
 
 def mean_and_sd(logs: Sequence[float]) -> tuple[float, float | None]:
@@ -104,8 +123,8 @@ def sd_interval(sd: float, freedom: int, confidence: float = 0.95) -> tuple[floa
     return sd * low, sd * high
 
 
-@cache
-def t_quantile(probability: float, freedom: int) -> float:
+@lru_cache(maxsize=4096)
+def t_quantile(probability: float, freedom: float) -> float:
     """The quantile of Student's t distribution; asked for often, for few numbers of blocks."""
     from scipy.special import stdtrit  # scipy.stats has the same and takes a second to load
 

@@ -13,10 +13,20 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.interval import ROUNDING_MAX, mean_and_sd
+from dbdyno.stats.interval import ROUNDING_MAX, Spread, mean_and_sd, own_spread
 
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""
+
+P_MAX = 1 - 1e-15
+"""Of p values that are combined: 1 itself has no Cauchy variate."""
+
+E_SCALES = (1.0, 4.0, 16.0, 64.0)
+"""Squared sizes of a change, in standard deviations, over which an e-value averages."""
+
+SAME_SHARE = 3
+"""By so much the level is divided for *same* at each look: at the whole of it a change as large as
+the margin was called the same in 10 to 16 of 100 plans with seven looks (docs/method.md)."""
 
 SIGNS_DRAWN = 9_999
 
@@ -24,19 +34,34 @@ SIGNS_SEED = 6
 """With more blocks it takes this many drawn ones, from this seed."""
 
 
-def t_p(logs: Sequence[float]) -> float | None:
+def t_p(logs: Sequence[float], spread: Spread | None = None) -> float | None:
     """p of a two-sided one-sample t test that their mean is 0; None of fewer than two.
 
-    Without any spread 0 where they differ from 0, else 1.
+    By their own spread, or another. Without any spread 0 where they differ from 0, else 1.
     """
     from scipy.special import stdtr
 
-    if len(logs) < 2:
+    spread = own_spread(logs) if spread is None else spread
+    if spread is None or len(logs) < 2:
         return None
-    mean, sd = mean_and_sd(logs)
-    if not sd:
+    mean, _ = mean_and_sd(logs)
+    if not spread.sd:
         return 0.0 if mean else 1.0
-    return float(2 * stdtr(len(logs) - 1, -abs(mean) / sd * math.sqrt(len(logs))))
+    return float(2 * stdtr(spread.freedom, -abs(mean) / spread.sd * math.sqrt(len(logs))))
+
+
+def combined_p(ps: Sequence[float]) -> float:
+    """One p of several tests that depend on each other in any way: Cauchy's (Liu & Xie 2020).
+
+    T = mean of tan((½ - p) · pi), p = ½ - arctan(T) / pi. The p of a single test is its own; 0
+    where one of them is 0. ValueError of none.
+    """
+    if len(ps) == 0:
+        raise ValueError("no p to combine")
+    if len(ps) == 1 or min(ps) == 0:
+        return min(ps)
+    statistic = math.fsum(math.tan((0.5 - min(p, P_MAX)) * math.pi) for p in ps) / len(ps)
+    return 0.5 - math.atan(statistic) / math.pi
 
 
 def sign_flip_p(logs: Sequence[float]) -> float | None:
@@ -83,7 +108,9 @@ def _signs(count: int) -> npt.NDArray[np.float64]:
     return np.where(rows & 1, -1.0, 1.0)
 
 
-def equivalence_p(logs: Sequence[float], margin: float) -> float | None:
+def equivalence_p(
+    logs: Sequence[float], margin: float, spread: Spread | None = None
+) -> float | None:
     """p of two one-sided t tests that the change lies within ±ln(1 + margin); None under two.
 
     The larger of the two (Schuirmann 1987): at most 0.05 exactly where the 90 % interval lies
@@ -91,13 +118,37 @@ def equivalence_p(logs: Sequence[float], margin: float) -> float | None:
     """
     from scipy.special import stdtr
 
-    if len(logs) < 2:
+    spread = own_spread(logs) if spread is None else spread
+    if spread is None or len(logs) < 2:
         return None
-    mean, sd = mean_and_sd(logs)
+    mean, _ = mean_and_sd(logs)
     room = math.log1p(margin) - abs(mean)  # the nearer bound's test has the larger p
-    if not sd:
+    if not spread.sd:
         return 0.0 if room > 0 else 1.0
-    return float(stdtr(len(logs) - 1, -room / sd * math.sqrt(len(logs))))
+    return float(stdtr(spread.freedom, -room / spread.sd * math.sqrt(len(logs))))
+
+
+def log_e(logs: Sequence[float], spread: Spread, about: float = 0.0) -> float:
+    """ln of the e-value against a mean of `about`: what a bet on another one would have won.
+
+    A mixture over how many standard deviations off the mean is, N(0, g), with g in E_SCALES (Gönen
+    et al. 2005; as a process Pérez-Ortiz et al. 2024): E = mean of (1 + ng)^-½ ·
+    [(1 + t²/v) / (1 + t²/(v(1 + ng)))]^((v + 1)/2). Infinite without any spread, 0 of no change.
+    """
+    mean, _ = mean_and_sd(logs)
+    far = mean - about
+    if not spread.sd:
+        return math.inf if far else 0.0
+    count, freedom = len(logs), spread.freedom
+    square = count * (far / spread.sd) ** 2
+    parts = [
+        -0.5 * math.log1p(count * scale)
+        - (freedom + 1)
+        / 2
+        * (math.log1p(square / (freedom * (1 + count * scale))) - math.log1p(square / freedom))
+        for scale in E_SCALES
+    ]
+    return float(np.logaddexp.reduce(parts)) - math.log(len(E_SCALES))
 
 
 def adjusted(ps: Sequence[float]) -> list[float]:

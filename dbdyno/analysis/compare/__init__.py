@@ -7,6 +7,7 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dbdyno.analysis.compare import (
@@ -16,6 +17,7 @@ from dbdyno.analysis.compare import (
     differences,
     golden_copies,
     host_changes,
+    looks,
     pairing,
     step_cells,
     validity,
@@ -27,6 +29,7 @@ from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
 from dbdyno.model import Comparison, Ending, Json, StepRun
+from dbdyno.model.looks import Looked
 from dbdyno.store import BlockFolder, Results
 
 
@@ -56,13 +59,15 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     minutes = cost_to_decide.minutes_per_block(its.blocks, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = step_cells.rows(plan, arms, runs)
-    found = (
-        conclusions.conclude(
-            rows, arms, aims, minutes=minutes, blocks_each=arms_and_blocks.blocks_each(plan)
-        )
-        if its.judged
-        else conclusions.unjudged(rows)
+    written = lost.usable(results.looks)
+    sights = {arm: looks.of_arm(written, its.blocks, arm) for arm in arms.shown}
+    rules = conclusions.Rules(
+        aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
+        sights=sights,
+        minutes=minutes,
+        blocks_each=arms_and_blocks.blocks_each(plan),
     )
+    found = conclusions.conclude(rows, arms, rules)
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.get("label"),
@@ -79,6 +84,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         overall=found.overall,
         calibration=found.calibration,
         sizing=sizing,
+        looked=min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None),
         aims=aims,
         differences=differences.differences([arm for arm in arms.shown if arm in last], last, plan),
         warnings=(
@@ -92,6 +98,11 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         ),
         incomplete=arms_and_blocks.incomplete(results, its, sizing, arms),
     )
+
+
+def _far(looked: Looked) -> int:
+    """How many looks have been taken."""
+    return len(looked.taken)
 
 
 # --- What there is ---------------------------------------------------------------------------

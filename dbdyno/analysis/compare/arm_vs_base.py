@@ -16,7 +16,7 @@ from dbdyno.analysis.step import damaged_files, generator_limit
 from dbdyno.model import Bound, StepRun, metric
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Word
-from dbdyno.stats.decision import Sample
+from dbdyno.stats.sample import Sample
 
 BETTER_BY: Mapping[str, int] = {
     row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS

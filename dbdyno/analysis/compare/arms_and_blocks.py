@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.model.looks import Judge
 from dbdyno.model.verdict import Aims, Sizing
 from dbdyno.store import BlockFolder, Results
 
@@ -78,7 +79,9 @@ def blocks_each(plan: Json) -> int | None:
 def aims(plan: Json) -> Aims:
     """What the comparison is to tell apart; the defaults where the plan does not say it."""
     said = plan.get("verdict") or {}
-    return Aims(**{one.name: float(said[one.name]) for one in fields(Aims) if one.name in said})
+    judge: Judge = said.get("judge", Aims.judge)
+    names = [one.name for one in fields(Aims) if one.name in said and one.name != "judge"]
+    return Aims(**{name: float(said[name]) for name in names}, judge=judge)
 
 
 def orders(its: Iterable[BlockFolder]) -> dict[int, tuple[str, ...]]:

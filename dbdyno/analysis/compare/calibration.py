@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from dbdyno.analysis.compare import looks
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.analysis.compare.verdicts import Judged, judge
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
@@ -31,7 +32,10 @@ def calibration(
     groups = comparisons(contests, blocks_each)
     if not groups:
         return None
-    judged = [judge(arm, [one.within(blocks) for one in contests], aims) for blocks in groups]
+    judged = [
+        judge(arm, [one.within(blocks) for one in contests], aims, looks.once(blocks))
+        for blocks in groups
+    ]
     tests = [one.p for its in judged for one in _judgements(its) if one.p is not None]
     rejected = sum(p <= aims.level for p in tests)
     false = [sum(word in CHANGED for word in _words(its)) for its in judged]

@@ -9,6 +9,7 @@ from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.calibration import calibration
 from dbdyno.analysis.compare.explanation import explained
+from dbdyno.analysis.compare.looks import Sights
 from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.compare.verdicts import Judged, costs, judge
 from dbdyno.model import Cell, StepComparison
@@ -25,6 +26,16 @@ class Concluded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rules:
+    """By what a result is judged."""
+
+    aims: Aims
+    sights: Mapping[str, Sights]  # the looks at each arm
+    minutes: float | None  # what a further block takes
+    blocks_each: int | None  # of each comparison of a calibration; None: all blocks are one
+
+
+@dataclass(frozen=True, kw_only=True)
 class _OfArm:
     """What is said of one arm."""
 
@@ -32,36 +43,29 @@ class _OfArm:
     costs: Mapping[Where, Mapping[str, Judgement]]
 
 
-def unjudged(rows: Sequence[Row]) -> Concluded:
-    """The steps as they are: what a pilot saw is shown, and nothing concluded of it."""
-    return Concluded(steps=tuple(row.step for row in rows))
-
-
-def conclude(
-    rows: Sequence[Row], arms: Arms, aims: Aims, *, minutes: float | None, blocks_each: int | None
-) -> Concluded:
-    """All verdicts. `minutes`: what a further block takes; `blocks_each`: a calibration's."""
+def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
+    """All verdicts."""
+    aims = rules.aims
     contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
-    said = {arm: _of_arm(arm, its, aims, minutes) for arm, its in contests.items()}
+    said = {
+        arm: _OfArm(
+            judged=judge(arm, its, aims, rules.sights[arm], rules.minutes),
+            costs=costs(its, aims),
+        )
+        for arm, its in contests.items()
+    }
     return Concluded(
         steps=tuple(explained(_with_verdicts(row, said), aims) for row in rows),
         overall=tuple(one for its in said.values() for one in its.judged.overall),
         calibration=None
         if arms.ghost is None
-        else calibration(arms.ghost, contests[arms.ghost], aims, blocks_each=blocks_each),
+        else calibration(arms.ghost, contests[arms.ghost], aims, blocks_each=rules.blocks_each),
     )
 
 
 def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
     found = (contest(row.where, row.faced[arm]) for row in rows)
     return [one for one in found if one is not None]
-
-
-def _of_arm(arm: str, contests: Sequence[Contest], aims: Aims, minutes: float | None) -> _OfArm:
-    return _OfArm(
-        judged=judge(arm, contests, aims, minutes),
-        costs=costs(contests, aims),
-    )
 
 
 def _with_verdicts(row: Row, said: Mapping[str, _OfArm]) -> StepComparison:

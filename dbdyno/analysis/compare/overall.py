@@ -16,7 +16,7 @@ from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, Contest, Where
 from dbdyno.analysis.compare.pairing import Still
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, is_cpu
 from dbdyno.model.verdict import Judgement
-from dbdyno.stats.decision import Sample
+from dbdyno.stats.sample import Sample
 
 THROUGHPUT = "throughput"
 """The metric of an overall judgement whose steps have different headlines."""

@@ -1,19 +1,23 @@
 """What is said of each arm in each step: its tests, and in what word they and its outcome end.
 
-One family of tests for an arm: the primary metrics of all steps of all workloads, and of each
-workload over all of its steps; what explains is a family of its own (docs/method.md). `decision`
-judges the tests, here they are put together.
+One family of tests for an arm: each step of all workloads has one, by its primary metrics
+together, and each workload over all of its steps; what explains is a family of its own
+(docs/method.md). `decision` judges the tests, here they are put together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.analysis.compare import cost_to_decide, overall
 from dbdyno.analysis.compare.arm_vs_base import NAMES, Contest, Where
+from dbdyno.analysis.compare.looks import Sights
+from dbdyno.analysis.compare.overall import Whole
 from dbdyno.model.verdict import BETTER, CHANGED, WORSE, Aims, Judgement, Overall, Verdict, Word
 from dbdyno.stats import decision
+from dbdyno.stats.decision import Unit
+from dbdyno.stats.sample import Sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,19 +29,32 @@ class Judged:
 
 
 def judge(
-    arm: str, contests: Sequence[Contest], aims: Aims, minutes: float | None = None
+    arm: str, contests: Sequence[Contest], aims: Aims, sights: Sights, minutes: float | None = None
 ) -> Judged:
     """An arm's verdicts on all of its steps and on the whole of each workload.
 
-    `minutes`: what a further block takes; None: it is not known.
+    `sights`: the looks at it; `minutes`: what a further block takes, None: it is not known.
     """
-    tests = [(one.where, sample) for one in contests for sample in one.samples(one.primary)]
-    wholes = overall.wholes(contests)
-    samples = [*(sample for _, sample in tests), *(one.sample for one in wholes if one.steps > 1)]
-    judged = iter(cost_to_decide.priced(decision.decide(samples, aims), minutes))
-    by_step: dict[Where, list[Judgement]] = {one.where: [] for one in contests}
-    for where, _ in tests:
-        by_step[where].append(next(judged))
+    seen = [_Seen.of([one.within(sights.at(look)) for one in contests]) for look in sights.taken]
+    now = _Seen.of(contests)
+    units = [
+        Unit(
+            samples=samples,
+            looks=tuple(
+                (look, one.samples[key])
+                for look, one in zip(sights.taken, seen, strict=True)
+                if key in one.samples
+            ),
+            whole=key not in now.places,
+        )
+        for key, samples in now.samples.items()
+    ]
+    judged = decision.decide(units, aims, done=len(sights.numbers), coming=sights.coming)
+    found = {
+        key: cost_to_decide.priced(its, minutes)
+        for key, its in zip(now.samples, judged, strict=True)
+    }
+    by_step = {where: found.get(where, []) for where in now.places}
     return Judged(
         verdicts={one.where: _verdict(one, by_step[one.where]) for one in contests},
         overall=tuple(
@@ -45,11 +62,42 @@ def judge(
                 arm=arm,
                 workload=one.workload,
                 steps=one.steps,
-                judgement=next(judged) if one.steps > 1 else one.lone(by_step),
+                judgement=_of_whole(one, found) if one.steps > 1 else one.lone(by_step),
             )
-            for one in wholes
+            for one in now.wholes
         ),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """What some blocks say of an arm: its samples by step, and by workload of the whole."""
+
+    samples: dict[Where | str, tuple[Sample, ...]]
+    places: tuple[Where, ...]
+    wholes: tuple[Whole, ...]
+
+    @classmethod
+    def of(cls, contests: Sequence[Contest]) -> _Seen:
+        """Of these contests; without what has no sample."""
+        wholes = tuple(overall.wholes(contests))
+        samples: dict[Where | str, tuple[Sample, ...]] = {
+            one.where: tuple(one.samples(one.primary)) for one in contests
+        }
+        for workload in dict.fromkeys(one.workload for one in wholes if one.steps > 1):
+            its = (one.sample for one in wholes if one.workload == workload and one.steps > 1)
+            samples[workload] = tuple(its)
+        return cls(
+            samples={key: its for key, its in samples.items() if its},
+            places=tuple(one.where for one in contests),
+            wholes=wholes,
+        )
+
+
+def _of_whole(whole: Whole, found: Mapping[Where | str, Sequence[Judgement]]) -> Judgement:
+    """The judgement of a workload by one of its metrics."""
+    its = found[whole.workload]
+    return next(one for one in its if one.metric == whole.sample.metric)
 
 
 def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judgement]]:

@@ -1,0 +1,64 @@
+"""Which blocks a look takes: blocks 1 to k of the plan, and not the first k to finish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbdyno.model.looks import Look, Looked, Looks
+from dbdyno.stats import looks
+from dbdyno.stats.looks import BLOCKS_MIN
+from dbdyno.store import BlockFolder
+
+ANY_TIME_MIN = 3
+"""Blocks from which on an e-process is read: two tell nothing of their scatter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sights:
+    """The looks that have been taken at an arm, and the blocks that each of them saw."""
+
+    looked: Looked
+    numbers: tuple[int, ...]  # of the complete blocks, up to the first that is missing
+
+    @property
+    def taken(self) -> tuple[Look, ...]:
+        """What is judged: the looks, or each block where the plan is judged at any time."""
+        if self.looked.looks.judge == "looks":
+            return self.looked.taken
+        counts = range(ANY_TIME_MIN, len(self.numbers) + 1)
+        return tuple(Look(blocks=count, share=1.0) for count in counts)
+
+    @property
+    def coming(self) -> tuple[Look, ...]:
+        """The looks that are left."""
+        return looks.scheduled(self.looked.looks)[len(self.looked.taken) :]
+
+    def at(self, look: Look) -> tuple[int, ...]:
+        """The numbers of the blocks that a look takes."""
+        return self.numbers[: look.blocks]
+
+
+def of_arm(written: Looks | None, done: Sequence[BlockFolder], arm: str) -> Sights:
+    """The looks at an arm; `written`: what looks.json says, `done`: the complete blocks.
+
+    A result without recorded looks, which an older version made, is one look at half of the level.
+    """
+    last = max((block.number for block in done), default=0)
+    its = {block.number: arm in block.arms() for block in done}
+    numbers = []
+    for number in range(1, last + 1):
+        if number not in its:
+            break
+        if its[number]:
+            numbers.append(number)
+    return once(numbers) if written is None else _sights(written, numbers)
+
+
+def once(numbers: Sequence[int]) -> Sights:
+    """One look at these blocks, as if they had been planned so."""
+    return _sights(Looks(first=max(len(numbers), BLOCKS_MIN)), numbers)
+
+
+def _sights(of: Looks, numbers: Sequence[int]) -> Sights:
+    return Sights(looked=looks.looked(of, len(numbers)), numbers=tuple(numbers))

@@ -1,0 +1,60 @@
+"""What it would still take to tell: the blocks of the look that would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.model.looks import Look
+from dbdyno.model.verdict import Aims
+from dbdyno.stats import power
+from dbdyno.stats.interval import Spread
+from dbdyno.stats.sample import Sample
+from dbdyno.stats.significance import SAME_SHARE
+
+
+def needed(spread: Spread, planned: float, coming: Sequence[Look], aims: Aims) -> int | None:
+    """The blocks of the first look that finds a change as large as the margin, or its absence.
+
+    Both with `aims.power`, at the spread as it is known; the change at the level `planned` times
+    the look's share. Where no look is left: the blocks of a new plan, which has half of the level.
+    None where not even the last of them would do.
+    """
+
+    def settles(look: Look) -> bool:
+        freedom = look.blocks - 1 + spread.lent
+        level, share = planned * look.share, aims.level / SAME_SHARE
+        blocks = look.blocks
+        return (
+            power.power(aims.margin, spread.sd, blocks, level, freedom) >= aims.power
+            and power.equivalence_power(aims.margin, spread.sd, blocks, share, freedom)
+            >= aims.power
+        )
+
+    for look in coming:
+        if settles(look):
+            return look.blocks
+    if coming:
+        return None
+    changed = power.blocks_for(aims.margin, spread.sd, planned / 2, aims.power)
+    unchanged = power.blocks_for_equivalence(
+        aims.margin, spread.sd, aims.level / SAME_SHARE, aims.power
+    )
+    return None if changed is None or unchanged is None else max(changed, unchanged)
+
+
+def needed_of_signs(
+    sample: Sample, planned: float, coming: Sequence[Look], aims: Aims
+) -> int | None:
+    """The blocks of the look whose sign test finds which of the two stands still, as before.
+
+    None where each stood still, or where as many blocks as not fell to the other side.
+    """
+    less, more = sample.sides
+    if not sample.stood or (sample.stood_still and sample.base_stood_still):
+        return None
+    share = (more if sample.more else less) / (less + more)
+    for look in coming:
+        needed = power.blocks_for_signs(share, planned * look.share / sample.ways, aims.power)
+        if needed is not None and needed <= look.blocks:
+            return look.blocks
+    return None

@@ -1,0 +1,71 @@
+"""What is judged of one metric: its log ratios by block, and who stood still."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from dbdyno.stats import interval
+from dbdyno.stats.interval import Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A metric of one arm in one step, by the nearest base's."""
+
+    metric: str
+    better: int  # +1 where more is better, -1 where less is; 0 neither: then "faster" means more
+    logs: tuple[float, ...]  # ln(arm / nearest base) by block in which both ran
+    bound: str = "exact"  # `model.Bound` of the ratio
+    stood_still: int = 0  # further blocks in which it is 0 of the arm alone
+    base_stood_still: int = 0  # and of the base alone
+    known: Interval | None = None  # the interval of `logs`, where it is computed already
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The mean ratio of the blocks in which both ran, with its interval; None of none."""
+        return interval.log_interval(self.logs) if self.known is None and self.logs else self.known
+
+    @property
+    def blocks(self) -> int:
+        """All blocks that count; at least one."""
+        return len(self.logs) + self.stood_still + self.base_stood_still
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is a ratio, or one of the two that stood still while the other ran."""
+        return bool(self.logs) or (self.stood_still > 0) != (self.base_stood_still > 0)
+
+    @property
+    def stood(self) -> bool:
+        """Whether one of the two stood still in a block."""
+        return self.stood_still + self.base_stood_still > 0
+
+    @property
+    def more(self) -> bool:
+        """Whether the arm has more of the metric; it never has where it stood still."""
+        return self.base_stood_still > 0 if self.stood else math.fsum(self.logs) > 0
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """In how many blocks the arm has less of it, and more; ties are in neither."""
+        less, more = (sum(sign * log > 0 for log in self.logs) for sign in (-1, 1))
+        return less + self.stood_still, more + self.base_stood_still
+
+    @property
+    def ways(self) -> int:
+        """Among how many tests its level is shared: where one stood still there are two."""
+        return 2 if self.stood and len(self.logs) > 1 else 1
+
+    @property
+    def ratio(self) -> float:
+        """The mean ratio of the blocks in which both ran; 0 or infinite where there are none.
+
+        ValueError of a sample without blocks.
+        """
+        if self.interval is not None:
+            return self.interval.value
+        if not self.stood:
+            raise ValueError(f"no block has `{self.metric}` of both")
+        return math.inf if self.more else 0.0

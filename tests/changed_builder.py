@@ -14,7 +14,8 @@ from comparison_builder import one_cell
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import BETTER, WORSE, Aims, Verdict, Word
-from dbdyno.stats.decision import Sample, decide
+from dbdyno.stats.sample import Sample
+from one_look import decide
 from run_builder import step_run
 
 NOISE = 0.004

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from dbdyno.analysis.compare import arms_and_blocks, conclusions, step_cells
+from dbdyno.analysis.compare import arms_and_blocks, conclusions, looks, step_cells
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.model import (
     Cell,
@@ -140,16 +140,16 @@ def concluded(
     minutes: float | None = None,
     blocks_each: int | None = None,
 ) -> Concluded:
-    """What is concluded of these runs."""
+    """What is concluded of these runs, at one look."""
     arms = arms_and_blocks.arms(plan, None)
     in_order = sorted(runs, key=lambda its: its.block)
-    return conclusions.conclude(
-        step_cells.rows(plan, arms, in_order),
-        arms,
-        aims or Aims(),
-        minutes=minutes,
-        blocks_each=blocks_each,
+    sights = {
+        arm: looks.once(sorted({its.block for its in runs if its.arm == arm})) for arm in arms.shown
+    }
+    rules = conclusions.Rules(
+        aims=aims or Aims(), sights=sights, minutes=minutes, blocks_each=blocks_each
     )
+    return conclusions.conclude(step_cells.rows(plan, arms, in_order), arms, rules)
 
 
 def cell(found: Concluded, arm: str, step: str = "one") -> Cell:

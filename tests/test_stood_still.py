@@ -21,8 +21,9 @@ from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
 from dbdyno.report import json_document, page
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.stats import interval, power, significance
-from dbdyno.stats.decision import Sample, decide
+from dbdyno.stats.sample import Sample
 from dbdyno.store import Results
+from one_look import decide
 from result_builder import build
 from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
 from simulation import Standing, stood_alarms

@@ -107,9 +107,9 @@ def test_the_steps_of_an_arm_are_one_family_and_arms_are_families_of_their_own()
     many, one = cell(found, "other", "s3").verdict, cell(found, "lone", "s3").verdict
     assert many is not None and one is not None
     (of_ten,), (of_one,) = many.judgements, one.judgements
-    assert of_ten.p is not None and of_ten.p == of_one.p
-    assert of_ten.q == pytest.approx(11 * of_ten.p)  # ten steps and the whole
-    assert of_one.q == pytest.approx(of_one.p)
+    assert of_ten.p is not None and of_one.p is not None
+    assert of_ten.q == pytest.approx(2 * 11 * of_ten.p)  # half the level; ten steps and the whole
+    assert of_one.q == pytest.approx(2 * of_one.p)
 
 
 def test_costs_are_a_family_of_their_own_in_every_measured_step() -> None:
@@ -142,9 +142,12 @@ def test_the_interval_of_a_metric_is_computed_once(monkeypatch: pytest.MonkeyPat
     asked: list[tuple[float, ...]] = []
     whole = interval.log_interval
 
-    def counted(logs: Sequence[float], confidence: float = 0.95) -> interval.Interval:
-        asked.append(tuple(logs))
-        return whole(logs, confidence)
+    def counted(
+        logs: Sequence[float], confidence: float = 0.95, spread: interval.Spread | None = None
+    ) -> interval.Interval:
+        if spread is None:
+            asked.append(tuple(logs))
+        return whole(logs, confidence, spread)
 
     monkeypatch.setattr(interval, "log_interval", counted)
     metrics = {"qps": SIX[0], "rps": 3.0, "cs_per_op": 2.0}  # one that judges, two that explain
@@ -354,7 +357,10 @@ def test_the_whole_of_one_step_is_that_step_and_no_further_test() -> None:
     verdict = cell(found, "other").verdict
     assert verdict is not None
     assert (whole.judgement,) == verdict.judgements
-    assert whole.judgement.q == whole.judgement.p, "it shares its chance of error with no other"
+    assert whole.judgement.p is not None
+    assert whole.judgement.q == pytest.approx(2 * whole.judgement.p), (
+        "it shares its chance of error with no other"
+    )
 
 
 def test_overall_leaves_out_steps_that_only_the_block_of_the_copy_has() -> None:

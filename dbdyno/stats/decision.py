@@ -300,8 +300,10 @@ def _figures(
     sample: Sample, metric: _Metric, *, q: float | None, word: Word, aims: Aims
 ) -> Judgement:
     """The figures of all blocks so far."""
-    its = interval.log_interval(sample.logs, spread=metric.spread) if sample.logs else None
-    own = interval.own_spread(sample.logs)
+    its, own = sample.interval, metric.spread
+    if metric.spread is not None and metric.spread.lent:
+        its = interval.log_interval(sample.logs, spread=metric.spread)
+        own = interval.own_spread(sample.logs)
     return Judgement(
         metric=sample.metric,
         blocks=len(sample.logs),
@@ -402,16 +404,13 @@ def _explored(
     if q is not None:
         within = test is not None and test.within <= aims.level
         word = _word(sample, changed=q <= aims.level, within=within)
-    its = sample.interval
     spread = None if test is None else Spread(sd=test.sd, freedom=len(sample.logs) - 1)
     metric = _Metric(sample=sample, spread=spread, tested=test, p=q)
     said = _figures(sample, metric, q=q, word=word, aims=aims)
-    if test is None or its is None:
-        return replace(said, low=None, high=None)
+    if test is None:
+        return said
     level = planned / sample.ways
     return replace(
         said,
-        low=its.low,
-        high=its.high,
         visible=power.visible(test.sd, len(sample.logs), level, aims.power),
     )

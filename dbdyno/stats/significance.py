@@ -18,8 +18,10 @@ from dbdyno.stats.interval import ROUNDING_MAX, Spread, mean_and_sd, own_spread
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""
 
-P_MAX = 1 - 1e-15
-"""Of p values that are combined: 1 itself has no Cauchy variate."""
+P_MAX = 0.99
+"""Of p values that are combined. Cauchy's variate of a p near 1 is as large as that of one near 0:
+without a bound a metric that moved by nothing at all would outweigh one that surely did (Fang et
+al. 2023, Statistica Sinica 33)."""
 
 E_SCALES = (1.0, 4.0, 16.0, 64.0)
 """Squared sizes of a change, in standard deviations, over which an e-value averages."""

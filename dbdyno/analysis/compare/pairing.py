@@ -101,7 +101,9 @@ class Facing:
         return found
 
     def within(self, blocks: Sequence[int]) -> Facing:
-        """The same of these blocks alone."""
+        """The same of these blocks alone; itself, with what it knows, where it has no others."""
+        if all(run.block in blocks for run in self.runs):
+            return self
         kept = [
             (run, bases)
             for run, bases in zip(self.runs, self.bases, strict=True)

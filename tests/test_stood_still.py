@@ -82,7 +82,7 @@ def test_the_blocks_that_are_left_say_slower_at_half_the_level() -> None:
     found = verdict(SIX, zeros(lifted(-0.2), 3))
     (judgement,) = found.judgements
     assert found.word == "slower"
-    assert judgement.p is not None and judgement.q == pytest.approx(2 * judgement.p)
+    assert judgement.p is not None and judgement.q == pytest.approx(4 * judgement.p)
     assert judgement.p_still == pytest.approx(2 / 2**6)
 
 
@@ -94,14 +94,15 @@ def test_standing_still_in_most_blocks_is_slower_by_the_sign_test_over_all() -> 
     assert found.word == "slower"
     assert judgement.p is not None and judgement.p > 0.1
     assert judgement.p_still == pytest.approx(2 / 2**10)
-    assert judgement.q == pytest.approx(4 / 2**10)
+    assert judgement.q == pytest.approx(2 * 4 / 2**10), "at half of the level"
 
 
 def test_with_nothing_left_to_compare_the_sign_test_has_the_whole_level() -> None:
-    found = verdict(SIX, [0.0] * 6)
+    found = verdict([1_000.0] * 7, [0.0] * 7)
     (judgement,) = found.judgements
-    assert (found.word, found.outcome) == ("slower", "stood still in 6 of 6 blocks")
-    assert judgement.q == pytest.approx(2 / 2**6)
+    assert (found.word, found.outcome) == ("slower", "stood still in 7 of 7 blocks")
+    assert judgement.q == pytest.approx(2 * 2 / 2**7), "at half of the level"
+    assert verdict(SIX, [0.0] * 6).word == "cannot tell", "1 in 16, at half of the level"
     assert (judgement.ratio, judgement.low, judgement.p) == (0.0, None, None)
     assert verdict(SIX[:3], [0.0] * 3).word == "cannot tell", "1 in 4 by chance"
     assert verdict([1_000.0], [0.0]).word == "one block"
@@ -113,7 +114,7 @@ def test_a_base_that_stood_still_is_the_mirror_image() -> None:
     assert found.outcome == (
         "base stood still in 2 of 6 blocks; the interval is of the 4 in which both ran"
     )
-    assert verdict([0.0] * 6, SIX).word == "faster"
+    assert verdict([0.0] * 7, [1_000.0] * 7).word == "faster"
     assert verdict(zeros(SIX, 3), lifted(0.2)).word == "faster"
     assert verdict(zeros(SIX, 3), lifted(-0.2)).word == "cannot tell"
 

@@ -31,6 +31,17 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """A second of a window, or a turn, or some short turns together."""
+
+    turn: int  # the number of its turn, or of the first, from 1; 0: the step had no turns
+    turns: int  # so many together; 0 without turns
+    seconds: float  # of active time
+    rate: float  # of what the headline counts, by second
+    cpu_us: float | None  # of the server for each of it; None: not known
+
+
+@dataclass(frozen=True, kw_only=True)
 class OwnerCost:
     """What one owner spent in exactly the window."""
 
@@ -243,6 +254,7 @@ class StepRun:
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
+    stretches: tuple[Stretch, ...] = ()  # of a step that ended well
     warnings: tuple[str, ...] = ()
 
     # --- Tables show one sort of times, of all kinds or operations ---

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.model.looks import Judge
+from dbdyno.model.noise_budget import NoiseBudget
 
 Word = Literal[
     "faster",
@@ -171,6 +172,7 @@ class Calibration:
     false_high: float
     p_uniform: float | None  # of a Kolmogorov-Smirnov test that p values are uniform
     noise: tuple[Noise, ...]
+    budget: tuple[NoiseBudget, ...] = ()  # of steps whose scatter can be split
 
 
 PILOT_BLOCKS = 3

@@ -18,6 +18,7 @@ from dbdyno.report.section import (
     headline,
     measured_on,
     metrics,
+    noise_budget,
     notices,
     over_time,
     repeat,
@@ -125,6 +126,7 @@ PAGE: tuple[Section, ...] = (
     differences.SECTION,
     Section("page", _workloads),
     calibration.SECTION,
+    noise_budget.SECTION,
     measured_on.SECTION,
     repeat.SECTION,
 )

@@ -59,7 +59,13 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         overall=tuple(one for its in said.values() for one in its.judged.overall),
         calibration=None
         if arms.ghost is None
-        else calibration(arms.ghost, contests[arms.ghost], aims, blocks_each=rules.blocks_each),
+        else calibration(
+            arms.ghost,
+            contests[arms.ghost],
+            aims,
+            blocks_each=rules.blocks_each,
+            minutes=rules.minutes,
+        ),
     )
 
 

@@ -20,6 +20,7 @@ from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state
+from dbdyno.analysis.step.stretches import stretches
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
     Ending,
@@ -107,6 +108,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         responses=responses(found),
         roles=roles,
         owners=found.owners,
+        stretches=stretches(found),
         warnings=(*found.unusable, *step_warnings.warnings(found, values, roles, window)),
     )
 

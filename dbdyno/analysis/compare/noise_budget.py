@@ -1,0 +1,202 @@
+"""Where the scatter of an arm beside the base comes from, and what would lessen it.
+
+The seconds and turns of both are paired in their order; each pair's log ratio is a value that lies
+in a turn, a block (a server start each) and a comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from dbdyno.analysis.compare.arm_vs_base import Contest
+from dbdyno.model import StepRun, Stretch
+from dbdyno.model.job import SETTLE_NS
+from dbdyno.model.noise_budget import Component, NoiseBudget, Prospect, Source, Way
+from dbdyno.stats import noise_budget as arithmetic
+from dbdyno.stats.noise_budget import Cost, Design, Noise, Place, Variance
+
+BLOCKS_MIN = 3
+"""With fewer, nothing can be said of server starts."""
+LONG_TURN_STRETCHES = 1.5
+"""With so many in each on average, turns have seconds that are told by themselves."""
+CHANGE = 2.0
+"""Steps and turns of half and of twice the length are what is foretold."""
+SETTLE_S = SETTLE_NS / 1e9
+SECONDS_PER_MINUTE = 60.0
+
+
+def budgets(
+    contests: Sequence[Contest], groups: Sequence[Sequence[int]], minutes: float | None
+) -> tuple[NoiseBudget, ...]:
+    """The budget of each primary metric of each step that has one.
+
+    `groups`: the blocks of each comparison; `minutes`: what a block takes; without it nothing is
+    foretold. A step has none where operations are not told by the second, or blocks are too few.
+    """
+    counted_s = sum(_counted_s(one) for one in contests)
+    beside_s = (
+        None
+        if minutes is None
+        else max(minutes * SECONDS_PER_MINUTE - counted_s, 0.0) / max(len(contests), 1)
+    )
+    found = (_budget(one, metric, groups, beside_s) for one in contests for metric in one.primary)
+    return tuple(its for its in found if its is not None)
+
+
+def _counted_s(contest: Contest) -> float:
+    """What windows of both arms take of a block, with what settles after each resumption."""
+    runs = [run for run in (*contest.faced.runs, *contest.faced.base_runs) if run.stretches]
+    return 2 * fmean(_lasts_s(run) for run in runs) if runs else 0.0
+
+
+def _lasts_s(run: StepRun) -> float:
+    return (run.window.seconds or 0.0) + SETTLE_S * _turns(run.stretches)
+
+
+def _turns(stretches: Sequence[Stretch]) -> int:
+    """How many turns they are of; 0 where there were none."""
+    return sum({one.turn: one.turns for one in stretches}.values())
+
+
+def _budget(
+    contest: Contest, metric: str, groups: Sequence[Sequence[int]], beside_s: float | None
+) -> NoiseBudget | None:
+    pairs = [
+        (run, base)
+        for run, base in zip(contest.faced.runs, contest.faced.base_runs, strict=True)
+        if run.stretches and base.stretches
+    ]
+    values = dict(_values(pairs, groups, cpu=metric != contest.headline))
+    blocks = {place[1] for place in values}
+    if len(blocks) < BLOCKS_MIN:
+        return None
+    stretches = pairs[0][0].stretches
+    levels = _levels(values, stretches)
+    found = dict(zip(levels, arithmetic.components(values), strict=True))
+    noise = _noise(found, stretches)
+    seconds = fmean(run.window.seconds or 0.0 for run, _ in pairs)
+    turns = fmean(_turns(run.stretches) for run, _ in pairs)
+    design = Design(
+        blocks=len(groups[0]),
+        turns=turns or seconds,
+        turn_s=seconds / turns if turns else 1.0,
+    )
+    cost = None if beside_s is None else Cost(block_s=beside_s, turn_s=SETTLE_S if turns else 0.0)
+    best = None if cost is None else arithmetic.best_turns(design, noise, cost)
+    return NoiseBudget(
+        workload=contest.where.workload,
+        step=contest.where.step,
+        metric=metric,
+        blocks=design.blocks,
+        seconds=seconds,
+        turns=turns or None,
+        components=tuple(_shown(found, stretches)),
+        error=arithmetic.error(design, noise),
+        prospects=() if cost is None else tuple(_prospects(design, noise, cost, found)),
+        best_seconds=None if best is None else best * design.turn_s,
+    )
+
+
+# --- Values and their levels -----------------------------------------------------------------
+
+
+def _values(
+    pairs: Iterable[tuple[StepRun, StepRun]], groups: Sequence[Sequence[int]], *, cpu: bool
+) -> Iterable[tuple[Place, float]]:
+    """Log ratios by comparison, block, turn and number."""
+    group = {block: number for number, blocks in enumerate(groups) for block in blocks}
+    for run, base in pairs:
+        if run.block not in group:
+            continue
+        for number, (own, its) in enumerate(zip(run.stretches, base.stretches, strict=False)):
+            value, of_base = (own.cpu_us, its.cpu_us) if cpu else (own.rate, its.rate)
+            if value and of_base:
+                yield (group[run.block], run.block, own.turn, number), math.log(value / of_base)
+
+
+def _levels(values: dict[Place, float], stretches: Sequence[Stretch]) -> tuple[Source, ...]:
+    """What the levels are, the innermost first; drops from `values` those that there are not.
+
+    `stretches`: of one of the runs, which are all cut alike.
+    """
+    turns = {one.turn for one in stretches if one.turn}
+    long = bool(turns) and len(stretches) >= LONG_TURN_STRETCHES * len(turns)
+    several = len({place[0] for place in values}) > 1
+    kept = {
+        (*place[: int(several)], place[1], *place[2 : 2 + long], place[3]): value
+        for place, value in values.items()
+    }
+    values.clear()
+    values.update(kept)
+    inner: tuple[Source, ...] = ("second", "turn") if long else ("turn" if turns else "second",)
+    outer: tuple[Source, ...] = ("start", "hour") if several else ("start",)
+    return inner + outer
+
+
+def _each(source: Source, stretches: Sequence[Stretch]) -> float:
+    """By what a level's variance is multiplied to be that of a single turn: turns are taken
+    together where they are short."""
+    turns = [one.turns for one in stretches]
+    return fmean(turns) if source == "turn" and min(turns) > 0 else 1.0
+
+
+def _shown(
+    found: Mapping[Source, Variance | None], stretches: Sequence[Stretch]
+) -> Iterable[Component]:
+    for source, its in found.items():
+        if its is None:
+            continue
+        low, high = _sd(its.low, source, stretches), _sd(its.high, source, stretches)
+        sd = _sd(its.value, source, stretches) if its.value > 0 else None
+        yield Component(source=source, sd=sd, low=low, high=high)
+
+
+def _sd(variance: float | None, source: Source, stretches: Sequence[Stretch]) -> float | None:
+    return None if variance is None else math.sqrt(variance * _each(source, stretches))
+
+
+def _noise(found: Mapping[Source, Variance | None], stretches: Sequence[Stretch]) -> Noise:
+    """The variances as far as they are seen."""
+    seen = {
+        source: max(its.value, 0.0) * _each(source, stretches)
+        for source, its in found.items()
+        if its is not None
+    }
+    return Noise(
+        hour=seen.get("hour", 0.0),
+        start=seen.get("start", 0.0),
+        turn=seen.get("turn", 0.0),
+        second=seen.get("second", 0.0),
+    )
+
+
+# --- What would lessen it ---------------------------------------------------------------------
+
+
+def _prospects(
+    design: Design, noise: Noise, cost: Cost, found: Mapping[Source, Variance | None]
+) -> Iterable[Prospect]:
+    """What the same minutes would bring in other ways, as far as the levels tell it."""
+    ways: dict[Way, Design] = {
+        "blocks": arithmetic.with_turns(design, design.turns / CHANGE, cost),
+        "seconds": arithmetic.with_turns(design, design.turns * CHANGE, cost),
+    }
+    if "turn" in found and "second" in found:
+        ways["shorter turns"] = arithmetic.with_turn_s(design, design.turn_s / CHANGE, cost)
+        ways["longer turns"] = arithmetic.with_turn_s(design, design.turn_s * CHANGE, cost)
+    for way, other in ways.items():
+        yield _prospect(way, other, noise)
+    if "turn" in found and "second" in found:
+        yield _prospect("placement", design, replace(noise, turn=0.0))
+
+
+def _prospect(way: Way, design: Design, noise: Noise) -> Prospect:
+    return Prospect(
+        way=way,
+        error=arithmetic.error(design, noise),
+        blocks=design.blocks,
+        seconds=design.seconds,
+    )

@@ -1,0 +1,207 @@
+"""Variance components of nested measurements, and what they say of measuring otherwise.
+
+A comparison has blocks (a server start each), a block turns, a turn seconds: Kalibera & Jones,
+*Rigorous benchmarking in reasonable time*, ISMM 2013. Pure arithmetic on log ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+Place = tuple[int, ...]
+"""Where a value lies: the number of its outermost group first, its own last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variance:
+    """An estimate of one level's variance; below 0 where the levels within it explain more."""
+
+    value: float
+    low: float | None  # 95 % interval, at least 0; None: the numbers give none
+    high: float | None
+    freedom: int
+
+
+def components(values: Mapping[Place, float]) -> tuple[Variance | None, ...]:
+    """The variance of each level, the innermost first; None of one that cannot be told.
+
+    All places are of one length, and each level is nested in that before it. By analysis of
+    variance: each level's mean square is set to its expectation, also where groups are of unequal
+    size (Searle, Casella & McCulloch, *Variance Components*, 1992, chapter 5 and appendix F).
+    Intervals: chi² of the innermost level, of the others Williams' (Biometrika 49, 1962), with
+    Satterthwaite's degrees of freedom for what lies below.
+    """
+    levels = len(next(iter(values))) if values else 0
+    groups = [_groups(values, depth) for depth in range(levels + 1)]
+    squares = [_square(groups, level) for level in range(levels)]
+    if not levels or squares[-1].freedom < 1:
+        return (None,) * levels
+    found: list[Variance | None] = []
+    # Each known level's variance as a sum of mean squares, by the level of these.
+    known: dict[int, dict[int, float]] = {}
+    for level in reversed(range(levels)):
+        its = squares[level]
+        if its.freedom < 1 or its.weights[level] <= 0:
+            found.append(None)
+            continue
+        below: dict[int, float] = {}
+        for inner, sums in known.items():
+            for at, factor in sums.items():
+                below[at] = below.get(at, 0.0) + its.weights[inner] * factor
+        own = its.weights[level]
+        known[level] = {at: -factor / own for at, factor in below.items()} | {level: 1 / own}
+        found.append(_variance(squares, level, below))
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Square:
+    """A level's mean square, and how often each level's variance is in its expectation."""
+
+    value: float
+    freedom: int
+    weights: tuple[float, ...]  # by level, the outermost first
+
+
+Groups = Mapping[Place, tuple[int, float]]
+"""How many values each group has, and their sum."""
+
+
+def _square(sums: Sequence[Groups], level: int) -> _Square:
+    levels = len(sums) - 1
+    freedom = len(sums[level + 1]) - len(sums[level])
+    if freedom < 1:
+        return _Square(value=0.0, freedom=0, weights=(0.0,) * levels)
+    spread = math.fsum(
+        size * (total / size - _mean(sums[level], place[:level])) ** 2
+        for place, (size, total) in sums[level + 1].items()
+    )
+    weights = [
+        math.fsum(
+            size**2
+            * (1 / sums[level + 1][place[: level + 1]][0] - 1 / sums[level][place[:level]][0])
+            for place, (size, _) in sums[depth + 1].items()
+        )
+        / freedom
+        if depth >= level
+        else 0.0
+        for depth in range(levels)
+    ]
+    return _Square(value=spread / freedom, freedom=freedom, weights=tuple(weights))
+
+
+def _groups(values: Mapping[Place, float], depth: int) -> Groups:
+    """The groups of a depth; depth 0 is the whole."""
+    found: dict[Place, list[float]] = {}
+    for place, value in values.items():
+        found.setdefault(place[:depth], []).append(value)
+    return {place: (len(its), math.fsum(its)) for place, its in found.items()}
+
+
+def _mean(groups: Groups, place: Place) -> float:
+    size, total = groups[place]
+    return total / size
+
+
+def _variance(squares: Sequence[_Square], level: int, below: Mapping[int, float]) -> Variance:
+    """A level's variance, from its mean square and that which the levels below it explain."""
+    from scipy.special import chdtri, fdtri
+
+    its = squares[level]
+    own = its.weights[level]
+    parts = {at: factor * squares[at].value for at, factor in below.items()}
+    explained = math.fsum(parts.values())
+    value = (its.value - explained) / own
+    upper, lower = (float(chdtri(its.freedom, side)) for side in (0.025, 0.975))
+    if not parts:
+        spread = its.value * its.freedom
+        return Variance(value=value, low=spread / upper, high=spread / lower, freedom=its.freedom)
+    if explained <= 0:
+        return Variance(value=value, low=None, high=None, freedom=its.freedom)
+    freedom = explained**2 / math.fsum(part**2 / squares[at].freedom for at, part in parts.items())
+    most, least = (explained * float(fdtri(its.freedom, freedom, side)) for side in (0.975, 0.025))
+    return Variance(
+        value=value,
+        low=max((its.value - most) * its.freedom / own / upper, 0.0),
+        high=max((its.value - least) * its.freedom / own / lower, 0.0),
+        freedom=its.freedom,
+    )
+
+
+# --- What they say of measuring otherwise -----------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """Variances of log ratios; 0 where none was seen."""
+
+    hour: float  # of a comparison
+    start: float  # of a block
+    turn: float  # of a turn, whatever its length
+    second: float  # of a second; what lies within a turn falls with its length
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What measuring a step takes, in seconds of all arms together."""
+
+    block_s: float  # of a block beside its turns: servers, warm-up, state
+    turn_s: float  # of a turn beside what counts: what settles after each resumption
+    arms: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """How a comparison measures a step. Numbers need not be whole: they compare designs."""
+
+    blocks: float
+    turns: float  # of an arm in a block
+    turn_s: float  # what counts of a turn
+
+    @property
+    def seconds(self) -> float:
+        """What counts of the step in a block, for each arm."""
+        return self.turns * self.turn_s
+
+
+def error(design: Design, noise: Noise) -> float:
+    """The standard error of a comparison's mean log ratio."""
+    turn = noise.turn + noise.second / design.turn_s
+    return math.sqrt(noise.hour + (noise.start + turn / design.turns) / design.blocks)
+
+
+def lasts_s(design: Design, cost: Cost) -> float:
+    """How long a comparison takes for the step."""
+    return design.blocks * (cost.block_s + design.turns * _turn_lasts_s(design, cost))
+
+
+def _turn_lasts_s(design: Design, cost: Cost) -> float:
+    """One turn of every arm."""
+    return cost.arms * (design.turn_s + cost.turn_s)
+
+
+def with_turns(design: Design, turns: float, cost: Cost) -> Design:
+    """As long a comparison with so many turns in a block, in as many blocks as time allows."""
+    other = replace(design, turns=turns)
+    return replace(other, blocks=design.blocks * lasts_s(design, cost) / lasts_s(other, cost))
+
+
+def with_turn_s(design: Design, turn_s: float, cost: Cost) -> Design:
+    """As long a comparison with turns of another length: in as many turns as there is time for."""
+    other = replace(design, turn_s=turn_s)
+    turns = design.turns * _turn_lasts_s(design, cost) / _turn_lasts_s(other, cost)
+    return replace(other, turns=turns)
+
+
+def best_turns(design: Design, noise: Noise, cost: Cost) -> float | None:
+    """Turns of a block with which an error takes least time; None where starts add no noise.
+
+    k = √(c_block / c_turn · s²_turn / s²_start) (Kalibera & Jones 2013, from Cochran, *Sampling
+    techniques*, 1977, 10.6). Without noise of server starts blocks are never worth their time.
+    """
+    if noise.start <= 0:
+        return None
+    turn = noise.turn + noise.second / design.turn_s
+    return math.sqrt(cost.block_s / _turn_lasts_s(design, cost) * turn / noise.start)

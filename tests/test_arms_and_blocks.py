@@ -1,9 +1,9 @@
-"""Which arms and blocks of a result are shown and which judged: pilots, partial blocks, doubles."""
+"""Which arms and blocks of a result are shown, and when it is complete: looks, doubles."""
 
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,13 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.compare.step_cells import by_block
 from dbdyno.model import Cell, Comparison, Json
 from dbdyno.model.error import ResultError
-from dbdyno.model.verdict import Aims, Sizing
-from dbdyno.store import Results
+from dbdyno.model.looks import Looks
+from dbdyno.model.verdict import Aims
 from result_builder import MINUTES_PER_BLOCK, build, plant
 from result_planted import Planted
 
 STEPS = ("l.i1", "qr100")
+UNTIL_DECIDED = Looks(first=None, minutes_max=120.0)
 
 
 def change(path: Path, how: Callable[[Json], object]) -> None:
@@ -36,60 +37,52 @@ def faster_in(blocks: set[int]) -> Callable[[str, str, int], Planted]:
     return planted
 
 
-def auto(folder: Path, sizing: Sizing | None) -> Comparison:
-    """The folder's comparison, where its plan had said `blocks = "auto"`."""
-    change(folder / "plan.json", lambda plan: plan["schedule"].update(auto=True))
-    if sizing is not None:
-        Results.open(folder).keep_sizing(sizing)
-    return compare.load(folder)
-
-
 def cell(comparison: Comparison, step: str = "qr100", arm: str = "pg18") -> Cell:
     (found,) = [s for s in comparison.steps if s.step == step]
     return next(its for its in found.cells if its.arm == arm)
 
 
-def sized(pilot: int, fresh: int) -> Sizing:
-    return Sizing(pilot=pilot, fresh=fresh, steps=(), minutes=10.0)
+def until_decided(folder: Path, looks: Looks | None = UNTIL_DECIDED) -> Comparison:
+    """The folder's comparison, where its plan had said `blocks = "until decided"`."""
+
+    def ask(plan: Json) -> None:
+        plan.update(blocks=30)
+        plan["schedule"].update(until_decided=True)
+
+    change(folder / "plan.json", ask)
+    if looks is not None:
+        (folder / "looks.json").write_text(json.dumps(asdict(looks)))
+    return compare.load(folder)
 
 
-def test_verdicts_are_taken_on_fresh_blocks_only(tmp_path: Path) -> None:
-    """The pilot's two blocks say 20 % faster, the fresh ones that nothing differs."""
+def test_all_complete_blocks_are_shown_and_a_sizing_of_an_older_version_is_not_read(
+    tmp_path: Path,
+) -> None:
     folder = build(tmp_path, blocks=5, steps=("qr100",), planted=faster_in({1, 2}))
-    comparison = auto(folder, sized(2, 4))
-    found = cell(comparison)
-    assert [run.block for run in found.runs] == [3, 4, 5]
-    assert found.ratio is not None and found.ratio.value == pytest.approx(1.0)
-    assert found.verdict is not None and found.verdict.word == "same"
-    assert comparison.blocks == 3
-    assert comparison.sizing == sized(2, 4)
-    assert comparison.incomplete == "3 of 4 fresh blocks done"
-
-
-def test_a_pilot_is_shown_and_not_judged(tmp_path: Path) -> None:
-    folder = build(tmp_path, blocks=2, steps=("qr100",), planted=faster_in({1, 2}))
-    before = auto(folder, None)
-    assert before.incomplete == "2 of 2 blocks of the pilot done, which is not judged"
-    after = auto(folder, sized(2, 4))
-    assert after.incomplete == "0 of 4 fresh blocks done; shown is the pilot, which is not judged"
-    for comparison in (before, after):
-        found = cell(comparison)
-        assert found.ratio is not None and found.ratio.value == pytest.approx(1.2)
-        assert (found.verdict, dict(found.costs), comparison.overall) == (None, {}, ())
-        assert comparison.blocks == 2
-
-
-def test_all_fresh_blocks_done_is_complete(tmp_path: Path) -> None:
-    folder = build(tmp_path, blocks=4, steps=("qr100",))
-    assert auto(folder, sized(2, 2)).incomplete is None
-
-
-def test_a_damaged_sizing_is_named_and_nothing_is_judged(tmp_path: Path) -> None:
-    folder = build(tmp_path, blocks=3, steps=("qr100",))
     (folder / "sizing.json").write_text("{")
-    comparison = auto(folder, None)
-    assert any("sizing.json" in line for line in comparison.warnings)
-    assert cell(comparison).verdict is None
+    comparison = compare.load(folder)
+    assert [run.block for run in cell(comparison).runs] == [1, 2, 3, 4, 5]
+    assert not any("sizing" in line for line in comparison.warnings)
+
+
+def test_a_plan_is_complete_when_every_step_is_decided(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=4, steps=("qr100",), planted=faster_in({1, 2, 3, 4}))
+    comparison = until_decided(folder)
+    assert cell(comparison).verdict.word == "faster"  # type: ignore[union-attr]
+    assert comparison.incomplete is None
+
+
+def test_a_plan_with_an_open_step_is_complete_when_there_is_no_look_to_come(
+    tmp_path: Path,
+) -> None:
+    folder = build(tmp_path, blocks=5, steps=("qr100",), planted=faster_in({1, 5}))
+    assert until_decided(folder).incomplete == "5 blocks done, the next look is after 6"
+    assert until_decided(folder, replace(UNTIL_DECIDED, last=5)).incomplete is None
+
+
+def test_before_its_first_look_a_plan_is_not_complete(tmp_path: Path) -> None:
+    folder = build(tmp_path, blocks=2, steps=("qr100",), planted=faster_in({1, 2}))
+    assert until_decided(folder).incomplete == "2 blocks done, the next look is after 3"
 
 
 def test_a_block_that_was_to_do_some_steps_lacks_the_others_without_a_word(tmp_path: Path) -> None:

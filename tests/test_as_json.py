@@ -18,7 +18,7 @@ from dbdyno.model import Across, Comparison, Json, Ratio
 from dbdyno.report import json_document
 from result_builder import build, plant
 from result_planted import Planted
-from verdict_builder import CPU, calibration, explained, judgement, overall, sizing
+from verdict_builder import CPU, calibration, explained, judgement, overall
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = ("base_values", "limited", "metrics", "sd")
@@ -28,11 +28,9 @@ JUDGEMENT = (
     " stood_still base_stood_still p_still"
 )
 FORM = {
-    "": "format dyno title label plan base arms ghost blocks aims sizing calibration overall steps "
+    "": "format dyno title label plan base arms ghost blocks aims calibration overall steps "
     "across warnings void_blocks incomplete",
-    "aims": "margin effect power level",
-    "sizing": "pilot fresh steps minutes",
-    "sizing.steps": "workload step sd blocks power capped",
+    "aims": "margin effect power level judge",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
     "false_verdicts comparisons_false false_low false_high p_uniform noise",
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
@@ -76,7 +74,6 @@ def whole(made: Comparison) -> Comparison:
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
         calibration=calibration(made, arm="ghost"),
-        sizing=sizing(made),
         overall=overall("pg18", "w", throughput=judgement("ips", ratio), cpu=judgement(CPU, ratio)),
         across=(across,),
     )
@@ -112,7 +109,7 @@ def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) 
     written = json_document.form(compare.load(build(tmp_path, blocks=1, arms=("pg17", "pg18"))))
     for path, names in keys(written):
         assert names == set(FORM[path].split()), path
-    assert (written["sizing"], written["calibration"]) == (None, None)
+    assert written["calibration"] is None
 
 
 def test_the_page_has_every_key_and_its_example_is_of_this_form() -> None:
@@ -172,19 +169,6 @@ def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> 
     assert arm["metrics"]["cpupq"]["primary"] is False
     (finding,) = arm["findings"]
     assert finding["text"].startswith("10.0 % slower")
-
-
-def test_what_is_not_judged_has_its_ratio_and_no_word(tmp_path: Path) -> None:
-    folder = build(tmp_path, planted=slower({"qr100": 0.9}))
-    path = folder / "plan.json"
-    plan = json.loads(path.read_text())
-    path.write_text(json.dumps(plan | {"schedule": plan["schedule"] | {"auto": True}}))
-    written = json_document.form(compare.load(folder))
-    (arm,) = step_of(written, "qr100")["arms"]
-    qps = arm["metrics"]["qps"]
-    assert (arm["verdict"], qps["verdict"], qps["p"]) == (None, None, None)
-    assert (qps["primary"], qps["blocks"], qps["ratio"]) == (True, 3, pytest.approx(0.9))
-    assert "not judged" in written["incomplete"]
 
 
 def test_an_arm_alone_has_its_values(tmp_path: Path) -> None:

@@ -47,14 +47,15 @@ def test_only_the_base_and_its_ghost_are_measured_in_a_folder_of_their_own() -> 
 
 
 @pytest.mark.parametrize(
-    ("blocks", "asked", "each"), [("4", None, 4), ("4", 3, 3), ('"auto"', None, 6), ("1", 2, 2)]
+    ("blocks", "asked", "each"),
+    [("4", None, 4), ("4", 3, 3), ('"until decided"', None, 6), ("1", 2, 2)],
 )
 def test_a_comparison_has_the_plans_blocks_or_those_asked_for(
     blocks: str, asked: int | None, each: int
 ) -> None:
     made = calibration.of(parse(blocks), 5, asked).schedule
     assert (made.comparison, made.blocks) == (each, 5 * each)
-    assert (made.auto, made.minutes_max) == (False, None)
+    assert (made.until_decided, made.minutes_max) == (False, None)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What may change in a plan that goes on in its folder: doubles, pilots, verdicts."""
+"""What may change in a plan that goes on in its folder: doubles, looks, verdicts."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ def test_newer_keys_stand_in_plan_json_only_where_they_say_something() -> None:
     plain = kept()
     assert plain["schedule"].keys() == {"blocks", "interleave", "slice_s", "checkpoint"}
     assert not any(arm.keys() & {"same_as", "shown"} for arm in plain["arms"])
-    assert plain["verdict"] == {"margin": 0.03, "effect": 0.03, "power": 0.8, "level": 0.05}
+    assert plain["verdict"] == {"margin": 0.03, "effect": 0.03, "power": 0.8, "level": 0.05} | {
+        "judge": "looks"
+    }
     assert plain["observe"] == {"waits_s": None}
-    auto = kept('[schedule]\nblocks = "auto"\nghost = true')
-    assert (
-        auto["schedule"] | {"auto": True, "minutes_max": 120.0, "ghost": True} == auto["schedule"]
-    )
-    assert auto["blocks"] == 3
-    ghost = auto["arms"][2]
+    until = kept('[schedule]\nblocks = "until decided"\nghost = true')
+    newer = {"until_decided": True, "minutes_max": 120.0, "ghost": True}
+    assert until["schedule"] | newer == until["schedule"]
+    assert until["blocks"] == 30
+    ghost = until["arms"][2]
     assert (ghost["name"], ghost["same_as"], "shown" in ghost) == ("ghost", "old", False)
 
 
@@ -58,11 +59,42 @@ def test_a_folder_from_before_verdicts_goes_on() -> None:
     assert continuation.refused(older, kept(), 1) is None
 
 
+def older_until_decided(blocks: int) -> Json:
+    """plan.json as a version wrote it that had a pilot."""
+    older = kept('[schedule]\nblocks = "until decided"')
+    del older["schedule"]["until_decided"], older["verdict"]["judge"]
+    return {**older, "blocks": blocks, "schedule": {**older["schedule"], "auto": True}}
+
+
+@pytest.mark.parametrize("blocks", [3, 9, 103])
+def test_a_folder_with_a_pilot_goes_on_until_it_is_decided(blocks: int) -> None:
+    older = older_until_decided(blocks)
+    for name in ("until decided", "auto"):
+        new = kept(f'[schedule]\nblocks = "{name}"')
+        assert continuation.refused(older, new, blocks) is None
+    refusal = continuation.refused(older, kept("[schedule]\nblocks = 200"), blocks)
+    assert refusal == "`schedule.until_decided` is null now and was true"
+
+
+def test_what_gives_the_word_may_change_before_the_first_block_alone() -> None:
+    any_time = kept('[verdict]\njudge = "any time"')
+    assert continuation.refused(kept(), any_time, 0) is None
+    refusal = '`verdict.judge` is "any time" now and was "looks"'
+    assert continuation.refused(kept(), any_time, 1) == refusal
+    older = kept()
+    del older["verdict"]["judge"]
+    assert continuation.refused(older, any_time, 1) == refusal
+    assert continuation.refused(older, kept(), 1) is None
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
         ("", "[verdict]\nmargin = 0.01\neffect = 0.01\npower = 0.9"),
-        ('[schedule]\nblocks = "auto"', '[schedule]\nblocks = "auto"\nminutes_max = 500'),
+        (
+            '[schedule]\nblocks = "until decided"',
+            '[schedule]\nblocks = "until decided"\nminutes_max = 500',
+        ),
         ("[schedule]\nghost = true", "[schedule]\nghost = true\nblocks = 9"),
     ],
 )
@@ -81,7 +113,10 @@ def test_a_comparisons_number_of_blocks_is_free_to_change() -> None:
     ("new", "key"),
     [
         ("[schedule]\nghost = true", "`schedule.ghost` is true now and was null"),
-        ('[schedule]\nblocks = "auto"', "`schedule.auto` is true now and was null"),
+        (
+            '[schedule]\nblocks = "until decided"',
+            "`schedule.until_decided` is true now and was null",
+        ),
         ('[observe]\nwaits = "50ms"', "`observe.waits_s` is 0.05 now and was null"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a plan would do, in lines: doubles, pilots, comparisons, what is sampled."""
+"""What a plan would do, in lines: doubles, looks, comparisons, what is sampled."""
 
 from __future__ import annotations
 
@@ -67,22 +67,27 @@ def test_doubles_are_named_as_what_they_are_and_have_their_place_in_the_order() 
     assert sorted(block.split()[2:]) == ["a", "a.again2", "b", "c", "d", "e", "ghost"]
 
 
-def test_a_pilot_says_what_it_takes_and_what_comes_after() -> None:
-    lines = said(parse("ab", '[schedule]\nblocks = "auto"'))
+def test_a_plan_says_its_looks() -> None:
+    lines = said(parse("ab", '[schedule]\nblocks = "until decided"'))
     at = lines.index(
-        "blocks: a pilot of 3, then at least 3 fresh ones, which alone are judged; all"
+        "looks: after 3, 4, 6, 8, 12, 20 and 30 blocks, until every step is decided, or 2"
     )
-    assert lines[at + 1] == "  within 120 min"
+    assert lines[at + 1] == "  h 00 min are over"
     assert [line.split(":")[0] for line in lines if line.startswith("block ")] == [
         "block 1", "block 2", "block 3",
     ]  # fmt: skip
-    assert any(line.startswith("time: about ") and "for the pilot, " in line for line in lines)
+    assert any(line.startswith("time: about ") and "up to the first look" in line for line in lines)
     assert not any("minutes_max" in line for line in lines)
+    lines = said(parse("ab", "[schedule]\nblocks = 4"))
+    assert "looks: after 4 blocks; another after 8, if you raise `blocks`" in lines
+    lines = said(parse("ab", ""))
+    assert "looks: none, as one block decides nothing; the first is after 2" in lines
+    assert not any(line.startswith("looks") for line in said(parse("a", "")))
 
 
-def test_a_limit_that_the_least_blocks_pass_is_said() -> None:
-    lines = said(parse("ab", '[schedule]\nblocks = "auto"\nminutes_max = 1'))
-    assert any(line.endswith("at least, more than minutes_max: raise it") for line in lines)
+def test_a_limit_that_is_over_before_the_first_look_is_said() -> None:
+    lines = said(parse("abcd", '[schedule]\nblocks = "until decided"\nminutes_max = 1'))
+    assert "  minutes_max is over before the first look: raise it" in lines
 
 
 def test_a_plan_of_calibration_says_its_comparisons() -> None:

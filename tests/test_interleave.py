@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,34 @@ def test_a_further_arm_takes_its_place_without_changing_the_others_order(tmp_pat
     of = made(tmp_path)
     fewer = replace(of, arms=of.arms[:2])
     step = preflight.prepare(of).steps["./reads.toml", "a"][1]
-    for turn in range(1, 50):
-        order = schedule.of_round(of, 3, step, turn)
-        assert tuple(one for one in order if one != "c") == schedule.of_round(fewer, 3, step, turn)
+    for block in range(1, 50):
+        order = schedule.of_step(of, block, step)
+        assert tuple(one for one in order if one != "c") == schedule.of_step(fewer, block, step)
+
+
+def test_two_turns_mirror_each_other_and_so_do_those_of_two_blocks(tmp_path: Path) -> None:
+    of = made(tmp_path)
+    step = preflight.prepare(of).steps["./reads.toml", "a"][1]
+    for block, turn in product((1, 3), range(1, 30, 2)):
+        order = schedule.of_round(of, block, step, turn)
+        assert schedule.of_round(of, block, step, turn + 1) == order[::-1]
+        assert schedule.of_round(of, block + 1, step, turn) == order[::-1]
+        assert schedule.of_step(of, block + 1, step) == schedule.of_step(of, block, step)[::-1]
+
+
+@pytest.mark.parametrize("count", range(2, 6))
+def test_in_turns_every_arm_follows_every_other_equally_often(tmp_path: Path, count: int) -> None:
+    few = made(tmp_path)
+    of = replace(few, arms=tuple(replace(few.arms[0], name=name) for name in "abcde"[:count]))
+    step = preflight.prepare(few).steps["./reads.toml", "a"][1]
+    turns = 2 * schedule.rows_of_square(count)
+    for first in (1, 1 + turns):
+        orders = [schedule.of_round(of, 1, step, first + turn) for turn in range(turns)]
+        follow = Counter(pair for order in orders for pair in pairwise(order))
+        assert len(follow) == count * (count - 1)
+        assert len(set(follow.values())) == 1
+        places = Counter((place, arm) for order in orders for place, arm in enumerate(order))
+        assert len(set(places.values())) == 1, "and has every place equally often"
 
 
 def steps_that_write(*writes: bool) -> list[Step]:

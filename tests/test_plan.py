@@ -11,7 +11,7 @@ from dbdyno import plan, workload
 from dbdyno.model import Observe, Plan, version
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
-from dbdyno.model.verdict import PILOT_BLOCKS, Aims
+from dbdyno.model.verdict import Aims
 from dbdyno.plan import schedule, schema
 
 ROOT = Path(__file__).parent.parent
@@ -117,13 +117,19 @@ threads = 2
     assert made.threads == 2
 
 
-def test_blocks_may_be_left_to_a_pilot_with_a_limit_of_time() -> None:
-    made = parse(SMALL + '[schedule]\nblocks = "auto"').schedule
-    assert (made.auto, made.blocks, made.minutes_max) == (True, PILOT_BLOCKS, 120.0)
-    made = parse(SMALL + '[schedule]\nblocks = "auto"\nminutes_max = 45').schedule
+@pytest.mark.parametrize("name", ["until decided", "auto"])
+def test_a_plan_may_go_on_until_it_is_decided_with_a_limit_of_time(name: str) -> None:
+    made = parse(SMALL + f'[schedule]\nblocks = "{name}"').schedule
+    assert (made.until_decided, made.blocks, made.minutes_max) == (True, 30, 120.0)
+    made = parse(SMALL + f'[schedule]\nblocks = "{name}"\nminutes_max = 45').schedule
     assert made.minutes_max == 45.0
     made = parse(SMALL).schedule
-    assert (made.auto, made.minutes_max, made.comparison) == (False, None, None)
+    assert (made.until_decided, made.minutes_max, made.comparison) == (False, None, None)
+
+
+def test_what_gives_the_word_arrives() -> None:
+    assert parse(SMALL).aims.judge == "looks"
+    assert parse(SMALL + '[verdict]\njudge = "any time"').aims.judge == "any time"
 
 
 def test_what_is_observed_and_what_verdicts_tell_apart_arrives() -> None:
@@ -241,20 +247,24 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             "[schedule]\nblocks = 0",
-            'key `schedule.blocks`: must be from 1 to 1000, or "auto", not 0',
+            'key `schedule.blocks`: must be from 1 to 1000, or "until decided", not 0',
         ),
         (
             '[schedule]\nblocks = "3"',
-            "key `schedule.blocks`: must be 'auto' or a whole number, not '3'",
+            "key `schedule.blocks`: must be 'until decided' or a whole number, not '3'",
         ),
         (
             "[schedule]\nminutes_max = 30",
-            'key `schedule.minutes_max`: only blocks = "auto" has a limit of time; write that, or '
-            "remove it",
+            'key `schedule.minutes_max`: only blocks = "until decided" has a limit of time; write '
+            "that, or remove it",
         ),
         (
-            '[schedule]\nblocks = "auto"\nminutes_max = 0',
+            '[schedule]\nblocks = "until decided"\nminutes_max = 0',
             "key `schedule.minutes_max`: must be from 1 to 43,200, not 0",
+        ),
+        (
+            '[verdict]\njudge = "anytime"',
+            "key `verdict.judge`: no judge `anytime`; did you mean `any time`?",
         ),
         (
             '[observe]\nwaits = "50"',

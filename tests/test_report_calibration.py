@@ -1,4 +1,4 @@
-"""What is said of the base compared with itself, and of a pilot."""
+"""What is said of the base compared with itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbdyno.model import Comparison
 from dbdyno.report import page
 from dbdyno.report.parts import Page
 from dbdyno.report.render import terminal
-from verdict_builder import calibration, sizing, with_words
+from verdict_builder import calibration, with_words
 
 
 @pytest.fixture(scope="module")
@@ -127,29 +127,3 @@ def test_the_noise_is_printed_where_nothing_else_was_measured(sure: Page) -> Non
     assert title in printed(alone)
     assert title not in printed(sure)
     assert title in printed(sure, full=True)
-
-
-# --- The pilot -------------------------------------------------------------------------------
-
-
-def test_a_pilot_is_told_with_what_it_promised_and_where_the_time_ran_out(
-    quiet: Comparison,
-) -> None:
-    made = page.make(replace(quiet, sizing=sizing(quiet)))
-    found = next(one for one in report_parts.headline(made) if one.text.startswith("A pilot"))
-    assert found.text == (
-        "A pilot of 3 blocks measured the noise and enters no verdict; it asks for 9 fresh ones, "
-        "5 to 9 of each step."
-    )
-    assert [item.text for item in found.items] == [
-        "A change of 3 % is found with a power of at least 80 % in 9 of 10 steps; there was no "
-        "time for more blocks of l.i2 (54 %)."
-    ]
-
-
-def test_a_pilot_that_is_not_over_decides_nothing(quiet: Comparison) -> None:
-    plan = {**quiet.plan, "schedule": {"blocks": 3, "auto": True}}
-    made = page.make(replace(quiet, plan=plan))
-    assert report_parts.headline(made)[0].text.startswith("This is the pilot: ")
-    after = page.make(replace(quiet, plan=plan, sizing=sizing(quiet)))
-    assert not any("This is the pilot" in one.text for one in report_parts.headline(after))

@@ -14,23 +14,17 @@ from dbdyno.model.verdict import Aims
 from dbdyno.stats.interval import share_interval
 from simulation import (
     Model,
-    Planned,
     Share,
-    by_pilot,
     called,
     coverage,
     draw,
     judged,
-    knowing,
-    planned,
     reported,
     sign,
     spreads,
 )
 
 AIMS = Aims()
-POINTS = 0.05
-"""How far what is found may lie from what was promised."""
 
 
 def seeded(*numbers: int) -> np.random.Generator:
@@ -102,54 +96,6 @@ def test_a_change_as_large_as_the_margin_is_called_the_same_in_at_most_5_percent
         judged(draw(model, spreads(model, random), 8, random), AIMS)[1].word for _ in range(1_000)
     ]
     assert at_most(Share(count=words.count("same"), total=len(words)), AIMS.level)
-
-
-# --- What is found ---------------------------------------------------------------------------
-
-
-def holds(found: Planned) -> bool:
-    """Whether a 3 % change is found as often as promised, and alarms are no more than claimed."""
-    kept = abs(found.found.value - found.promised) <= POINTS
-    return kept and at_most(found.alarms, AIMS.level)
-
-
-@pytest.mark.parametrize(("steps", "trials"), [(1, 400), (4, 150), (42, 8)])
-def test_a_planner_who_knows_the_noise_keeps_the_promise(steps: int, trials: int) -> None:
-    found = planned(Model(steps=steps), trials, seeded(5, steps), AIMS, knowing)
-    assert found.promised >= AIMS.power
-    assert holds(found)
-
-
-@pytest.mark.parametrize(
-    ("model", "trials"),
-    [
-        (Model(steps=1), 200),
-        (Model(steps=4), 60),
-        (Model(steps=4, unlike=0.0, shared=0.0), 60),
-        (Model(steps=12), 16),
-        (Model(steps=42), 5),
-    ],
-    ids=lambda one: f"{one.steps} steps, unlike {one.unlike}" if isinstance(one, Model) else None,
-)
-def test_a_planner_who_saw_a_pilot_keeps_the_promise(model: Model, trials: int) -> None:
-    found = planned(model, trials, seeded(6, model.steps), AIMS, by_pilot())
-    assert found.promised >= AIMS.power - 0.03  # less where a step takes over FRESH_MAX
-    assert holds(found)
-    assert found.found_either.value >= found.found.value
-
-
-def test_where_time_is_short_less_is_promised_and_that_is_kept() -> None:
-    found = planned(Model(steps=6), 60, seeded(7), AIMS, by_pilot(minutes_max=49.0))
-    assert 0.2 < found.promised < 0.7
-    assert holds(found)
-
-
-def test_a_finer_effect_takes_more_blocks() -> None:
-    means = [
-        planned(Model(steps=2), 10, seeded(8), Aims(effect=effect), by_pilot()).blocks
-        for effect in (0.10, 0.05, 0.03)
-    ]
-    assert means == sorted(means) and means[0] < means[-1]
 
 
 # --- For contrast ----------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 import report_parts
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import pilot_noise
 from dbdyno.engine.fake import FakeServer
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.host import quiesce
@@ -20,7 +19,7 @@ from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerE
 from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page
-from dbdyno.run import arm, auto, blocks, measurement, void
+from dbdyno.run import arm, blocks, looks, measurement, void
 from dbdyno.run.check import disk_space
 from dbdyno.store import Results
 
@@ -213,18 +212,18 @@ def test_the_plan_says_how_much_is_too_much(tmp_path: Path) -> None:
     assert not [line for line in compare.load(tmp_path / "voids").warnings if "foreign" in line]
 
 
-def test_a_calibration_and_a_pilot_repeat_their_blocks_too(
+def test_a_calibration_and_a_plan_with_looks_repeat_their_blocks_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once(monkeypatch, load)
     calibrated = blocks.run(calibration.of(planned(), 1, 2), tmp_path, wait=True)
     assert (calibrated.voids, names(calibrated.folder)) == (1, ["001", "001.void1", "002"])
     once(monkeypatch, load)
-    of = planned('blocks = "auto"\nminutes_max = 1')
-    piloted = auto.run(of, tmp_path, pilot_noise.read, wait=True)
-    assert piloted.voids == 1
-    assert names(piloted.folder)[:4] == ["001", "001.void1", "002", "003"]
-    assert compare.load(piloted.folder).incomplete is None
+    of = planned('blocks = "until decided"\nminutes_max = 1')
+    looked = looks.run(of, tmp_path, compare.load, wait=True)
+    assert looked.voids == 1
+    assert names(looked.folder)[:4] == ["001", "001.void1", "002", "003"]
+    assert compare.load(looked.folder).incomplete is None
 
 
 def test_whatever_of_the_labs_own_dies_voids_the_block(

@@ -18,8 +18,6 @@ from dbdyno.model.verdict import (
     Judgement,
     Noise,
     Overall,
-    Sized,
-    Sizing,
     Verdict,
     Word,
 )
@@ -176,19 +174,3 @@ def calibration(made: Comparison, *, arm: str, rejected: int = 4, false: int = 1
         p_uniform=0.41,
         noise=noise,
     )
-
-
-def sizing(made: Comparison) -> Sizing:
-    """A pilot of three blocks, by which all steps but the fourth got the power they want."""
-    steps = tuple(
-        Sized(
-            workload=step.workload,
-            step=step.step,
-            sd={CPU: 0.012},
-            blocks=9 if place == 3 else 5,
-            power=0.54 if place == 3 else 0.83,
-            capped=place == 3,
-        )
-        for place, step in enumerate(made.steps)
-    )
-    return Sizing(pilot=3, fresh=9, steps=steps, minutes=124.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +19,10 @@ import numpy as np
 import peer_rules
 from dbdyno.model.verdict import Aims
 from simulation import (
-    FRESH_DRAWS,
     Model,
-    Planner,
     Share,
     Standing,
-    by_pilot,
     coverage,
-    knowing,
-    planned,
     reported,
     stood_alarms,
 )
@@ -38,10 +33,6 @@ SEED = 6
 AIMS = Aims()
 COVERED_BLOCKS = (3, 4, 5, 6, 8, 10, 12, 16, 20)
 EFFECT_PEERS = 0.03
-PLANNERS: Sequence[tuple[str, Planner]] = (
-    ("knows the noise", knowing),
-    ("saw a pilot", by_pilot()),
-)
 
 
 def main() -> int:
@@ -73,7 +64,6 @@ def tables(draws: float) -> Iterator[str]:
     yield from alarming(comparisons(4_000))
     yield from standing(comparisons(2_000))
     yield from reporting(comparisons(1_500))
-    yield from promising(comparisons)
     yield from peers(comparisons(1_500))
 
 
@@ -136,30 +126,6 @@ def reporting(trials: int) -> Iterator[str]:
                     *(percent(value) for value in values),
                 ]
             )
-
-
-def promising(comparisons: Callable[[int], int]) -> Iterator[str]:
-    """Of comparisons whose number of blocks is planned for a slowdown by 3 %."""
-    yield (
-        "\nBlocks planned for a change of 3 % with 80 % power. Found: where CPU per operation "
-        "alone is worse by that, which is what is promised; where both metrics are. Alarms: of "
-        "comparisons in which nothing differs. Blocks: of a step on average, without a pilot's:\n"
-    )
-    columns = ["planner", "steps", "unlike", "promised", "found", "in both", "alarms", "blocks"]
-    yield from header([*columns, "comparisons"])
-    for name, planner in PLANNERS:
-        for steps, trials in ((1, 1_500), (2, 600), (4, 400), (8, 150), (42, 30)):
-            for unlike in (0.0, 0.4):
-                model = Model(steps=steps, unlike=unlike)
-                found = planned(model, comparisons(trials), seeded(4), AIMS, planner)
-                values = (found.promised, found.found.value, found.found_either.value)
-                shares = [percent(value) for value in values]
-                ends = [ranged(found.alarms), f"{found.blocks:.1f}", f"{found.alarms.total:,}"]
-                yield row([name, str(steps), f"{unlike:.1f}", *shares, *ends])
-    yield (
-        f"\nUnlike: the standard deviation of ln(scatter) between steps. {FRESH_DRAWS} comparisons "
-        "are drawn of each plan, and each tells of as many changes as it has steps."
-    )
 
 
 def peers(trials: int) -> Iterator[str]:

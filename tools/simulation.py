@@ -1,14 +1,14 @@
-"""Comparisons drawn from a known model, put through the lab's own decision and planner.
+"""Comparisons drawn from a known model, put through the lab's own decision.
 
 What comes out is how often the lab errs: false alarms, false ones among what it reports, changes
-that it finds beside those that it promised to find. tests/test_simulation.py holds a few hundred
+that it finds. tests/test_simulation.py holds a few hundred
 comparisons to what docs/method.md says, `make calibrate` many thousands (tools/calibrate.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,8 @@ from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.pairing import facing
 from dbdyno.analysis.compare.verdicts import judge
 from dbdyno.model import Ending, StepFacts, StepRun
-from dbdyno.model.verdict import BETTER, CHANGED, PILOT_BLOCKS, WORSE, Aims, Judgement
-from dbdyno.stats import interval, power, sample_size, significance
+from dbdyno.model.verdict import BETTER, CHANGED, WORSE, Aims, Judgement
+from dbdyno.stats import interval, significance
 from dbdyno.stats.decision import Sample, decide
 
 Numbers = npt.NDArray[np.float64]
@@ -30,11 +30,6 @@ METRICS: Mapping[str, int] = {"qps": 1, "cpu_per_op": -1}
 """The primary metrics and their directions."""
 MEASURED_SD = (0.026, 0.016)
 """Of their log ratios between blocks, on two shared cores (a point select; steps of 20 s)."""
-STEP_MINUTES = 1.0
-FIXED_MINUTES = 1.0
-"""What a step and the rest of a block take: they only matter where time is short."""
-FRESH_DRAWS = 5
-"""Comparisons drawn of each plan, as planning takes longer than they do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +43,6 @@ class Model:
     tied: float = -0.5  # correlation of throughput and CPU per operation of a step in a block
     slower: int = 0  # so many of the steps are slower in truth …
     effect: float = 0.0  # … by this share, in both metrics
-
-    @property
-    def tests(self) -> int:
-        """Of one comparison: of its steps, and of the whole of several."""
-        return (self.steps + (self.steps > 1)) * len(METRICS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,96 +254,3 @@ def _run(arm: str, step: int, block: int, rate: float, cpu: float | None) -> Ste
         ending=Ending(status="ok"),
         metrics={"qps": rate, "server_cpu_per_op": cpu},
     )
-
-
-# --- A number of blocks that is planned ------------------------------------------------------
-
-Planner = Callable[[Model, Numbers, Random, Aims], list[tuple[int, float]]]
-"""Blocks and promised power of each step, where its standard deviations are these."""
-
-
-def knowing(model: Model, sd: Numbers, random: Random, aims: Aims) -> list[tuple[int, float]]:
-    """A planner who knows the noise of CPU per operation."""
-    level = aims.level / model.tests
-    found = []
-    for deviation in sd[:, 1].tolist():
-        blocks = power.blocks_for(aims.effect, deviation, level, aims.power)
-        assert blocks is not None
-        found.append((blocks, power.power(aims.effect, deviation, blocks, level)))
-    return found
-
-
-def by_pilot(minutes_max: float | None = None) -> Planner:
-    """A planner who sees three blocks, as with `blocks = "auto"`."""
-
-    def plan(model: Model, sd: Numbers, random: Random, aims: Aims) -> list[tuple[int, float]]:
-        sizing = sample_size.size(
-            seen(draw(model, sd, PILOT_BLOCKS, random)),
-            aims,
-            fixed_minutes=FIXED_MINUTES,
-            minutes_max=minutes_max,
-            alone=True,
-        )
-        return [(step.blocks, step.power) for step in sizing.steps]
-
-    return plan
-
-
-@dataclass(frozen=True, kw_only=True)
-class Planned:
-    """What comparisons came to whose number of blocks was planned."""
-
-    promised: float  # mean power of a step, as the planner says
-    found: Share  # of steps that are slower by the effect in CPU per operation alone
-    found_either: Share  # of steps that are slower in both metrics: by either
-    alarms: Share  # of comparisons in which nothing differs
-    blocks: float  # mean number of a step, without the pilot's
-
-
-def planned(model: Model, trials: int, random: Random, aims: Aims, planner: Planner) -> Planned:
-    """Comparisons as planned, on fresh blocks: FRESH_DRAWS of each plan.
-
-    Each step in turn is made slower by the effect, all others stay as they are: one comparison
-    tells of as many as it has steps.
-    """
-    alarms = found = either = 0
-    plans: list[tuple[int, float]] = []
-    for _ in range(trials):
-        sd = spreads(model, random)
-        its = planner(model, sd, random, aims)
-        plans += its
-        for _ in range(FRESH_DRAWS):
-            drawn = draw(model, sd, max(blocks for blocks, _ in its), random)
-            logs = [step[:, :blocks] for step, (blocks, _) in zip(drawn, its, strict=True)]
-            alarms += bool(called(logs, aims).any())
-            for place in range(model.steps):
-                found += _is_seen(logs, place, aims, metrics=[False, True])
-                either += _is_seen(logs, place, aims, metrics=[True, True])
-    return Planned(
-        promised=float(np.mean([power for _, power in plans])),
-        found=Share(count=found, total=FRESH_DRAWS * len(plans)),
-        found_either=Share(count=either, total=FRESH_DRAWS * len(plans)),
-        alarms=Share(count=alarms, total=FRESH_DRAWS * trials),
-        blocks=float(np.mean([blocks for blocks, _ in plans])),
-    )
-
-
-def _is_seen(logs: list[Numbers], place: int, aims: Aims, *, metrics: list[bool]) -> bool:
-    """Whether a step is called slower where it is made so, in these metrics."""
-    moved = logs.copy()
-    moved[place] = moved[place] + (shift(aims.effect) * metrics)[:, None]
-    return bool((called(moved, aims)[place][metrics] < 0).any())
-
-
-def seen(logs: Numbers) -> list[sample_size.Seen]:
-    """What a pilot saw, as the planner takes it; `logs`: steps by metrics by blocks."""
-    return [
-        sample_size.Seen(
-            workload="w",
-            step=f"s{number}",
-            arm="arm",
-            logs={metric: tuple(its.tolist()) for metric, its in zip(METRICS, step, strict=True)},
-            minutes=STEP_MINUTES,
-        )
-        for number, step in enumerate(logs)
-    ]

@@ -111,8 +111,8 @@ def calibrate(
         int | None,
         typer.Option(
             "--blocks",
-            help="Blocks of each comparison; without it the plan's, or 6 where the plan leaves "
-            "them to a pilot.",
+            help="Blocks of each comparison; without it the plan's, or 6 where it goes on until "
+            "it is decided.",
         ),
     ] = None,
     out: Out = Path("results"),
@@ -308,13 +308,11 @@ def show_outlook(plan: Plan) -> None:
 
 def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
-    from dbdyno.analysis.compare import pilot_noise
-    from dbdyno.run import auto, blocks
+    from dbdyno.analysis import compare
+    from dbdyno.run import looks
 
     try:
-        if plan.schedule.auto:
-            return auto.run(plan, out, pilot_noise.read, wait=wait)
-        return blocks.run(plan, out, wait=wait)
+        return looks.run(plan, out, compare.load, wait=wait)
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None

@@ -9,7 +9,7 @@ from typing import Literal
 from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
 from dbdyno.model.step_run import StepRun
-from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Sizing, Verdict
+from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
 
 FOUND_MIN = 0.99
 """Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
@@ -102,7 +102,6 @@ class Comparison:
     across: tuple[Across, ...] = ()
     overall: tuple[Overall, ...] = ()
     calibration: Calibration | None = None  # where a double of the base was measured
-    sizing: Sizing | None = None  # where a pilot fixed the number of blocks
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
     differences: tuple[Difference, ...]

@@ -71,9 +71,9 @@ class Void:
 class Schedule:
     """How often and in which order the arms run."""
 
-    blocks: int = 1  # of `auto` those known so far: the pilot's, then with the fresh ones
-    auto: bool = False  # a pilot says how many blocks it takes
-    minutes_max: float | None = None  # for all blocks; `auto` only
+    blocks: int = 1  # of `until_decided` the most there are
+    until_decided: bool = False  # it ends when every step is decided
+    minutes_max: float | None = None  # for all blocks; `until_decided` only
     ghost: bool = False  # a double of the base is an arm
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     interleave: str = "run"  # "step", "slice": all arms are up, and take turns

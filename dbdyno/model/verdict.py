@@ -6,7 +6,6 @@ Changes and margins are shares: 0.03 is three percent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -173,29 +172,3 @@ class Calibration:
     p_uniform: float | None  # of a Kolmogorov-Smirnov test that p values are uniform
     noise: tuple[Noise, ...]
     budget: tuple[NoiseBudget, ...] = ()  # of steps whose scatter can be split
-
-
-PILOT_BLOCKS = 3
-"""Blocks of a pilot: with two, a step's spread has a single degree of freedom and says nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sized:
-    """How many blocks a step gets by what the pilot saw of its noise."""
-
-    workload: str
-    step: str
-    sd: Mapping[str, float]  # by primary metric, of log ratios, as the pilot's blocks have it
-    blocks: int  # fresh ones
-    power: float  # promised for the effect, averaged over what the pilot leaves open
-    capped: bool  # fewer than it would take: the time ran out
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizing:
-    """What the pilot came to: fresh blocks, from which alone verdicts are taken."""
-
-    pilot: int  # blocks of the pilot, the first of the folder
-    fresh: int  # blocks that follow
-    steps: tuple[Sized, ...]
-    minutes: float  # what the fresh blocks are expected to take

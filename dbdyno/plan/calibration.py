@@ -11,15 +11,12 @@ from dataclasses import replace
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
 from dbdyno.plan import double
-from dbdyno.plan.table import BLOCKS_MAX
+from dbdyno.stats.looks import BLOCKS_MAX, BLOCKS_MIN
 
 SUFFIX = ".calibration"
 """How the result folder's name ends; it begins with the plan's."""
 BLOCKS_OF_AUTO = 6
-"""Blocks of a comparison where the plan leaves their number to a pilot: 3 of it and 3 fresh ones
-are the least that such a plan takes."""
-BLOCKS_MIN = 2
-"""With one block there is no interval, and no verdict that could be false."""
+"""Blocks of a comparison where the plan goes on until it is decided: most are by then."""
 
 
 def of(plan: Plan, comparisons: int, blocks: int | None) -> Plan:
@@ -47,7 +44,7 @@ def of(plan: Plan, comparisons: int, blocks: int | None) -> Plan:
         schedule=replace(
             plan.schedule,
             blocks=comparisons * each,
-            auto=False,
+            until_decided=False,
             minutes_max=None,
             ghost=True,
             comparison=each,
@@ -61,7 +58,7 @@ def blocks_each(plan: Plan, asked: int | None) -> int:
         if asked < BLOCKS_MIN:
             raise PlanError(f"--blocks: must be at least {BLOCKS_MIN}, not {asked}")
         return asked
-    if plan.schedule.auto:
+    if plan.schedule.until_decided:
         return BLOCKS_OF_AUTO
     if plan.schedule.blocks < BLOCKS_MIN:
         raise PlanError(

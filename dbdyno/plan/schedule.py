@@ -1,8 +1,15 @@
-"""In which order the arms of a plan run, drawn from its seed.
+"""In which order the arms of a plan run, drawn from its seed and counterbalanced.
+
+An odd block draws its order, the next one has it reversed: in the two of them every arm has a place
+from the begin and the same from the end, so that a drift that goes on evenly, and what a place is
+worth, cancel.
 
 Every draw hashes the seed, the block's number and what it is for, so that nothing depends on how
 much was drawn before: more blocks leave the earlier ones as they are, and a further arm takes its
-place among the others without changing their order.
+place among the others without changing their order. For three arms and more a square in which every
+arm follows every other equally often (Williams 1949) cannot do that: its rows for four arms do not
+have those for three within. So blocks draw each pair by itself, and only the turns within a step,
+which no later arm joins, are such rows.
 
 Where the base is run several times in a block, its runs lie among the others so that at most
 `OTHERS_MAX` of them come before, between and after; all such ways are equally likely.
@@ -31,7 +38,7 @@ def block(plan: Plan, number: int) -> Block:
     """The block of this number (from 1), also beyond those that the plan asks for."""
     return Block(
         number=number,
-        order=_order(plan, number, "arm"),
+        order=_mirrored(_order(plan, _odd(number), "arm"), number),
         seed=_draw(plan.seed, number, "seed") >> (64 - SEED_BITS),
     )
 
@@ -75,20 +82,64 @@ def only(steps: Sequence[Step], wanted: Container[str], *, through: int = 0) -> 
 
 def of_step(plan: Plan, number: int, step: Step) -> tuple[str, ...]:
     """In which order the arms take a step of block `number`, where steps are interleaved."""
-    return _order(plan, number, "step", step.workload, step.name)
+    return _mirrored(_order(plan, _odd(number), "step", step.workload, step.name), number)
 
 
 def of_round(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
-    """In which order the arms take their turn of this number (from 1), where slices are."""
-    return _order(plan, number, "slice", step.workload, step.name, str(turn))
+    """In which order the arms take their turn of this number (from 1), where slices are.
+
+    Two turns have one row of a square and its reverse, the turns after them the next row; after all
+    rows the arms are drawn anew. An even block has the turns of the one before it reversed.
+    """
+    of, arms = ("slice", step.workload, step.name), len(plan.arms)
+    pair = (turn - 1) // 2
+    cycle, row = divmod(pair, rows_of_square(arms))
+    drawn = _drawn(plan, _odd(number), *of, str(cycle))
+    names = [drawn[place] for place in square_row(arms, row)]
+    placed = _with_bases_apart(plan, names, _odd(number), *of, str(pair))
+    return _mirrored(_mirrored(placed, turn), number)
+
+
+def rows_of_square(arms: int) -> int:
+    """How many rows a square of so many arms has that are not the reverse of another one's."""
+    return arms // 2 if arms % 2 == 0 else arms
+
+
+def square_row(arms: int, row: int) -> tuple[int, ...]:
+    """A row (from 0) of the square: 0, 1, n-1, 2, n-2 …, to each of which the row is added.
+
+    These rows and their reverses have every arm directly after every other equally often (Williams,
+    Aust. J. Sci. Res. A 2, 1949, 149-168): once of an even number of arms, twice of an odd one.
+    """
+    first = [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(arms)]
+    return tuple((place + row) % arms for place in first)
+
+
+def _odd(number: int) -> int:
+    """The first of two blocks that mirror each other."""
+    return number - 1 + number % 2
+
+
+def _mirrored(order: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """The order, for an even number from its end to its begin."""
+    return order if number % 2 else order[::-1]
 
 
 def _order(plan: Plan, number: int, *purpose: str) -> tuple[str, ...]:
     """All arms, in an order drawn for this."""
-    names = sorted(
+    return _with_bases_apart(plan, _drawn(plan, number, *purpose), number, *purpose)
+
+
+def _drawn(plan: Plan, number: int, *purpose: str) -> list[str]:
+    """All arms, in an order drawn for this, wherever the base's runs come to lie."""
+    return sorted(
         (arm.name for arm in plan.arms),
         key=lambda name: (_draw(plan.seed, number, *purpose, name), name),
     )
+
+
+def _with_bases_apart(plan: Plan, names: list[str], number: int, *purpose: str) -> tuple[str, ...]:
+    """The same order, where the base's several runs have the places that are drawn for them."""
     again = {arm.name for arm in plan.arms if not arm.shown}
     bases = [name for name in names if name == plan.base or name in again]
     if len(bases) == 1:

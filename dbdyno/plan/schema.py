@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dbdyno.model import Schedule, Void
 from dbdyno.model.document import Form
@@ -96,10 +96,15 @@ class VoidForm(Form):
     swap: bool = False
 
 
+def _todays_name(blocks: object) -> object:
+    """What `blocks` says, where a plan has the older name of "until decided"."""
+    return "until decided" if blocks == "auto" else blocks
+
+
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
-    blocks: int | Literal["auto"] = 1
+    blocks: Annotated[int | Literal["until decided"], BeforeValidator(_todays_name)] = 1
     minutes_max: float | int | None = None
     ghost: bool = False
     interleave: str = "run"
@@ -148,6 +153,7 @@ class VerdictForm(Form):
     margin: float | int = Aims.margin
     effect: float | int = Aims.effect
     power: float | int = Aims.power
+    judge: str = Aims.judge
 
 
 class PlanForm(Form):

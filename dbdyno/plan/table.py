@@ -7,10 +7,12 @@ PlanError in one line that names file, key and remedy.
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 from dbdyno.model import Observe, Placement, Schedule, Void
 from dbdyno.model.document import suggestion
-from dbdyno.model.verdict import PILOT_BLOCKS, Aims
+from dbdyno.model.looks import Judge
+from dbdyno.model.verdict import Aims
 from dbdyno.plan.schema import (
     GeneratorForm,
     ObserveForm,
@@ -20,9 +22,10 @@ from dbdyno.plan.schema import (
     VoidForm,
     refusal,
 )
+from dbdyno.stats import looks
 
-BLOCKS_MAX = 1000
-AUTO = "auto"
+UNTIL_DECIDED = "until decided"
+JUDGES: tuple[Judge, ...] = get_args(Judge)
 MINUTES_DEFAULT = 120.0
 MINUTES_MAX = 30 * 24 * 60
 THREADS_MAX = 64
@@ -52,7 +55,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         raise refusal(source, "schedule.checkpoint", sentence)
     return Schedule(
         blocks=_blocks(form, source),
-        auto=form.blocks == AUTO,
+        until_decided=isinstance(form.blocks, str),
         minutes_max=_minutes_max(form, source),
         ghost=form.ghost,
         interleave=form.interleave,
@@ -91,7 +94,16 @@ def aims(form: VerdictForm, source: str) -> Aims:
     if not POWER_MIN <= form.power <= POWER_MAX:
         sentence = f"must be a share from {POWER_MIN} to {POWER_MAX}, not {form.power:g}"
         raise refusal(source, "verdict.power", sentence)
-    return Aims(margin=float(form.margin), effect=float(form.effect), power=float(form.power))
+    judge = next((one for one in JUDGES if one == form.judge), None)
+    if judge is None:
+        sentence = f"no judge `{form.judge}`; {suggestion(form.judge, JUDGES)}"
+        raise refusal(source, "verdict.judge", sentence)
+    return Aims(
+        margin=float(form.margin),
+        effect=float(form.effect),
+        power=float(form.power),
+        judge=judge,
+    )
 
 
 def threads(form: GeneratorForm, source: str) -> int | None:
@@ -117,18 +129,18 @@ def placement(server: ServerForm, generator: GeneratorForm, source: str) -> Plac
 
 def _blocks(form: ScheduleForm, source: str) -> int:
     if isinstance(form.blocks, str):
-        return PILOT_BLOCKS  # what comes after is not known yet
-    if not 1 <= form.blocks <= BLOCKS_MAX:
-        sentence = f'must be from 1 to {BLOCKS_MAX}, or "{AUTO}", not {form.blocks}'
+        return looks.UNTIL_DECIDED[-1]
+    if not 1 <= form.blocks <= looks.BLOCKS_MAX:
+        sentence = f'must be from 1 to {looks.BLOCKS_MAX}, or "{UNTIL_DECIDED}", not {form.blocks}'
         raise refusal(source, "schedule.blocks", sentence)
     return form.blocks
 
 
 def _minutes_max(form: ScheduleForm, source: str) -> float | None:
-    if form.blocks != AUTO:
+    if not isinstance(form.blocks, str):
         if form.minutes_max is None:
             return None
-        sentence = f'only blocks = "{AUTO}" has a limit of time; write that, or remove it'
+        sentence = f'only blocks = "{UNTIL_DECIDED}" has a limit of time; write that, or remove it'
         raise refusal(source, "schedule.minutes_max", sentence)
     if form.minutes_max is None:
         return MINUTES_DEFAULT

@@ -40,7 +40,6 @@ def form(comparison: Comparison) -> Json:
         "ghost": ghost(comparison),
         "blocks": comparison.blocks,
         "aims": asdict(comparison.aims),
-        "sizing": asdict(comparison.sizing) if comparison.sizing else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(one) for one in comparison.steps],

@@ -41,7 +41,7 @@ class Lab:
     prepared: Prepared
     results: Results
     watch: Watch
-    called: str = "block"  # what a block is to the person who watches
+    through: int | None = None  # the last block before the next look; None: the plan's last
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
         """The steps that an arm does in a block, as if from an empty server."""
@@ -89,7 +89,7 @@ class Run:
     @property
     def of_block(self) -> str:
         """The block, in the same words."""
-        return f"{self.lab.called} {self.block.number}/{self.lab.plan.schedule.blocks}"
+        return f"block {self.block.number}/{self.lab.through or self.lab.plan.schedule.blocks}"
 
     # --- The server ---
 

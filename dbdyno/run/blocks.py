@@ -11,7 +11,7 @@ import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import SubprocessError
 
@@ -50,9 +50,10 @@ class Outcome:
 
 
 def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
-    """Runs `plan`, or what is missing of it, into `parent`/<plan's name>.
+    """Runs all blocks of `plan`, or what is missing of them, into `parent`/<plan's name>.
 
-    Everything is checked before anything starts. `wait`: for another lab on this host to end.
+    `looks.run` reads on the way what they come to. Everything is checked before anything starts.
+    `wait`: for another lab on this host to end.
     Raises DynoError subclasses on what the user can mend; a KeyboardInterrupt passes through when
     the servers are down and all files whole.
     """
@@ -69,6 +70,7 @@ def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
         prepared = ready(plan, earlier(parent / plan.name), watch.say)
         results = Results.open_or_create(parent, plan, plan_record.plan_json(plan, prepared))
         keep_host(results, prepared, measure=has_servers(plan))
+        results.settle_looks(plan)
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
 
 
@@ -87,13 +89,6 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
         except DynoError as error:
             raise type(error)(f"{plan.path or 'the plan'}: arms.{arm}.build: {error}") from error
     return preflight.prepare(plan, pinned)
-
-
-def grown(lab: Lab, plan: Plan) -> Lab:
-    """The lab of the same plan with more blocks, which its result folder takes note of."""
-    written = plan_record.plan_json(plan, lab.prepared)
-    results = Results.open_or_create(lab.results.folder.parent, plan, written)
-    return replace(lab, plan=plan, results=results)
 
 
 def earlier(folder: Path) -> Json | None:
@@ -219,9 +214,12 @@ def legs_of_run(
             yield copy_leg(at, prepared)
 
 
-def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
+def run_blocks(
+    lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool] = lambda: True
+) -> Outcome:
     """Runs the blocks one after the other; one that the lab spoils is void and done again.
 
+    `fits`: asked before each, whether there is time for it; the first that has none is the end.
     Before the first block of this command the load generator itself is measured. Raises HostError
     where a disk is full.
     """
@@ -230,6 +228,8 @@ def run_blocks(lab: Lab, blocks: Sequence[Block]) -> Outcome:
             begin(lab, blocks)
         failed = voids = 0
         for index, block in enumerate(blocks):
+            if not fits():
+                break
             lab.watch.again(legs_of(lab, blocks[index:]))
             while (its_failed := attempt(lab, block)) is None:
                 voids += 1

@@ -12,7 +12,6 @@ from pathlib import Path
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
 from dbdyno.model.looks import Looks
-from dbdyno.model.verdict import Sized, Sizing
 from dbdyno.store import continuation, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
@@ -128,35 +127,47 @@ class Results:
     def _generator_path(self) -> Path:
         return self.folder / "generator.jsonl"
 
-    def sizing(self) -> Sizing | None:
-        """sizing.json: what the pilot came to; None where it is not there, or not yet.
-
-        Raises ResultError where it is damaged.
-        """
-        found = read_json_if_there(self._sizing_path, schema.SIZING)
-        return None if found is None else sizing_of(found)
-
-    def keep_sizing(self, sizing: Sizing) -> None:
-        """Write sizing.json, once: which blocks there are may not change afterwards."""
-        assert not self._sizing_path.exists()
-        write_json(self._sizing_path, asdict(sizing))
-
-    @property
-    def _sizing_path(self) -> Path:
-        return self.folder / "sizing.json"
-
     def looks(self) -> Looks | None:
         """looks.json: which looks the result has; None of one that an older version made.
 
         Raises ResultError where it is damaged.
         """
         found = read_json_if_there(self._looks_path, schema.LOOKS)
-        return None if found is None else Looks(**_known(Looks, found))
+        if found is None:
+            return None
+        return Looks(**{one.name: found[one.name] for one in fields(Looks)})
+
+    def settle_looks(self, plan: Plan) -> Looks:
+        """The looks of the result; before its first block they are written as the plan has them.
+
+        A folder that an older version began was looked at already: its first look is that after
+        the blocks that are complete. Raises ResultError where looks.json is damaged.
+        """
+        begun, before = self.blocks(), self.looks()
+        if before is not None and begun:
+            return before
+        complete, schedule = self.complete(), plan.schedule
+        until_decided = schedule.until_decided and not complete
+        found = Looks(
+            first=None if until_decided else complete or schedule.blocks,
+            minutes_max=schedule.minutes_max if until_decided else None,
+            judge=plan.aims.judge,
+        )
+        self.keep_looks(found)
+        return found
+
+    def end_looks(self, last: int) -> Looks:
+        """Say in looks.json that the time was over after this block, once and for good."""
+        looks = self.looks()
+        assert looks is not None and looks.last is None
+        found = replace(looks, last=last)
+        self.keep_looks(found)
+        return found
 
     def keep_looks(self, looks: Looks) -> None:
         """Write looks.json, before the first block; afterwards only `last` may change."""
         before = self.looks()
-        assert before is None or replace(before, last=looks.last) == looks
+        assert before is None or not self.blocks() or replace(before, last=looks.last) == looks
         write_json(self._looks_path, asdict(looks))
 
     @property
@@ -250,10 +261,15 @@ class Results:
                 )
         return sorted(blocks, key=lambda block: (block.number, block.void is None, block.void or 0))
 
-    def minutes(self, last: int) -> float:
-        """What the complete blocks up to this number took. Raises ResultError."""
-        done = [one for one in self.blocks() if one.state == "done" and one.number <= last]
-        return sum(block.duration().took_s for block in done) / SECONDS_PER_MINUTE
+    def minutes(self) -> tuple[float, ...]:
+        """What each complete block took, by its number. Raises ResultError."""
+        done = [block for block in self.blocks() if block.state == "done"]
+        return tuple(block.duration().took_s / SECONDS_PER_MINUTE for block in done)
+
+    def complete(self) -> int:
+        """How many blocks are complete from the first on, with none missing between."""
+        done = {block.number for block in self.blocks() if block.state == "done"}
+        return next(count for count in range(len(done) + 1) if count + 1 not in done)
 
     def _block_path(self, number: int) -> Path:
         return self.folder / "blocks" / f"{number:03d}"
@@ -280,13 +296,3 @@ def _boot_id() -> str | None:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
-
-
-def sizing_of(written: Json) -> Sizing:
-    """A sizing of what was written, which was checked; keys of a newer version are let go."""
-    steps = tuple(Sized(**_known(Sized, one)) for one in written["steps"])
-    return Sizing(**_known(Sizing, written) | {"steps": steps})
-
-
-def _known(of: type[Sized] | type[Sizing] | type[Looks], written: Json) -> Json:
-    return {field.name: written[field.name] for field in fields(of)}

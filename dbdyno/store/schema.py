@@ -73,21 +73,6 @@ PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [
 SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
 ORDER = {"order": [str], "steps?": (None, {"*": [str]})}
 BLOCK_DONE = {"took_s?": NUMBER, "steps_s?": {"*": {"*": NUMBER}}, "disturbed?": [str]}
-SIZING = {
-    "pilot": int,
-    "fresh": int,
-    "minutes": NUMBER,
-    "steps": [
-        {
-            "workload": str,
-            "step": str,
-            "sd": {"*": NUMBER},
-            "blocks": int,
-            "power": NUMBER,
-            "capped": bool,
-        }
-    ],
-}
 LOOKS = {
     "first": (None, int),
     "minutes_max": (None, *NUMBER),

@@ -28,7 +28,7 @@ from dbdyno.analysis.compare.step_pairs import across
 from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
-from dbdyno.model import Comparison, Ending, Json, StepRun
+from dbdyno.model import Comparison, Ending, Json, StepComparison, StepRun
 from dbdyno.model.looks import Looked
 from dbdyno.store import BlockFolder, Results
 
@@ -41,26 +41,23 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     results = source if isinstance(source, Results) else Results.open(source)
     plan, lost = results.plan, Damage(results.folder)
     arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
-    sizing = lost.usable(results.sizing)
-    its = arms_and_blocks.blocks(results, sizing)
-    folders = [step for block in its.blocks for run in block.runs() for step in run.steps()]
+    its = arms_and_blocks.blocks(results)
+    folders = [step for block in its for run in block.runs() for step in run.steps()]
     derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
-    copies = golden_copies.read(its.blocks, lost)
-    runs = pairing.placed(
-        _complete(its.blocks, derived, copies), arms_and_blocks.orders(its.blocks)
-    )
-    servers = _servers(its.blocks, arms.planned, derived, lost)
-    _blocks_damage(its.blocks, lost)
-    disturbed = void_blocks.disturbed(its.blocks, lost)
+    copies = golden_copies.read(its, lost)
+    runs = pairing.placed(_complete(its, derived, copies), arms_and_blocks.orders(its))
+    servers = _servers(its, arms.planned, derived, lost)
+    _blocks_damage(its, lost)
+    disturbed = void_blocks.disturbed(its, lost)
     host, generator = lost.usable(results.host), lost.usable(results.generator)
-    if host is None and its.blocks and not any(line.startswith("host.json") for line in lost.lines):
+    if host is None and its and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
     earlier = lost.usable(results.earlier_hosts) or []
-    minutes = cost_to_decide.minutes_per_block(its.blocks, copies, lost)
+    minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = step_cells.rows(plan, arms, runs)
     written = lost.usable(results.looks)
-    sights = {arm: looks.of_arm(written, its.blocks, arm) for arm in arms.shown}
+    sights = {arm: looks.of_arm(written, its, arm) for arm in arms.shown}
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,
@@ -68,12 +65,13 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         blocks_each=arms_and_blocks.blocks_each(plan),
     )
     found = conclusions.conclude(rows, arms, rules)
+    looked = min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None)
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.get("label"),
         base=arms.base,
         arms=arms.shown,
-        blocks=len(its.blocks),
+        blocks=len(its),
         void_blocks=void_blocks.void_blocks(results, arms, found.steps),
         host=host or {},
         generator=generator,
@@ -83,21 +81,39 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         across=across(found.steps),
         overall=found.overall,
         calibration=found.calibration,
-        sizing=sizing,
-        looked=min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None),
+        looked=looked,
         aims=aims,
         differences=differences.differences([arm for arm in arms.shown if arm in last], last, plan),
         warnings=(
             *damaged_files.of_steps(derived),
             *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
             *disturbed,
-            *validity.warnings(arms.shown, runs, servers, _boot_ids(its.blocks)),
+            *validity.warnings(arms.shown, runs, servers, _boot_ids(its)),
             *validity.other_ways(found.steps, aims.margin),
             *golden_copies.notes(copies),
-            *host_changes.changes([*earlier, *filter(None, [host])], _begun(its.blocks)),
+            *host_changes.changes([*earlier, *filter(None, [host])], _begun(its)),
         ),
-        incomplete=arms_and_blocks.incomplete(results, its, sizing, arms),
+        incomplete=arms_and_blocks.incomplete(
+            results, arms, looked, _in_every_block(found.steps, its, copies)
+        ),
     )
+
+
+def _in_every_block(
+    steps: Sequence[StepComparison], its: Sequence[BlockFolder], copies: golden_copies.Kept
+) -> list[StepComparison]:
+    """The steps that further blocks have: not those before the golden copy of the last one."""
+    if not its:
+        return list(steps)
+    last = its[-1]
+    return [
+        step
+        for step in steps
+        if all(
+            step.ordinal > golden_copies.begins_after(copies, (step.workload, last.number, arm))
+            for arm in last.arms()
+        )
+    ]
 
 
 def _far(looked: Looked) -> int:

@@ -1,7 +1,6 @@
-"""Which arms and blocks of a result are shown, and which of the blocks are judged.
+"""Which arms and blocks of a result are shown, and how much of the plan is done.
 
-A double of the base that is not shown is no arm of its own: it is the base once more. Blocks of a
-pilot only fix how many fresh ones follow: what they say of the arms is never judged.
+A double of the base that is not shown is no arm of its own: it is the base once more.
 """
 
 from __future__ import annotations
@@ -9,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
-from dbdyno.model import Json
+from dbdyno.model import Json, StepComparison
 from dbdyno.model.error import ResultError
-from dbdyno.model.looks import Judge
-from dbdyno.model.verdict import Aims, Sizing
+from dbdyno.model.looks import Judge, Looked
+from dbdyno.model.open_steps import open_steps
+from dbdyno.model.verdict import Aims
 from dbdyno.store import BlockFolder, Results
 
 
@@ -31,15 +31,6 @@ class Arms:
         return self.shown[0]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Blocks:
-    """The complete blocks that are shown."""
-
-    blocks: tuple[BlockFolder, ...]
-    judged: bool  # False: they are a pilot's
-    pilot: int | None  # how many blocks the pilot has; None where the plan has none, or not yet
-
-
 def arms(plan: Json, base: str | None) -> Arms:
     """The arms, beside the plan's base or another; ResultError where it is none that is shown."""
     its = plan["arms"]
@@ -56,18 +47,9 @@ def arms(plan: Json, base: str | None) -> Arms:
     )
 
 
-def blocks(results: Results, sizing: Sizing | None) -> Blocks:
-    """The complete blocks: the fresh ones where there are any, else those of the pilot."""
-    done = [block for block in results.blocks() if block.state == "done"]
-    if sizing is None:
-        auto = _is_auto(results.plan)
-        return Blocks(blocks=tuple(done), judged=not auto, pilot=None)
-    fresh = [block for block in done if block.number > sizing.pilot]
-    return Blocks(blocks=tuple(fresh or done), judged=bool(fresh), pilot=sizing.pilot)
-
-
-def _is_auto(plan: Json) -> bool:
-    return bool((plan.get("schedule") or {}).get("auto", False))
+def blocks(results: Results) -> tuple[BlockFolder, ...]:
+    """The complete blocks."""
+    return tuple(block for block in results.blocks() if block.state == "done")
 
 
 def blocks_each(plan: Json) -> int | None:
@@ -89,12 +71,17 @@ def orders(its: Iterable[BlockFolder]) -> dict[int, tuple[str, ...]]:
     return {block.number: block.arms() for block in its if block.damage() is None}
 
 
-def incomplete(results: Results, its: Blocks, sizing: Sizing | None, needed: Arms) -> str | None:
-    """How much of the plan is done, in words; None where all of it is."""
+def incomplete(
+    results: Results, needed: Arms, looked: Looked | None, found: Sequence[StepComparison]
+) -> str | None:
+    """How much of the plan is done, in words; None where all of it is.
+
+    `found`: the steps as they are judged, of those that further blocks would have.
+    """
     everything = results.blocks()
     done = [one for one in everything if one.state == "done" and _has_all(one, needed)]
     broken = [one.name for one in everything if one.state == "broken"]
-    text = _missing(done, its, sizing, results.plan)
+    text = _missing(len(done), looked, found, results.plan)
     return f"{text}, {', '.join(broken)} begun and not ended" if text and broken else text
 
 
@@ -103,15 +90,16 @@ def _has_all(block: BlockFolder, needed: Arms) -> bool:
 
 
 def _missing(
-    done: Sequence[BlockFolder], its: Blocks, sizing: Sizing | None, plan: Json
+    done: int, looked: Looked | None, found: Sequence[StepComparison], plan: Json
 ) -> str | None:
-    if sizing is not None:
-        fresh = sum(block.number > sizing.pilot for block in done)
-        if fresh >= sizing.fresh:
-            return None
-        text = f"{fresh} of {sizing.fresh} fresh blocks done"
-        return text if its.judged else f"{text}; shown is the pilot, which is not judged"
-    planned = int(plan["blocks"])
-    if not its.judged:
-        return f"{len(done)} of {planned} blocks of the pilot done, which is not judged"
-    return None if len(done) >= planned else f"{len(done)} of {planned} blocks done"
+    planned, schedule = int(plan["blocks"]), plan.get("schedule") or {}
+    if not schedule.get("until_decided", schedule.get("auto", False)):
+        return None if done >= planned else f"{done} of {planned} blocks done"
+    # Where the time was over there is no look to come; one beyond the plan's blocks is none of it.
+    coming = None if looked is None else looked.coming
+    if looked is not None and (coming is None or coming.blocks > planned):
+        return None
+    if looked is not None and looked.taken and not open_steps(found):
+        return None
+    after = "" if coming is None else f", the next look is after {coming.blocks}"
+    return f"{done} block{'s' * (done != 1)} done{after}"

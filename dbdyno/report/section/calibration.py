@@ -1,4 +1,4 @@
-"""How far the verdicts can be trusted: the base compared with itself, and what a pilot promised."""
+"""How far the verdicts can be trusted: the base compared with itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison
-from dbdyno.model.verdict import Aims, Calibration, Noise, Sized
+from dbdyno.model.verdict import Aims, Calibration, Noise
 from dbdyno.report import number
 from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table
 from dbdyno.report.section import verdicts
@@ -166,48 +166,6 @@ def _noise(noise: Noise, aims: Aims) -> Iterable[Cell]:
 def _figure(share: float, digits: int = 1) -> str:
     """A share in a column of percentages."""
     return verdicts.measured(share, digits).removesuffix(" %")
-
-
-# --- The pilot -------------------------------------------------------------------------------
-
-
-def is_pilot(comparison: Comparison) -> bool:
-    """Whether there is nothing yet but the pilot of a plan that counts its blocks by itself."""
-    return comparison.sizing is None and bool(comparison.plan.get("schedule", {}).get("auto"))
-
-
-def sized(comparison: Comparison) -> Iterable[Finding]:
-    """How many blocks the pilot fixed, and what was promised of them."""
-    sizing = comparison.sizing
-    if sizing is None:
-        return
-    aims = comparison.aims
-    reach = sorted({one.blocks for one in sizing.steps if one.blocks > 0})
-    each = f", {reach[0]} to {reach[-1]} of each step" if len(reach) > 1 else ""
-    text = (
-        f"A pilot of {number.blocks(sizing.pilot)} measured the noise and enters no verdict; it "
-        f"asks for {sizing.fresh} fresh ones{each}."
-    )
-    items = [Finding(text=_promised(sizing.steps, aims))] if sizing.steps else []
-    yield Finding(text=text, items=tuple(items))
-
-
-def _promised(steps: Sequence[Sized], aims: Aims) -> str:
-    """The power that was promised, and the steps for which the time ran out."""
-    kept = [one for one in steps if one.power >= aims.power]
-    capped = [one for one in steps if one.capped]
-    text = (
-        f"A change of {verdicts.percent(aims.effect)} is found with a power of at least "
-        f"{verdicts.percent(aims.power)} in {len(kept) or 'none'} of {len(steps)} steps"
-    )
-    if not capped:
-        return f"{text}."
-    several = len({one.workload for one in steps}) > 1
-    names = [
-        f"{f'{one.workload} ' if several else ''}{one.step} ({verdicts.measured(one.power, 0)})"
-        for one in sorted(capped, key=lambda one: one.power)
-    ]
-    return f"{text}; there was no time for more blocks of {number.few(names, NAMES_MAX)}."
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

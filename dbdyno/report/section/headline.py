@@ -29,7 +29,6 @@ def findings(comparison: Comparison) -> list[Finding]:
     if comparison.blocks > 0:
         found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
     found += calibrated
-    found += calibration.sized(comparison)
     found += _missed_targets(comparison)
     found += _unfound(comparison)
     found += _failures(comparison)
@@ -45,13 +44,6 @@ def step_name(comparison: Comparison, step: StepComparison) -> str:
 def _sureness(comparison: Comparison) -> list[Finding]:
     if comparison.blocks == 0:
         return [Finding(text="No block is complete: there is nothing to compare yet.")]
-    if calibration.is_pilot(comparison):
-        return [
-            Finding(
-                text="This is the pilot: it measures how much numbers vary by themselves, from "
-                "which follows how many blocks it takes; it decides nothing."
-            )
-        ]
     if comparison.blocks == 1:
         return [
             Finding(

@@ -14,12 +14,12 @@ from dbdyno.engine import Build, Server
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
-from dbdyno.run import interleave, starting_state
+from dbdyno.run import interleave, look_words, starting_state
 from dbdyno.run.check import disk_space, memory_fit, preflight
 from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.preflight import NO_LOG, Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
-from dbdyno.stats import sample_size
+from dbdyno.stats.looks import UNTIL_DECIDED
 
 COLUMNS = 80
 GROUPED_FROM = 6
@@ -155,15 +155,12 @@ def of_observing(plan: Plan) -> Iterator[str]:
 
 
 def of_comparing(plan: Plan) -> Iterator[str]:
-    """How blocks make a comparison, where that is not simply all of them."""
-    if plan.schedule.auto:
-        yield (
-            f"blocks: a pilot of {plan.schedule.blocks}, then at least {sample_size.FRESH_MIN} "
-            f"fresh ones, which alone are judged; all within {plan.schedule.minutes_max:g} min"
-        )
+    """When the blocks are looked at, or which of them are a comparison each."""
     if plan.schedule.comparison is not None:
         each = plan.schedule.comparison
         yield f"comparisons: {plan.schedule.blocks // each} of {each} blocks"
+    elif sum(arm.shown for arm in plan.arms) > 1:
+        yield f"looks: {look_words.planned(plan)}"
 
 
 def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
@@ -193,9 +190,9 @@ def how_interleaved(plan: Plan) -> str:
 
 
 def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
-    """The order of the arms in each block; those that begin from a copy are marked."""
+    """The order of the arms in each block that is sure; those that begin from a copy are marked."""
     marked = False
-    for block in schedule.blocks(plan):
+    for block in schedule.blocks(plan)[: sure_blocks(plan)]:
         names = []
         for name in block.order:
             uses = plan.workloads
@@ -226,19 +223,26 @@ def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared
 
 
 def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
-    """A guess of the whole plan's time, and what copies save of it; of a pilot and what follows."""
-    numbers = range(1, plan.schedule.blocks + 1)
+    """A guess of the time of all blocks that are sure, and what copies save of it."""
+    numbers = range(1, sure_blocks(plan) + 1)
     whole = sum(block_s(plan, prepared, number) for number in numbers)
     saved = sum(block_s(plan, prepared, number, copies=False) for number in numbers) - whole
     ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
-    if not plan.schedule.auto:
+    if not plan.schedule.until_decided:
         yield f"time: about {duration(whole)}{ending}"
         return
-    each = block_s(plan, prepared, plan.schedule.blocks + 1)
-    yield f"time: about {duration(whole)} for the pilot, {duration(each)} for a fresh block{ending}"
-    least, limit = whole + sample_size.FRESH_MIN * each, plan.schedule.minutes_max
-    if limit is not None and least > 60 * limit:
-        yield f"  that is {duration(least)} at least, more than minutes_max: raise it"
+    each, limit = block_s(plan, prepared, len(numbers) + 1), plan.schedule.minutes_max
+    yield (
+        f"time: about {duration(whole)} up to the first look, then {duration(each)} for a "
+        f"block{ending}"
+    )
+    if limit is not None and whole > 60 * limit:
+        yield "  minutes_max is over before the first look: raise it"
+
+
+def sure_blocks(plan: Plan) -> int:
+    """How many blocks there are in any case: all, or those up to the first look."""
+    return UNTIL_DECIDED[0] if plan.schedule.until_decided else plan.schedule.blocks
 
 
 def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:

@@ -61,7 +61,7 @@ def schedule_json(schedule: Schedule) -> Json:
     return said(
         written,
         Schedule,
-        ("auto", "minutes_max", "ghost", "comparison", "void", "repeats_max"),
+        ("until_decided", "minutes_max", "ghost", "comparison", "void", "repeats_max"),
     )
 
 

@@ -1,0 +1,225 @@
+"""Runs a plan from look to look, reads at each what is decided, and says so.
+
+How far a plan has come follows from its result folder alone: which blocks are complete, what
+looks.json says, which steps the blocks since the last look do. So a plan that goes on after a break
+comes to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from dbdyno.host.lock import HostLock
+from dbdyno.model import Block, Comparison, Plan, Step, StepComparison, WorkloadUse
+from dbdyno.model.looks import Look, Looked, Looks
+from dbdyno.model.open_steps import open_steps
+from dbdyno.plan import schedule
+from dbdyno.run import blocks as runner
+from dbdyno.run import look_words as words
+from dbdyno.run.arm import Lab
+from dbdyno.run.blocks import Outcome
+from dbdyno.stats import looks as stats
+from dbdyno.store import Results
+
+Read = Callable[[Results], Comparison]
+"""What a result folder comes to: judging is not done here."""
+StepName = tuple[str, str]
+"""Workload and step."""
+
+
+def run(plan: Plan, parent: Path, read: Read, *, wait: bool = False) -> Outcome:
+    """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
+
+    Raises what `runner.run` does, and what `read` does.
+    """
+    with HostLock(plan=plan.name, wait=wait), runner.opened(plan, parent) as lab:
+        if plan.schedule.until_decided:
+            lab.watch.say(f"looks: {words.planned(plan)}")
+        whole = Outcome(folder=lab.results.folder, failed=0, voids=0)
+        while blocks := next_blocks(lab, read):
+            ended = runner.run_blocks(
+                replace(lab, through=blocks[-1].number), blocks, fits=lambda: fits(lab)
+            )
+            whole = replace(
+                whole, failed=whole.failed + ended.failed, voids=whole.voids + ended.voids
+            )
+    return whole
+
+
+def next_blocks(lab: Lab, read: Read) -> list[Block]:
+    """The blocks up to the next look, with the steps that they are to do; none at the end.
+
+    Says what is decided where the plan stands at a look, and why it ends.
+    """
+    looked, complete, plan = reached(lab), lab.results.complete(), lab.plan
+    found = judged_steps(lab, read) if is_at_look(looked, complete) else ()
+    for line in words.of_look(found, looked, plan):
+        lab.watch.say(line)
+    missing = runner.missing_blocks(plan, lab.results)
+    if not plan.schedule.until_decided:
+        if not missing and complete and not is_at_look(looked, complete):
+            lab.watch.say(words.between(looked, complete))
+        return up_to(looked, missing)
+    ending = why_over(lab, looked, found)
+    if ending is not None:
+        lab.watch.say(ending)
+        return []
+    within = [block for block in missing if block.number <= plan.schedule.blocks]
+    steps = steps_to_do(lab, looked, read)
+    return [replace(block, steps=steps) for block in up_to(looked, within)]
+
+
+# --- How far it has come ---------------------------------------------------------------------
+
+
+def reached(lab: Lab) -> Looked:
+    """The looks that the complete blocks have reached.
+
+    Where the time that looks.json gives is over, the last of them is taken now, for good.
+    """
+    results = lab.results
+    looks, complete = results.looks(), results.complete()
+    assert looks is not None, "written before the first block"
+    if limits_looks(looks) and is_over(results.minutes(), looks.minutes_max):
+        looks = results.end_looks(complete)
+    if looks.judge == "any time" and lab.plan.schedule.until_decided:
+        return after_every_block(looks, complete)
+    return stats.looked(looks, complete)
+
+
+def after_every_block(looks: Looks, complete: int) -> Looked:
+    """The same where what blocks say may be read at any time: after each, from the first look on.
+
+    An e-process spends nothing of the level at a look, so that each has all of it.
+    """
+    first = stats.UNTIL_DECIDED[0]
+    taken = tuple(Look(blocks=count, share=1.0) for count in range(first, complete + 1))
+    coming = Look(blocks=max(first, complete + 1), share=1.0)
+    return Looked(looks=looks, taken=taken, coming=coming)
+
+
+def is_at_look(looked: Looked, complete: int) -> bool:
+    """Whether there is a look after so many blocks."""
+    return bool(looked.taken) and looked.taken[-1].blocks == complete
+
+
+def up_to(looked: Looked, blocks: Sequence[Block]) -> list[Block]:
+    """Of these blocks those before the next look; all where there is none."""
+    coming = looked.coming
+    return [block for block in blocks if coming is None or block.number <= coming.blocks]
+
+
+def why_over(lab: Lab, looked: Looked, found: Sequence[StepComparison]) -> str | None:
+    """Why a plan that runs until it is decided ends here, in words; None where it goes on."""
+    complete, most = lab.results.complete(), lab.plan.schedule.blocks
+    still = open_steps(found)
+    if is_at_look(looked, complete) and not still:
+        return words.decided(complete)
+    if complete >= most or (looked.coming is not None and looked.coming.blocks > most):
+        return words.most_blocks(complete, still)
+    minutes = lab.results.minutes()
+    if is_over(minutes, lab.plan.schedule.minutes_max):
+        return words.time_over(minutes, lab.plan, looked, still)
+    return None
+
+
+# --- Time ------------------------------------------------------------------------------------
+
+
+def fits(lab: Lab) -> bool:
+    """Whether a further block is over before the plan's time is, and that of the looks."""
+    looks, minutes = lab.results.looks(), lab.results.minutes
+    limits = [lab.plan.schedule.minutes_max]
+    if looks is not None and limits_looks(looks):
+        limits.append(looks.minutes_max)
+    return not any(limit is not None and is_over(minutes(), limit) for limit in limits)
+
+
+def limits_looks(looks: Looks) -> bool:
+    """Whether there is to be a last look when the time is over, which was not taken yet."""
+    return (
+        looks.first is None
+        and looks.judge == "looks"
+        and looks.minutes_max is not None
+        and looks.last is None
+    )
+
+
+def is_over(minutes: Sequence[float], limit: float | None) -> bool:
+    """Whether one more block would pass the limit if it took as long as the median of these.
+
+    Never before there are two, as one decides nothing.
+    """
+    if limit is None or len(minutes) < stats.BLOCKS_MIN:
+        return False
+    return sum(minutes) + median(minutes) > limit
+
+
+# --- Which steps go on -----------------------------------------------------------------------
+
+
+def judged_steps(lab: Lab, read: Read) -> tuple[StepComparison, ...]:
+    """The steps that blocks can decide: every block has them, and an arm beside the base.
+
+    None of a plan whose blocks are several comparisons.
+    """
+    shown = [arm for arm in lab.plan.arms if arm.shown]
+    if lab.plan.schedule.comparison is not None or len(shown) < 2:
+        return ()
+    every = {
+        (step.workload, step.name) for use in lab.plan.workloads for step in in_every(lab, use)
+    }
+    return tuple(
+        step
+        for step in read(lab.results).steps
+        if (step.workload, step.step) in every and any(cell.verdict for cell in step.cells)
+    )
+
+
+def in_every(lab: Lab, use: WorkloadUse) -> tuple[Step, ...]:
+    """The measured steps of a workload that every block has: all, or those after a kept state."""
+    steps = lab.prepared.steps[use.name, lab.plan.base]
+    at = lab.prepared.points.get((use.name, lab.plan.base))
+    return tuple(step for step in (steps if at is None else at.after(steps)) if step.measured)
+
+
+def can_be_alone(lab: Lab, use: WorkloadUse) -> bool:
+    """Whether a block can do some of these steps and not others: no later one writes."""
+    _, rest = schedule.parted(lab.prepared.steps[use.name, lab.plan.base])
+    return all(step in rest for step in in_every(lab, use))
+
+
+def steps_to_do(lab: Lab, looked: Looked, read: Read) -> Mapping[str, tuple[str, ...]] | None:
+    """By workload the steps of the blocks up to the next look; None: all.
+
+    What was decided at the look before rests. Blocks that were begun since then have said which.
+    """
+    last = looked.taken[-1].blocks if looked.taken else 0
+    if not last or not all(can_be_alone(lab, use) for use in lab.plan.workloads):
+        return None
+    shown = {arm.name for arm in lab.plan.arms if arm.shown}
+    for block in lab.results.blocks():
+        if block.number > last and block.damage() is None and shown <= set(block.arms()):
+            return block.steps()
+    wanted = {(step.workload, step.step) for step in open_steps(judged_steps(lab, read))}
+    return with_what_they_need(lab, wanted)
+
+
+def with_what_they_need(
+    lab: Lab, wanted: Collection[StepName]
+) -> Mapping[str, tuple[str, ...]] | None:
+    """By workload these steps and what has to run before them; None where that is everything."""
+    steps: dict[str, tuple[str, ...]] = {}
+    rests = False
+    for use in lab.plan.workloads:
+        everything = lab.prepared.steps[use.name, lab.plan.base]
+        workload = everything[0].workload
+        at = lab.prepared.points.get((use.name, lab.plan.base))
+        names = [name for of, name in wanted if of == workload]
+        kept = schedule.only(everything, names, through=0 if at is None else at.step.ordinal)
+        steps[workload] = tuple(step.name for step in kept)
+        rests |= any(step.name not in names for step in in_every(lab, use))
+    return steps if rests else None

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison
+from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.model.verdict import (
     Calibration,
     Cause,
     Explanation,
     Judgement,
+    LookResult,
     Noise,
     Overall,
     Verdict,
@@ -115,6 +117,21 @@ def with_words(made: Comparison, words: dict[str, Word]) -> Comparison:
         return replace(step, cells=(*step.cells[:-1], last))
 
     return replace(made, steps=tuple(map(changed, made.steps)))
+
+
+def looked_at(*blocks: int, first: int | None = 4, coming: int | None = 8, **how: object) -> Looked:
+    """Looks after these blocks, with the shares of `blocks = N`, or of "until decided" each."""
+    shares = [0.5**place if first else 1 / 7 for place in range(1, len(blocks) + 2)]
+    looks = [Look(blocks=at, share=of) for at, of in zip(blocks, shares, strict=False)]
+    last = None if coming is None else Look(blocks=coming, share=shares[-1])
+    kept = replace(Looks(first=first), **how)  # type: ignore[arg-type]
+    return Looked(looks=kept, taken=tuple(looks), coming=last)
+
+
+def at_look(one: Judgement, ratio: float, low: float, high: float) -> Judgement:
+    """The judgement with its word from a look after four blocks, at half the level."""
+    look = LookResult(blocks=4, share=0.5, confidence=0.975, ratio=ratio, low=low, high=high)
+    return replace(one, look=look)
 
 
 def explained(made: Comparison, texts: dict[str, str]) -> Comparison:

@@ -89,6 +89,8 @@ class Judgement:
     base_stood_still: int = 0  # and in which the base alone had
     p_still: float | None = None  # sign test over all of these; None: neither stood still
     lent: float = 0.0  # degrees of freedom that other steps lent to interval, p and equivalence
+    own_low: float | None = None  # the interval by the own blocks' `sd` alone, where any were lent
+    own_high: float | None = None
     look: LookResult | None = None  # on which the word rests; None: it rests on none, or not yet
     evidence: float | None = None  # e-value of the step, all blocks so far; never a word by itself
 
@@ -96,6 +98,17 @@ class Judgement:
     def blocks_all(self) -> int:
         """The blocks that count, those in which one of the two stood still with them."""
         return self.blocks + self.stood_still + self.base_stood_still
+
+    @property
+    def rests_on(self) -> LookResult | None:
+        """The look whose figures stand beside the word; None: nothing is decided, or by no look."""
+        return self.look if self.word in CHANGED or self.word == "same" else None
+
+    @property
+    def told(self) -> tuple[float, float | None, float | None]:
+        """Ratio and interval beside the word: of the look that it rests on, else of all blocks."""
+        one = self.rests_on or self
+        return one.ratio, one.low, one.high
 
 
 @dataclass(frozen=True, kw_only=True)

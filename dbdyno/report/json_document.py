@@ -14,10 +14,12 @@ from typing import Any
 
 from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
+from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Explanation, Judgement, Overall
+from dbdyno.report import known
 
-FORMAT = 1
+FORMAT = 2
 """Counts up when a key goes away or changes its meaning."""
 
 
@@ -40,6 +42,7 @@ def form(comparison: Comparison) -> Json:
         "ghost": ghost(comparison),
         "blocks": comparison.blocks,
         "aims": asdict(comparison.aims),
+        "looks": _looks(comparison.looked) if comparison.looked else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(one) for one in comparison.steps],
@@ -66,6 +69,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return value
+
+
+def _looks(looked: Looked) -> Json:
+    """Which looks the result has: those that were taken, and the next one."""
+    looks = asdict(looked.looks)
+    taken = [asdict(look) for look in looked.taken]
+    return looks | {"taken": taken, "coming": asdict(looked.coming) if looked.coming else None}
 
 
 # --- Steps -----------------------------------------------------------------------------------
@@ -160,6 +170,12 @@ def _judged(one: Judgement) -> Json:
         "sd": one.sd,
         "margin": one.margin,
         "verdict": one.word,
+        "leans": known.lean(one),
+        "look": asdict(one.look) if one.look else None,
+        "lent": one.lent,
+        "own_low": one.own_low,
+        "own_high": one.own_high,
+        "evidence": one.evidence,
         "visible": one.visible,
         "blocks_needed": one.blocks_needed,
         "minutes_needed": one.minutes_needed,
@@ -170,10 +186,13 @@ def _judged(one: Judgement) -> Json:
 
 
 def _not_judged(ratio: Ratio | None) -> Json:
-    """The same keys of a metric of which nothing is said, as in a pilot."""
-    unsaid = ("p", "p_sign", "q", "sd", "margin", "verdict", "visible", "blocks_needed")
-    still = {"stood_still": 0, "base_stood_still": 0, "p_still": None}
-    return {**_ratio(ratio), **dict.fromkeys((*unsaid, "minutes_needed")), **still}
+    """The same keys of a metric of which nothing is said."""
+    unsaid = (
+        "p p_sign q sd margin verdict leans look own_low own_high evidence visible blocks_needed "
+        "minutes_needed p_still"
+    )
+    counted = {"lent": 0.0, "stood_still": 0, "base_stood_still": 0}
+    return {**_ratio(ratio), **dict.fromkeys(unsaid.split()), **counted}
 
 
 def _ratio(ratio: Ratio | None) -> Json:

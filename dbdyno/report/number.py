@@ -89,7 +89,12 @@ def change_interval(low: float | None, high: float | None) -> str:
     """An interval of ratios as changes in percent: −7.9, −7.1; nothing where there is none."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
-    return ", ".join(_end_of_change(end) for end in (low, high))
+    return ", ".join(change_ends(low, high))
+
+
+def change_ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends of an interval of ratios as changes in percent: −7.9 and −7.1."""
+    return _end_of_change(low), _end_of_change(high)
 
 
 def _end_of_change(value: float) -> str:

@@ -196,8 +196,8 @@ def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[
     small = size < SHARE_MIN * change.size if carried is None else carried < CARRIED_MIN
     if small or _negligible(change, reason):
         return
-    more = wording.amount(judgement.ratio, counted=reason.counted)
-    ends = wording.ends(judgement.ratio, judgement.low, judgement.high)
+    more = wording.amount(judgement.told[0], counted=reason.counted)
+    ends = wording.ends(*judgement.told)
     words = reason.text.format(more=more, unit=change.unit) + ends
     cause = Cause(metric=reason.metric, words=words, judgement=judgement)
     yield _Found(cause=cause, group=reason.group, carried=carried, size=size)
@@ -340,7 +340,7 @@ def _led(change: _Change) -> str:
     throughput, cpu = change.throughput, change.cpu
     if not change.by_throughput or throughput is None:
         return _led_by_cpu(change)
-    words = wording.speed(throughput.ratio, throughput.low, throughput.high)
+    words = wording.speed(*throughput.told)
     if change.verdict.stood_still:
         words = f"{change.verdict.stood_still}: {words}"
     if throughput.word in ("faster, within the margin", "slower, within the margin"):
@@ -355,8 +355,8 @@ def _led(change: _Change) -> str:
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
-    ends = wording.ends(cpu.ratio, cpu.low, cpu.high)
-    return f"{wording.amount(cpu.ratio)} CPU of the server per {unit}{ends}"
+    ends = wording.ends(*cpu.told)
+    return f"{wording.amount(cpu.told[0])} CPU of the server per {unit}{ends}"
 
 
 def _led_by_cpu(change: _Change) -> str:
@@ -369,7 +369,7 @@ def _led_by_cpu(change: _Change) -> str:
     one = change.throughput
     if one is None:
         return words
-    seen = change.verdict.stood_still or wording.speed(one.ratio, one.low, one.high)
+    seen = change.verdict.stood_still or wording.speed(*one.told)
     beside = {
         "same": f"throughput is the same within {one.margin * 100:g} %",
         "limited": "throughput was at the load generator's limit",

@@ -8,6 +8,8 @@ from functools import partial
 
 from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepComparison, StepRun, metric
 from dbdyno.model.metric import state
+from dbdyno.model.verdict import LookResult
+from dbdyno.report import known
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
 
@@ -131,9 +133,15 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
         yield figures | said | primary
     primaries = [(one, "primary") for one in verdict.judgements]
     for judgement, kind in (*primaries, *((one, "explanatory") for one in cell.costs.values())):
-        row = asdict(judgement)
+        row = asdict(judgement) | _look(judgement.look) | {"leans": known.lean(judgement)}
         decides = kind == "primary" and judgement.metric in verdict.by
         yield said | row | {"kind": kind, "decides": decides, "verdict": row.pop("word")}
+
+
+def _look(look: LookResult | None) -> Json:
+    """The look on which a word rests, in columns."""
+    names = ("blocks", "share", "confidence", "ratio", "low", "high")
+    return {f"look_{name}": getattr(look, name) if look else None for name in names}
 
 
 def _ratio(ratio: Ratio | None) -> Json:

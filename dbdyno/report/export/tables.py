@@ -228,14 +228,25 @@ TABLES: tuple[Table, ...] = (
         verdict      | text    | | what is said by this metric, in a word
         blocks       | integer | | blocks in which both arms have the metric
         ratio        | number  | | geometric mean of the blocks' ratios, arm by base
-        low          | number  | | lower end of its 95 % interval; null with one block
+        low          | number  | | lower end of its 95 % interval, all blocks; null with one block
         high         | number  | | upper end of its 95 % interval
         p            | number  | | that nothing changed, by the two-sided t test
         p_sign       | number  | | the same by the exact sign-flip test
-        q            | number  | | p after Benjamini-Hochberg over the family: all steps of the arm
+        q            | number  | | of the step, of all looks, after Benjamini-Hochberg over the arm
         sd           | number  | | standard deviation of the log ratios between blocks
         margin       | number  | | up to this, a share, a change does not matter
         visible      | number  | | the smallest change, a share, that so many blocks find
+        leans          | text    | | slower or faster: which way it leans; null: decided, or no way
+        lent           | number  | | degrees of freedom that other steps lent to the interval
+        own_low        | number  | | lower end by the own blocks alone; null: nothing was lent
+        own_high       | number  | | upper end by the own blocks alone
+        look_blocks    | integer | | blocks at the look on which the word rests; null: on none yet
+        look_share     | number  | | share of the level that this look has
+        look_confidence | number | | confidence of the interval at this look
+        look_ratio     | number  | | ratio at this look
+        look_low       | number  | | lower end of its interval
+        look_high      | number  | | upper end of its interval
+        evidence       | number  | | e-value of the step so far; never a word by itself
         blocks_needed  | integer |     | further blocks that would settle what cannot be told
         minutes_needed | number  | min | what these would take
         stood_still      | integer | | further blocks in which the arm alone had a throughput of 0

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
-from dbdyno.report import cells, number
+from dbdyno.report import cells, known, looks, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section import calibration, groups, verdicts
 from dbdyno.report.section.summary import target
 
 EXPLAINED_MAX = 3
 """So many steps of an arm have their explanation in the headline; all have it in their sections."""
-NAMES_MAX = 8
-"""So many steps that cannot be told are named; the table of verdicts has them all."""
+NAMES_MAX = 6
+"""So many steps that lean one way are named; the table of verdicts has them all."""
 
 
 def findings(comparison: Comparison) -> list[Finding]:
@@ -28,6 +28,7 @@ def findings(comparison: Comparison) -> list[Finding]:
         calibrated = []
     if comparison.blocks > 0:
         found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
+        found += [Finding(text=text) for text in (looks.sentence(comparison),) if text]
     found += calibrated
     found += _missed_targets(comparison)
     found += _unfound(comparison)
@@ -72,7 +73,7 @@ class _Told:
     @property
     def size(self) -> float:
         """How large the change is by which it is said, as a ratio above 1."""
-        ratios = [one.ratio for one in _deciding(self.cell.verdict)]
+        ratios = [one.told[0] for one in _deciding(self.cell.verdict)]
         if not ratios and self.cell.ratio is not None:
             ratios = [self.cell.ratio.value]
         return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
@@ -119,7 +120,7 @@ def _against_base(comparison: Comparison, arm: str) -> Finding:
             told = _told(comparison, steps, arm)
             every += told
             items += _group(comparison, title, told) if title else _by_word(comparison, told)
-    items += _cannot_tell(every)
+    items += _cannot_tell(comparison, every)
     calibrated = comparison.calibration
     again = (
         f" ({comparison.base} once more)"
@@ -206,22 +207,63 @@ def _reach(told: Sequence[_Told], what: str) -> str:
     return f"{before}{len(told)} steps, throughput from {' to '.join(ends)}"
 
 
-def _cannot_tell(told: Sequence[_Told]) -> Iterable[Finding]:
-    """The steps that are not told apart, and what it would take."""
+def _cannot_tell(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Finding]:
+    """The steps that are not told apart: what is known of them, and what more would take."""
     its = [one for one in told if one.word == "cannot tell"]
-    if not its:
-        return
-    names = [one.name + one.stood_still for one in its]
-    text = number.few(names, NAMES_MAX)
-    prices = {one.name: verdicts.price(one.cell.verdict) for one in its if one.cell.verdict}
-    settled = [price for price in prices.values() if price.blocks is not None]
-    never = [name for name, price in prices.items() if price.blocks is None]
-    if settled:
-        which = f"all but {len(never)} of them" if never else "them" if len(its) > 1 else "it"
-        text += f"; {verdicts.dearest(settled).sentence} should settle {which}"
-    if never and not settled:
-        text += f"; it would take over {verdicts.BLOCKS_MAX:,} blocks"
-    yield Finding(label="Cannot tell", text=text)
+    by_way: dict[str, list[_Told]] = {}
+    for one in its:
+        by_way.setdefault(_way(one), []).append(one)
+    for way in sorted(by_way, key=_WAYS.index):
+        some = sorted(by_way[way], key=lambda one: -one.size)
+        more = len(some) - NAMES_MAX
+        yield Finding(
+            label=f"{way.capitalize()}, cannot tell",
+            text=f"{len(some)} steps, of which" if more > 0 else "",
+            items=tuple(
+                Finding(label=one.name, text=f"{_known(one)}{one.stood_still}")
+                for one in some[:NAMES_MAX]
+            ),
+        )
+    if its:
+        yield Finding(label="To settle", text=_price(comparison, its))
+
+
+_WAYS = ("leans slower", "leans faster", "leans both ways", known.NOWHERE)
+"""Which way steps lean, in the order in which they are told."""
+
+
+def _way(one: _Told) -> str:
+    return known.of_step(one.cell.verdict) if one.cell.verdict is not None else known.NOWHERE
+
+
+def _known(one: _Told) -> str:
+    """The change of the first metric that leans; of none, that of the first that cannot tell."""
+    its = [each for each in _deciding(one.cell.verdict) if each.word == "cannot tell"]
+    leaning = [each for each in its if known.lean(each) is not None]
+    ways = {known.lean(each) for each in leaning}
+    shown = leaning if len(ways) > 1 else (leaning or its)[:1]
+    return " and ".join(
+        f"{verdicts.called(each.metric)} {_unsettled(each, one.cell)}" for each in shown
+    )
+
+
+def _unsettled(judgement: Judgement, cell: Cell) -> str:
+    """A change that is not decided, with what is still possible."""
+    if not judgement.blocks or (cell.ratio_bound != "exact" and not is_cpu(judgement.metric)):
+        return verdicts.change(judgement, cell.ratio_bound)
+    return known.change(judgement)
+
+
+def _price(comparison: Comparison, told: Sequence[_Told]) -> str:
+    """What would settle the steps that are not told apart: 5 more blocks, about 40 min."""
+    beyond = looks.beyond(comparison)
+    prices = [verdicts.price(one.cell.verdict, beyond) for one in told if one.cell.verdict]
+    settled = [price for price in prices if price.blocks is not None]
+    if not settled:
+        return beyond
+    never = len(prices) - len(settled)
+    rest = f"; {never} of {len(prices)}: {beyond}" if never else ""
+    return f"{verdicts.dearest(settled).sentence}{rest}"
 
 
 # --- Overall, and why ------------------------------------------------------------------------
@@ -254,25 +296,26 @@ def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
         return f"{what}: {word}, {still}{ran}"
     if judgement.word not in CHANGED:
         same = f" (same within ±{verdicts.percent(margin)})" if judgement.word == "same" else ""
-        unknown = " (cannot tell)" if judgement.word == "cannot tell" else ""
+        way = known.direction([judgement])
+        unknown = f", {way} (cannot tell)" if judgement.word == "cannot tell" else ""
         return f"{what} {verdicts.change(judgement)}{same}{unknown}"
     perhaps = "" if sure else "perhaps "
-    size, ends = number.size_of_change(judgement.ratio), _ends(judgement)
+    size, ends = number.size_of_change(judgement.told[0]), _ends(judgement)
     if cpu:
-        return f"{what} {perhaps}{size} {'more' if judgement.ratio > 1 else 'less'}{ends}"
+        return f"{what} {perhaps}{size} {'more' if judgement.told[0] > 1 else 'less'}{ends}"
     word, comma, rest = judgement.word.partition(",")
     return f"{perhaps}{size} {word} by {what}{ends}{comma}{rest}"
 
 
 def _ends(judgement: Judgement) -> str:
     """The interval of a change whose direction is said in words, the smaller end first."""
-    if judgement.low is None or judgement.high is None:
+    ratio, low, high = judgement.told
+    if low is None or high is None:
         return ""
-    if judgement.low < 1 < judgement.high:
-        return f" [{number.change_interval(judgement.low, judgement.high)}]"
-    ends = (judgement.low, judgement.high)
-    sizes = [number.size_of_change(end).removesuffix(" %") for end in ends]
-    return f" [{', '.join(sizes if judgement.ratio > 1 else reversed(sizes))}]"
+    if low < 1 < high:
+        return f" [{number.change_interval(low, high)}]"
+    sizes = [number.size_of_change(end).removesuffix(" %") for end in (low, high)]
+    return f" [{', '.join(sizes if ratio > 1 else reversed(sizes))}]"
 
 
 def _explained(items: Sequence[Finding], told: Sequence[_Told]) -> Iterable[Finding]:

@@ -13,17 +13,15 @@ from dbdyno.model import Bound, Comparison, StepComparison, metric
 from dbdyno.model import Cell as Result
 from dbdyno.model.metric.primary import cpu_of, is_cpu
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
-from dbdyno.report import cells, number
+from dbdyno.report import cells, known, looks, number
 from dbdyno.report.colors import ARROWS, Tone
 from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
 from dbdyno.report.section import groups, summary
 
 LARGE = 0.995
 """Of shares from here on a digit after the point says nothing."""
-BLOCKS_MAX = 1_000
-"""More blocks than this are not counted: nobody will measure them."""
 NOT_JUDGED = "not judged"
-"""Said of a step that has a ratio and no verdict, as in a pilot."""
+"""Said of a step that has a ratio and no verdict, as where an estimate is all that was wanted."""
 BEFORE_WRITES = "before the writes"
 """The group of steps that run before the writes to be compared with their twins after them."""
 
@@ -109,10 +107,13 @@ def called(name: str) -> str:
 
 
 def change(judgement: Judgement, of: Bound = "exact") -> str:
-    """A change with its interval: −7.5 % [−7.9, −7.1]; `of`: what the ratio is to the true one."""
+    """A change with its interval: −7.5 % [−7.9, −7.1]; `of`: what the ratio is to the true one.
+
+    They are those that stand beside its word: of the look on which that rests, else of all blocks.
+    """
     if not judgement.blocks:
         return "without a ratio"
-    words = number.changes(judgement.ratio, judgement.low, judgement.high)
+    words = number.changes(*judgement.told)
     if is_cpu(judgement.metric):
         return words
     return f"{cells.signed(words, of)}{f' ({cells.BOTH})' if of == 'unknown' else ''}"
@@ -136,16 +137,55 @@ def details(judgement: Judgement) -> str:
     tests = ", ".join(
         f"{name} {_probability(value)}" for name, value in found.items() if value is not None
     )
-    spread = f", ratio {number.ratio(judgement.ratio, 3)}" if judgement.blocks else ""
-    ends = number.interval(judgement.low, judgement.high, 3)
     ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
     blocks = f"{number.blocks(judgement.blocks)}{ran}"
     sd = f"sd between blocks {measured(judgement.sd, 2)}" if judgement.sd is not None else ""
-    figures = ", ".join(text for text in (blocks, tests, sd) if text)
-    return (
-        f"{called_in_full(judgement.metric)}: {judgement.word}{spread} {ends}".rstrip()
-        + f"; {figures}"
+    figures = (blocks, tests, sd, _lent(judgement), _evidence(judgement))
+    return "; ".join(
+        (
+            f"{called_in_full(judgement.metric)}: {', '.join(_told(judgement))}",
+            ", ".join(text for text in figures if text),
+        )
     )
+
+
+def _told(judgement: Judgement) -> Iterable[str]:
+    """The word, what is known where it cannot be told, and the ratios with their intervals."""
+    if judgement.word == "cannot tell":
+        yield known.direction([judgement])
+    yield judgement.word
+    rests = judgement.rests_on
+    if rests is not None:
+        ends = number.interval(rests.low, rests.high, 3)
+        level = f" ({known.confidence(rests.confidence)} interval)" if ends else ""
+        yield (
+            f"ratio {number.ratio(rests.ratio, 3)} {ends}".rstrip()
+            + f"{level} at the look after {number.blocks(rests.blocks)}"
+        )
+    if judgement.blocks:
+        ends = number.interval(judgement.low, judgement.high, 3)
+        after = "by all blocks so far " if rests is not None else ""
+        level = " (95 % interval)" if ends else ""
+        yield f"{after}ratio {number.ratio(judgement.ratio, 3)} {ends}".rstrip() + level
+
+
+def _lent(judgement: Judgement) -> str:
+    """How many degrees of freedom were lent, and the own interval where that differs much."""
+    if not judgement.lent:
+        return ""
+    own = (
+        f" (by its own blocks alone {number.interval(judgement.own_low, judgement.own_high, 3)})"
+        if known.own_interval_differs(judgement)
+        else ""
+    )
+    return f"{number.number(judgement.lent, 1)} degrees of freedom lent by other steps{own}"
+
+
+def _evidence(judgement: Judgement) -> str:
+    """The e-value, which is no word by itself."""
+    if judgement.evidence is None:
+        return ""
+    return f"evidence so far: e = {number.number(judgement.evidence)}"
 
 
 def called_in_full(name: str) -> str:
@@ -165,31 +205,35 @@ def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
 
 @dataclass(frozen=True)
 class Price:
-    """What it would still take to tell; without blocks more than anyone will measure."""
+    """What it would still take to tell; without blocks, what stands in place of their number."""
 
     blocks: int | None
     minutes: float | None
+    beyond: str = looks.OVER
 
     @property
     def words(self) -> str:
         """5 blocks, 40 min."""
         if self.blocks is None:
-            return f"over {BLOCKS_MAX:,} blocks"
+            return self.beyond
         time = f", {number.minutes(self.minutes)}" if self.minutes is not None else ""
         return f"{self.blocks:,} block{'s' if self.blocks != 1 else ''}{time}"
 
     @property
     def sentence(self) -> str:
         """5 more blocks, about 40 min; there must be a number of blocks."""
-        time = f", about {number.minutes(self.minutes)}," if self.minutes is not None else ""
+        time = f", about {number.minutes(self.minutes)}" if self.minutes is not None else ""
         return f"{self.blocks:,} more block{'s' if self.blocks != 1 else ''}{time}"
 
 
-def price(verdict: Verdict) -> Price:
-    """What it takes to tell a step: as much as the primary metric that takes most."""
+def price(verdict: Verdict, beyond: str = looks.OVER) -> Price:
+    """What it takes to tell a step: as much as the primary metric that takes most.
+
+    `beyond`: what is said where no number of blocks is known.
+    """
     open_ones = [one for one in verdict.judgements if one.word == "cannot tell"]
     if not open_ones or any(one.blocks_needed is None for one in open_ones):
-        return Price(None, None)
+        return Price(None, None, beyond)
     return dearest(Price(one.blocks_needed, one.minutes_needed) for one in open_ones)
 
 
@@ -250,7 +294,10 @@ def _table(
     aims = comparison.aims
     rows = tuple(
         Row(
-            cells=(Cell(text=step.step, mark=mark(step, result)), *_cells(result, aims, sure)),
+            cells=(
+                Cell(text=step.step, mark=mark(step, result)),
+                *_cells(result, comparison, sure),
+            ),
             group=title,
         )
         for title, some in grouped(steps).items()
@@ -269,8 +316,8 @@ def _table(
         columns=(
             Column(text="step", left=True),
             Column(text="verdict", left=True),
-            Column(text="throughput, %", title="mean change, and its 95 % t interval"),
-            Column(text="CPU, %", title=f"{cpu}: mean change, 95 % t interval"),
+            Column(text="throughput, %", title="mean change, and its t interval"),
+            Column(text="CPU, %", title=f"{cpu}: mean change, and its t interval"),
             Column(
                 text="visible, %",
                 title=f"smallest change that so many blocks find {wanted}: of throughput / of CPU",
@@ -278,7 +325,10 @@ def _table(
             Column(text="to settle", left=True, title=f"further blocks that tell {wanted}"),
         ),
         rows=rows,
-        note=cells.sentences(_note(comparison, sure), cells.legend(rows, _MARKS)),
+        note=cells.sentences(
+            _note(comparison, _judgements(steps, arm), sure),
+            cells.legend(rows, _MARKS),
+        ),
         colors=_COLORS if sure else "",
         arrows=f"{ARROWS['faster']}: faster; {ARROWS['slower']}: slower." if sure else "",
     )
@@ -292,39 +342,52 @@ _MARKS = {
 _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."
 
 
-def _note(comparison: Comparison, sure: bool) -> str:
+def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -> str:
     """What the columns are."""
     aims = comparison.aims
     if comparison.blocks <= 1:
         return "One block decides nothing. CPU: of the server for each operation."
+    levels = " or ".join(known.levels_of_looks(judgements))
+    at_looks = f", beside a decided word those of its look at {levels}" if levels else ""
+    despite = "; so an interval may leave out 0 beside “cannot tell”"
     return cells.sentences(
-        f"Means over {comparison.blocks} blocks with 95 % t intervals; CPU: of the server for each "
-        "operation, more is slower.",
+        f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: of "
+        "the server for each operation, more is slower.",
         f"Margin ±{percent(aims.margin)}; false alarms at most {percent(aims.level)} by "
-        "Benjamini-Hochberg over all steps.",
+        f"Benjamini-Hochberg over all steps and looks"
+        f"{despite if any(map(known.despite, judgements)) else ''}.",
+        *known.legend(judgements),
         "" if sure else "“Perhaps”: the base differed from itself too often.",
     )
 
 
-def _cells(result: Result, aims: Aims, sure: bool) -> Iterable[Cell]:
+def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
+    """The primary metrics of an arm in all steps."""
+    verdicts = (cell.verdict for step in steps for cell in step.cells if cell.arm == arm)
+    return [one for found in verdicts if found is not None for one in found.judgements]
+
+
+def _cells(result: Result, comparison: Comparison, sure: bool) -> Iterable[Cell]:
     """The verdict of a step, its changes, and what it would take."""
     verdict = result.verdict
     assert verdict is not None
-    yield _verdict_cell(result, verdict, aims, sure)
+    yield _verdict_cell(result, verdict, comparison.aims, sure)
     for cpu in (False, True):
         yield _change_cell(result, primary(verdict, cpu), verdict)
     undecided = verdict.word in ("same", "cannot tell")
     yield Cell(text=_visible(verdict) if undecided else "")
-    yield Cell(text=price(verdict).words if verdict.word == "cannot tell" else "")
+    needed = price(verdict, looks.beyond(comparison)).words
+    yield Cell(text=needed if verdict.word == "cannot tell" else "")
 
 
 def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> Cell:
     word = said(verdict.word, sure).replace("the margin", f"±{percent(aims.margin)}")
+    way = known.of_step(verdict) if verdict.word == "cannot tell" else known.NOWHERE
     by = " and ".join(called(name) for name in verdict.by)
     figures = ". ".join(details(one) for one in verdict.judgements)
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
     return Cell(
-        text=word,
+        text=word if way == known.NOWHERE else f"{way}, {word}",
         detail=verdict.stood_still,
         tone=tone(verdict.word, sure),
         title=". ".join(text for text in texts if text),
@@ -339,7 +402,7 @@ def _change_cell(result: Result, judgement: Judgement | None, verdict: Verdict) 
         return Cell(text=number.MISSING, title=details(judgement))
     of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
     return Cell(
-        text=cells.signed(number.change(judgement.ratio).removesuffix(" %"), of),
+        text=cells.signed(number.change(judgement.told[0]).removesuffix(" %"), of),
         detail=cells.BOTH if of == "unknown" else _interval(judgement),
         tone="notice" if judgement.metric in verdict.by and verdict.word in CHANGED else "",
         title=details(judgement) if of == "exact" else _both(result, judgement),
@@ -347,8 +410,9 @@ def _change_cell(result: Result, judgement: Judgement | None, verdict: Verdict) 
 
 
 def _interval(judgement: Judgement) -> str:
-    ends = number.change_interval(judgement.low, judgement.high)
-    return f"[{ends}]" if ends else ""
+    _, low, high = judgement.told
+    ends = number.change_interval(low, high)
+    return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
 
 
 def _both(result: Result, judgement: Judgement) -> str:

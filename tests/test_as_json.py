@@ -18,31 +18,47 @@ from dbdyno.model import Across, Comparison, Json, Ratio
 from dbdyno.report import json_document
 from result_builder import build, plant
 from result_planted import Planted
-from verdict_builder import CPU, calibration, explained, judgement, overall
+from verdict_builder import (
+    CPU,
+    at_look,
+    calibration,
+    explained,
+    judgement,
+    looked_at,
+    overall,
+    with_judgements,
+)
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = ("base_values", "limited", "metrics", "sd")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
-    "blocks ratio low high p p_sign q sd margin verdict visible blocks_needed minutes_needed"
+    "blocks ratio low high p p_sign q sd margin verdict leans look lent own_low own_high evidence"
+    " visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
+LOOK = "blocks share confidence ratio low high"
 FORM = {
-    "": "format dyno title label plan base arms ghost blocks aims calibration overall steps "
+    "": "format dyno title label plan base arms ghost blocks aims looks calibration overall steps "
     "across warnings void_blocks incomplete",
-    "aims": "margin effect power level judge",
+    "aims": "margin effect power level",
+    "looks": "first minutes_max judge last taken coming",
+    "looks.taken": "blocks share",
+    "looks.coming": "blocks share",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
     "false_verdicts comparisons_false false_low false_high p_uniform noise",
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
     "overall": f"arm workload steps metric {JUDGEMENT}",
+    "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices",
     "steps.arms": "arm verdict by outcome metrics findings",
     "steps.arms.metrics": f"primary value base bound {JUDGEMENT}",
+    "steps.arms.metrics.look": LOOK,
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
     "across": "kind workload arm first second clients blocks ratio low high",
 }
-"""Format 1. A key may be added here; one that goes away is another format."""
+"""Format 2. A key may be added here; one that goes away is another format."""
 
 
 def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[str, set[str]]]:
@@ -71,10 +87,17 @@ def whole(made: Comparison) -> Comparison:
         ratio=ratio,
         clients=(1, 4),
     )
+    made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
         calibration=calibration(made, arm="ghost"),
-        overall=overall("pg18", "w", throughput=judgement("ips", ratio), cpu=judgement(CPU, ratio)),
+        looked=looked_at(4),
+        overall=overall(
+            "pg18",
+            "w",
+            throughput=at_look(judgement("ips", ratio), 0.93, 0.89, 0.97),
+            cpu=judgement(CPU, ratio),
+        ),
         across=(across,),
     )
 
@@ -97,12 +120,12 @@ def step_of(written: Json, name: str) -> Json:
 # --- The promise -----------------------------------------------------------------------------
 
 
-def test_the_keys_of_format_1_are_all_there_and_no_others(three: Comparison) -> None:
+def test_the_keys_of_format_2_are_all_there_and_no_others(three: Comparison) -> None:
     found = list(keys(json.loads(json_document.render(whole(three)))))
     assert {path for path, _ in found} == set(FORM)
     for path, names in found:
         assert names == set(FORM[path].split()), path
-    assert json_document.FORMAT == 1
+    assert json_document.FORMAT == 2
 
 
 def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:
@@ -169,6 +192,19 @@ def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> 
     assert arm["metrics"]["cpupq"]["primary"] is False
     (finding,) = arm["findings"]
     assert finding["text"].startswith("10.0 % slower")
+
+
+def test_what_is_not_judged_has_its_ratio_and_no_word(tmp_path: Path) -> None:
+    folder = build(tmp_path, planted=slower({"qr100": 0.9}))
+    path = folder / "plan.json"
+    plan = json.loads(path.read_text())
+    path.write_text(json.dumps(plan | {"schedule": plan["schedule"] | {"auto": True}}))
+    written = json_document.form(compare.load(folder))
+    (arm,) = step_of(written, "qr100")["arms"]
+    qps = arm["metrics"]["qps"]
+    assert (arm["verdict"], qps["verdict"], qps["p"]) == (None, None, None)
+    assert (qps["primary"], qps["blocks"], qps["ratio"]) == (True, 3, pytest.approx(0.9))
+    assert "not judged" in written["incomplete"]
 
 
 def test_an_arm_alone_has_its_values(tmp_path: Path) -> None:

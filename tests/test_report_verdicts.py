@@ -17,7 +17,7 @@ from dbdyno.report import page
 from dbdyno.report.parts import Cell, Finding, Page, Table
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import verdicts
-from verdict_builder import explained, overall, with_words
+from verdict_builder import explained, overall, with_judgements, with_words
 
 STEPS = ("l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000")
 WORDS: dict[str, Word] = {
@@ -82,26 +82,8 @@ def judged(made: Comparison, step: str) -> Verdict:
 
 
 def changed(made: Comparison, step: str, **how: object) -> Comparison:
-    """The comparison in which all judgements of the last arm in a step are others."""
-
-    def other(found: Verdict | None) -> Verdict:
-        assert found is not None
-        several = (replace(one, **how) for one in found.judgements)  # type: ignore[arg-type]
-        return replace(found, judgements=tuple(several))
-
-    steps = tuple(
-        replace(
-            one,
-            cells=(
-                *one.cells[:-1],
-                replace(one.cells[-1], verdict=other(one.cells[-1].verdict)),
-            ),
-        )
-        if one.step == step
-        else one
-        for one in made.steps
-    )
-    return replace(made, steps=steps)
+    """The comparison in which all judgements of the last arm in a step have these values."""
+    return with_judgements(made, step, lambda one: replace(one, **how))  # type: ignore[arg-type]
 
 
 # --- The headline ----------------------------------------------------------------------------
@@ -118,7 +100,8 @@ def test_the_headline_has_a_line_for_each_word_what_matters_first(told: Page) ->
         "Failed",
         "Limited",
         "Not compared",
-        "Cannot tell",
+        "No direction, cannot tell",
+        "To settle",
     ]
 
 
@@ -126,7 +109,9 @@ def test_only_what_is_decided_has_a_colour(told: Page) -> None:
     tones = {label: item.tone for label, item in items(told).items()}
     assert tones["Slower"] == "slower" and tones["Faster"] == "faster"
     assert tones["Same within ±3 %"] == tones["Slower, within the margin"] == "alike"
-    assert {tones[label] for label in ("Cannot tell", "Limited", "Not compared")} == {""}
+    assert {tones[label] for label in ("No direction, cannot tell", "Limited", "Not compared")} == {
+        ""
+    }
 
 
 def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
@@ -151,31 +136,6 @@ def test_the_largest_change_is_told_first(quiet: Comparison) -> None:
     made = with_words(quiet, dict.fromkeys(STEPS, "slower"))
     names = [text.split()[0] for text in items(page.make(made))["Slower"].text.split("; ")]
     assert names[:3] == ["l.x", "qr1000", "l.i2"]
-
-
-def test_what_cannot_be_told_has_its_price(worded: Comparison) -> None:
-    two = changed(worded, "qr500", word="cannot tell", blocks_needed=5, minutes_needed=200.0)
-    text = items(page.make(two))["Cannot tell"].text
-    assert text == "qr500; 5 more blocks, about 3 h 20 min, should settle it"
-
-
-def test_several_steps_are_settled_by_the_blocks_of_the_one_that_takes_most(
-    quiet: Comparison,
-) -> None:
-    made = with_words(quiet, dict.fromkeys(STEPS, "cannot tell"))
-    for place, step in enumerate(STEPS, start=1):
-        made = changed(made, step, blocks_needed=place, minutes_needed=10.0 * place)
-    made = changed(made, "l.i1", blocks_needed=None, minutes_needed=None)
-    assert items(page.make(made))["Cannot tell"].text == (
-        "l.i0, l.x, l.i1, l.i2, qr100, qp100, qr500, qp500 and 2 more; "
-        "10 more blocks, about 1 h 40 min, should settle all but 1 of them"
-    )
-
-
-def test_what_no_one_will_measure_is_said(worded: Comparison) -> None:
-    never = changed(worded, "qr500", word="cannot tell", blocks_needed=None)
-    text = items(page.make(never))["Cannot tell"].text
-    assert text == "qr500; it would take over 1,000 blocks"
 
 
 def test_the_sentence_of_an_arm_has_its_means_with_throughput_first(quiet: Comparison) -> None:
@@ -203,7 +163,7 @@ def test_a_mean_that_is_not_decided_keeps_its_signs(quiet: Comparison) -> None:
     )
     assert report_parts.headline(page.make(replace(quiet, overall=whole)))[0].text == (
         "pg18 against pg17, 6 blocks: throughput over 9 steps +0.1 % [−0.6, +0.7] "
-        "(same within ±3 %); CPU per operation −1.0 % [−6.0, +4.0] (cannot tell)."
+        "(same within ±3 %); CPU per operation −1.0 % [−6.0, +4.0], no direction (cannot tell)."
     )
 
 

@@ -7,7 +7,7 @@ matter. What is shown has to be told apart, not to be right.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison
@@ -132,6 +132,23 @@ def at_look(one: Judgement, ratio: float, low: float, high: float) -> Judgement:
     """The judgement with its word from a look after four blocks, at half the level."""
     look = LookResult(blocks=4, share=0.5, confidence=0.975, ratio=ratio, low=low, high=high)
     return replace(one, look=look)
+
+
+def with_judgements(
+    made: Comparison, step: str, change: Callable[[Judgement], Judgement]
+) -> Comparison:
+    """The comparison in which all judgements of the last arm in a step are others."""
+
+    def changed(cell: Cell) -> Cell:
+        assert cell.verdict is not None
+        several = tuple(change(one) for one in cell.verdict.judgements)
+        return replace(cell, verdict=replace(cell.verdict, judgements=several))
+
+    steps = (
+        replace(one, cells=(*one.cells[:-1], changed(one.cells[-1]))) if one.step == step else one
+        for one in made.steps
+    )
+    return replace(made, steps=tuple(steps))
 
 
 def explained(made: Comparison, texts: dict[str, str]) -> Comparison:

@@ -373,7 +373,7 @@ def _led_by_cpu(change: _Change) -> str:
     beside = {
         "same": f"throughput is the same within {one.margin * 100:g} %",
         "limited": "throughput was at the load generator's limit",
-    }.get(one.word, f"throughput cannot tell: {seen}")
+    }.get(one.word, f"throughput {seen}, cannot tell")
     return f"{words} ({beside})"
 
 

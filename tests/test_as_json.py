@@ -41,7 +41,7 @@ LOOK = "blocks share confidence ratio low high"
 FORM = {
     "": "format dyno title label plan base arms ghost blocks aims looks calibration overall steps "
     "across warnings void_blocks incomplete",
-    "aims": "margin effect power level",
+    "aims": "margin effect power level judge",
     "looks": "first minutes_max judge last taken coming",
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",

@@ -251,7 +251,7 @@ def test_a_program_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> No
 def test_slices_are_refused_as_a_program_cannot_pause(tmp_path: Path) -> None:
     step = steps_of(written(tmp_path, ""))
     with pytest.raises(PlanError, match=r'schedule\.interleave: "slice" pauses .* step `mine`'):
-        drivers.refuse_unpausing([step])
+        drivers.refuse_unpausing("slice", [step])
 
 
 @pytest.mark.parametrize(

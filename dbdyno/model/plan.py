@@ -76,7 +76,8 @@ class Schedule:
     minutes_max: float | None = None  # for all blocks; `until_decided` only
     ghost: bool = False  # a double of the base is an arm
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
-    interleave: str = "run"  # "step", "slice": all arms are up, and take turns
+    interleave: str = "run"  # "step", "slice": all are up, and take turns; "duet": both at once
+    duet_forced: bool = False  # also on fewer cores than a duet needs: an estimate, and no word
     slice_s: float = 1.0  # how long a turn lasts where slices are interleaved
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
     void: Void = Void()

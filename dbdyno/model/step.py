@@ -9,6 +9,9 @@ from pathlib import Path
 from dbdyno.model.json import Json
 from dbdyno.model.plan import Password
 
+SOLO = ".solo"
+"""How the names of solo turns end that belong to a step of a duet."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
@@ -51,6 +54,7 @@ class Step:
     expected_s: float | None  # a guess for progress and `check`; None: unknown
     nominal_s: float | None  # what the step lasts where the target rate is held
     group: str | None = None  # the title under which tables list it: "point queries"
+    solo: bool = False  # a solo turn of a step that arms take in a duet
 
 
 @dataclass(frozen=True, kw_only=True)

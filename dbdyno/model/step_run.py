@@ -168,6 +168,17 @@ class StepFacts:
     headline: str | None = None  # the headline metric's name
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
+    solo: bool = False  # a solo turn of a step that arms take in a duet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Half:
+    """One half of a step that two arms took in a duet."""
+
+    begun_ns: int  # CLOCK_MONOTONIC, where its time begins to count
+    ended_ns: int
+    metrics: Mapping[str, float | None]  # the primary ones, over this half
+    rates: tuple[float, ...]  # the headline's, of each whole second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +266,7 @@ class StepRun:
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
     stretches: tuple[Stretch, ...] = ()  # of a step that ended well
+    halves: tuple[Half, ...] = ()  # before and after the swap of a duet; else none
     warnings: tuple[str, ...] = ()
 
     # --- Tables show one sort of times, of all kinds or operations ---

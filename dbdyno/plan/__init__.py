@@ -14,7 +14,7 @@ from dbdyno import workload
 from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.plan import double, hook, matrix, schedule, table
+from dbdyno.plan import double, duet, hook, matrix, schedule, table
 from dbdyno.plan.arm import arms_of
 from dbdyno.plan.schema import NAMING, PlanForm, WorkloadForm, path_of, refusal
 from dbdyno.workload.file import NAME
@@ -84,6 +84,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     )
     _check_waits(plan, source)
     _check_together(plan, source)
+    duet.check(plan, source)
     _check_elsewhere(plan, source)
     steps = _check_workloads(plan, source)
     hook.check_steps(plan.hooks, steps, source)
@@ -136,7 +137,7 @@ def _check_together(plan: Plan, source: str) -> None:
     """Servers that are up at once share the memory out; turns need a clock that all have."""
     how = f'interleave = "{plan.schedule.interleave}"'
     for arm in plan.arms if plan.schedule.together else ():
-        if not can(arm, "slices") and plan.schedule.interleave == "slice":
+        if not can(arm, "slices") and plan.schedule.interleave in ("slice", "duet"):
             sentence = (
                 f'"{arm.engine}" has a clock of its own and takes no turns; use "step", not {how}'
             )
@@ -180,6 +181,8 @@ def _check_turns(
             f"no step that only reads follows `{prelude[-1].name}`, so {how} has nothing to take "
             'in turns; add one, or use interleave = "run"'
         )
+    if plan.schedule.interleave == "duet":
+        duet.check_steps(rest)
     saved = (use.save or "").removeprefix(SAVE)
     if saved in [step.name for step in rest]:
         remedy = f'save "{SAVE}{prelude[-1].name}"' if prelude else "remove `save`"

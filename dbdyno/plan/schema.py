@@ -108,6 +108,7 @@ class ScheduleForm(Form):
     minutes_max: float | int | None = None
     ghost: bool = False
     interleave: str = "run"
+    duet: str | None = None
     slice_s: float | int | None = None
     checkpoint: str | None = None
     void: VoidForm = Field(default_factory=VoidForm)

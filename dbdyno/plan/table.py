@@ -29,7 +29,8 @@ JUDGES: tuple[Judge, ...] = get_args(Judge)
 MINUTES_DEFAULT = 120.0
 MINUTES_MAX = 30 * 24 * 60
 THREADS_MAX = 64
-INTERLEAVES = ("run", "step", "slice")
+INTERLEAVES = ("run", "step", "slice", "duet")
+FORCED = "forced"
 SLICE_S_MIN, SLICE_S_MAX = 0.5, 60.0
 """A turn's seconds: below, what a pause costs is no more small; above, steps do as well."""
 CHECKPOINTS = ("before-step",)
@@ -59,6 +60,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         minutes_max=_minutes_max(form, source),
         ghost=form.ghost,
         interleave=form.interleave,
+        duet_forced=_duet_forced(form, source),
         slice_s=_slice_s(form, source),
         checkpoint=form.checkpoint,
         void=_void(form.void, source),
@@ -78,8 +80,10 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
     if not WAITS_S_MIN <= waits_s <= WAITS_S_MAX:
         sentence = f'must be from "20ms" to "10s", not {form.waits!r}'
         raise refusal(source, "observe.waits", sentence)
-    if interleave == "slice":
-        sentence = 'there is no sampling with interleave = "slice"; remove it, or use "step"'
+    if interleave in ("slice", "duet"):
+        sentence = (
+            f'there is no sampling with interleave = "{interleave}"; remove it, or use "step"'
+        )
         raise refusal(source, "observe.waits", sentence)
     return Observe(waits_s=waits_s)
 
@@ -177,3 +181,16 @@ def _slice_s(form: ScheduleForm, source: str) -> float:
         sentence = f"must be from {SLICE_S_MIN:g} to {SLICE_S_MAX:g}, not {form.slice_s:g}"
         raise refusal(source, "schedule.slice_s", sentence)
     return float(form.slice_s)
+
+
+def _duet_forced(form: ScheduleForm, source: str) -> bool:
+    if form.duet is None:
+        return False
+    if form.interleave != "duet":
+        sentence = 'only interleave = "duet" can be forced; write that, or remove it'
+        raise refusal(source, "schedule.duet", sentence)
+    if form.duet != FORCED:
+        raise refusal(
+            source, "schedule.duet", f'must be "{FORCED}", not {form.duet!r}; or remove it'
+        )
+    return True

@@ -195,7 +195,7 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
                 legs += legs_of_run(use.name, steps, at, prepared, there)
             if plan.schedule.together:
                 _, steps = schedule.parted(lab.steps(block, use, plan.base))
-                legs += interleave.legs(plan, use, steps)
+                legs += interleave.legs(plan, use, steps, block.number)
         there |= {at.key for at in prepared.points.values()}
     return legs
 

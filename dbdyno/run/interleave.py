@@ -6,21 +6,25 @@ waits has nothing to write back and does not disturb the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
-from dbdyno.host import quiesce
+from dbdyno.host import core_sets, quiesce
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import SETTLE_NS
 from dbdyno.plan import schedule
-from dbdyno.run import slices
+from dbdyno.run import duet, slices
 from dbdyno.run.arm import Run
+from dbdyno.run.duet import Partner
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Leg
 from dbdyno.run.slices import Player
+
+OnePlayer = TypeVar("OnePlayer", bound=Player)
 
 REST_EXPECTED_S = 3.0
 """A guess for the progress bar: the checkpoints, the sync and the wait before the first turn."""
@@ -37,9 +41,9 @@ def go(runs: Sequence[Run]) -> int:
             for step in prelude:
                 run.do(step)
         come_to_rest(runs)
-        sliced = runs[0].lab.plan.schedule.interleave == "slice"
+        way = WAYS[runs[0].lab.plan.schedule.interleave]
         for step in rest:
-            (in_slices if sliced else in_turn)(runs, step)
+            way(runs, step)
         for run in runs:
             run.end()
     return sum(run.failed for run in runs)
@@ -75,35 +79,59 @@ def in_turn(runs: Sequence[Run], step: Step) -> None:
 
 
 def in_slices(runs: Sequence[Run], step: Step) -> None:
-    """The arms take the step in turns of some seconds; one that cannot is told so at once."""
-    lab, use, number = runs[0].lab, runs[0].use, runs[0].block.number
-    plan = lab.plan
-    lab.watch.begin(f"{runs[0].of_block} {step.name} in turns", sliced_leg(plan, use, step))
-    how: Json = {
-        "order": list(schedule.of_round(plan, number, step, 1)),
-        "slice_s": plan.schedule.slice_s,
-    }
-    ended = {run.arm.name: run.run_step(step_of(run, step)) for run in runs if not run.able}
-    players = {run.arm.name: player(run, step_of(run, step), how) for run in runs if run.able}
-    slices.play(
-        list(players.values()),
-        slice_s=plan.schedule.slice_s,
-        order=partial(schedule.of_round, plan, number, step),
-    )
-    for run in runs:
+    """The arms take the step in turns of some seconds."""
+    plan, number = runs[0].lab.plan, runs[0].block.number
+    order = partial(schedule.of_round, plan, number, step)
+    how: Json = {"order": list(order(1)), "slice_s": plan.schedule.slice_s}
+    leg = sliced_leg(plan, runs[0].use, step)
+    played = partial(slices.play, slice_s=plan.schedule.slice_s, order=order)
+    taken([(run, step_of(run, step)) for run in runs], how, leg, of=Player, play=played)
+
+
+def in_duet(runs: Sequence[Run], step: Step) -> None:
+    """Both arms take the step at once; in some blocks each then takes a part of it alone."""
+    first = runs[0]
+    order = schedule.of_step(first.lab.plan, first.block.number, step)
+    how: Json = {"order": list(order)}
+    # Which arm begins on which cores is drawn as an order is.
+    both = [(run, step_of(run, step)) for name in order for run in runs if run.arm.name == name]
+    played = partial(duet.play, sets=core_sets.halves(core_sets.here()))
+    leg = Leg(first.use.name, step.name, step.expected_s)
+    taken(both, how, leg, of=Partner, play=played)
+    for run, its in both if duet.has_solos(first.block.number) else ():
+        alone = duet.solo(its)
+        leg = Leg(run.use.name, alone.name, alone.expected_s)
+        taken([(run, alone)], how, leg, of=Partner, play=played)
+
+
+def taken(
+    who: Sequence[tuple[Run, Step]],
+    how: Json,
+    leg: Leg,
+    *,
+    of: type[OnePlayer],
+    play: Callable[[Sequence[OnePlayer]], None],
+) -> None:
+    """These runs take a step by `play`; one that cannot is told so at once."""
+    watch = who[0][0].lab.watch
+    watch.begin(f"{who[0][0].of_block} {leg.step}", leg)
+    ended = {run.arm.name: run.run_step(step) for run, step in who if not run.able}
+    players = {run.arm.name: player(run, step, how, of) for run, step in who if run.able}
+    play(list(players.values()))
+    for run, step in who:
         if run.arm.name in players:
             found = players[run.arm.name].found
             assert found is not None
-            ended[run.arm.name] = run.ended(step_of(run, step), found)
-    said = "; ".join(f"{run.arm.name} {ended[run.arm.name][1]}" for run in runs)
-    lab.watch.end(said, alarm=not all(well for well, _ in ended.values()))
+            ended[run.arm.name] = run.ended(step, found)
+    said = "; ".join(f"{run.arm.name} {ended[run.arm.name][1]}" for run, _ in who)
+    watch.end(said, alarm=not all(well for well, _ in ended.values()))
 
 
-def player(run: Run, step: Step, how: Json) -> Player:
-    """An arm that is to take turns in a step."""
+def player(run: Run, step: Step, how: Json, of: type[OnePlayer]) -> OnePlayer:
+    """An arm that shares a step with others."""
     run.bench = replace(run.bench, turns=how)
     folder, bench = run.place(step)
-    return Player(Measurement(step, bench, folder), run.lab.watch.rate)
+    return of(Measurement(step, bench, folder), run.lab.watch.rate)
 
 
 def step_of(run: Run, step: Step) -> Step:
@@ -112,12 +140,17 @@ def step_of(run: Run, step: Step) -> Step:
     return next(one for one in steps if one.ordinal == step.ordinal)
 
 
-def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Iterator[Leg]:
-    """The legs of one workload after the preludes, in the order in which `go` walks them."""
+def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step], number: int) -> Iterator[Leg]:
+    """The legs of a workload after the preludes in block `number`, as `go` walks them."""
     yield rest_leg(use)
     for step in steps:
         if plan.schedule.interleave == "slice":
             yield sliced_leg(plan, use, step)
+        elif plan.schedule.interleave == "duet":
+            yield Leg(use.name, step.name, step.expected_s)
+            if duet.has_solos(number):
+                alone = duet.solo(step)
+                yield from (Leg(use.name, alone.name, alone.expected_s) for _ in plan.arms)
         else:
             yield from (Leg(use.name, step.name, step.expected_s) for _ in plan.arms)
 
@@ -132,3 +165,11 @@ def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     lost_share = SETTLE_NS / slices.SECOND_NS / plan.schedule.slice_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.name, step.name, expected_s and expected_s * len(plan.arms))
+
+
+WAYS: Mapping[str, Callable[[Sequence[Run], Step], None]] = {
+    "step": in_turn,
+    "slice": in_slices,
+    "duet": in_duet,
+}
+"""How the arms take a step, by the plan's `interleave`."""

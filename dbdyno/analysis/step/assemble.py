@@ -15,6 +15,7 @@ from dbdyno.analysis.step import (
 from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.fairness import fairness
+from dbdyno.analysis.step.halves import halves
 from dbdyno.analysis.step.query_plans import plans
 from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
@@ -109,6 +110,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         roles=roles,
         owners=found.owners,
         stretches=stretches(found),
+        halves=halves(found),
         warnings=(*found.unusable, *step_warnings.warnings(found, values, roles, window)),
     )
 

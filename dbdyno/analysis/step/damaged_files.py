@@ -71,6 +71,7 @@ def facts(step: Json, extent: Extent | None = None) -> StepFacts:
         headline=headline["metric"] if headline is not None else None,
         sla_target=float(promised["rows_per_s"]) if promised is not None else None,
         extent=extent,
+        solo=step.get("solo", False),
     )
 
 

@@ -168,6 +168,7 @@ def _interleaved(plan: Json) -> Iterable[str]:
     how = {
         "step": "one directly after the other, in an order drawn for each step",
         "slice": f"in turns of {slice_s:g} s, in an order drawn for each round",
+        "duet": "both at once, on cores of their own that they swap at half time",
     }.get(str(schedule.get("interleave")))
     if how is None:
         return

@@ -18,19 +18,19 @@ def refuse_unfit(plan: Plan, steps: StepsOf) -> None:
     for its in steps.values():
         for step in its:
             driver.of(step).check(step, plan)
-        if plan.schedule.interleave == "slice":
-            refuse_unpausing(schedule.parted(its)[1])
+        if plan.schedule.interleave in ("slice", "duet"):
+            refuse_unpausing(plan.schedule.interleave, schedule.parted(its)[1])
     for use in plan.workloads:
         refuse_unlike({arm.name: steps[use.name, arm.name] for arm in plan.arms})
 
 
-def refuse_unpausing(steps: Sequence[Step]) -> None:
-    """Raises PlanError where a step that arms take in slices has a load that cannot pause."""
+def refuse_unpausing(interleave: str, steps: Sequence[Step]) -> None:
+    """Raises PlanError where a step of slices, or of a duet, has a load that cannot pause."""
     for step in steps:
         makes = driver.of(step)
         if "pauses" not in makes.tells:
             raise PlanError(
-                f'schedule.interleave: "slice" pauses the load, and step `{step.name}` of '
+                f'schedule.interleave: "{interleave}" pauses the load, and step `{step.name}` of '
                 f'{step.workload} has driver = "{makes.name}", which cannot pause: '
                 'write interleave = "step"'
             )

@@ -14,7 +14,7 @@ from dbdyno.engine import Build, Server
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
-from dbdyno.run import interleave, look_words, starting_state
+from dbdyno.run import duet, interleave, look_words, starting_state
 from dbdyno.run.check import disk_space, memory_fit, preflight
 from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.preflight import NO_LOG, Prepared
@@ -185,6 +185,8 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
 
 def how_interleaved(plan: Plan) -> str:
     """How arms share a step among them."""
+    if plan.schedule.interleave == "duet":
+        return "both arms at once"
     sliced = plan.schedule.interleave == "slice"
     return f"each, in turns of {plan.schedule.slice_s:g} s" if sliced else "each, arms in turn"
 
@@ -212,8 +214,11 @@ def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
             if plan.schedule.interleave == "slice":
                 order = schedule.of_round(plan, block.number, step, 1)
                 yield f"{step.name}: {' '.join(order)}, then drawn anew for each turn"
-            else:
-                yield f"{step.name}: {' '.join(schedule.of_step(plan, block.number, step))}"
+                continue
+            names = " ".join(schedule.of_step(plan, block.number, step))
+            also = ", then a solo turn each" * duet.has_solos(block.number)
+            duets = plan.schedule.interleave == "duet"
+            yield f"{step.name}: {names}" + (f" at once{also}" if duets else "")
 
 
 def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
@@ -257,7 +262,7 @@ def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True)
         for use in plan.workloads
         for arm in plan.arms
     )
-    return runs + sum(turns_s(plan, prepared, use) for use in plan.workloads)
+    return runs + sum(turns_s(plan, prepared, use, number) for use in plan.workloads)
 
 
 def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:
@@ -270,12 +275,12 @@ def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> fl
     return RUN_OVERHEAD_S + copy_s + steps_s(steps)
 
 
-def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse) -> float:
-    """A guess of what a block takes longer as its arms take turns, in seconds."""
+def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse, number: int) -> float:
+    """A guess of what block `number` takes longer as its arms take turns, in seconds."""
     if not plan.schedule.together:
         return 0.0
     turns = schedule.parted(prepared.steps[use.name, plan.base])[1]
-    whole = sum(leg.expected_s or 0.0 for leg in interleave.legs(plan, use, turns))
+    whole = sum(leg.expected_s or 0.0 for leg in interleave.legs(plan, use, turns, number))
     return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
 
 

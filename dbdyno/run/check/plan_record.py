@@ -61,7 +61,15 @@ def schedule_json(schedule: Schedule) -> Json:
     return said(
         written,
         Schedule,
-        ("until_decided", "minutes_max", "ghost", "comparison", "void", "repeats_max"),
+        (
+            "until_decided",
+            "minutes_max",
+            "ghost",
+            "comparison",
+            "void",
+            "repeats_max",
+            "duet_forced",
+        ),
     )
 
 

@@ -1,0 +1,80 @@
+"""The two halves of a step that two arms took in a duet: what each is judged by, over each of them.
+
+Between them the arms swapped cores, so that a ratio of the whole window would weigh the two by
+chance; of the halves' log ratios the mean is taken (compare/pairing.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbdyno.analysis.step import evidence, metrics
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import NS_PER_S, Host
+from dbdyno.model import Half, Json
+from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
+
+
+def halves(found: Evidence) -> tuple[Half, ...]:
+    """Both halves; none of a step that was no duet, or did not pause once in its window.
+
+    The second in which the swap came counts for the second half: a duet pauses at a whole second.
+    """
+    load = found.load
+    if "duet" not in (found.end.get("turns") or {}) or len(load.pauses) != 1:
+        return ()
+    if load.open_ns is None or load.seconds is None:
+        return ()
+    ((paused_ns, settled_ns),) = load.pauses
+    active_s = (paused_ns - load.open_ns) / NS_PER_S
+    cut_s = round(active_s) + 0.5  # ticks before it end with the first half, or a moment earlier
+    closed_ns = settled_ns + round((load.seconds - active_s) * NS_PER_S)
+    first, second = hosts(found.host)
+    return (
+        half(found, first, begun_ns=load.open_ns, ended_ns=paused_ns, until_s=cut_s),
+        half(found, second, begun_ns=settled_ns, ended_ns=closed_ns, from_s=cut_s),
+    )
+
+
+def hosts(host: Host) -> tuple[Host, Host]:
+    """The readings of the first half, and those of the second; none where they were not paused."""
+    readings = host.readings
+    cut = next((at for at, one in enumerate(readings) if one["kind"] == "pause"), None)
+    if cut is None:
+        return Host(readings=()), Host(readings=())
+    swap = readings[cut]
+    return (
+        Host(readings=(*readings[:cut], _called(swap, "close"))),
+        Host(readings=(_called(swap, "open"), *readings[cut + 1 :])),
+    )
+
+
+def _called(reading: Json, kind: str) -> Json:
+    return reading | {"kind": kind}
+
+
+def half(  # noqa: PLR0913 (a half and its bounds, each by its name)
+    found: Evidence,
+    host: Host,
+    *,
+    begun_ns: int,
+    ended_ns: int,
+    from_s: float = 0.0,
+    until_s: float = float("inf"),
+) -> Half:
+    """What lies between two moments of active time, as if it were a window of its own."""
+    ticks = tuple(tick for tick in found.load.ticks if from_s < tick.end_s <= until_s)
+    seconds = sum({tick.end_s: tick.seconds for tick in ticks}.values())
+    load = replace(found.load, ticks=ticks, seconds=seconds or None)
+    its = replace(found, load=load, host=host, owners=evidence.owners(host))
+    headline = found.step.get("headline")
+    values = metrics.costs(its)
+    primary = {name: values[name] for name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)}
+    if headline is not None:
+        primary[headline["metric"]] = metrics.throughput(its)[headline["metric"]]
+    return Half(
+        begun_ns=begun_ns,
+        ended_ns=ended_ns,
+        metrics=primary,
+        rates=tuple(metrics.per_second(its)) if headline is not None else (),
+    )

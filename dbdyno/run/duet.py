@@ -1,0 +1,134 @@
+"""A step of two arms at once, each on cores of its own, which they swap at half time.
+
+Both loads begin on one signal, pause at half time, and go on when each arm has the other's cores:
+so what two sets of cores differ by cancels, and so does whatever slows the whole machine. In every
+third block each arm then has a solo turn, by which analysis sees what company does to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+
+from dbdyno.host import core_sets
+from dbdyno.host.core_sets import CoreSet
+from dbdyno.model import Json, Step
+from dbdyno.model.step import SOLO
+from dbdyno.plan.duet import SECONDS_MIN
+from dbdyno.run import step as steps
+from dbdyno.run.measurement import Measurement
+from dbdyno.run.slices import SECOND_NS, Player, Show
+
+SOLO_EVERY = 3
+"""Blocks; the third, the sixth and so on have solo turns."""
+SOLO_SHARE = 0.5
+"""How long a solo turn's window is, by the step's."""
+
+
+class Partner(Player):
+    """One arm of a duet, which can be put on other cores between its halves."""
+
+    def __init__(self, measurement: Measurement, show: Show) -> None:
+        super().__init__(measurement, show)
+        self.cores: list[CoreSet] = []  # of the halves so far
+        warmup_s = measurement.step.job["stop"].get("warmup_s") or 0
+        self._warmup_ns = round(warmup_s * SECOND_NS)
+        self._generator_pid = 0
+
+    def put(self, cores: CoreSet) -> None:
+        """Moves the arm's server and generator, each with all its threads. Raises HostError."""
+        if not self.playing:
+            return
+        assert self.server.postmaster_pid is not None
+        core_sets.move(self.server.postmaster_pid, cores.server)
+        core_sets.move(self._generator_pid, cores.generator)
+        self.cores.append(cores)
+
+    def half(self) -> None:
+        """Runs the first half of the window, then what is left of it."""
+        window_s = self._measurement.step.job["stop"]["seconds"]
+        self.turn(round(window_s * SECOND_NS) if self.rounds else int(window_s // 2) * SECOND_NS)
+
+    def abandon(self) -> None:
+        """Tells the generator that nobody listens any more, so that a turn that goes on ends."""
+        if self.playing:
+            self._load.generator.hang_up()
+
+    def after(self) -> None:
+        """Ends the step, and says on which cores its halves were."""
+        halves = [
+            {"server": core_sets.listed(one.server), "generator": core_sets.listed(one.generator)}
+            for one in self.cores
+        ]
+        bench = self._measurement.bench
+        turns = (bench.turns or {}) | {"duet": {"halves": halves}}
+        self._measurement.bench = replace(bench, turns=turns)
+        super().after()
+
+    def _go_on(self) -> int:
+        """As any player; the first half begins when the warm-up is over."""
+        begun_ns = super()._go_on()
+        return begun_ns + (self._warmup_ns if self.rounds == 1 else 0)
+
+    def _take(self, event: Json) -> None:
+        if event["event"] == "hello":
+            self._generator_pid = event["pid"]
+        super()._take(event)
+
+
+def play(partners: Sequence[Partner], sets: tuple[CoreSet, CoreSet]) -> None:
+    """Takes two arms through the step at once, or one of them alone: on its own set, then on the
+    other one.
+
+    Afterwards each partner's `found` says how it ended. Raises GeneratorError where the lab failed,
+    HostError where a process may not be moved.
+    """
+    with ExitStack() as stack:
+        for partner in partners:
+            stack.enter_context(partner)
+            partner.attempt(partner.before)
+        for partner in partners:
+            partner.attempt(partner.connect)
+        for places in (sets, sets[::-1]):
+            playing = [partner for partner in partners if partner.playing]
+            for partner, cores in zip(partners, places, strict=False):
+                partner.put(cores)
+            at_once(playing)
+        steps.wait_for_statistics(partner.server for partner in partners)
+        for partner in partners:
+            partner.attempt(partner.after)
+
+
+def at_once(partners: Sequence[Partner]) -> None:
+    """Each has its half, all at the same time. Where the lab fails in one, all end."""
+    with ThreadPoolExecutor(max_workers=len(partners) or 1) as pool:
+        halves = [pool.submit(partner.attempt, partner.half) for partner in partners]
+        try:
+            for half in halves:
+                half.result()
+        except BaseException:
+            for partner in partners:
+                partner.abandon()
+            raise
+
+
+def has_solos(block: int) -> bool:
+    """Whether the arms of this block have solo turns."""
+    return block % SOLO_EVERY == 0
+
+
+def solo(step: Step) -> Step:
+    """The step as an arm takes it alone: shorter, and with a folder of its own."""
+    stop = step.job["stop"]
+    seconds = max(SECONDS_MIN, stop["seconds"] * SOLO_SHARE)
+    job = step.job | {"stop": stop | {"seconds": seconds}}
+    return replace(
+        step, name=step.name + SOLO, job=job, pad_to_s=None, solo=True, expected_s=expected_s(job)
+    )
+
+
+def expected_s(job: Json) -> float:
+    """What a timed job takes, in seconds."""
+    return float(job["stop"]["seconds"] + (job["stop"].get("warmup_s") or 0))

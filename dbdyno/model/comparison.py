@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dbdyno.model.duet import Duet
 from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
 from dbdyno.model.step_run import StepRun
@@ -60,6 +61,7 @@ class StepComparison:
     cells: tuple[Cell, ...]
     group: str | None = None  # the title under which tables list it
     notices: tuple[str, ...] = ()  # what the arms did not have alike
+    duet: Duet | None = None  # where two arms took it at once
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -120,6 +120,7 @@ class Verdict:
     judgements: tuple[Judgement, ...]  # of the primary metrics: throughput first, then CPU
     outcome: str = ""  # what the arm did, in words: "held 1,000 rows/s in 2 of 6 blocks"
     stood_still: str = ""  # of the outcome: "stood still in 2 of 6 blocks; …"
+    withheld: bool = False  # the tests give figures and no word, as the outcome says
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,6 +93,7 @@ def _step(step: StepComparison) -> Json:
         "arms": [_arm(step, cell, base) for cell in others],
         "limited": {cell.arm: reasons for cell in step.cells if (reasons := _limits(cell))},
         "notices": step.notices,
+        "duet": asdict(step.duet) if step.duet else None,
     }
 
 

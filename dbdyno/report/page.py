@@ -12,6 +12,7 @@ from dbdyno.report.section import (
     calibration,
     cost_by_owner,
     differences,
+    duet,
     fairness,
     fragmentation,
     groups,
@@ -52,6 +53,7 @@ WORKLOAD: tuple[Section, ...] = (
 STEP: tuple[Section, ...] = (
     notices.SECTION,
     throughput.SECTION,
+    duet.SECTION,
     why.SECTION,
     statements.SECTION,
     targets.SECTION,

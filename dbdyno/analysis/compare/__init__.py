@@ -15,6 +15,7 @@ from dbdyno.analysis.compare import (
     conclusions,
     cost_to_decide,
     differences,
+    duet,
     golden_copies,
     host_changes,
     looks,
@@ -45,7 +46,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     folders = [step for block in its for run in block.runs() for step in run.steps()]
     derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
     copies = golden_copies.read(its, lost)
-    runs = pairing.placed(_complete(its, derived, copies), arms_and_blocks.orders(its))
+    together, solos = duet.parted(derived)
+    runs = pairing.placed(_complete(its, together, copies), arms_and_blocks.orders(its))
     servers = _servers(its, arms.planned, derived, lost)
     _blocks_damage(its, lost)
     disturbed = void_blocks.disturbed(its, lost)
@@ -55,7 +57,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     earlier = lost.usable(results.earlier_hosts) or []
     minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
-    rows = step_cells.rows(plan, arms, runs)
+    rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
     written = lost.usable(results.looks)
     sights = {arm: looks.of_arm(written, its, arm) for arm in arms.shown}
     rules = conclusions.Rules(

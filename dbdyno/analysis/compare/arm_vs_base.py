@@ -7,7 +7,7 @@ still.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from dbdyno.analysis.compare.pairing import Facing, Still
 from dbdyno.analysis.step import damaged_files, generator_limit
 from dbdyno.model import Bound, StepRun, metric
 from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.verdict import Word
+from dbdyno.model.verdict import Judgement, Word
 from dbdyno.stats.sample import Sample
 
 BETTER_BY: Mapping[str, int] = {
@@ -46,6 +46,25 @@ class Outcome:
     word: Word | None  # None: the tests decide
     text: str  # in words; empty where all went well
     stood_still: str  # of these, who had no throughput in which blocks
+    withheld: bool = False  # whether the tests give figures and no word
+
+    def shown(self, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
+        """What is shown of the step's tests: figures alone, where no word is given."""
+        if not self.withheld:
+            return tuple(judgements)
+        return tuple(
+            replace(
+                one,
+                word="cannot tell",
+                p=None,
+                p_sign=None,
+                q=None,
+                visible=None,
+                blocks_needed=None,
+                minutes_needed=None,
+            )
+            for one in judgements
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +96,13 @@ class Contest:
         compared = (sample.blocks for sample in self.samples(self.primary))
         still = self.faced.compared(self.headline).still
         ran = len(self.logs(self.headline))
-        return _outcome(self.faced, still, compared=max(compared, default=0), ran=ran)
+        said = _outcome(self.faced, still, compared=max(compared, default=0), ran=ran)
+        if not self.faced.said:
+            return said
+        text = "; ".join(filter(None, (said.text, self.faced.said)))
+        withheld = self.faced.withheld and said.word is None
+        word = "cannot tell" if withheld else said.word
+        return replace(said, word=word, text=text, withheld=withheld)
 
     def samples(self, names: Iterable[str]) -> Iterator[Sample]:
         """The log ratios of these metrics, of those that both arms have in a block at least.

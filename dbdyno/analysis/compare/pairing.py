@@ -13,7 +13,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun
-from dbdyno.stats import interval
+from dbdyno.stats import duet, interval
+
+HALVES = 2
 
 
 class Pair(NamedTuple):
@@ -42,11 +44,12 @@ class Compared:
 
     pairs: Mapping[int, Pair]  # of the blocks in which both have it above 0
     still: Still
+    halved: Mapping[int, float] = field(default_factory=dict)  # log ratios of blocks in a duet
 
     @cached_property
     def logs(self) -> Mapping[int, float]:
-        """The log ratios by block."""
-        return {block: pair.log for block, pair in self.pairs.items()}
+        """The log ratios by block; of a duet the mean of its halves'."""
+        return {block: self.halved.get(block, pair.log) for block, pair in self.pairs.items()}
 
     @cached_property
     def interval(self) -> interval.Interval | None:
@@ -61,6 +64,8 @@ class Facing:
     base: str  # the base's name; "" where it has no run
     runs: tuple[StepRun, ...]  # by block
     bases: tuple[tuple[StepRun, ...], ...]  # for each run, the nearest first
+    said: str = ""  # what is to be known of them beside a verdict
+    withheld: bool = False  # whether they are shown and get no word
     _known: dict[str, Compared] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -87,7 +92,17 @@ class Facing:
                 base=tuple(block for block, pair in both if pair.base == 0 < pair.other),
                 both=tuple(block for block, pair in both if pair.base == pair.other == 0),
             ),
+            halved=self._halved(name),
         )
+
+    def _halved(self, name: str) -> dict[int, float]:
+        """The log ratios of a metric in the blocks that were a duet."""
+        found = {
+            run.block: of_halves(base, run, name)
+            for run, base in zip(self.runs, self.base_runs, strict=False)
+            if base.block == run.block
+        }
+        return {block: duet.mean_of_halves(*logs) for block, logs in found.items() if logs}
 
     def _both(self, name: str) -> dict[int, Pair]:
         """A metric by block, where both have it, whatever it is."""
@@ -109,8 +124,8 @@ class Facing:
             for run, bases in zip(self.runs, self.bases, strict=True)
             if run.block in blocks
         ]
-        return Facing(
-            base=self.base,
+        return replace(
+            self,
             runs=tuple(run for run, _ in kept),
             bases=tuple(bases for _, bases in kept),
         )
@@ -126,6 +141,16 @@ def facing(runs: Sequence[StepRun], bases: Sequence[StepRun]) -> Facing:
         runs=tuple(runs),
         bases=tuple(_by_nearness(run, by_block.get(run.block, ())) for run in runs),
     )
+
+
+def of_halves(base: StepRun, run: StepRun, name: str) -> tuple[float, float] | None:
+    """The log ratios of both halves of a duet; None where it was none, or one has no figure."""
+    found = []
+    for one, other in zip(base.halves, run.halves, strict=False):
+        value, its = one.metrics.get(name), other.metrics.get(name)
+        if value and its:
+            found.append(Pair(value, its).log)
+    return (found[0], found[1]) if len(found) == HALVES else None
 
 
 def _by_nearness(run: StepRun, bases: Sequence[StepRun]) -> tuple[StepRun, ...]:

@@ -42,7 +42,7 @@ def rows(plan: Json, arms: Arms, runs: Sequence[StepRun]) -> tuple[Row, ...]:
     by_step: dict[Where, list[StepRun]] = {}
     for run in runs:
         by_step.setdefault(Where.of(run), []).append(run)
-    return tuple(_row(where, arms, alike(by_step[where])) for where in sorted(by_step, key=place))
+    return tuple(row(where, arms, alike(by_step[where])) for where in sorted(by_step, key=place))
 
 
 def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
@@ -57,7 +57,8 @@ def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
     ]
 
 
-def _row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
+def row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
+    """A step with all arms, of these runs."""
     by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms.planned}
     bases = [run for arm in (arms.base, *arms.doubles) for run in by_arm[arm]]
     faced = {arm: facing(by_arm[arm], bases) for arm in arms.shown[1:]}

@@ -126,9 +126,10 @@ def _verdict(one: Contest, judgements: Sequence[Judgement]) -> Verdict:
     return Verdict(
         word=word,
         by=by,
-        judgements=tuple(judgements),
+        judgements=said.shown(judgements),
         outcome=said.text,
         stood_still=said.stood_still,
+        withheld=said.withheld,
     )
 
 

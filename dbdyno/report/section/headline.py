@@ -209,7 +209,11 @@ def _reach(told: Sequence[_Told], what: str) -> str:
 
 def _cannot_tell(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Finding]:
     """The steps that are not told apart: what is known of them, and what more would take."""
-    its = [one for one in told if one.word == "cannot tell"]
+    open_ones = [one for one in told if one.word == "cannot tell"]
+    its = [one for one in open_ones if not _withheld(one)]
+    for one in filter(_withheld, open_ones):
+        assert one.cell.verdict is not None
+        yield Finding(label="No word", text=f"{one.words}: {one.cell.verdict.outcome}")
     by_way: dict[str, list[_Told]] = {}
     for one in its:
         by_way.setdefault(_way(one), []).append(one)
@@ -264,6 +268,10 @@ def _price(comparison: Comparison, told: Sequence[_Told]) -> str:
     never = len(prices) - len(settled)
     rest = f"; {never} of {len(prices)}: {beyond}" if never else ""
     return f"{verdicts.dearest(settled).sentence}{rest}"
+
+
+def _withheld(told: _Told) -> bool:
+    return told.cell.verdict is not None and told.cell.verdict.withheld
 
 
 # --- Overall, and why ------------------------------------------------------------------------

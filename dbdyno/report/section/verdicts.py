@@ -374,10 +374,11 @@ def _cells(result: Result, comparison: Comparison, sure: bool) -> Iterable[Cell]
     yield _verdict_cell(result, verdict, comparison.aims, sure)
     for cpu in (False, True):
         yield _change_cell(result, primary(verdict, cpu), verdict)
-    undecided = verdict.word in ("same", "cannot tell")
+    undecided = verdict.word in ("same", "cannot tell") and not verdict.withheld
     yield Cell(text=_visible(verdict) if undecided else "")
     needed = price(verdict, looks.beyond(comparison)).words
-    yield Cell(text=needed if verdict.word == "cannot tell" else "")
+    told = verdict.word != "cannot tell" or verdict.withheld
+    yield Cell(text="" if told else needed)
 
 
 def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> Cell:

@@ -1,0 +1,50 @@
+"""The checks of a step that two arms took at once, and by what it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model.duet import Duet, State
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+
+TONES: dict[State, Tone] = {"holds": "", "warns": "notice", "fails": "red"}
+JUDGED = {
+    "duet": "All hold: the duet is judged, of each block the mean of the log ratios of its halves.",
+    "solo": "One fails: the solo turns of every third block are judged in its place.",
+    "nothing": "The ratios are shown as an estimate, and no word is given.",
+}
+
+
+def table(duet: Duet, prefix: str) -> Table:
+    """Each check with its figures."""
+    return Table(
+        name=f"{prefix}-duet",
+        title="Both arms at once",
+        columns=(
+            Column(text="check", left=True),
+            Column(text="", left=True),
+            Column(text="figures", left=True),
+        ),
+        rows=tuple(
+            Row(
+                cells=(
+                    Cell(text=one.name),
+                    Cell(text=one.state, tone=TONES[one.state]),
+                    Cell(text=one.text),
+                )
+            )
+            for one in duet.checks
+        ),
+        note=JUDGED[duet.judged],
+    )
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    duet = subject.step.duet
+    if duet is not None:
+        parts = (table(duet, subject.anchor),)
+        yield Group(name=f"{subject.anchor}-duets", title="", parts=parts, entry="duet")
+
+
+SECTION = Section("step", _parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,6 +116,23 @@ def calibrate(
             "it is decided.",
         ),
     ] = None,
+    duet: Annotated[
+        bool,
+        typer.Option(
+            "--duet",
+            help="Accept duets on this host, or not: the base beside its ghost and beside the "
+            "servers of --planted, each in a comparison.",
+        ),
+    ] = False,
+    planted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--planted",
+            metavar="SHARE=FOLDER",
+            help="With --duet: a server that `tools/plant` made slower by a share, as "
+            "0.05=/opt/pg17-slower; two of them at least.",
+        ),
+    ] = None,
     out: Out = Path("results"),
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -127,6 +145,9 @@ def calibrate(
     from dbdyno import plan
     from dbdyno.plan import calibration
 
+    if duet:
+        accept_duets(plan.load(plan_file), planted or (), blocks, out, wait=wait, dry_run=dry_run)
+        return
     doubled = calibration.of(plan.load(plan_file), comparisons, blocks)
     carry_out(doubled, out, wait=wait, dry_run=dry_run)
 
@@ -304,6 +325,22 @@ def show_outlook(plan: Plan) -> None:
 
     for line in outlook.describe(plan, preflight.prepare(plan)):
         print(line)  # noqa: T201
+
+
+def accept_duets(
+    plan: Plan, planted: Sequence[str], blocks: int | None, out: Path, *, wait: bool, dry_run: bool
+) -> None:
+    """`dyno calibrate --duet`: measures, or says what would be measured."""
+    from dbdyno.cli import duet
+    from dbdyno.plan import calibration
+
+    if dry_run:
+        for one in calibration.duets(plan, planted, blocks).values():
+            show_outlook(one)
+        return
+    status = duet.accept(plan, planted, blocks, lambda one: measure(one, out, wait))
+    if status:
+        raise typer.Exit(status)
 
 
 def measure(plan: Plan, out: Path, wait: bool) -> Outcome:

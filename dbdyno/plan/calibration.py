@@ -6,7 +6,10 @@ with any, and the noise of each step, hold for the plan's other comparisons on t
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
@@ -17,6 +20,11 @@ SUFFIX = ".calibration"
 """How the result folder's name ends; it begins with the plan's."""
 BLOCKS_OF_AUTO = 6
 """Blocks of a comparison where the plan goes on until it is decided: most are by then."""
+SUFFIX_DUET = ".duet"
+"""The same of a duet's acceptance; the planted share follows."""
+PLANTED_MIN = 2
+"""So many slowdowns beside none: a single one shows no slope that others agree with."""
+PLANTED = re.compile(r"(0\.\d+)=(.+)")
 
 
 def of(plan: Plan, comparisons: int, blocks: int | None) -> Plan:
@@ -66,3 +74,40 @@ def blocks_each(plan: Plan, asked: int | None) -> int:
             f"there is nothing to calibrate; give --blocks, such as --blocks {BLOCKS_OF_AUTO}"
         )
     return plan.schedule.blocks
+
+
+def duets(plan: Plan, planted: Sequence[str], blocks: int | None) -> dict[float, Plan]:
+    """By planted share the plans whose results say whether duets on this host can be believed.
+
+    The base with its ghost, and with each build that `tools/plant` made slower; `planted` names
+    them as `0.05=FOLDER`. Raises PlanError where one lacks.
+    """
+    source = plan.path or "the plan"
+    if plan.schedule.interleave != "duet":
+        raise PlanError(f'{source}: key `schedule.interleave`: --duet needs a plan with "duet"')
+    found: dict[float, Path] = {}
+    for one in planted:
+        match = PLANTED.fullmatch(one)
+        if match is None:
+            raise PlanError(
+                f"--planted: {one!r} is not SHARE=FOLDER, such as 0.05=/opt/pg17-slower"
+            )
+        found[float(match[1])] = Path(match[2]).absolute()
+    if len(found) < PLANTED_MIN:
+        raise PlanError(
+            "--duet needs two servers that are slower by known shares: make them by `tools/plant "
+            "SERVER 0.05 FOLDER` and `tools/plant SERVER 0.15 FOLDER`, then give --planted "
+            "0.05=FOLDER --planted 0.15=FOLDER"
+        )
+    doubled = of(plan, 1, blocks)
+    base = doubled.arms[0]
+    made = {0.0: replace(doubled, name=f"{plan.name}{SUFFIX_DUET}.0")}
+    for share, folder in sorted(found.items()):
+        slower = replace(base, name="planted", version=None, build=None, base_dir=folder)
+        made[share] = replace(
+            doubled,
+            name=f"{plan.name}{SUFFIX_DUET}.{share:g}",
+            arms=(base, slower),
+            schedule=replace(doubled.schedule, ghost=False, comparison=None),
+        )
+    return made

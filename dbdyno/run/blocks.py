@@ -19,7 +19,7 @@ from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.doctor import stable_facts
 from dbdyno.engine import golden
-from dbdyno.host import leftovers
+from dbdyno.host import duet_acceptance, leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
@@ -69,7 +69,8 @@ def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
     with Watch([]) as watch:
         prepared = ready(plan, earlier(parent / plan.name), watch.say)
         results = Results.open_or_create(parent, plan, plan_record.plan_json(plan, prepared))
-        keep_host(results, prepared, measure=has_servers(plan))
+        its_duet = plan.schedule.interleave == "duet"
+        keep_host(results, prepared, measure=has_servers(plan), duet=its_duet)
         results.settle_looks(plan)
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
 
@@ -96,13 +97,17 @@ def earlier(folder: Path) -> Json | None:
     return Results.open(folder).plan if (folder / "plan.json").exists() else None
 
 
-def keep_host(results: Results, prepared: Prepared, *, measure: bool) -> None:
+def keep_host(results: Results, prepared: Prepared, *, measure: bool, duet: bool = False) -> None:
     """Writes host.json, or compares the host with it; `measure`: as host.facts does.
+
+    `duet`: with what `dyno calibrate --duet` has accepted here.
 
     Raises ResultError where the folder was measured on another machine or kernel: such blocks are
     not pooled.
     """
     now = facts.collect(prepared.data_path, measure=measure)
+    if duet:
+        now["duet"] = duet_acceptance.known(now)
     before = results.host()
     for key in SESSION_KEYS:
         if before is not None and before.get(key) != now.get(key):

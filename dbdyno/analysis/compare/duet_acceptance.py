@@ -1,0 +1,86 @@
+"""Whether duets on a host find what was planted: results of known slowdowns, taken together.
+
+By CPU per operation, as that is what `tools/plant` makes larger by a known share. The solo turns
+say what the same change is alone, and are no part of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dbdyno.analysis.compare import arms_and_blocks, duet
+from dbdyno.analysis.compare.arm_vs_base import Where
+from dbdyno.analysis.compare.pairing import of_halves
+from dbdyno.analysis.step import collect
+from dbdyno.model import Json, StepRun
+from dbdyno.model.error import ResultError
+from dbdyno.model.metric.primary import cpu_of
+from dbdyno.stats import duet as arithmetic
+from dbdyno.stats import interval, significance
+from dbdyno.store import Results
+
+LEVEL = 0.05
+"""At which the base and its ghost may not differ."""
+
+
+def accepted(folders: Mapping[float, Path]) -> Json:
+    """What results of these planted shares come to: `holds`, `text` and the figures.
+
+    Raises ResultError where a folder has too few blocks.
+    """
+    found = {share: logs(Results.open(folder)) for share, folder in folders.items()}
+    for share, its in found.items():
+        if len(its) < duet.SOLOS_MIN:
+            raise ResultError(
+                f"{folders[share]}: {len(its)} blocks have both arms with their CPU per operation; "
+                f"it takes {duet.SOLOS_MIN} at least"
+            )
+    planted = [math.log1p(share) for share, its in found.items() for _ in its]
+    slope = arithmetic.slope(planted, [log for its in found.values() for log in its])
+    p_none = significance.t_p(found[0.0])
+    assert p_none is not None
+    alarm = p_none <= LEVEL
+    low, high = arithmetic.SLOPE_LOW, arithmetic.SLOPE_HIGH
+    text = (
+        f"found {slope.value:.2f} [{slope.low:.2f}, {slope.high:.2f}] of what was planted, which "
+        f"has to be {low:g} to {high:g} with a standard error up to "
+        f"{arithmetic.SLOPE_ERROR_MAX:g} (it is {slope.error:.2f})"
+    )
+    if alarm:
+        text += f"; the base differs from itself (p {p_none:.3f})"
+    return {
+        "holds": slope.accepted and not alarm,
+        "text": text,
+        "slope": slope.value,
+        "low": slope.low,
+        "high": slope.high,
+        "error": slope.error,
+        "found": [{"planted": share, **_found(its)} for share, its in found.items()],
+    }
+
+
+def _found(its: Sequence[float]) -> Json:
+    mean, sd = interval.mean_and_sd(its)
+    return {"change": math.expm1(mean), "sd": sd, "blocks": len(its)}
+
+
+def logs(results: Results) -> list[float]:
+    """By block the mean over steps of ln(CPU of the arm / CPU of the base), both at once."""
+    blocks = [block for block in results.blocks() if block.state == "done"]
+    folders = [step for block in blocks for run in block.runs() for step in run.steps()]
+    runs, _ = duet.parted(collect.step_runs(folders, results.shelf()))
+    base, other = arms_and_blocks.arms(results.plan, None).planned
+    its = {(run.arm, run.block, Where.of(run)): run for run in runs if run.halves}
+    by_block: dict[int, list[float]] = {}
+    for (arm, block, where), run in its.items():
+        beside = its.get((other, block, where))
+        if arm == base and beside is not None and run.facts.measured:
+            by_block.setdefault(block, []).extend(_log(run, beside))
+    return [math.fsum(steps) / len(steps) for _, steps in sorted(by_block.items()) if steps]
+
+
+def _log(base: StepRun, other: StepRun) -> Sequence[float]:
+    found = of_halves(base, other, cpu_of((base, other)))
+    return [] if found is None else [arithmetic.mean_of_halves(*found)]

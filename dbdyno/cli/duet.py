@@ -1,0 +1,42 @@
+"""`dyno calibrate --duet`: whether duets on this host find slowdowns of a known size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbdyno.cli.exit_status import FAILED, say
+from dbdyno.model import Plan
+
+if TYPE_CHECKING:
+    from dbdyno.run.blocks import Outcome
+
+
+def accept(
+    plan: Plan,
+    planted: Sequence[str],
+    blocks: int | None,
+    measure: Callable[[Plan], Outcome],
+) -> int:
+    """Measures the base beside its ghost and beside each slowdown, and keeps what came out.
+
+    Returns the exit status: FAILED where steps failed, of which nothing is kept. Raises DynoError.
+    """
+    from dbdyno.analysis.compare import duet_acceptance
+    from dbdyno.host import duet_acceptance as on_host
+    from dbdyno.plan import calibration
+    from dbdyno.store import Results
+
+    folders: dict[float, Path] = {}
+    for share, one in calibration.duets(plan, planted, blocks).items():
+        outcome = measure(one)
+        if outcome.failed:
+            say(f"{outcome.folder}: steps failed, so nothing is accepted")
+            return FAILED
+        folders[share] = outcome.folder
+    found = duet_acceptance.accepted(folders)
+    host = Results.open(folders[0.0]).host() or {}
+    say(f"duets {'are' if found['holds'] else 'are not'} accepted on this host: {found['text']}")
+    say(f"kept in {on_host.keep(found, host)}; results of duets take note of it when they begin")
+    return 0

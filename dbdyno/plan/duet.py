@@ -38,7 +38,7 @@ def check_steps(steps: Sequence[Step]) -> None:
     """Raises WorkloadError for the first of the steps of a duet that is bound by its work."""
     for step in steps:
         seconds = step.job["stop"].get("seconds")
-        if seconds is None:
+        if not seconds:
             raise WorkloadError(
                 f"step `{step.name}` ends with its work, and a duet swaps cores at half time; "
                 'leave it out by `steps` or `groups`, or use interleave = "slice"'

@@ -137,7 +137,7 @@ def slope(planted: Sequence[float], found: Sequence[float]) -> Slope:
         raise ValueError(f"{count} and {len(found)} blocks have no slope with an interval")
     centre, level = math.fsum(planted) / count, math.fsum(found) / count
     width = math.fsum((x - centre) ** 2 for x in planted)
-    if width == 0:
+    if len(set(planted)) == 1:
         raise ValueError("one planted size alone has no slope")
     value = (
         math.fsum((x - centre) * (y - level) for x, y in zip(planted, found, strict=True)) / width

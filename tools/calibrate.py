@@ -4,25 +4,35 @@
 
 writes the tables anew between the two marks of the page; without --write it prints them. The same
 draws, fewer of them, are tests (tests/test_simulation.py). The models are those of simulation.py
-and, for rules that the lab does not use, of peer_rules.py.
+and, for rules that the lab does not use, of peer_rules.py. With one draw in a hundred
+(`--draws 0.01`) it takes seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import peer_rules
+from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims
+from dbdyno.stats.looks import scheduled
 from simulation import (
+    MEASURED_SD,
+    Decided,
     Model,
     Share,
     Standing,
+    alarms,
+    alarms_once,
+    all_lent,
     coverage,
+    decided,
     reported,
     stood_alarms,
 )
@@ -31,8 +41,34 @@ BEGIN = "<!-- made by tools/calibrate.py: begin -->"
 END = "<!-- made by tools/calibrate.py: end -->"
 SEED = 6
 AIMS = Aims()
-COVERED_BLOCKS = (3, 4, 5, 6, 8, 10, 12, 16, 20)
+BLOCKS = (3, 4, 6, 10)
+BLOCKS_MAX = 32
+"""Where plans end that are looked at as often as they can be."""
+ONE_METRIC = ((True, False), (False, True))
 EFFECT_PEERS = 0.03
+NOISES: Mapping[str, Model] = {
+    "30 % shared": Model(steps=1),
+    "80 % shared": Model(steps=1, shared=0.8),
+    "heavy tails": Model(steps=1, noise="heavy tails"),
+    "stalls": Model(steps=1, noise="stalls"),
+    "steps unlike by 0.8": Model(steps=1, unlike=0.8),
+    "one step 5 times as loud": Model(steps=1, loudest=5.0),
+}
+UNTIL_DECIDED = scheduled(Looks(first=None))
+AT_ANY_TIME = tuple(
+    Look(blocks=blocks, share=1.0) for blocks in range(3, UNTIL_DECIDED[-1].blocks + 1)
+)
+
+
+def schedules() -> Iterator[tuple[str, Sequence[Look], Aims]]:
+    """The looks that a plan can have, up to BLOCKS_MAX."""
+    for first in (2, 3, 4, 6):
+        looks = [look for look in scheduled(Looks(first=first)) if look.blocks <= BLOCKS_MAX]
+        yield ", ".join(str(look.blocks) for look in looks), looks, AIMS
+    numbers = ", ".join(str(look.blocks) for look in UNTIL_DECIDED)
+    yield f"until decided: {numbers}", UNTIL_DECIDED, AIMS
+    yield "until decided, time over: 3, 4, 5", scheduled(Looks(first=None, last=5)), AIMS
+    yield "any time: 3, 4, 5 … 30", AT_ANY_TIME, Aims(judge="any time")
 
 
 def main() -> int:
@@ -60,72 +96,151 @@ def tables(draws: float) -> Iterator[str]:
     def comparisons(usual: int) -> int:
         return max(1, round(usual * draws))
 
-    yield from covered(comparisons(40_000))
-    yield from alarming(comparisons(4_000))
-    yield from standing(comparisons(2_000))
+    yield from covered(comparisons(10_000))
+    yield from alarming(comparisons(10_000))
+    yield from looking(comparisons(4_000))
+    yield from standing(comparisons(1_000))
+    yield from finding(comparisons(4_000))
+    yield from deciding(comparisons(3_000))
     yield from reporting(comparisons(1_500))
     yield from peers(comparisons(1_500))
 
 
 def covered(trials: int) -> Iterator[str]:
     """Of intervals."""
-    yield f"\n95 % intervals that have the true ratio within ({trials:,} comparisons each):\n"
-    yield from header(["noise", *(f"n = {blocks}" for blocks in COVERED_BLOCKS)])
-    for name, tail in (("normal", None), ("t with 3 degrees of freedom", 3.0)):
-        shares = [coverage(blocks, trials, seeded(1), tail=tail) for blocks in COVERED_BLOCKS]
-        yield row([name, *(percent(share.value) for share in shares)])
+    yield (
+        f"\n95 % intervals of steps that have the true ratio within ({trials:,} comparisons each); "
+        "behind the bar those of the loudest fifth of all steps:\n"
+    )
+    yield from header(["steps", *(f"n = {blocks}" for blocks in BLOCKS)])
+    for steps in (1, 2, 4, 12):
+        cells = []
+        for blocks in BLOCKS:
+            found = coverage(Model(steps=steps), blocks, trials, seeded(1))
+            cells.append(beside(found.all.value, found.loudest.value))
+        yield row([str(steps), *cells])
 
 
 def alarming(trials: int) -> Iterator[str]:
-    """Of comparisons in which nothing differs."""
+    """Of comparisons in which nothing differs, at a single look."""
     yield (
-        f"\nComparisons in which nothing differs and anything is called changed ({trials:,} each; "
-        "in brackets how exactly so many tell; at most 5 % are claimed):\n"
+        f"\nComparisons in which nothing differs and anything is called changed ({trials:,} "
+        "each): at the first look, which has half of the level; behind the bar at a single look "
+        "that has all of it, as in calibrations. For contrast the latter with all degrees of "
+        "freedom that Smyth's rule lends:\n"
     )
-    blocks = (3, 6, 12)
-    yield from header(["steps", *(f"{count} blocks" for count in blocks)])
-    for steps in (1, 4, 12, 42):
-        found = [reported(Model(steps=steps), count, trials, seeded(2), AIMS) for count in blocks]
-        yield row([str(steps), *(ranged(one.alarms) for one in found)])
+    blocks = (3, 4, 6)
+    columns = ["noise", "steps", *(f"n = {count}" for count in blocks), "all lent, n = 3"]
+    yield from header(columns)
+    for name, noise in NOISES.items():
+        for steps in (1, 2, 4, 12, 42):
+            if steps == 1 and noise.loudest > 1:
+                continue  # a step alone is as loud as it is
+            model = replace(noise, steps=steps)
+            cells = []
+            for count in blocks:
+                half, whole = alarms_once(model, count, trials, seeded(2))
+                cells.append(beside(half.value, whole.value))
+            _, full = alarms_once(model, 3, trials, seeded(2), all_lent)
+            yield row([name, str(steps), *cells, percent(full.value)])
 
 
-def standing(trials: int) -> Iterator[str]:
-    """Of comparisons in which nothing differs and either arm at times does nothing."""
+def looking(trials: int) -> Iterator[str]:
+    """Of comparisons in which nothing differs, looked at to the end."""
     yield (
-        "\nThe same where each arm stands still in a share of the runs of a step, without an "
-        f"operation ({trials:,} comparisons each):\n"
+        "\nThe same of plans that are looked at, and continued, as often as they can be "
+        f"({trials:,} comparisons each; in brackets how exactly so many tell; at most 5 % are "
+        "claimed). Behind the bar where 80 % of the variance is shared:\n"
     )
-    blocks = (3, 6, 12)
-    yield from header(["steps", "stands still in", *(f"{count} blocks" for count in blocks)])
-    for steps in (1, 4):
-        for often in (0.02, 0.1, 0.3):
-            model = Standing(steps=steps, often=often)
-            shares = [stood_alarms(model, count, trials, seeded(6), AIMS) for count in blocks]
-            named = f"{often:.0%}".replace("%", " %")
-            yield row([str(steps), named, *(ranged(share) for share in shares)])
+    steps = (1, 2, 4, 12)
+    yield from header(
+        ["looks after … blocks", "1 step", *(f"{count} steps" for count in steps[1:])]
+    )
+    for name, looks, aims in schedules():
+        cells = []
+        for count in steps:
+            found, tied = (
+                alarms(Model(steps=count, shared=shared), looks, trials, seeded(3), aims)[-1]
+                for shared in (0.3, 0.8)
+            )
+            cells.append(f"{ranged(found)} \\| {percent(tied.value)}")
+        yield row([name, *cells])
+
+
+def finding(trials: int) -> Iterator[str]:
+    """Of comparisons with a change, at the first look."""
+    yield (
+        "\nOne step slower in both metrics by 5 %, behind the bar by 10 %: called so at the first "
+        f"look ({trials:,} comparisons each):\n"
+    )
+    yield from header(["steps", *(f"n = {blocks}" for blocks in BLOCKS)])
+    for steps in (1, 2, 4, 12, 42):
+        cells = []
+        for blocks in BLOCKS:
+            look = scheduled(Looks(first=blocks))[:1]
+            models = (Model(steps=steps, slower=1, effect=effect) for effect in (0.05, 0.10))
+            found = [decided(model, look, trials, seeded(4), AIMS).slower for model in models]
+            cells.append(beside(*(share.value for share in found)))
+        yield row([str(steps), *cells])
+
+
+def deciding(trials: int) -> Iterator[str]:
+    """Of comparisons that are looked at until they are decided."""
+    yield (
+        '\n`blocks = "until decided"`, what is said of one step and after how many blocks on '
+        "average, 30 at most, where it is slower by 5 %, by 10 % (both metrics), not at all, and "
+        "where one metric alone is worse by 3 %, the margin (the worse of the two; at most 7 % "
+        f"are claimed; {trials:,} comparisons each):\n"
+    )
+    columns = ["noise", "steps", "5 %: slower", "10 %: slower", "no change: same"]
+    yield from header([*columns, "3 % in one metric: same"])
+    for name, sd in (("2.6 and 1.6 %", MEASURED_SD), ("10 %", (0.10, 0.10))):
+        for steps in (1, 2, 4, 12):
+            model = Model(steps=steps, sd=sd, slower=1)
+
+            def walked(effect: float, moved: tuple[bool, bool], model: Model = model) -> Decided:
+                its = replace(model, effect=effect, moved=moved)
+                return decided(its, UNTIL_DECIDED, trials, seeded(5), AIMS)
+
+            slower = [walked(effect, (True, True)) for effect in (0.05, 0.10)]
+            none = walked(0.0, (True, True))
+            edge = [walked(AIMS.margin, moved).same.value for moved in ONE_METRIC]
+            cells = [f"{percent(its.slower.value)}, {its.blocks:.1f}" for its in slower]
+            cells += [f"{percent(none.same.value)}, {none.blocks:.1f}", percent(max(edge))]
+            yield row([name, str(steps), *cells])
 
 
 def reporting(trials: int) -> Iterator[str]:
     """Of comparisons in which six of 42 steps are slower by 5 %."""
     yield (
-        f"\n42 steps, six of them slower by 5 % in both metrics ({trials:,} comparisons each). "
-        "False: the mean over comparisons of the false share of what each reports, of which at "
-        "most 5 % are claimed, and of all reports together:\n"
+        f"\n42 steps, six of them slower by 5 % in both metrics, at the first look ({trials:,} "
+        "comparisons each). False: the mean over comparisons of the false share of what each "
+        "reports, of which at most 5 % are claimed, and of all reports together:\n"
     )
     columns = ["variance that steps share", "blocks", "found of the six", "false, mean", "of all"]
     yield from header(columns)
-    for shared in (0.0, 0.3, 0.8):
-        for blocks in (4, 6, 10):
+    for shared in (0.3, 0.8):
+        for blocks in (3, 4, 6):
             model = Model(steps=42, slower=6, effect=0.05, shared=shared)
-            found = reported(model, blocks, trials, seeded(3), AIMS)
+            (look,) = scheduled(Looks(first=blocks))[:1]
+            found = reported(model, look, trials, seeded(6), AIMS)
             values = (found.found.value, found.false_mean, found.false.value)
-            yield row(
-                [
-                    f"{shared:.0%}".replace("%", " %"),
-                    str(blocks),
-                    *(percent(value) for value in values),
-                ]
-            )
+            yield row([whole_percent(shared), str(blocks), *(percent(value) for value in values)])
+
+
+def standing(trials: int) -> Iterator[str]:
+    """Of comparisons in which nothing differs and either arm at times does nothing."""
+    yield (
+        "\nAnd at the first look where each arm stands still in a share of the runs of a step, "
+        f"without an operation ({trials:,} comparisons each):\n"
+    )
+    blocks = (3, 6, 12)
+    yield from header(["steps", "stands still in", *(f"{count} blocks" for count in blocks)])
+    for steps in (1, 4):
+        for often in (0.1, 0.3):
+            model = Standing(steps=steps, often=often)
+            shares = [stood_alarms(model, count, trials, seeded(7), AIMS) for count in blocks]
+            yield row([str(steps), whole_percent(often), *(ranged(share) for share in shares)])
 
 
 def peers(trials: int) -> Iterator[str]:
@@ -138,7 +253,7 @@ def peers(trials: int) -> Iterator[str]:
     yield from header(["rule", "false alarms", "finds a true −3 %"])
     for name in peer_rules.RULES:
         counts = [
-            peer_rules.calls(name, trials, seeded(5), effect=effect)
+            peer_rules.calls(name, trials, seeded(8), effect=effect)
             for effect in (0.0, EFFECT_PEERS)
         ]
         yield row([name, *(percent(count / trials) for count in counts)])
@@ -163,6 +278,16 @@ def row(cells: Iterable[str]) -> str:
 def percent(share: float) -> str:
     """`4.9 %`."""
     return f"{100 * share:.1f} %"
+
+
+def whole_percent(share: float) -> str:
+    """`30 %`."""
+    return f"{100 * share:.0f} %"
+
+
+def beside(value: float, other: float) -> str:
+    """`2.4 | 4.9 %`."""
+    return f"{100 * value:.1f} \\| {percent(other)}"
 
 
 def ranged(share: Share) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from dbdyno.stats import interval, significance
+from dbdyno.stats import interval, power, significance
 
 Numbers = npt.NDArray[np.float64]
 Rule = Callable[[Numbers, Numbers, float], bool]
@@ -26,6 +26,9 @@ START_SD = 0.01
 DRIFT_SD, DRIFT_TIE = 0.02, 0.9
 LOOKS = (3, 4, 6, 8, 12)
 """After so many pairs an impatient person looks."""
+ADVISED_MAX = 30
+MARGIN, WANTED = 0.03, 0.80
+"""Who asks for further pairs wants to tell this change, with this power."""
 
 
 def runs(count: int, random: np.random.Generator) -> Numbers:
@@ -87,6 +90,26 @@ def by_looking(first: Numbers, second: Numbers, level: float) -> bool:
     return any(by_pairs(first[:count], second[:count], level) for count in LOOKS)
 
 
+def by_advice(first: Numbers, second: Numbers, level: float) -> bool:
+    """After four pairs, then after as many as would settle 3 % at their scatter, again and again.
+
+    Up to ADVISED_MAX pairs; it ends with the first word, be it that the two are the same.
+    """
+    logs = _logs(first, second)
+    count: int | None = 4
+    while count is not None and count <= len(logs):
+        its = logs[:count]
+        p, same = significance.t_p(its), significance.equivalence_p(its, MARGIN)
+        _, sd = interval.mean_and_sd(its)
+        assert p is not None and same is not None and sd is not None
+        if p <= level or same <= level:
+            return p <= level
+        found = power.blocks_for(MARGIN, sd, level, WANTED)
+        shown = power.blocks_for_equivalence(MARGIN, sd, level, WANTED)
+        count = None if found is None or shown is None else max(found, shown, count + 1)
+    return False
+
+
 def _logs(first: Numbers, second: Numbers) -> list[float]:
     means = [np.exp(rates).mean(axis=1) for rates in (first, second)]
     return list(interval.log_ratios(means[0].tolist(), means[1].tolist()))
@@ -109,6 +132,12 @@ RULES: Mapping[str, tuple[Design, int, Rule, float]] = {
     "one run each, slower by more than 5 %": (alternating, 1, by_threshold, 0.05),
     "six runs of one, then six of the other, Welch's test": (one_after_the_other, 6, by_runs, 0.05),
     "pairs, looked at after 3, 4, 6, 8 and 12": (alternating, 12, by_looking, 0.05),
+    "four pairs, then as many further ones as they ask for": (
+        alternating,
+        ADVISED_MAX,
+        by_advice,
+        0.05,
+    ),
     "**six pairs in random order, t on log ratios**": (alternating, 6, by_pairs, 0.05),
 }
 """By name: how runs are ordered, how many of each arm, the rule, and its level or threshold."""

@@ -1,35 +1,50 @@
-"""Comparisons drawn from a known model, put through the lab's own decision.
+"""Comparisons drawn from a known model, judged as the lab judges, at one look after the other.
 
 What comes out is how often the lab errs: false alarms, false ones among what it reports, changes
-that it finds. tests/test_simulation.py holds a few hundred
-comparisons to what docs/method.md says, `make calibrate` many thousands (tools/calibrate.py).
+that it finds, and after how many blocks. tests/test_simulation.py holds thousands of comparisons to
+what docs/method.md says, `make calibrate` many more (tools/calibrate.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
+from dbdyno.analysis.compare import looks as sights
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.pairing import facing
 from dbdyno.analysis.compare.verdicts import judge
 from dbdyno.model import Ending, StepFacts, StepRun
-from dbdyno.model.verdict import BETTER, CHANGED, WORSE, Aims, Judgement
-from dbdyno.stats import interval, significance
-from dbdyno.stats.decision import Sample, decide
+from dbdyno.model.looks import Look
+from dbdyno.model.verdict import CHANGED, Aims
+from dbdyno.stats import interval, moderation, significance
 
 Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Random = np.random.Generator
+Lending = Callable[[Numbers], tuple[Numbers, Numbers]]
+"""The degrees of freedom lent and the variances, as `moderation.lend`."""
 
 METRICS: Mapping[str, int] = {"qps": 1, "cpu_per_op": -1}
 """The primary metrics and their directions."""
+DIRECTIONS = np.array(list(METRICS.values()), dtype=float)
 MEASURED_SD = (0.026, 0.016)
 """Of their log ratios between blocks, on two shared cores (a point select; steps of 20 s)."""
+LEVEL = Aims().level
+STALLED_SHARE, STALLED_SDS = 0.05, 5.0
+"""Of stalls: in so many blocks either arm is off by so many standard deviations."""
+HEAVY_TAIL = 3
+"""Degrees of freedom of heavy tails, Student's t of unit variance."""
+LOUD_SHARE = 0.2
+"""The loudest steps, of which intervals are looked at by themselves."""
+BATCH_NUMBERS = 4_000_000
+"""So many log ratios are judged at once, or one comparison's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +56,11 @@ class Model:
     unlike: float = 0.4  # standard deviation of ln sd between steps
     shared: float = 0.3  # of a step's variance: what all steps of a block have in common
     tied: float = -0.5  # correlation of throughput and CPU per operation of a step in a block
+    noise: Literal["normal", "heavy tails", "stalls"] = "normal"
+    loudest: float = 1.0  # the last step is so many times as loud
     slower: int = 0  # so many of the steps are slower in truth …
-    effect: float = 0.0  # … by this share, in both metrics
+    effect: float = 0.0  # … by this share …
+    moved: tuple[bool, bool] = (True, True)  # … in these metrics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,135 +81,345 @@ class Share:
         return interval.share_interval(self.count, self.total)
 
 
+def share(flags: Flags) -> Share:
+    """How many of them are true."""
+    return Share(count=int(flags.sum()), total=flags.size)
+
+
 # --- Draws -----------------------------------------------------------------------------------
 
 
-def spreads(model: Model, random: Random) -> Numbers:
-    """Each step's standard deviations: steps by metrics."""
-    found: Numbers = np.exp(random.normal(0, model.unlike, (model.steps, 1))) * model.sd
-    return found
-
-
-def draw(model: Model, sd: Numbers, blocks: int, random: Random) -> Numbers:
-    """Log ratios of a comparison: steps by metrics by blocks."""
-    common = _tied(random.normal(size=(1, len(METRICS), blocks)), model.tied)
-    own = _tied(random.normal(size=(model.steps, len(METRICS), blocks)), model.tied)
-    noise = math.sqrt(model.shared) * common + math.sqrt(1 - model.shared) * own
-    found: Numbers = sd[:, :, None] * noise
-    found[: model.slower] += shift(model.effect)[:, None]
-    return found
+def draw(model: Model, trials: int, blocks: int, random: Random) -> tuple[Numbers, Numbers]:
+    """Log ratios (comparisons by steps by metrics by blocks), and the standard deviations."""
+    spread = random.normal(0, model.unlike, (trials, model.steps, 1))
+    sd: Numbers = np.exp(spread) * model.sd
+    sd[:, -1] *= model.loudest
+    shape = (trials, model.steps, 1, blocks)
+    common = _tied(random.normal(size=(trials, 1, 2, blocks)), model.tied)
+    noise = _tied(random.normal(size=(trials, model.steps, 2, blocks)), model.tied)
+    noise *= math.sqrt(1 - model.shared)
+    noise += math.sqrt(model.shared) * common
+    if model.noise == "heavy tails":
+        noise /= np.sqrt(random.chisquare(HEAVY_TAIL, shape) / (HEAVY_TAIL - 2))
+    elif model.noise == "stalls":
+        stalled = random.random(shape) < STALLED_SHARE
+        slow = np.where(random.random(shape) < 0.5, -STALLED_SDS, STALLED_SDS)
+        noise += stalled * slow * DIRECTIONS[:, None]
+    found = sd[..., None] * noise
+    change = shift(model.effect) * model.moved
+    found[:, : model.slower] += change[:, None]
+    return found, sd
 
 
 def _tied(draws: Numbers, correlation: float) -> Numbers:
     """The same draws, the second metric's correlated with the first's."""
-    second = correlation * draws[:, 0] + math.sqrt(1 - correlation**2) * draws[:, 1]
-    return np.stack([draws[:, 0], second], axis=1)
+    draws[:, :, 1] *= math.sqrt(1 - correlation**2)
+    draws[:, :, 1] += correlation * draws[:, :, 0]
+    return draws
 
 
 def shift(effect: float) -> Numbers:
     """What a slowdown by this share adds to the log ratios of both metrics."""
-    return -math.log1p(effect) * np.array(list(METRICS.values()), dtype=float)
+    return -math.log1p(effect) * DIRECTIONS
 
 
-# --- The decision ----------------------------------------------------------------------------
+# --- The tests -------------------------------------------------------------------------------
 
 
-def judged(logs: Iterable[Numbers], aims: Aims) -> list[Judgement]:
-    """The lab's own judgements, of the steps and the whole of several; `logs`: as in `family`."""
-    return decide(
-        [
-            Sample(metric=metric, better=better, logs=tuple(its.tolist()))
-            for step in family(logs)
-            for (metric, better), its in zip(METRICS.items(), step, strict=True)
-        ],
-        aims,
+@dataclass(frozen=True, kw_only=True)
+class Tests:
+    """What some blocks say: comparisons by units by metrics; the last of several is the whole."""
+
+    mean: Numbers
+    error: Numbers  # standard error of the mean, borrowed but of the whole
+    freedom: Numbers
+    count: int  # blocks
+
+    @property
+    def p(self) -> Numbers:
+        """Two-sided, by t."""
+        found: Numbers = 2 * stdtr(self.freedom, -np.abs(self.mean) / self.error)
+        return found
+
+    def within(self, margin: float) -> Numbers:
+        """p of two one-sided tests that the change lies within the margin."""
+        room = math.log1p(margin) - np.abs(self.mean)
+        found: Numbers = stdtr(self.freedom, -room / self.error)
+        return found
+
+    def covers(self, truth: Numbers | float) -> Flags:
+        """Whether 95 % intervals have the true mean within."""
+        reach = stdtrit(self.freedom, 0.975) * self.error
+        found: Flags = np.abs(self.mean - truth) <= reach
+        return found
+
+    def log_e(self, about: Numbers | float = 0.0) -> Numbers:
+        """`significance.log_e` of each."""
+        square = ((self.mean - about) / self.error) ** 2
+        parts = [
+            -0.5 * math.log1p(self.count * scale)
+            - (self.freedom + 1)
+            / 2
+            * (
+                np.log1p(square / (self.freedom * (1 + self.count * scale)))
+                - np.log1p(square / self.freedom)
+            )
+            for scale in significance.E_SCALES
+        ]
+        found: Numbers = np.logaddexp.reduce(parts, axis=0) - math.log(len(parts))
+        return found
+
+
+def tests(logs: Numbers, lend: Lending = moderation.lend) -> Tests:
+    """The tests of the steps, and of several steps together."""
+    steps, blocks = logs.shape[1], logs.shape[-1]
+    lent, variance = (
+        np.swapaxes(its, 1, 2) for its in lend(np.ascontiguousarray(np.swapaxes(logs, 1, 2)))
     )
+    mean, freedom = logs.mean(axis=-1), blocks - 1 + lent
+    if steps > 1:
+        whole = logs.mean(axis=1, keepdims=True)
+        own = whole.var(axis=-1, ddof=1)
+        mean = np.concatenate([mean, whole.mean(axis=-1)], axis=1)
+        variance = np.concatenate([variance, own], axis=1)
+        freedom = np.concatenate([freedom, np.full_like(own, blocks - 1)], axis=1)
+    return Tests(mean=mean, error=np.sqrt(variance / blocks), freedom=freedom, count=blocks)
 
 
-def family(logs: Iterable[Numbers]) -> list[Numbers]:
-    """All that an arm is judged by: its steps (each metrics by as many blocks as it has), and where
-    they are several the whole of them, in the blocks that all have.
-    """
-    steps = list(logs)
-    common = min(step.shape[-1] for step in steps)
-    whole: Numbers = np.mean([step[:, :common] for step in steps], axis=0)
-    return [*steps, whole] if len(steps) > 1 else steps
+def own(logs: Numbers) -> tuple[Numbers, Numbers]:
+    """Nothing is lent."""
+    variance = logs.var(axis=-1, ddof=1)
+    return np.zeros_like(variance), variance
 
 
-def called(logs: Iterable[Numbers], aims: Aims) -> Numbers:
-    """What `judged` calls changed: +1 faster, -1 slower, else 0; of steps and whole, by metrics.
+def all_lent(logs: Numbers) -> tuple[Numbers, Numbers]:
+    """For contrast: all that Smyth's rule lends, without the care of `moderation.lend`."""
+    units, freedom = logs.shape[-2], logs.shape[-1] - 1
+    variance = logs.var(axis=-1, ddof=1)
+    if units < 2:
+        return np.zeros_like(variance), variance
+    common, known = (its[..., None] for its in moderation.prior(variance, freedom))
+    lent = np.broadcast_to(np.minimum(known, (units - 1) * freedom), variance.shape)
+    return lent, (lent * common + freedom * variance) / (lent + freedom)
 
-    The same sums without words, intervals and plans, so that thousands can be drawn; a test holds
-    it to `judged`.
-    """
-    steps = family(logs)
-    blocks = np.array([step.shape[-1] for step in steps])[:, None]
-    means = np.array([step.mean(axis=-1) for step in steps])
-    errors = np.array([step.std(axis=-1, ddof=1) for step in steps]) / np.sqrt(blocks)
-    ps = 2 * stdtr(blocks - 1, -np.abs(means) / errors)
-    qs = np.reshape(significance.adjusted(ps.ravel().tolist()), ps.shape)
-    found: Numbers = np.where(qs <= aims.level, np.sign(means) * list(METRICS.values()), 0.0)
+
+def combined(ps: Numbers) -> Numbers:
+    """`significance.combined_p` over the last axis."""
+    clipped = np.minimum(ps, significance.P_MAX)
+    statistic = np.tan((0.5 - clipped) * math.pi).mean(axis=-1)
+    return np.where(ps.min(axis=-1) == 0, 0.0, 0.5 - np.arctan(statistic) / math.pi)
+
+
+def called(ps: Numbers, level: float) -> Flags:
+    """What Benjamini and Hochberg's procedure calls, on the last axis."""
+    count = ps.shape[-1]
+    ordered = np.sort(ps, axis=-1)
+    under = ordered <= level * np.arange(1, count + 1) / count
+    places = np.where(under, np.arange(1, count + 1), 0).max(axis=-1, keepdims=True)
+    limits = np.take_along_axis(ordered, np.maximum(places - 1, 0), axis=-1)
+    found: Flags = (places > 0) & (ps <= limits)
     return found
 
 
-def sign(judgement: Judgement) -> int:
-    """+1 of what is called faster, -1 of slower, else 0."""
-    return (judgement.word in BETTER) - (judgement.word in WORSE)
+# --- The walk from look to look --------------------------------------------------------------
 
 
-# --- Intervals -------------------------------------------------------------------------------
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What the lab says after a look: comparisons by units by metrics."""
+
+    blocks: int
+    changed: Numbers  # +1 faster, -1 slower, else 0
+    within: Flags  # a look showed that the change is within the margin
+
+    @property
+    def told(self) -> Flags:
+        """Comparisons by units: changed by a metric, or the same by both."""
+        changed = self.changed != 0
+        found: Flags = changed.any(axis=-1) | self.within.all(axis=-1)
+        return found
+
+    @property
+    def same(self) -> Flags:
+        """Of these, the same."""
+        found: Flags = self.within.all(axis=-1) & ~(self.changed != 0).any(axis=-1)
+        return found
+
+    @property
+    def slower(self) -> Flags:
+        """Slower by a metric, and faster by none."""
+        found: Flags = (self.changed < 0).any(axis=-1) & ~(self.changed > 0).any(axis=-1)
+        return found
 
 
-def coverage(blocks: int, trials: int, random: Random, *, tail: float | None = None) -> Share:
-    """How often the 95 % interval of a ratio has the true one, 0.97, within.
+def walk(
+    logs: Numbers, looks: Sequence[Look], aims: Aims, lend: Lending = moderation.lend
+) -> Iterator[Said]:
+    """What the lab says after each look in turn; a test holds it to `decision.decide`."""
+    any_time = aims.judge == "any time"
+    units: Numbers = np.ones((1, 1))  # least p so far, by its look's share
+    metrics: Numbers = np.ones((1, 1, 1))
+    signs: Numbers = np.zeros((1, 1, 1))  # of the mean at the look of a metric's least p
+    within: Flags = np.zeros((1, 1, 1), dtype=bool)
+    for look in looks:
+        its = tests(logs[..., : look.blocks], lend)
+        if any_time:
+            log_e = its.log_e()
+            now = np.exp(-np.maximum(log_e, 0.0))
+            means = np.logaddexp.reduce(log_e, axis=-1) - math.log(len(METRICS))
+            unit = np.exp(-np.maximum(means, 0.0))
+            within = within | _shown_at_any_time(its, aims)
+        else:
+            now = np.minimum(its.p / look.share, 1.0)
+            unit = np.minimum(combined(its.p) / look.share, 1.0)
+            within = within | (its.within(aims.margin) <= aims.level / significance.SAME_SHARE)
+        signs = np.where((now < metrics) | (signs == 0), np.sign(its.mean), signs)
+        units, metrics = np.minimum(units, unit), np.minimum(metrics, now)
+        changed = _named(units, metrics, aims) * signs * DIRECTIONS
+        yield Said(blocks=look.blocks, changed=changed, within=within)
 
-    `tail`: the degrees of freedom of the noise, drawn from Student's t; None: normal noise.
+
+def _shown_at_any_time(its: Tests, aims: Aims) -> Flags:
+    """Whether an e-value shows that the change is within the margin."""
+    edge = math.log1p(aims.margin)
+    least = np.minimum(its.log_e(-edge), its.log_e(edge))
+    found: Flags = (np.abs(its.mean) < edge) & (least >= -math.log(2 * aims.level))
+    return found
+
+
+def _named(units: Numbers, metrics: Numbers, aims: Aims) -> Flags:
+    """The metrics that carry a change, of the units that are called."""
+    said = called(units, aims.level)
+    level = aims.level * said.sum(axis=-1) / said.shape[-1]
+    named = (metrics == metrics.min(axis=-1, keepdims=True)) | (metrics <= level[:, None, None])
+    found: Flags = said[..., None] & named
+    return found
+
+
+def batches(model: Model, trials: int, blocks: int) -> Iterator[int]:
+    """So many comparisons at once, `trials` together."""
+    most = max(1, BATCH_NUMBERS // (model.steps * len(METRICS) * blocks))
+    while trials > 0:
+        yield min(most, trials)
+        trials -= most
+
+
+# --- Questions -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covered:
+    """How often the 95 % intervals of steps have the truth within."""
+
+    all: Share
+    loudest: Share  # of the loudest fifth of all steps
+
+
+def coverage(
+    model: Model, blocks: int, trials: int, random: Random, lend: Lending = moderation.lend
+) -> Covered:
+    """Intervals of the steps of comparisons in which nothing differs."""
+    hits, louds = [], []
+    for count in batches(model, trials, blocks):
+        logs, sd = draw(model, count, blocks, random)
+        hits.append(tests(logs, lend).covers(0.0)[:, : model.steps])
+        louds.append(np.broadcast_to(sd[..., :1] / model.sd[0], sd.shape))
+    hit, loud = np.concatenate(hits), np.concatenate(louds)
+    return Covered(all=share(hit), loudest=share(hit[loud >= np.quantile(loud, 1 - LOUD_SHARE)]))
+
+
+def alarms(
+    model: Model, looks: Sequence[Look], trials: int, random: Random, aims: Aims
+) -> list[Share]:
+    """In how many comparisons anything is called changed though nothing differs, up to each look.
+
+    The last of them has all alarms.
     """
-    shape = (trials, blocks)
-    noise = random.normal(size=shape) if tail is None else random.standard_t(tail, shape)
-    base = 1_000 * np.exp(np.cumsum(random.normal(0, 0.05, shape), axis=1))  # the host drifts
-    other = 0.97 * base * np.exp(0.02 * noise)
-    count = 0
-    for each_base, each_other in zip(base.tolist(), other.tolist(), strict=True):
-        seen = interval.ratio_interval(each_base, each_other)
-        assert seen.low is not None and seen.high is not None
-        count += bool(seen.low <= 0.97 <= seen.high)
-    return Share(count=count, total=trials)
+    assert not model.slower
+    blocks = looks[-1].blocks
+    counts = np.zeros(len(looks), dtype=int)
+    for count in batches(model, trials, blocks):
+        logs, _ = draw(model, count, blocks, random)
+        alarmed = np.zeros(count, dtype=bool)
+        for place, said in enumerate(walk(logs, looks, aims)):
+            alarmed |= (said.changed != 0).any(axis=(1, 2))
+            counts[place] += alarmed.sum()
+    return [Share(count=int(its), total=trials) for its in counts]
 
 
-# --- A fixed number of blocks ----------------------------------------------------------------
+def alarms_once(
+    model: Model, blocks: int, trials: int, random: Random, lend: Lending = moderation.lend
+) -> tuple[Share, Share]:
+    """The same of a single look: at half of the level, as a first look has it, and at all of it."""
+    assert not model.slower
+    half, whole = 0, 0
+    for count in batches(model, trials, blocks):
+        logs, _ = draw(model, count, blocks, random)
+        ps = combined(tests(logs, lend).p)
+        half += int(called(2 * ps, LEVEL).any(axis=-1).sum())
+        whole += int(called(ps, LEVEL).any(axis=-1).sum())
+    return Share(count=half, total=trials), Share(count=whole, total=trials)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """What came of the first step, which is looked at until it is decided or looks end."""
+
+    slower: Share
+    same: Share
+    blocks: float  # mean number with which it was decided; the last look's where it was not
+
+
+def decided(
+    model: Model, looks: Sequence[Look], trials: int, random: Random, aims: Aims
+) -> Decided:
+    """Comparisons walked through the looks; each ends for its first step with the first word."""
+    blocks, slower, same, total = looks[-1].blocks, 0, 0, 0
+    for count in batches(model, trials, blocks):
+        logs, _ = draw(model, count, blocks, random)
+        waiting, taken = np.ones(count, dtype=bool), np.full(count, blocks)
+        for said in walk(logs, looks, aims):
+            slower += int((waiting & said.slower[:, 0]).sum())
+            same += int((waiting & said.same[:, 0]).sum())
+            now = waiting & said.told[:, 0]
+            taken[now] = said.blocks
+            waiting &= ~now
+        total += int(taken.sum())
+    return Decided(
+        slower=Share(count=slower, total=trials),
+        same=Share(count=same, total=trials),
+        blocks=total / trials,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """What comparisons with a fixed number of blocks reported."""
+    """What comparisons of which some steps differ reported at one look."""
 
-    alarms: Share  # of comparisons: with anything false
-    found: Share  # of the steps that differ: called so, in the true direction, by either metric
+    found: Share  # of the steps that differ: called so, in the true direction
     false: Share  # of all that was reported
     false_mean: float  # mean over comparisons of the false share of each; 0 where none is reported
 
 
-def reported(model: Model, blocks: int, trials: int, random: Random, aims: Aims) -> Reported:
-    """Comparisons of so many blocks, all steps in each."""
-    truth = np.zeros((model.steps + 1, 1))
+def reported(model: Model, look: Look, trials: int, random: Random, aims: Aims) -> Reported:
+    """Comparisons judged once."""
+    truth = np.zeros((model.steps + (model.steps > 1), 1))
     truth[: model.slower] = -1
     truth[-1] = -1 if model.slower else 0  # the whole is slower, too, if by little
-    alarms = found = wrong = right = 0
+    found = wrong = right = 0
     shares = []
-    for _ in range(trials):
-        words = called(draw(model, spreads(model, random), blocks, random), aims)
-        false = int(((words != 0) & (words != truth)).sum())
-        true = int(((words != 0) & (words == truth)).sum())
-        alarms += bool(false)
-        found += int((words == truth)[: model.slower].any(axis=1).sum())
-        wrong, right = wrong + false, right + true
-        shares.append(false / max(false + true, 1))
+    for count in batches(model, trials, look.blocks):
+        logs, _ = draw(model, count, look.blocks, random)
+        (said,) = walk(logs, [look], aims)
+        false = ((said.changed != 0) & (said.changed != truth)).sum(axis=(1, 2))
+        true = ((said.changed != 0) & (said.changed == truth)).sum(axis=(1, 2))
+        found += int(said.slower[:, : model.slower].sum())
+        wrong, right = wrong + int(false.sum()), right + int(true.sum())
+        shares.append(false / np.maximum(false + true, 1))
     return Reported(
-        alarms=Share(count=alarms, total=trials),
         found=Share(count=found, total=trials * model.slower),
-        false=Share(count=wrong, total=wrong + right),
-        false_mean=float(np.mean(shares)),
+        false=Share(count=wrong, total=max(wrong + right, 1)),
+        false_mean=float(np.concatenate(shares).mean()),
     )
 
 
@@ -207,26 +435,25 @@ class Standing:
 
 
 def stood_alarms(standing: Standing, blocks: int, trials: int, random: Random, aims: Aims) -> Share:
-    """In how many comparisons the lab calls a step, or the whole of several, changed.
+    """In how many comparisons the first look calls a step, or the whole of several, changed.
 
     By runs, as a result folder has them: what does nothing has a throughput of 0 and no CPU.
     """
-    model = Model(steps=standing.steps)
+    drawn, _ = draw(Model(steps=standing.steps), trials, blocks, random)
     alarms = 0
-    for _ in range(trials):
-        logs = draw(model, spreads(model, random), blocks, random)
+    for logs in drawn:
         still = random.random((2, standing.steps, blocks)) < standing.often
         contests = [
             _contest(number, logs[number], still[:, number]) for number in range(standing.steps)
         ]
-        judged = judge("other", contests, aims)
+        judged = judge("other", contests, aims, sights.once(range(blocks)))
         words = [one.word for one in judged.verdicts.values()]
         words += [one.judgement.word for one in judged.overall]
         alarms += not CHANGED.isdisjoint(words)
     return Share(count=alarms, total=trials)
 
 
-def _contest(step: int, logs: Numbers, still: npt.NDArray[np.bool_]) -> Contest:
+def _contest(step: int, logs: Numbers, still: Flags) -> Contest:
     """A step; `logs`: metrics by blocks, `still`: whether the base and the other did nothing."""
     ones = np.ones_like(logs[0])
     base, other = (

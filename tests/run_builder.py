@@ -15,6 +15,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from dbdyno.analysis.compare import arms_and_blocks, conclusions, looks, step_cells
+from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.model import (
     Cell,
@@ -143,13 +144,18 @@ def concluded(
     """What is concluded of these runs, at one look."""
     arms = arms_and_blocks.arms(plan, None)
     in_order = sorted(runs, key=lambda its: its.block)
+    rules = replace(rules_of(runs, arms), minutes=minutes, blocks_each=blocks_each)
+    if aims is not None:
+        rules = replace(rules, aims=aims)
+    return conclusions.conclude(step_cells.rows(plan, arms, in_order), arms, rules)
+
+
+def rules_of(runs: Sequence[StepRun], arms: Arms) -> conclusions.Rules:
+    """One look at all blocks, and nothing known of their time."""
     sights = {
         arm: looks.once(sorted({its.block for its in runs if its.arm == arm})) for arm in arms.shown
     }
-    rules = conclusions.Rules(
-        aims=aims or Aims(), sights=sights, minutes=minutes, blocks_each=blocks_each
-    )
-    return conclusions.conclude(step_cells.rows(plan, arms, in_order), arms, rules)
+    return conclusions.Rules(aims=Aims(), sights=sights, minutes=None, blocks_each=None)
 
 
 def cell(found: Concluded, arm: str, step: str = "one") -> Cell:

@@ -270,7 +270,7 @@ def judged(
     rows = duet.checked(
         step_cells.rows(of, arms, together), solos, arms, of, {"duet": accepted}, Aims()
     )
-    found = conclusions.conclude(rows, arms, Aims(), minutes=None, blocks_each=None)
+    found = conclusions.conclude(rows, arms, run_builder.rules_of(together, arms))
     said = found.steps[0].duet
     assert said is not None
     return found, said

@@ -1,0 +1,83 @@
+"""Which steps more blocks may still decide."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from dbdyno.model import Bound, Cell, StepComparison, StepRun
+from dbdyno.model.open_steps import is_open, open_steps
+from dbdyno.model.verdict import Judgement, Verdict, Word
+
+
+def judgement(word: Word, ratio: float = 1.1) -> Judgement:
+    return Judgement(
+        metric="qps", blocks=1, ratio=ratio, low=None, high=None, p=None, p_sign=None, q=None,
+        sd=None, margin=0.03, word=word, visible=None,
+    )  # fmt: skip
+
+
+def cell(word: Word | None, *judged: Judgement, runs: int = 3, bound: Bound = "exact") -> Cell:
+    return Cell(
+        arm="b", runs=(cast(StepRun, None),) * runs, value=None, value_bound="exact", ratio=None,
+        ratio_bound=bound, sla_met=None, metrics={}, ratios={},
+        verdict=None if word is None else Verdict(word=word, by=(), judgements=judged),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("cannot tell", True),
+        ("one block", True),
+        ("slower", False),
+        ("faster, within the margin", False),
+        ("mixed", False),
+        ("same", False),
+        ("target missed", False),
+        ("failed", False),
+        ("not compared", False),
+        (None, False),
+    ],
+)
+def test_a_word_that_blocks_may_change_is_open(word: Word | None, expected: bool) -> None:
+    assert is_open(cell(word)) is expected
+
+
+@pytest.mark.parametrize("word", ["failed", "not compared"])
+def test_what_could_be_compared_in_one_block_may_be_in_the_next(word: Word) -> None:
+    assert is_open(cell(word, judgement("one block")))
+
+
+def test_an_arm_that_was_added_later_is_open_before_its_first_block() -> None:
+    assert is_open(cell("not compared", runs=0))
+    assert not is_open(cell(None, runs=0)), "of a step that is never judged there is nothing to say"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "bound", "expected"),
+    [
+        (1.1, "at least", True),
+        (1.1, "at most", False),
+        (0.9, "at most", True),
+        (0.9, "at least", False),
+        (1.1, "unknown", False),
+    ],
+)
+def test_a_limited_step_is_open_where_the_limit_makes_its_change_only_larger(
+    ratio: float, bound: Bound, expected: bool
+) -> None:
+    limited = judgement("limited", ratio)
+    assert is_open(cell("limited", limited, judgement("same"), bound=bound)) is expected
+    assert is_open(cell("limited", limited, judgement("cannot tell"), bound=bound))
+
+
+def test_a_step_is_open_where_any_arm_is() -> None:
+    def step(*cells: Cell) -> StepComparison:
+        return StepComparison(workload="w", ordinal=1, step="s", headline="qps", cells=cells)
+
+    base = cell(None)
+    assert open_steps([step(base, cell("slower"), cell("same"))]) == ()
+    still = step(base, cell("slower"), cell("cannot tell"))
+    assert open_steps([step(base, cell("same")), still]) == (still,)

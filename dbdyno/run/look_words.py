@@ -22,10 +22,10 @@ def planned(plan: Plan) -> str:
         limit = plan.schedule.minutes_max
         within = "" if limit is None else f", or {duration(60 * limit)} are over"
         *numbers, last = stats.UNTIL_DECIDED
-        listed = f"{', '.join(map(str, numbers))} and {last}"
+        listed = f"{', '.join(map(str, numbers))} and {last} blocks"
         if plan.aims.judge == "any time":
-            listed = f"each from {numbers[0]} to {last}"
-        return f"after {listed} blocks, until every step is decided{within}"
+            listed = f"every block from {numbers[0]} to {last}"
+        return f"after {listed}, until every step is decided{within}"
     first, second, *_ = stats.scheduled(Looks(first=plan.schedule.blocks))
     if plan.schedule.blocks < stats.BLOCKS_MIN:
         return f"none, as one block decides nothing; the first is after {first.blocks}"
@@ -92,6 +92,11 @@ def between(looked: Looked, complete: int) -> str:
 def decided(complete: int) -> str:
     """Every step is decided."""
     return f"every step is decided after {blocks_of(complete)}"
+
+
+def nothing_to_decide(complete: int) -> str:
+    """No step is compared, as in a plan with the base alone."""
+    return f"no step is compared with the base, so {blocks_of(complete)} are enough"
 
 
 def most_blocks(complete: int, still: Sequence[StepComparison]) -> str:

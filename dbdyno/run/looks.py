@@ -117,7 +117,7 @@ def why_over(lab: Lab, looked: Looked, found: Sequence[StepComparison]) -> str |
     complete, most = lab.results.complete(), lab.plan.schedule.blocks
     still = open_steps(found)
     if is_at_look(looked, complete) and not still:
-        return words.decided(complete)
+        return words.decided(complete) if found else words.nothing_to_decide(complete)
     if complete >= most or (looked.coming is not None and looked.coming.blocks > most):
         return words.most_blocks(complete, still)
     minutes = lab.results.minutes()

@@ -40,7 +40,7 @@ def stretches(evidence: Evidence) -> tuple[Stretch, ...]:
     if not ticks or None in amounts:
         return ()
     ends_s = [0.0, *(tick.end_s for tick in ticks)]
-    done = np.cumsum([0, *filter(None.__ne__, amounts)])
+    done = np.cumsum([0, *(one for one in amounts if one is not None)])
     readings = _readings(evidence)
     in_turns = any(kind == "pause" for _, kind, _ in readings)
     whole = [tick.end_s for tick in ticks if tick.whole]

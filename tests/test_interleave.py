@@ -132,8 +132,8 @@ def test_the_prelude_ends_with_the_last_step_that_writes(
             'key `schedule.slice_s`: only interleave = "slice" has turns; write that, or remove it',
         ),
         (
-            ('"step"', '"slice"\nslice_s = 0.4'),
-            "key `schedule.slice_s`: must be from 0.5 to 60, not 0.4",
+            ('"step"', '"slice"\nslice_s = 0.1'),
+            "key `schedule.slice_s`: must be from 0.2 to 60, not 0.1",
         ),
         (
             ('"step"', '"slice"'),

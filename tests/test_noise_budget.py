@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from dbdyno.model import Stretch
+from dbdyno.model.noise_budget import NoiseBudget
 from dbdyno.stats import noise_budget
 from dbdyno.stats.noise_budget import Cost, Design, Noise
+from run_builder import concluded, plan_of, series
 
 
 def test_two_levels_by_hand() -> None:
@@ -46,7 +50,7 @@ def test_a_level_of_one_group_is_not_told_and_one_below_its_seconds_is_below_0()
 def drawn(random: Random, sds: tuple[float, float, float, float]) -> dict[tuple[int, ...], float]:
     """8 comparisons of 4 blocks of 6 turns, each of 2 seconds; some turns lack a second."""
     hour, start, turn, second = sds
-    found = {}
+    found: dict[tuple[int, ...], float] = {}
     for one in range(8):
         of_hour = random.gauss(0, hour)
         for block in range(4):
@@ -112,3 +116,67 @@ def test_an_error_has_each_part_divided_by_how_often_it_is_drawn() -> None:
     assert noise_budget.error(design, noise) == pytest.approx(
         math.sqrt(0.01 + 0.02 / 4 + 0.03 / 20 + 0.04 / 40)
     )
+
+
+# --- From runs -------------------------------------------------------------------------------
+
+
+def budgets(logs: list[list[list[float]]], *, turns: int, each: int | None) -> list[NoiseBudget]:
+    """Of a ghost whose blocks have turns of stretches with these log ratios to the base."""
+
+    def cut(block: list[list[float]], own: float) -> tuple[Stretch, ...]:
+        return tuple(
+            Stretch(
+                turn=number if turns else 0,
+                turns=turns,
+                seconds=1.0,
+                rate=1000 * math.exp(own * log),
+                cpu_us=None,
+            )
+            for number, turn in enumerate(block, start=1)
+            for log in turn
+        )
+
+    both = [
+        replace(run, stretches=cut(block, own))
+        for arm, own in (("base", 0.0), ("ghost", 1.0))
+        for run, block in zip(series(arm, [1000.0] * len(logs)), logs, strict=True)
+    ]
+    plan = plan_of(("base", "ghost"), ghost={"same_as": "base"})
+    found = concluded(both, plan, blocks_each=each).calibration
+    assert found is not None
+    return list(found.budget)
+
+
+BLOCKS = [[[1.0, 3.0], [5.0, 9.0]], [[2.0, 4.0], [0.0, 2.0]], [[3.0, 4.0], [1.0, 5.0]]]
+"""Of three blocks, two turns of two seconds each."""
+
+
+def sources(budget: NoiseBudget) -> list[str]:
+    return [one.source for one in budget.components]
+
+
+def test_long_turns_have_seconds_and_short_ones_only_turns() -> None:
+    (long,) = budgets(BLOCKS, turns=1, each=None)
+    assert sources(long) == ["second", "turn", "start"]
+    second = long.components[0].sd
+    assert second is not None
+    assert second**2 == pytest.approx((2 + 8 + 2 + 2 + 0.5 + 8) / 6)
+    assert long.prospects == (), "nobody said what a block takes"
+    short = [[[log] for turn in block for log in turn] for block in BLOCKS]
+    (alone,) = budgets(short, turns=1, each=None)
+    assert sources(alone) == ["turn", "start"]
+    turn = alone.components[0].sd
+    (five,) = budgets(short, turns=5, each=None)
+    assert turn is not None
+    assert five.components[0].sd == pytest.approx(turn * math.sqrt(5)), "five turns in each value"
+
+
+def test_without_turns_there_are_seconds_and_starts_and_of_several_comparisons_hours() -> None:
+    flat = [[[log for turn in block for log in turn]] for block in BLOCKS * 2]
+    (one,) = budgets(flat, turns=0, each=None)
+    assert (sources(one), one.turns) == (["second", "start"], None)
+    (several,) = budgets(flat, turns=0, each=3)
+    assert sources(several) == ["second", "start", "hour"]
+    assert several.components[2].sd is None, "both comparisons are the same"
+    assert budgets(flat[:2], turns=0, each=None) == []

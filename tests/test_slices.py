@@ -12,7 +12,7 @@ from comparison_builder import comparison
 from dbdyno.analysis.step import background_spans, evidence, raw_files, series
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Schedule
-from dbdyno.model.job import SETTLE_NS
+from dbdyno.model.job import SETTLE_S_DEFAULT, in_turns, settle_s
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
 from dbdyno.store import continuation
@@ -102,6 +102,9 @@ def test_without_turns_readings_are_what_was_read() -> None:
     lines = [LINES[0], LINES[1], LINES[4], LINES[7], LINES[8]]
     assert raw_files.host(lines).readings == (LINES[1], LINES[4], LINES[7])
     assert raw_files.host([LINES[4]]).open is None
+
+
+SETTLE_NS = round(SETTLE_S_DEFAULT * S)
 
 
 def events() -> Iterator[Json]:
@@ -204,3 +207,16 @@ def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
     )
     for other in (kept(), kept(interleave="step")):
         assert "`schedule.interleave`" in str(continuation.refused(half, other, 1))
+
+
+def test_what_settles_is_a_quarter_of_a_short_turn() -> None:
+    job = {"stop": {"seconds": 10}}
+    assert in_turns(job, 0.8) is job and settle_s(job) == 0.2
+    assert in_turns(job, 0.2)["stop"] == {"seconds": 10, "settle_s": 0.05}
+    assert settle_s(in_turns(job, 0.5)) == 0.125
+    assert settle_s({}) == 0.2, "a job that cannot be read"
+
+
+def test_a_short_turn_counts_again_as_soon_as_its_job_says() -> None:
+    load = raw_files.load(events(), 0.05)
+    assert load.pauses == ((11 * S, 14 * S - 150_000_000), (15 * S + S // 2, 20 * S - 150_000_000))

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from dbdyno.model import Address, Extent, Json, Password
 
-SETTLE_NS = 200_000_000
-"""What follows a resumption and counts for nothing (contract/README.md, "pause")."""
+SETTLE_S_DEFAULT = 0.2
+"""What follows a resumption and counts for nothing, where the job does not say (contract/README.md,
+"stop")."""
+SETTLE_SHARE_MAX = 0.25
+"""Of a turn: what settles is no more than this, as a short turn follows a short pause."""
 CONTROL = frozenset(
     {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"}
 )
 """How commands begin that only say where a transaction begins or ends."""
+
+
+def settle_s(job: Json) -> float:
+    """How long after a resumption nothing counts."""
+    return float((job.get("stop") or {}).get("settle_s", SETTLE_S_DEFAULT))
+
+
+def in_turns(job: Json, slice_s: float) -> Json:
+    """The same job in turns of `slice_s` seconds: what settles is a quarter of a turn at most."""
+    settles_s = settling_s(slice_s)
+    if settles_s == SETTLE_S_DEFAULT:
+        return job
+    return job | {"stop": job["stop"] | {"settle_s": settles_s}}
+
+
+def settling_s(slice_s: float) -> float:
+    """How long after a resumption nothing counts in turns of `slice_s` seconds."""
+    return min(SETTLE_S_DEFAULT, SETTLE_SHARE_MAX * slice_s)
 
 
 def clients(job: Json, role: Json) -> int:

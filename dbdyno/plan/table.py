@@ -31,8 +31,8 @@ MINUTES_MAX = 30 * 24 * 60
 THREADS_MAX = 64
 INTERLEAVES = ("run", "step", "slice", "duet")
 FORCED = "forced"
-SLICE_S_MIN, SLICE_S_MAX = 0.5, 60.0
-"""A turn's seconds: below, what a pause costs is no more small; above, steps do as well."""
+SLICE_S_MIN, SLICE_S_MAX = 0.2, 60.0
+"""A turn's seconds: below, switching takes as long as it lasts; above, steps do as well."""
 CHECKPOINTS = ("before-step",)
 WAITS_S_MIN, WAITS_S_MAX = 0.02, 10.0
 """Between two samples of sessions: below, sampling is a load; above, a window has too few."""

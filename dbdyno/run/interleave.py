@@ -15,7 +15,7 @@ from typing import TypeVar
 from dbdyno.host import core_sets, quiesce
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
-from dbdyno.model.job import SETTLE_NS
+from dbdyno.model.job import in_turns, settling_s
 from dbdyno.plan import schedule
 from dbdyno.run import duet, slices
 from dbdyno.run.arm import Run
@@ -131,6 +131,8 @@ def player(run: Run, step: Step, how: Json, of: type[OnePlayer]) -> OnePlayer:
     """An arm that shares a step with others."""
     run.bench = replace(run.bench, turns=how)
     folder, bench = run.place(step)
+    if "slice_s" in how:
+        step = replace(step, job=in_turns(step.job, how["slice_s"]))
     return of(Measurement(step, bench, folder), run.lab.watch.rate)
 
 
@@ -162,7 +164,8 @@ def rest_leg(use: WorkloadUse) -> Leg:
 
 def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     """A step that all arms take in turns: their times, and what settles after each resumption."""
-    lost_share = SETTLE_NS / slices.SECOND_NS / plan.schedule.slice_s
+    slice_s = plan.schedule.slice_s
+    lost_share = settling_s(slice_s) / slice_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.name, step.name, expected_s and expected_s * len(plan.arms))
 

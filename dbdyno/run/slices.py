@@ -15,7 +15,7 @@ from typing import Self
 
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
-from dbdyno.model.job import SETTLE_NS
+from dbdyno.model.job import settle_s
 from dbdyno.run import step
 from dbdyno.run.driver import Inbox
 from dbdyno.run.measurement import Measurement, StepFailed
@@ -39,6 +39,7 @@ class Player:
         self.found: Json | StepFailed | None = None  # done.json once it has ended well
         self.rounds = 0
         self._measurement = measurement
+        self._settle_ns = round(settle_s(measurement.step.job) * SECOND_NS)
         self._show = show
         self._stack = ExitStack()
         self._load: Load
@@ -120,7 +121,7 @@ class Player:
         event = self._wait_for("resumed")
         if event is None:
             return time.monotonic_ns()
-        settled_ns = int(event["mono_ns"]) + SETTLE_NS
+        settled_ns = int(event["mono_ns"]) + self._settle_ns
         self._follow(settled_ns)
         if self._open:
             self._read("settled", settled_ns)

@@ -304,7 +304,13 @@ pub struct Stop {
     /// How long operations in flight may take after the step's end; null: [`DRAIN_MAX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain_s_max: Option<f64>,
+    /// What follows a pause and counts for nothing, neither operations nor CPU; null: [`SETTLE_NS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle_s: Option<f64>,
 }
+
+/// What follows a pause and counts for nothing, where the job does not say.
+pub const SETTLE_NS: u64 = 200_000_000;
 
 /// How long operations in flight may take after a step's end, where the job does not say.
 pub const DRAIN_MAX: Duration = Duration::from_mins(10);

@@ -2,10 +2,7 @@
 //!
 //! Pure: times come from the caller, in nanoseconds of CLOCK_MONOTONIC.
 
-use crate::job::Stop;
-
-/// What follows a pause and counts for nothing, neither operations nor CPU.
-pub const SETTLE_NS: u64 = 200_000_000;
+use crate::job::{SETTLE_NS, Stop};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -79,6 +76,8 @@ pub struct Timeline {
     close_ns: Option<u64>,
     /// When the step is broken off.
     limit_ns: Option<u64>,
+    /// What follows a pause and counts for nothing.
+    settle_ns: u64,
     /// The number of the tick that is going on, when it began and when it ends.
     number: i64,
     began_ns: u64,
@@ -109,6 +108,7 @@ impl Timeline {
             warmup_ns,
             close_ns: stop.seconds.map(|seconds| warmup_ns + nanoseconds(seconds)),
             limit_ns: stop.seconds_max.map(nanoseconds),
+            settle_ns: stop.settle_s.map_or(SETTLE_NS, nanoseconds),
             number: skip.cast_signed() - whole.cast_signed(),
             began_ns: 0,
             boundary_ns: part_ns + skip * SECOND_NS,
@@ -206,7 +206,7 @@ impl Timeline {
 
     /// Skips a pause in which all was quiet from `paused_ns` to `resumed_ns`, and what settles after it.
     pub fn resume(&mut self, paused_ns: u64, resumed_ns: u64) {
-        self.time.skip(paused_ns, resumed_ns + SETTLE_NS);
+        self.time.skip(paused_ns, resumed_ns + self.settle_ns);
     }
 }
 
@@ -292,6 +292,18 @@ mod tests {
         let cut = timeline.cut();
         assert_eq!((cut.end_ns, cut.active_ns), (9_800_000_000, SECOND_NS));
         assert_eq!(timeline.close_ns(), Some(10_800_000_000));
+    }
+
+    #[test]
+    fn the_job_may_say_how_long_a_pause_settles() {
+        let short = Stop {
+            settle_s: Some(0.05),
+            ..stop(Some(3.0), 0.0)
+        };
+        let mut timeline = Timeline::new(&short, 0);
+        timeline.resume(400_000_000, 9_000_000_000);
+        assert!(!timeline.counts(9_050_000_000) && timeline.counts(9_050_000_001));
+        assert_eq!(timeline.boundary_ns(), 9_650_000_000);
     }
 
     #[test]

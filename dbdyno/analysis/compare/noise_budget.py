@@ -13,7 +13,7 @@ from statistics import fmean
 
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.model import StepRun, Stretch
-from dbdyno.model.job import SETTLE_NS
+from dbdyno.model.job import settling_s
 from dbdyno.model.noise_budget import Component, NoiseBudget, Prospect, Source, Way
 from dbdyno.stats import noise_budget as arithmetic
 from dbdyno.stats.noise_budget import Cost, Design, Noise, Place, Variance
@@ -24,7 +24,6 @@ LONG_TURN_STRETCHES = 1.5
 """With so many in each on average, turns have seconds that are told by themselves."""
 CHANGE = 2.0
 """Steps and turns of half and of twice the length are what is foretold."""
-SETTLE_S = SETTLE_NS / 1e9
 SECONDS_PER_MINUTE = 60.0
 
 
@@ -53,7 +52,13 @@ def _counted_s(contest: Contest) -> float:
 
 
 def _lasts_s(run: StepRun) -> float:
-    return (run.window.seconds or 0.0) + SETTLE_S * _turns(run.stretches)
+    seconds, turns = _seconds(run.stretches), _turns(run.stretches)
+    return seconds + (turns * settling_s(seconds / turns) if turns else 0.0)
+
+
+def _seconds(stretches: Sequence[Stretch]) -> float:
+    """How long they are together."""
+    return math.fsum(one.seconds for one in stretches)
 
 
 def _turns(stretches: Sequence[Stretch]) -> int:
@@ -77,14 +82,18 @@ def _budget(
     levels = _levels(values, stretches)
     found = dict(zip(levels, arithmetic.components(values), strict=True))
     noise = _noise(found, stretches)
-    seconds = fmean(run.window.seconds or 0.0 for run, _ in pairs)
+    seconds = fmean(_seconds(run.stretches) for run, _ in pairs)
     turns = fmean(_turns(run.stretches) for run, _ in pairs)
     design = Design(
         blocks=len(groups[0]),
         turns=turns or seconds,
         turn_s=seconds / turns if turns else 1.0,
     )
-    cost = None if beside_s is None else Cost(block_s=beside_s, turn_s=SETTLE_S if turns else 0.0)
+    cost = (
+        None
+        if beside_s is None
+        else Cost(block_s=beside_s, turn_s=settling_s(seconds / turns) if turns else 0.0)
+    )
     best = None if cost is None else arithmetic.best_turns(design, noise, cost)
     return NoiseBudget(
         workload=contest.where.workload,

@@ -12,7 +12,7 @@ from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
-from dbdyno.model.job import role_connections, statement_names, timed_operations
+from dbdyno.model.job import role_connections, settle_s, statement_names, timed_operations
 from dbdyno.model.processor import BUSY, CPU_STATES
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats.response_times import Histogram, merged
@@ -267,7 +267,7 @@ def _load(folder: StepFolder) -> raw_files.Load:
 
 
 def _events(folder: StepFolder) -> raw_files.Load:
-    return raw_files.load(folder.events())
+    return raw_files.load(folder.events(), settle_s(folder.job() or {}))
 
 
 def _waits(folder: StepFolder) -> tuple[Json, ...]:

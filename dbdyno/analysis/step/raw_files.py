@@ -8,7 +8,7 @@ from typing import Any
 
 from dbdyno.model import Json
 from dbdyno.model.events import unknown
-from dbdyno.model.job import SETTLE_NS
+from dbdyno.model.job import SETTLE_S_DEFAULT
 
 NS_PER_S = 1_000_000_000
 GAUGES = frozenset(
@@ -86,8 +86,9 @@ class Load:
         return [((a - open_ns) / NS_PER_S, (b - open_ns) / NS_PER_S) for a, b in self.pauses]
 
 
-def load(events: Iterable[Json]) -> Load:
-    """Reads the events of a step."""
+def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:
+    """Reads the events of a step; `settle_s`: what follows a pause and counts for nothing."""
+    settle_ns = round(settle_s * NS_PER_S)
     found: dict[str, Json] = {}
     ticks: list[Json] = []
     novel: set[str] = set()
@@ -96,7 +97,7 @@ def load(events: Iterable[Json]) -> Load:
         novel.update(unknown(event))
         if event["event"] != "tick":
             if event["event"] == "resumed" and "window_open" in found and "paused" in found:
-                pauses.append((found["paused"]["mono_ns"], event["mono_ns"] + SETTLE_NS))
+                pauses.append((found["paused"]["mono_ns"], event["mono_ns"] + settle_ns))
             found[event["event"]] = event
             continue
         if event["measured"]:

@@ -36,11 +36,11 @@ def stretches(evidence: Evidence) -> tuple[Stretch, ...]:
     if not evidence.counts_in_seconds or evidence.load.seconds is None:
         return ()
     ticks = evidence.load.of([evidence.step["headline"]["role"]])
-    amounts = [evidence.counted(tick) for tick in ticks]
-    if not ticks or None in amounts:
+    amounts = [amount for tick in ticks if (amount := evidence.counted(tick)) is not None]
+    if not ticks or len(amounts) < len(ticks):
         return ()
     ends_s = [0.0, *(tick.end_s for tick in ticks)]
-    done = np.cumsum([0, *(one for one in amounts if one is not None)])
+    done = np.cumsum([0, *amounts])
     readings = _readings(evidence)
     in_turns = any(kind == "pause" for _, kind, _ in readings)
     whole = [tick.end_s for tick in ticks if tick.whole]

@@ -104,6 +104,9 @@ fn ensure_positive(number: f64, key: &str) -> Check {
 /// A day in seconds, the longest that a step may be waited for after its end.
 const DAY_S: f64 = 86_400.0;
 
+/// The longest that may count for nothing after a pause, in seconds.
+const SETTLE_S_MAX: f64 = 10.0;
+
 /// The longest that a step, or its warm-up, may take: 30 days. Times in nanoseconds hold far more.
 const STEP_S_MAX: f64 = 30.0 * DAY_S;
 
@@ -274,6 +277,13 @@ impl Stop {
         }
         if let Some(seconds) = self.seconds_max {
             ensure_step_s(seconds, "stop.seconds_max")?;
+        }
+        if let Some(seconds) = self.settle_s {
+            ensure(
+                (0.0..=SETTLE_S_MAX).contains(&seconds),
+                "stop.settle_s",
+                format!("must be from 0 to {SETTLE_S_MAX}, not {seconds}"),
+            )?;
         }
         if let Some(seconds) = self.drain_s_max {
             ensure_positive(seconds, "stop.drain_s_max")?;

@@ -370,6 +370,13 @@ pub(crate) const CASES: &[Case] = &[
         "stop.drain_s_max",
         "not above 0",
     ),
+    (
+        "qr100",
+        "/stop/settle_s",
+        "11",
+        "stop.settle_s",
+        "must be from 0 to 10, not 11",
+    ),
     ("qr100", "/roles", "[]", "roles", "neither"),
     (
         "qr100",

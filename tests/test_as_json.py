@@ -50,7 +50,7 @@ FORM = {
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
-    "steps": "workload ordinal step group headline base_values arms limited notices",
+    "steps": "workload ordinal step group headline base_values arms limited notices duet",
     "steps.arms": "arm verdict by outcome metrics findings",
     "steps.arms.metrics": f"primary value base bound {JUDGEMENT}",
     "steps.arms.metrics.look": LOOK,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,8 @@ import read_steps
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
-from dbdyno.host import capacity, core_sets
+from dbdyno.host import capacity, core_sets, process
 from dbdyno.model import Plan, StepRun
-from dbdyno.model.duet import DuetCheck
 from dbdyno.report import json_document, page
 from dbdyno.report.render import markdown
 from dbdyno.run import blocks, duet
@@ -172,54 +170,46 @@ def test_both_run_at_once_and_each_alone_in_the_third_block(tmp_path: Path, data
 
 
 @pytest.mark.skipif(len(core_sets.here()) < core_sets.CORES_LEAST, reason="one core only")
-def test_arms_on_one_core_lose_too_much_by_company(
+def test_rates_that_go_against_each_other_are_refused(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scheduler divides a core evenly, so that rates go together: company tells, not they."""
-    one = core_sets.core_set(core_sets.here()[:1])
-    monkeypatch.setattr(core_sets, "halves", lambda cores: (one, one))
-    monkeypatch.setattr(duet, "SOLO_EVERY", 1)
-    checks = checks_of(made(tmp_path, data, seconds=6), tmp_path / "out")
-    assert checks["company"].state == "fails", checks["company"].text
-    share = re.search(r"does (\d+\.\d) % of its throughput alone", checks["company"].text)
-    assert share is not None
-    assert float(share[1]) < 70
-
-
-@pytest.mark.skipif(len(core_sets.here()) < core_sets.CORES_LEAST, reason="one core only")
-def test_rates_that_go_against_each_other_are_refused(tmp_path: Path, data: Path) -> None:
-    """A process that works on the cores of one arm and then on those of the other, in turn."""
-    with disturbed():
-        checks = checks_of(made(tmp_path, data, seconds=20), tmp_path / "out")
+    """What one arm's sessions can do the others cannot, in turn, as if they had one resource."""
+    one_at_a_time(monkeypatch)
+    outcome = blocks.run(made(tmp_path, data, seconds=12), tmp_path / "out", wait=True)
+    (step,) = [one for one in compare.load(outcome.folder).steps if one.step == "three"]
+    assert step.duet is not None
+    checks = {check.name: check for check in step.duet.checks}
     assert checks["competition"].state == "fails", checks["competition"].text
     assert "below 0 they compete" in checks["competition"].text
 
 
-def checks_of(of: Plan, out: Path) -> dict[str, DuetCheck]:
-    """What is checked of the duet of a plan, which is run."""
-    outcome = blocks.run(of, out, wait=True)
-    (step,) = [one for one in compare.load(outcome.folder).steps if one.step == "three"]
-    assert step.duet is not None
-    return {check.name: check for check in step.duet.checks}
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a duet runs, the children of one server are stopped for a while, then the other's."""
+    at_once = duet.at_once
+
+    def in_turn(partners: Sequence[Partner]) -> None:
+        ending = threading.Event()
+        servers = [partner.server.postmaster_pid for partner in partners]
+        members = [process.children(pid) for pid in servers if pid is not None]
+        spoiler = threading.Thread(target=_stop_in_turn, args=(members, ending))
+        spoiler.start()
+        try:
+            at_once(partners)
+        finally:
+            ending.set()
+            spoiler.join()
+
+    monkeypatch.setattr(duet, "at_once", in_turn)
 
 
-@contextmanager
-def disturbed() -> Iterator[None]:
-    """Meanwhile a process works that changes cores every other second."""
-    here = [sorted(core) for core in core_sets.here()[:2]]
-    pid = os.fork()
-    if pid == 0:
-        while True:
-            for core in here:
-                os.sched_setaffinity(0, core)
-                end_s = time.monotonic() + 2
-                while time.monotonic() < end_s:
-                    pass
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+def _stop_in_turn(members: Sequence[Sequence[int]], ending: threading.Event) -> None:
+    while not ending.is_set():
+        for its in members:
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                for pid in its:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, number)
+                ending.wait(1.3 if number == signal.SIGSTOP else 0.2)
 
 
 def test_whoever_is_born_while_others_are_moved_is_moved_too() -> None:

@@ -233,7 +233,6 @@ def test_what_no_number_of_blocks_settles_is_counted(quiet: Comparison) -> None:
     [
         (looked_at(4), "over 1,000 blocks"),
         (looked_at(3, 4, first=None, coming=6), "no look of its plan"),
-        (looked_at(4, coming=None), "no look left"),
         (None, "over 1,000 blocks"),
         (looked_at(4, judge="any time"), "over 1,000 blocks"),
     ],
@@ -306,6 +305,14 @@ def test_the_own_interval_is_shown_where_it_differs_by_a_third(
         quiet, "l.i1", lambda one: replace(one, lent=1.6, own_low=low, own_high=high)
     )
     assert ("(by its own blocks alone 0.910–1.100)" in row(made, "l.i1")[2].title) is shown
+
+
+def test_without_a_look_left_it_takes_a_new_result(quiet: Comparison) -> None:
+    made = replace(quiet, looked=looked_at(4, coming=None))
+    assert row(made, "l.i1")[5].text == "6 blocks anew, 18 min"
+    assert items(made)["To settle"].text == (
+        "a new result of 6 blocks, about 18 min, as no look of this one is left"
+    )
 
 
 def test_evidence_is_told_and_is_no_word(quiet: Comparison) -> None:

@@ -96,14 +96,17 @@ def _judgements(comparison: Comparison) -> list[Judgement]:
     return [*of_steps, *(one.judgement for one in comparison.overall)]
 
 
+def none_left(comparison: Comparison) -> bool:
+    """Whether all looks were taken, so that only a new result can tell more."""
+    return comparison.looked is not None and comparison.looked.coming is None
+
+
 def beyond(comparison: Comparison) -> str:
     """What it would take where no number of blocks is known that settles it."""
     looked = comparison.looked
-    if looked is None or looked.looks.judge == "any time":
+    if looked is None or looked.coming is None or looked.looks.first is not None:
         return OVER
-    if looked.coming is None:
-        return "no look left"
-    return OVER if looked.looks.first is not None else "no look of its plan"
+    return "no look of its plan"
 
 
 OVER = "over 1,000 blocks"

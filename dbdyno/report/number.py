@@ -72,6 +72,11 @@ def _end(value: float, digits: int) -> str:
     return number(value, 0 if value >= 100 else digits)
 
 
+def short(value: float) -> str:
+    """A number of which only the size matters where it is large: 0.400, 12.3, 870, 3e10."""
+    return _end(value, digits_for(value))
+
+
 def change(value: float) -> str:
     """A ratio as a change: +5.0 %."""
     percent = (value - 1) * 100

@@ -301,8 +301,9 @@ def _figures(
 ) -> Judgement:
     """The figures of all blocks so far."""
     its, own = sample.interval, metric.spread
+    alone = None
     if metric.spread is not None and metric.spread.lent:
-        its = interval.log_interval(sample.logs, spread=metric.spread)
+        alone, its = its, interval.log_interval(sample.logs, spread=metric.spread)
         own = interval.own_spread(sample.logs)
     return Judgement(
         metric=sample.metric,
@@ -321,6 +322,8 @@ def _figures(
         base_stood_still=sample.base_stood_still,
         p_still=significance.sign_p(*sample.sides) if sample.stood and q is not None else None,
         lent=metric.spread.lent if metric.spread is not None else 0.0,
+        own_low=None if alone is None else alone.low,
+        own_high=None if alone is None else alone.high,
     )
 
 

@@ -260,13 +260,12 @@ def _unsettled(judgement: Judgement, cell: Cell) -> str:
 
 def _price(comparison: Comparison, told: Sequence[_Told]) -> str:
     """What would settle the steps that are not told apart: 5 more blocks, about 40 min."""
-    beyond = looks.beyond(comparison)
-    prices = [verdicts.price(one.cell.verdict, beyond) for one in told if one.cell.verdict]
+    prices = [verdicts.price(one.cell.verdict, comparison) for one in told if one.cell.verdict]
     settled = [price for price in prices if price.blocks is not None]
     if not settled:
-        return beyond
+        return looks.beyond(comparison)
     never = len(prices) - len(settled)
-    rest = f"; {never} of {len(prices)}: {beyond}" if never else ""
+    rest = f"; {never} of {len(prices)}: {looks.beyond(comparison)}" if never else ""
     return f"{verdicts.dearest(settled).sentence}{rest}"
 
 

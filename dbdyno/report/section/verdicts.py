@@ -185,7 +185,7 @@ def _evidence(judgement: Judgement) -> str:
     """The e-value, which is no word by itself."""
     if judgement.evidence is None:
         return ""
-    return f"evidence so far: e = {number.number(judgement.evidence)}"
+    return f"evidence so far: e = {number.short(judgement.evidence)}"
 
 
 def called_in_full(name: str) -> str:
@@ -210,31 +210,36 @@ class Price:
     blocks: int | None
     minutes: float | None
     beyond: str = looks.OVER
+    anew: bool = False  # the blocks are those of a new result, as no look of this one is left
 
     @property
     def words(self) -> str:
-        """5 blocks, 40 min."""
+        """5 blocks, 40 min; 5 blocks anew, 40 min."""
         if self.blocks is None:
             return self.beyond
         time = f", {number.minutes(self.minutes)}" if self.minutes is not None else ""
-        return f"{self.blocks:,} block{'s' if self.blocks != 1 else ''}{time}"
+        return f"{self._blocks}{' anew' if self.anew else ''}{time}"
 
     @property
     def sentence(self) -> str:
         """5 more blocks, about 40 min; there must be a number of blocks."""
         time = f", about {number.minutes(self.minutes)}" if self.minutes is not None else ""
+        if self.anew:
+            return f"a new result of {self._blocks}{time}, as no look of this one is left"
         return f"{self.blocks:,} more block{'s' if self.blocks != 1 else ''}{time}"
 
+    @property
+    def _blocks(self) -> str:
+        return f"{self.blocks:,} block{'s' if self.blocks != 1 else ''}"
 
-def price(verdict: Verdict, beyond: str = looks.OVER) -> Price:
-    """What it takes to tell a step: as much as the primary metric that takes most.
 
-    `beyond`: what is said where no number of blocks is known.
-    """
+def price(verdict: Verdict, comparison: Comparison) -> Price:
+    """What it takes to tell a step: as much as the primary metric that takes most."""
+    beyond, anew = looks.beyond(comparison), looks.none_left(comparison)
     open_ones = [one for one in verdict.judgements if one.word == "cannot tell"]
     if not open_ones or any(one.blocks_needed is None for one in open_ones):
-        return Price(None, None, beyond)
-    return dearest(Price(one.blocks_needed, one.minutes_needed) for one in open_ones)
+        return Price(None, None, beyond, anew)
+    return dearest(Price(one.blocks_needed, one.minutes_needed, anew=anew) for one in open_ones)
 
 
 def dearest(prices: Iterable[Price]) -> Price:
@@ -244,6 +249,7 @@ def dearest(prices: Iterable[Price]) -> Price:
     return Price(
         max(one.blocks or 0 for one in found),
         max(minutes) if len(minutes) == len(found) else None,
+        anew=any(one.anew for one in found),
     )
 
 
@@ -376,7 +382,7 @@ def _cells(result: Result, comparison: Comparison, sure: bool) -> Iterable[Cell]
         yield _change_cell(result, primary(verdict, cpu), verdict)
     undecided = verdict.word in ("same", "cannot tell") and not verdict.withheld
     yield Cell(text=_visible(verdict) if undecided else "")
-    needed = price(verdict, looks.beyond(comparison)).words
+    needed = price(verdict, comparison).words
     told = verdict.word != "cannot tell" or verdict.withheld
     yield Cell(text="" if told else needed)
 

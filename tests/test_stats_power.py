@@ -152,27 +152,23 @@ def test_equivalence_power_without_spread_or_blocks() -> None:
     assert power.equivalence_power(0.03, 0.02, 1, 0.05) == 0.0
 
 
-@pytest.mark.parametrize(("freedom", "blocks"), [(2.0, 6), (2.0, 20), (9.5, 6), (60.0, 4)])
-def test_assured_power_is_power_averaged_over_what_the_deviation_may_be(
-    freedom: float, blocks: int
-) -> None:
-    chi = np.random.default_rng(5).chisquare(freedom, 4000)
-    expected = np.mean(
-        [power.power(0.03, 0.02 * math.sqrt(freedom / c), blocks, 0.05) for c in chi]
-    )
-    found = power.assured_power(0.03, 0.02**2, freedom, blocks, 0.05)
-    assert found == pytest.approx(expected, abs=0.02)
-    assert found == power.assured_power(0.03, 0.02**2, freedom, blocks, 0.05)
+@pytest.mark.parametrize("freedom", [2.5, 6.0, 13.0])
+def test_with_lent_freedom_power_is_how_often_such_a_spread_finds(freedom: float) -> None:
+    random = np.random.default_rng(7)
+    mean = random.normal(math.log1p(0.03), 0.02 / 2, 20_000)
+    seen = 0.02 * np.sqrt(random.chisquare(freedom, 20_000) / freedom)
+    ps = 2 * scipy_stats.t(freedom).sf(np.abs(mean) / seen * 2)
+    expected = power.power(0.03, 0.02, 4, 0.05, freedom)
+    assert float((ps <= 0.05).mean()) == pytest.approx(expected, abs=0.015)
+    room = (math.log1p(0.03) - np.abs(mean - math.log1p(0.03))) / seen * 2
+    same = float((scipy_stats.t(freedom).sf(room) <= 0.05).mean())
+    assert same == pytest.approx(power.equivalence_power(0.03, 0.02, 4, 0.05, freedom), abs=0.015)
 
 
-def test_assured_power_of_a_deviation_known_for_certain_is_power() -> None:
-    expected = power.power(0.03, 0.02, 6, 0.05)
-    assert power.assured_power(0.03, 0.02**2, math.inf, 6, 0.05) == expected
-    assert power.assured_power(0.03, 0.02**2, 1e7, 6, 0.05) == pytest.approx(expected, abs=1e-3)
-    assert power.assured_power(0.03, 0.0, 2, 6, 0.05) == 1.0
-    assert power.assured_power(0.03, 0.02**2, 2, 1, 0.05) == 0.0
-
-
-def test_a_deviation_that_two_blocks_showed_promises_less_than_one_that_is_known() -> None:
-    by_freedom = [power.assured_power(0.03, 0.02**2, nu, 8, 0.05) for nu in (2, 4, 16, math.inf)]
-    assert by_freedom == sorted(by_freedom)
+@pytest.mark.parametrize("freedom", [2.5, 6.0, 13.0])
+def test_with_lent_freedom_what_is_visible_is_found_with_the_wanted_power(freedom: float) -> None:
+    found = power.visible(0.02, 4, 0.05, 0.80, freedom)
+    assert found is not None
+    assert power.power(found, 0.02, 4, 0.05, freedom) == pytest.approx(0.80, abs=1e-6)
+    own = power.visible(0.02, 4, 0.05, 0.80)
+    assert own is not None and (found < own) == (freedom > 3)

@@ -1,4 +1,4 @@
-"""Tests, intervals of shares and moderated variances, against statsmodels, scipy and by hand."""
+"""Tests, e-values and intervals of shares, against statsmodels, scipy and by hand."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from scipy.special import polygamma
+from scipy.integrate import quad
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from dbdyno.stats import interval, power, significance
+from dbdyno.stats import interval, significance
+from dbdyno.stats.interval import Spread
 
 change = st.floats(min_value=-0.5, max_value=0.5)
 changes = st.lists(change, min_size=2, max_size=10)
@@ -126,7 +127,87 @@ def test_an_interval_too_wide_for_a_number_is_infinite() -> None:
     assert seen.low == 0.0 and seen.high == math.inf
 
 
+@given(changes, st.floats(min_value=0.01, max_value=0.2), st.floats(min_value=1.0, max_value=30.0))
+def test_by_another_spread_p_and_equivalence_are_by_its_freedom(
+    logs: list[float], sd: float, freedom: float
+) -> None:
+    spread = Spread(sd=sd, freedom=freedom)
+    mean, root = float(np.mean(logs)), math.sqrt(len(logs))
+    assume(abs(mean) > 1e-9)
+    law = scipy_stats.t(freedom)
+    p = significance.t_p(logs, spread)
+    assert p == pytest.approx(2 * law.sf(abs(mean) / sd * root), rel=1e-9)
+    within = significance.equivalence_p(logs, 0.03, spread)
+    assert within == pytest.approx(law.cdf((abs(mean) - math.log(1.03)) / sd * root), rel=1e-9)
+
+
+# --- E-values ---
+
+
+def mixture(t: float, count: int, freedom: float) -> float:
+    """How much likelier t is where the mean is off by N(0, g) standard deviations, by integrals."""
+    found = []
+    for scale in (1.0, 4.0, 16.0, 64.0):
+
+        def weighed(size: float, scale: float = scale) -> float:
+            shifted = scipy_stats.nct.pdf(t, freedom, size * math.sqrt(count))
+            return float(shifted * scipy_stats.norm.pdf(size, 0, math.sqrt(scale)))
+
+        likely = t / math.sqrt(count)
+        points = [likely - 2, likely, likely + 2]
+        found.append(quad(weighed, -12, 12, points=points, limit=200)[0])
+    return float(np.mean(found) / scipy_stats.t.pdf(t, freedom))
+
+
+@pytest.mark.parametrize(("count", "freedom"), [(3, 2.0), (4, 4.5), (8, 7.0)])
+@pytest.mark.parametrize("t", [0.3, 2.0, 6.0])
+def test_an_e_value_is_the_mixture_s_likelihood_ratio(count: int, freedom: float, t: float) -> None:
+    sd = 0.02
+    logs = [0.01 + t * sd / math.sqrt(count)] * count
+    found = significance.log_e(logs, Spread(sd=sd, freedom=freedom), about=0.01)
+    assert found == pytest.approx(math.log(mixture(t, count, freedom)), abs=1e-4)
+
+
+def test_the_mean_e_value_of_equal_arms_is_one() -> None:
+    logs = np.random.default_rng(4).normal(0, 0.02, (20_000, 4))
+    found = [significance.log_e(row, own) for row in logs.tolist() if (own := _spread(row))]
+    assert float(np.mean(np.minimum(np.exp(found), 1e3))) == pytest.approx(1.0, abs=0.1)
+    assert float((np.array(found) >= math.log(20)).mean()) <= 0.05
+
+
+def _spread(logs: list[float]) -> Spread | None:
+    return interval.own_spread(logs)
+
+
+def test_without_any_spread_an_e_value_is_one_or_beyond_all_bounds() -> None:
+    none = Spread(sd=0.0, freedom=2)
+    assert significance.log_e([0.0] * 3, none) == 0.0
+    assert significance.log_e([0.01] * 3, none) == math.inf
+
+
 # --- Several tests at once ---
+
+
+@given(st.lists(st.floats(min_value=1e-9, max_value=1.0), min_size=2, max_size=5))
+def test_combined_p_is_that_of_cauchy_s_distribution(values: list[float]) -> None:
+    variates = [scipy_stats.cauchy.isf(min(p, significance.P_MAX)) for p in values]
+    expected = scipy_stats.cauchy.sf(np.mean(variates))
+    assert significance.combined_p(values) == pytest.approx(expected, rel=1e-6)
+    assert significance.combined_p(values[::-1]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_combined_p_of_equal_ones_is_theirs_and_of_one_its_own() -> None:
+    assert significance.combined_p([0.03, 0.03]) == pytest.approx(0.03)
+    assert significance.combined_p([0.97]) == 0.97
+    assert significance.combined_p([0.0, 0.7]) == 0.0
+    with pytest.raises(ValueError):
+        significance.combined_p([])
+
+
+@pytest.mark.parametrize("still", [0.9, 0.99, 1.0])
+def test_a_metric_that_does_not_move_at_all_costs_the_other_a_factor_of_two(still: float) -> None:
+    """As throughput where a rate is held: its p is 1, and only CPU can tell."""
+    assert significance.combined_p([still, 1e-4]) == pytest.approx(2e-4, rel=0.01)
 
 
 @given(ps)
@@ -184,67 +265,3 @@ def test_the_interval_of_a_deviation_is_by_chi_squared() -> None:
     assert interval.sd_interval(0.0, 5) == (0.0, 0.0)
     with pytest.raises(ValueError):
         interval.sd_interval(0.02, 0)
-
-
-# --- Moderated variances ---
-
-
-def drawn(prior: float, freedom: int, steps: int) -> tuple[list[float], list[float]]:
-    """True variances about 4e-4, seen with so many degrees of freedom: the true and the seen."""
-    rng = np.random.default_rng(11)
-    true = (
-        4e-4 * np.ones(steps) if math.isinf(prior) else 4e-4 * prior / rng.chisquare(prior, steps)
-    )
-    seen = true * rng.chisquare(freedom, steps) / freedom
-    return list(true), list(seen)
-
-
-def test_the_prior_of_many_variances_is_found_again() -> None:
-    _, seen = drawn(8.0, 2, 20_000)
-    posterior, freedom = power.moderated(seen, 2)
-    assert freedom == pytest.approx(8 + 2, rel=0.1)
-    low, high = np.argmin(seen), np.argmax(seen)
-    expected = [(8 * 4e-4 + 2 * seen[at]) / 10 for at in (low, high)]
-    assert [posterior[at] for at in (low, high)] == pytest.approx(expected, rel=0.05)
-
-
-def test_a_variance_of_few_blocks_is_nearer_the_true_one_once_moderated() -> None:
-    true, seen = drawn(8.0, 2, 40)
-    posterior, _ = power.moderated(seen, 2)
-    off = [np.abs(np.log(np.array(found) / true)).mean() for found in (seen, posterior)]
-    assert off[1] < 0.6 * off[0]
-
-
-def test_variances_that_are_one_become_their_mean_with_all_their_freedom() -> None:
-    posterior, freedom = power.moderated([4e-4, 4.1e-4, 3.9e-4, 4e-4], 2)
-    assert posterior == pytest.approx([4e-4] * 4)
-    assert freedom == 8
-
-
-def test_moderating_keeps_the_order_and_never_counts_more_freedom_than_there_is() -> None:
-    seen = [1e-6, 5e-5, 1e-4, 9e-4, 4e-2]
-    posterior, freedom = power.moderated(seen, 2)
-    assert posterior == sorted(posterior) and len(set(posterior)) == 5
-    assert 2 < freedom <= 10
-
-
-def test_variances_of_nought_are_drawn_up_and_do_not_break_the_others() -> None:
-    posterior, freedom = power.moderated([0.0, 4e-4, 3e-4, 5e-4], 2)
-    assert 0 < posterior[0] < posterior[2] and math.isfinite(freedom)
-
-
-def test_one_variance_none_or_only_noughts_stay_as_they_are() -> None:
-    assert power.moderated([4e-4], 2) == ([4e-4], 2.0)
-    assert power.moderated([0.0, 0.0], 2) == ([0.0, 0.0], 2.0)
-    assert power.moderated([], 2) == ([], 2.0)
-    with pytest.raises(ValueError):
-        power.moderated([-1.0, 1.0], 2)
-
-
-@pytest.mark.parametrize("half", [0.3, 0.5, 1.0, 7.5, 15.0])
-def test_the_prior_is_that_of_the_moments(half: float) -> None:
-    """Twenty logarithms whose variance is what chance and a prior of 2 · half freedom give."""
-    variance = float(polygamma(1, 1.0) + polygamma(1, half))
-    log = math.sqrt(variance * 19 / 20)
-    _, freedom = power.moderated([math.exp(log), math.exp(-log)] * 10, 2)
-    assert freedom == pytest.approx(2 * half + 2, rel=1e-6)

@@ -96,12 +96,12 @@ def tables(draws: float) -> Iterator[str]:
     def comparisons(usual: int) -> int:
         return max(1, round(usual * draws))
 
-    yield from covered(comparisons(10_000))
+    yield from covered(comparisons(5_000))
     yield from alarming(comparisons(10_000))
-    yield from looking(comparisons(4_000))
+    yield from looking(comparisons(3_000))
     yield from standing(comparisons(1_000))
-    yield from finding(comparisons(4_000))
-    yield from deciding(comparisons(3_000))
+    yield from finding(comparisons(3_000))
+    yield from deciding(comparisons(2_000))
     yield from reporting(comparisons(1_500))
     yield from peers(comparisons(1_500))
 

@@ -248,7 +248,9 @@ class Said:
     @property
     def slower(self) -> Flags:
         """Slower by a metric, and faster by none."""
-        found: Flags = (self.changed < 0).any(axis=-1) & ~(self.changed > 0).any(axis=-1)
+        down: Flags = self.changed < 0
+        up: Flags = self.changed > 0
+        found: Flags = np.asarray(down.any(axis=-1) & ~up.any(axis=-1))
         return found
 
 
@@ -268,11 +270,12 @@ def walk(
             now = np.exp(-np.maximum(log_e, 0.0))
             means = np.logaddexp.reduce(log_e, axis=-1) - math.log(len(METRICS))
             unit = np.exp(-np.maximum(means, 0.0))
-            within = within | _shown_at_any_time(its, aims)
+            shown = _shown_at_any_time(its, aims)
         else:
             now = np.minimum(its.p / look.share, 1.0)
             unit = np.minimum(combined(its.p) / look.share, 1.0)
-            within = within | (its.within(aims.margin) <= aims.level / significance.SAME_SHARE)
+            shown = np.asarray(its.within(aims.margin) <= aims.level / significance.SAME_SHARE)
+        within = np.asarray(within | shown)
         signs = np.where((now < metrics) | (signs == 0), np.sign(its.mean), signs)
         units, metrics = np.minimum(units, unit), np.minimum(metrics, now)
         changed = _named(units, metrics, aims) * signs * DIRECTIONS

@@ -18,10 +18,10 @@ from dbdyno.stats.interval import ROUNDING_MAX, Spread, mean_and_sd, own_spread
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""
 
-P_MAX = 0.99
-"""Of p values that are combined. Cauchy's variate of a p near 1 is as large as that of one near 0:
-without a bound a metric that moved by nothing at all would outweigh one that surely did (Fang et
-al. 2023, Statistica Sinica 33)."""
+P_MAX = 0.9
+"""Of p values that are combined: one near 1, as of a rate that is held, has a Cauchy variate that
+outweighs the least p of another metric, and 1 itself has none. Simulated alarms of a single look
+rise by 0.1 points at most."""
 
 E_SCALES = (1.0, 4.0, 16.0, 64.0)
 """Squared sizes of a change, in standard deviations, over which an e-value averages."""
@@ -55,8 +55,8 @@ def t_p(logs: Sequence[float], spread: Spread | None = None) -> float | None:
 def combined_p(ps: Sequence[float]) -> float:
     """One p of several tests that depend on each other in any way: Cauchy's (Liu & Xie 2020).
 
-    T = mean of tan((½ - p) · pi), p = ½ - arctan(T) / pi. The p of a single test is its own; 0
-    where one of them is 0. ValueError of none.
+    T = mean of tan((½ - p) · pi), p = ½ - arctan(T) / pi; a p over P_MAX counts as that. The p of a
+    single test is its own; 0 where one of them is 0. ValueError of none.
     """
     if len(ps) == 0:
         raise ValueError("no p to combine")

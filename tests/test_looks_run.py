@@ -263,7 +263,10 @@ def test_the_time_ends_a_plan_with_a_last_look_and_more_time_gives_none(
     looks.run(made(tmp_path, minutes_max=85), tmp_path, UNDECIDED, wait=True)
     assert len(blocks_of(folder)) == 8
     assert looks_of(folder) == settled
-    assert "look after 8" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "look after 8" not in said
+    ended = "the looks ended with block 5: further blocks give figures and no new word"
+    assert said.splitlines().count(ended) == 1
 
 
 def test_less_time_ends_a_plan_earlier_and_leaves_its_looks(

@@ -86,6 +86,11 @@ def between(looked: Looked, complete: int) -> str:
     return f"no look after {blocks_of(complete)}{next_one}: until then no step gets a new word"
 
 
+def after_the_last(block: int) -> str:
+    """That a plan goes on though the time that its looks had is over."""
+    return f"the looks ended with block {block}: further blocks give figures and no new word"
+
+
 # --- Why it ends -----------------------------------------------------------------------------
 
 

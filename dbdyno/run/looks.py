@@ -67,6 +67,8 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
     if ending is not None:
         lab.watch.say(ending)
         return []
+    if looked.looks.last is not None:
+        lab.watch.say(words.after_the_last(looked.looks.last))
     within = [block for block in missing if block.number <= plan.schedule.blocks]
     steps = steps_to_do(lab, looked, read)
     return [replace(block, steps=steps) for block in up_to(looked, within)]

@@ -18,6 +18,7 @@ from dbdyno.model import Across, Comparison, Json, Ratio
 from dbdyno.report import json_document
 from result_builder import build, plant
 from result_planted import Planted
+from test_report_noise_budget import BUDGET
 from verdict_builder import (
     CPU,
     at_look,
@@ -46,8 +47,12 @@ FORM = {
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
-    "false_verdicts comparisons_false false_low false_high p_uniform noise",
+    "false_verdicts comparisons_false false_low false_high p_uniform noise budget",
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
+    "calibration.budget": "workload step metric blocks seconds turns components error prospects "
+    "best_seconds",
+    "calibration.budget.components": "source sd low high",
+    "calibration.budget.prospects": "way error blocks seconds",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices duet",
@@ -90,7 +95,7 @@ def whole(made: Comparison) -> Comparison:
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
-        calibration=calibration(made, arm="ghost"),
+        calibration=replace(calibration(made, arm="ghost"), budget=(BUDGET,)),
         looked=looked_at(4),
         overall=overall(
             "pg18",

@@ -66,8 +66,8 @@ def test_what_buys_most_is_said_in_a_sentence() -> None:
     assert said.text == (
         "The same minutes buy most in longer steps (twice as long, in fewer blocks): of the error "
         "80 % would be left; more blocks 120 %. Another placement of processes would leave 90 % "
-        "or more. No noise of server starts was seen, so that longer steps do as well as more "
-        "blocks."
+        "or more. No noise of server starts was seen: blocks bring no more than their seconds "
+        "do."
     )
     worse = replace(BUDGET, best_seconds=12.0, prospects=(replace(BUDGET.prospects[0]),))
     said = noise_budget.sentence([worse])

@@ -148,9 +148,7 @@ def _best(budgets: Sequence[NoiseBudget]) -> str:
     """At which length of a step an error takes least time."""
     known = sorted(one.best_seconds for one in budgets if one.best_seconds is not None)
     if not known:
-        return (
-            " No noise of server starts was seen, so that longer steps do as well as more blocks."
-        )
+        return " No noise of server starts was seen: blocks bring no more than their seconds do."
     ends = [number.number(its) for its in (known[0], known[-1])]
     reach = ends[0] if ends[0] == ends[1] else " to ".join(ends)
     return f" An error takes least time with steps of {reach} s."

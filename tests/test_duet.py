@@ -342,6 +342,21 @@ def test_unequal_cores_are_said_and_do_no_harm() -> None:
     assert found.steps[0].notices == (f"duet: {warned.text}",)
 
 
+def test_sets_of_cores_are_told_apart_whichever_arm_begins_on_them() -> None:
+    """Where the base begins on the second set, its second half is that on the first one."""
+    runs = []
+    for its in planted(cores=0.14):
+        first = its.block % 2 == 0 or its.facts.solo
+        halves = its.halves if first else its.halves[::-1]
+        began = 0 if (its.arm == "base") == first else 1
+        runs.append(replace(its, halves=halves, position=began))
+    _, said = judged(runs)
+    (warned,) = [check for check in said.checks if check.name == "cores"]
+    assert "one set is faster than the other by 14.0 %" in warned.text
+    unknown, _ = judged([replace(its, position=None) for its in runs])
+    assert unknown.steps[0].notices == (), "one after the other they would cancel"
+
+
 def test_time_in_which_one_ran_alone_fails() -> None:
     _, said = judged(planted(late_ns=200_000_000))
     assert failed(said) == ["at once"]

@@ -157,7 +157,7 @@ def test_both_run_at_once_and_each_alone_in_the_third_block(tmp_path: Path, data
     assert step.duet.judged == "nothing", "it is forced"
     checks = {check.name: check for check in step.duet.checks}
     assert checks["at once"].state == "holds"
-    assert "1 of the blocks have solo turns" in checks["as alone (qps)"].text
+    assert "1 block with solo turns; it takes 2" in checks["as alone (qps)"].text
     verdict = step.cells[1].verdict
     assert verdict is not None
     assert (verdict.word, verdict.withheld) == ("cannot tell", True)

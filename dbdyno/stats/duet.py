@@ -31,8 +31,8 @@ def mean_of_halves(first: float, second: float) -> float:
 def core_effect(halves: Pairs) -> float:
     """Mean over blocks of ½ (d1 - d2): by how much one set of cores is faster than the other.
 
-    Of each block the log ratios of its halves, both from the arm that began on the same set; the
-    sign says nothing where that is drawn anew. ValueError without blocks.
+    Of each block the log ratios of the two halves, the one first in which the base was on the same
+    set as in all other blocks. ValueError without blocks.
     """
     mean, _ = mean_and_sd([(first - second) / 2 for first, second in halves])
     return mean

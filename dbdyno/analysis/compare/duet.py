@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis.compare.arm_vs_base import Where
+from dbdyno.analysis.compare.arm_vs_base import Where, number_of_blocks
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import of_halves
 from dbdyno.analysis.compare.step_cells import Row, row
@@ -139,7 +139,7 @@ def concluded(both: Both, headline: str, setting: Setting) -> Duet:
     if not blocks:
         text = f"an estimate, as there are no solo turns yet; {why}"
         return Duet(judged="nothing", checks=checks, text=text)
-    text = f"judged by the solo turns of {blocks} block{'s' * (blocks != 1)}; {why}"
+    text = f"judged by the solo turns of {number_of_blocks(blocks)}; {why}"
     return Duet(judged="solo", checks=checks, text=text)
 
 
@@ -172,7 +172,7 @@ def solo(both: Both, name: str, aims: Aims) -> DuetCheck:
     called = f"as alone ({name})"
     p = significance.equivalence_p(logs, aims.margin) if len(logs) >= SOLOS_MIN else None
     if p is None:
-        text = f"{len(logs)} of the blocks have solo turns, and it takes {SOLOS_MIN} at least"
+        text = f"{number_of_blocks(len(logs))} with solo turns; it takes {SOLOS_MIN} at least"
         return DuetCheck(name=called, state="fails", text=text)
     found = interval.log_interval(logs, 1 - 2 * aims.level)
     assert found.low is not None and found.high is not None
@@ -214,16 +214,19 @@ def company(both: Both, name: str) -> DuetCheck:
 
 def cores(both: Both, name: str) -> DuetCheck:
     """What the two sets of cores differ by: harmless, as the arms swap them."""
-    found = [
-        log
-        for block in sorted({*both.base} & {*both.other})
-        if (log := of_halves(both.base[block], both.other[block], name)) is not None
-    ]
+    found = []
+    for block in sorted({*both.base} & {*both.other}):
+        base, other = both.base[block], both.other[block]
+        halves = of_halves(base, other, name)
+        if halves is not None:
+            # Which arm began on the first set is drawn for each block; it is the first in order.
+            began = (base.position or 0) <= (other.position or 0)
+            found.append(halves if began else halves[::-1])
     effect = math.expm1(abs(duet.core_effect(found))) if found else 0.0
     return DuetCheck(
         name="cores",
         state="warns" if effect > CORES_WARN else "holds",
-        text=f"one half is faster than the other by {100 * effect:.1f} %, which cancels; over "
+        text=f"one set is faster than the other by {100 * effect:.1f} %, which cancels; over "
         f"{100 * CORES_WARN:.0f} % is worth a look",
     )
 

@@ -156,7 +156,7 @@ def test_both_run_at_once_and_each_alone_in_the_third_block(tmp_path: Path, data
     assert step.duet is not None
     assert step.duet.judged == "nothing", "it is forced"
     checks = {check.name: check for check in step.duet.checks}
-    assert checks["at once"].state == "holds"
+    assert checks["at once"].text.startswith("both ran in 9"), checks["at once"].text
     assert "1 block with solo turns; it takes 2" in checks["as alone (qps)"].text
     verdict = step.cells[1].verdict
     assert verdict is not None
@@ -175,7 +175,7 @@ def test_rates_that_go_against_each_other_are_refused(
 ) -> None:
     """What one arm's sessions can do the others cannot, in turn, as if they had one resource."""
     one_at_a_time(monkeypatch)
-    outcome = blocks.run(made(tmp_path, data, seconds=12), tmp_path / "out", wait=True)
+    outcome = blocks.run(made(tmp_path, data, seconds=24), tmp_path / "out", wait=True)
     (step,) = [one for one in compare.load(outcome.folder).steps if one.step == "three"]
     assert step.duet is not None
     checks = {check.name: check for check in step.duet.checks}
@@ -209,7 +209,7 @@ def _stop_in_turn(members: Sequence[Sequence[int]], ending: threading.Event) -> 
                 for pid in its:
                     with suppress(ProcessLookupError):
                         os.kill(pid, number)
-                ending.wait(1.3 if number == signal.SIGSTOP else 0.2)
+                ending.wait(0.8 if number == signal.SIGSTOP else 0.3)
 
 
 def test_whoever_is_born_while_others_are_moved_is_moved_too() -> None:
@@ -217,12 +217,12 @@ def test_whoever_is_born_while_others_are_moved_is_moved_too() -> None:
     here = sorted(os.sched_getaffinity(0))
     pid = os.fork()
     if pid == 0:
-        for _ in range(200):
+        for _ in range(100):
             if os.fork() == 0:
-                time.sleep(2)
+                time.sleep(6)
                 os._exit(0)
             time.sleep(0.002)
-        time.sleep(2)
+        time.sleep(6)
         os._exit(0)
     try:
         time.sleep(0.1)

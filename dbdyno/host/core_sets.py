@@ -6,6 +6,7 @@ All threads of a core are in one set, as they share its units and its first cach
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ GENERATOR_SHARE = 4
 """One in so many cores of a set is the generator's."""
 PASSES_MAX = 100
 """A server that makes threads faster than they are moved is not to hold up the lab for ever."""
+
+BIRTH_S = 0.02
+"""A process that is being born is listed after so long at the latest."""
 
 Core = frozenset[int]
 """The logical processors of a core."""
@@ -87,13 +91,18 @@ def refuse_few(cores: Sequence[Core], *, forced: bool) -> None:
 def move(pid: int, cpus: frozenset[int]) -> None:
     """Moves a process with all its threads, its children and theirs, onto these processors.
 
-    Who is born meanwhile inherits the place of its parent, perhaps the old one: so it looks again
-    until all are there. Raises HostError where that does not come to an end, or is not allowed.
+    Who is born meanwhile inherits the place of its parent, perhaps the old one, and is listed only
+    when it is whole: so it looks until all are there, and a moment later still are. Raises
+    HostError where that does not come to an end, or is not allowed.
     """
+    settled = False
     for _ in range(PASSES_MAX):
         elsewhere = [thread for thread in threads(pid) if moved(thread, cpus)]
-        if not elsewhere:
+        if not elsewhere and settled:
             return
+        settled = not elsewhere
+        if settled:
+            time.sleep(BIRTH_S)
     raise HostError(f"process {pid} makes new ones faster than they can be moved")
 
 

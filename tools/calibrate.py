@@ -99,7 +99,7 @@ def tables(draws: float) -> Iterator[str]:
     yield from covered(comparisons(5_000))
     yield from alarming(comparisons(10_000))
     yield from looking(comparisons(3_000))
-    yield from standing(comparisons(1_000))
+    yield from standing(comparisons(400))
     yield from finding(comparisons(3_000))
     yield from deciding(comparisons(2_000))
     yield from reporting(comparisons(1_500))
@@ -126,7 +126,7 @@ def alarming(trials: int) -> Iterator[str]:
     yield (
         f"\nComparisons in which nothing differs and anything is called changed ({trials:,} "
         "each): at the first look, which has half of the level; behind the bar at a single look "
-        "that has all of it, as in calibrations. For contrast the latter with all degrees of "
+        "that has all of it. For contrast the latter with all degrees of "
         "freedom that Smyth's rule lends:\n"
     )
     blocks = (3, 4, 6)

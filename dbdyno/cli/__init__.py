@@ -346,10 +346,11 @@ def accept_duets(
 def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
     from dbdyno.analysis import compare
+    from dbdyno.analysis.compare import earlier_results
     from dbdyno.run import looks
 
     try:
-        return looks.run(plan, out, compare.load, wait=wait)
+        return looks.run(plan, out, compare.load, seek=earlier_results.prior, wait=wait)
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None

@@ -25,6 +25,8 @@ FACTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("memory by the control group", ("control_group", "memory_max")),
 )
 """Their words, and where they stand in host.json; kernel settings and read-ahead come on top."""
+MACHINE = ("kernel", "cpu", "memory_bytes")
+"""Facts that make it the same machine: with another of them blocks are not pooled."""
 SAID_TWICE = frozenset({"vm.nr_hugepages"})
 """Settings of the kernel that stand among the facts under a name of their own."""
 
@@ -43,6 +45,11 @@ def state(facts: Json) -> dict[str, str]:
         for name, value in settings.items()
         if value is not None and name not in SAID_TWICE
     }
+
+
+def machine(facts: Json) -> Json:
+    """What makes it the machine that it is."""
+    return {key: facts.get(key) for key in MACHINE}
 
 
 def changed(before: Json, now: Json) -> bool:

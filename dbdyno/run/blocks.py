@@ -36,8 +36,6 @@ from dbdyno.store import Results, Took
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of a disk without room: no arm is at fault, and the next attempt would meet it, too."""
-SESSION_KEYS = ("kernel", "cpu", "memory_bytes")
-"""Facts of the host that have to be the same in all blocks of a result folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +107,7 @@ def keep_host(results: Results, prepared: Prepared, *, measure: bool, duet: bool
     if duet:
         now["duet"] = duet_acceptance.known(now)
     before = results.host()
-    for key in SESSION_KEYS:
+    for key in stable_facts.MACHINE:
         if before is not None and before.get(key) != now.get(key):
             raise ResultError(
                 f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "

@@ -19,6 +19,7 @@ from dbdyno.model.open_steps import open_steps
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
 from dbdyno.run import look_words as words
+from dbdyno.run import prior
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.stats import looks as stats
@@ -30,12 +31,17 @@ StepName = tuple[str, str]
 """Workload and step."""
 
 
-def run(plan: Plan, parent: Path, read: Read, *, wait: bool = False) -> Outcome:
+def run(
+    plan: Plan, parent: Path, read: Read, *, seek: prior.Seek | None = None, wait: bool = False
+) -> Outcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
 
+    `seek`: finds what earlier results lend to a plan with a single step; None: nothing is lent.
     Raises what `runner.run` does, and what `read` does.
     """
     with HostLock(plan=plan.name, wait=wait), runner.opened(plan, parent) as lab:
+        if seek is not None:
+            prior.settle(lab, seek)
         if plan.schedule.until_decided:
             lab.watch.say(f"looks: {words.planned(plan)}")
         whole = Outcome(folder=lab.results.folder, failed=0, voids=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_prior import HostPrior, Prior
 from dbdyno.model.looks import Looks
 from dbdyno.store import continuation, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
@@ -173,6 +175,43 @@ class Results:
     @property
     def _looks_path(self) -> Path:
         return self.folder / "looks.json"
+
+    def prior(self) -> Prior | None:
+        """prior.json: what earlier results lend to its only step; None where they lend nothing.
+
+        Raises ResultError where it is damaged.
+        """
+        found = read_json_if_there(self._prior_path, schema.PRIOR)
+        if found is None:
+            return None
+        names = [one.name for one in fields(HostPrior)]
+        return Prior(
+            workload=found["workload"],
+            step=found["step"],
+            folders=tuple(found["folders"]),
+            metrics={
+                metric: HostPrior(**{name: one[name] for name in names})
+                for metric, one in found["metrics"].items()
+            },
+        )
+
+    def keep_prior(self, prior: Prior) -> None:
+        """Write prior.json, once, before the first block: nothing seen may change it."""
+        assert not self.blocks() and not self._prior_path.exists()
+        write_json(self._prior_path, asdict(prior))
+
+    @property
+    def _prior_path(self) -> Path:
+        return self.folder / "prior.json"
+
+    def beside(self) -> list[Results]:
+        """The other results in the same parent folder, by name, as far as they can be read."""
+        found = []
+        for folder in folders(self.folder.parent):
+            if folder.name != self.folder.name:
+                with contextlib.suppress(ResultError):
+                    found.append(Results.open(folder))
+        return found
 
     def numbers(self, plan: Plan) -> tuple[int, ...]:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.

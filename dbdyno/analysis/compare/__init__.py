@@ -59,7 +59,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
     written = lost.usable(results.looks)
-    sights = {arm: looks.of_arm(written, its, arm) for arm in arms.shown}
+    prior = lost.usable(results.prior)
+    sights = {arm: replace(looks.of_arm(written, its, arm), prior=prior) for arm in arms.shown}
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,

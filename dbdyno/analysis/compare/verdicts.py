@@ -8,12 +8,14 @@ together, and each workload over all of its steps; what explains is a family of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.analysis.compare import cost_to_decide, overall
 from dbdyno.analysis.compare.arm_vs_base import NAMES, Contest, Where
 from dbdyno.analysis.compare.looks import Sights
 from dbdyno.analysis.compare.overall import Whole
+from dbdyno.analysis.compare.turn_scatter import by_turns
+from dbdyno.model.host_prior import HostPrior
 from dbdyno.model.verdict import BETTER, CHANGED, WORSE, Aims, Judgement, Overall, Verdict, Word
 from dbdyno.stats import decision
 from dbdyno.stats.decision import Unit
@@ -35,8 +37,13 @@ def judge(
 
     `sights`: the looks at it; `minutes`: what a further block takes, None: it is not known.
     """
-    seen = [_Seen.of([one.within(sights.at(look)) for one in contests]) for look in sights.taken]
-    now = _Seen.of(contests)
+    prior = _prior(contests, sights)
+    lent = prior is not None
+    seen = [
+        _Seen.of([one.within(sights.at(look)) for one in contests], turns=lent)
+        for look in sights.taken
+    ]
+    now = _Seen.of(contests, turns=lent)
     units = [
         Unit(
             samples=samples,
@@ -46,6 +53,7 @@ def judge(
                 if key in one.samples
             ),
             whole=key not in now.places,
+            prior=prior,
         )
         for key, samples in now.samples.items()
     ]
@@ -69,6 +77,15 @@ def judge(
     )
 
 
+def _prior(contests: Sequence[Contest], sights: Sights) -> Mapping[str, HostPrior] | None:
+    """What earlier results lend to the only step, by metric; None where there are others."""
+    its = sights.prior
+    if its is None or len(contests) != 1:
+        return None
+    where = contests[0].where
+    return its.metrics if (where.workload, where.step) == (its.workload, its.step) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
     """What some blocks say of an arm: its samples by step, and by workload of the whole."""
@@ -78,11 +95,15 @@ class _Seen:
     wholes: tuple[Whole, ...]
 
     @classmethod
-    def of(cls, contests: Sequence[Contest]) -> _Seen:
-        """Of these contests; without what has no sample."""
+    def of(cls, contests: Sequence[Contest], *, turns: bool = False) -> _Seen:
+        """Of these contests; without what has no sample. `turns`: with what those imply."""
         wholes = tuple(overall.wholes(contests))
         samples: dict[Where | str, tuple[Sample, ...]] = {
-            one.where: tuple(one.samples(one.primary)) for one in contests
+            one.where: tuple(
+                replace(sample, by_turns=by_turns(one, sample.metric)) if turns else sample
+                for sample in one.samples(one.primary)
+            )
+            for one in contests
         }
         for workload in dict.fromkeys(one.workload for one in wholes if one.steps > 1):
             its = (one.sample for one in wholes if one.workload == workload and one.steps > 1)
@@ -130,7 +151,15 @@ def _verdict(one: Contest, judgements: Sequence[Judgement]) -> Verdict:
         outcome=said.text,
         stood_still=said.stood_still,
         withheld=said.withheld,
+        word_own=_word_own(judgements) if said.word is None else None,
     )
+
+
+def _word_own(judgements: Sequence[Judgement]) -> Word | None:
+    """The step's word without what earlier results lent; None where they lend nothing."""
+    if all(one.word_own is None for one in judgements):
+        return None
+    return together([replace(one, word=one.word_own or one.word) for one in judgements])[0]
 
 
 def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:

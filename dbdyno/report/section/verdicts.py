@@ -140,7 +140,8 @@ def details(judgement: Judgement) -> str:
     ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
     blocks = f"{number.blocks(judgement.blocks)}{ran}"
     sd = f"sd between blocks {measured(judgement.sd, 2)}" if judgement.sd is not None else ""
-    figures = (blocks, tests, sd, _lent(judgement), _evidence(judgement))
+    own = known.by_own_blocks(judgement)
+    figures = (blocks, tests, sd, _lent(judgement), own, _evidence(judgement))
     return "; ".join(
         (
             f"{called_in_full(judgement.metric)}: {', '.join(_told(judgement))}",
@@ -178,7 +179,8 @@ def _lent(judgement: Judgement) -> str:
         if known.own_interval_differs(judgement)
         else ""
     )
-    return f"{number.number(judgement.lent, 1)} degrees of freedom lent by other steps{own}"
+    by = known.lenders([judgement])
+    return f"{number.number(judgement.lent, 1)} degrees of freedom lent by {by}{own}"
 
 
 def _evidence(judgement: Judgement) -> str:
@@ -395,7 +397,7 @@ def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> C
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
     return Cell(
         text=word if way == known.NOWHERE else f"{way}, {word}",
-        detail=verdict.stood_still,
+        detail="; ".join(filter(None, (verdict.stood_still, known.by_own_blocks(verdict)))),
         tone=tone(verdict.word, sure),
         title=". ".join(text for text in texts if text),
     )

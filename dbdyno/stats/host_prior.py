@@ -3,7 +3,8 @@
 It has no others to borrow from. What the host's earlier results scattered by is one guess, which
 fails on a day that is louder than they were; what the turns of the step's own blocks imply is
 another, which fails on a quiet one, as server starts scatter all the same. The greater of both held
-at 0.25 to 4 times the usual loudness (docs/method.md). Pure arithmetic on log ratios.
+at 0.25 to 4 times the usual loudness (docs/method.md, "What earlier results lend"). Pure
+arithmetic on log ratios.
 """
 
 from __future__ import annotations

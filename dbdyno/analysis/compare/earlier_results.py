@@ -119,8 +119,11 @@ def _contest(results: Results, step: Step, arms: arms_and_blocks.Arms) -> Contes
         return None
     derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
     runs = pairing.placed(derived, arms_and_blocks.orders(its))
-    (row,) = step_cells.rows(results.plan, arms, runs)
-    return contest(row.where, row.faced[arms.ghost or arms.shown[1]])
+    rows = step_cells.rows(results.plan, arms, runs)
+    if len(rows) != 1:
+        # Several steps have one name: which of them is meant is not known
+        return None
+    return contest(rows[0].where, rows[0].faced[arms.ghost or arms.shown[1]])
 
 
 def _is_step(written: Json, step: Step) -> bool:

@@ -352,6 +352,40 @@ def test_evidence_is_an_e_value_and_gives_the_word_only_where_the_plan_says_so()
     assert any_time.evidence == pytest.approx(math.exp(significance.log_e(logs, spread)))
 
 
+def test_at_any_time_standing_still_is_told_by_the_signs_and_the_interval_is_wider() -> None:
+    still = Sample(metric="qps", better=1, logs=(), stood_still=9)
+    counts = range(3, 10)
+    unit = Unit(
+        samples=(still,),
+        looks=tuple(
+            (
+                Look(blocks=count, share=1.0),
+                (Sample(metric="qps", better=1, logs=(), stood_still=count),),
+            )
+            for count in counts
+        ),
+    )
+    (found,) = decision.decide([unit], Aims(judge="any time"), done=9)[0]
+    assert found.word == "slower" and found.q == pytest.approx(10 / 2**9)
+    logs = around(-0.10, 0.02, 6)
+    spread = interval.own_spread(logs)
+    assert spread is not None
+    low, high = significance.e_interval(logs, spread, 0.05)
+    plain = interval.log_interval(logs)
+    assert plain.low is not None and plain.high is not None
+    assert low < plain.low and high > plain.high
+    at_the_end = significance.log_e(logs, spread, math.log(high))
+    assert at_the_end == pytest.approx(-math.log(0.05), abs=1e-6)
+
+
+def test_an_early_look_does_not_put_a_later_change_within_the_margin() -> None:
+    quiet = around(0.0, 0.004, 4)
+    later = [0.3 + log for log in quiet] * 3
+    found = walked((*quiet, *later), Looks(first=4))
+    assert found.look is not None and found.look.blocks == 16
+    assert found.word == "faster"
+
+
 # --- How many blocks, what is visible ---
 
 

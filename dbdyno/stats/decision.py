@@ -84,7 +84,8 @@ def judgements(
             q=q,
             # Benjamini & Bogomolov 2014: what else is said of a unit that was called
             level_within=aims.level * called / tests,
-            planned=aims.level / tests,
+            # A change in one metric alone doubles the unit's p of two (Cauchy).
+            planned=aims.level / tests / max(len(unit.samples), 1),
             aims=aims,
             done=done,
             coming=coming,
@@ -173,15 +174,15 @@ def _tested(
 ) -> list[dict[str, _Metric]]:
     """The tests of each unit's samples by metric; steps lend each other what they know of scatter.
 
-    Those of throughput to each other, and those of CPU, where they have as many blocks.
+    Those of throughput to each other, and those of CPU, where they have the same blocks.
     """
-    alike: dict[tuple[bool, int], list[tuple[int, Sample]]] = {}
+    alike: dict[tuple[bool, int, tuple[int, ...]], list[tuple[int, Sample]]] = {}
     found: list[dict[str, _Metric]] = [{} for _ in family]
     for place, (its, unit) in enumerate(zip(samples, family, strict=True)):
         for sample in its:
             # What keeps its own scatter stands in a pool of its own: of no other's metric.
-            key = (is_cpu(sample.metric), -place - 1 if unit.whole else len(sample.logs))
-            alike.setdefault(key, []).append((place, sample))
+            alone = -place - 1 if unit.whole else len(sample.logs)
+            alike.setdefault((is_cpu(sample.metric), alone, sample.at), []).append((place, sample))
     for pool in alike.values():
         many = len(pool[0][1].logs) > 1
         spreads = _spreads([sample for _, sample in pool], family) if many else [None]
@@ -201,21 +202,30 @@ def _spreads(pool: Sequence[Sample], family: Sequence[Unit]) -> Sequence[Spread 
 def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> _Metric:
     """A sample with its tests by this spread."""
     if spread is None:
-        return _Metric(sample=sample, spread=None, tested=None, p=_p(sample, None))
+        log_e = _log_e_still(sample) if sample.stood else 0.0
+        return _Metric(sample=sample, spread=None, tested=None, p=_p(sample, None), log_e=log_e)
     p = significance.t_p(sample.logs, spread)
     p_sign = significance.sign_flip_p(sample.logs)
     within = significance.equivalence_p(sample.logs, aims.margin, spread)
     assert p is not None and p_sign is not None and within is not None
     tested = Tested(sd=spread.sd, p=p, p_sign=p_sign, within=within)
-    standing = sample.stood
     return _Metric(
         sample=sample,
         spread=spread,
         tested=tested,
         p=_p(sample, tested),
-        log_e=0.0 if standing else significance.log_e(sample.logs, spread),
-        log_e_same=0.0 if standing else _log_e_same(sample.logs, spread, aims.margin),
+        log_e=_log_e_still(sample) if sample.stood else significance.log_e(sample.logs, spread),
+        log_e_same=0.0 if sample.stood else _log_e_same(sample.logs, spread, aims.margin),
     )
+
+
+def _log_e_still(sample: Sample) -> float:
+    """ln of the e-value that the one that stood still is the slower, by the signs of all blocks."""
+    less, more = sample.sides
+    both = sample.stood_still and sample.base_stood_still
+    if both or (more > less) != sample.more:
+        return 0.0
+    return significance.log_e_of_signs(less, more)
 
 
 def _log_e_same(logs: Sequence[float], spread: Spread, margin: float) -> float:
@@ -272,7 +282,12 @@ class _Judging:
         metric = self.tested[sample.metric]
         rests = self._look_of(sample.metric, changed=changed)
         seen = sample if rests is None else rests.metrics[sample.metric].sample
-        within = any(one.is_within(sample.metric, self.aims) for one in self.looks)
+        since = 0 if rests is None else rests.look.blocks  # an earlier look is outdated
+        within = any(
+            one.is_within(sample.metric, self.aims)
+            for one in self.looks
+            if one.look.blocks >= since
+        )
         word = _word(sample=seen, changed=changed, within=within)
         if self.q is None:
             word = "one block" if metric.p is None else "cannot tell"
@@ -313,23 +328,18 @@ class _Judging:
 def _look_result(rests: _AtLook, metric: _Metric, aims: Aims, *, changed: bool) -> LookResult:
     """The look on which a word rests, with its own interval."""
     seen = rests.metrics[metric.sample.metric]
-    level = (
-        aims.level * min(rests.look.share, 1.0)
-        if changed
-        else 2 * aims.level / significance.SAME_SHARE
-    )
-    its = (
-        interval.log_interval(seen.sample.logs, 1 - level, seen.spread)
-        if seen.sample.logs
-        else None
-    )
+    level = aims.level * (min(rests.look.share, 1.0) if changed else 2 / significance.SAME_SHARE)
+    low, high = None, None
+    if seen.spread is not None:
+        of = significance.e_interval if rests.any_time else interval.t_interval
+        low, high = of(seen.sample.logs, seen.spread, level)
     return LookResult(
         blocks=rests.look.blocks,
         share=rests.look.share,
         confidence=1 - level,
         ratio=seen.sample.ratio,
-        low=None if its is None else its.low,
-        high=None if its is None else its.high,
+        low=low,
+        high=high,
     )
 
 

@@ -47,7 +47,8 @@ def needed_of_signs(
 ) -> int | None:
     """The blocks of the look whose sign test finds which of the two stands still, as before.
 
-    None where each stood still, or where as many blocks as not fell to the other side.
+    Where no look is left: those of a new plan. None where each stood still, or where as many blocks
+    as not fell to the other side.
     """
     less, more = sample.sides
     if not sample.stood or (sample.stood_still and sample.base_stood_still):
@@ -57,4 +58,6 @@ def needed_of_signs(
         needed = power.blocks_for_signs(share, planned * look.share / sample.ways, aims.power)
         if needed is not None and needed <= look.blocks:
             return look.blocks
-    return None
+    if coming:
+        return None
+    return power.blocks_for_signs(share, planned / 2 / sample.ways, aims.power)

@@ -69,10 +69,20 @@ def log_interval(
     spread = own_spread(logs) if spread is None else spread
     if spread is None:
         return Interval(value=math.exp(mean), low=None, high=None, count=1)
-    quantile = t_quantile((1 + confidence) / 2, spread.freedom)
-    reach = quantile * spread.sd / math.sqrt(len(logs))
-    low, high = _exp(mean - reach), _exp(mean + reach)
+    low, high = t_interval(logs, spread, 1 - confidence)
     return Interval(value=_exp(mean), low=low, high=high, count=len(logs))
+
+
+def t_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[float, float]:
+    """The ends of a t interval of the ratio that misses it in `level` of comparisons."""
+    quantile = t_quantile(1 - level / 2, spread.freedom)
+    return around(logs, quantile * spread.sd / math.sqrt(len(logs)))
+
+
+def around(logs: Sequence[float], reach: float) -> tuple[float, float]:
+    """The ratios so far, on the scale of logs, from the mean one."""
+    mean, _ = mean_and_sd(logs)
+    return _exp(mean - reach), _exp(mean + reach)
 
 
 def own_spread(logs: Sequence[float]) -> Spread | None:

@@ -17,6 +17,7 @@ class Sample:
     metric: str
     better: int  # +1 where more is better, -1 where less is; 0 neither: then "faster" means more
     logs: tuple[float, ...]  # ln(arm / nearest base) by block in which both ran
+    at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
     bound: str = "exact"  # `model.Bound` of the ratio
     stood_still: int = 0  # further blocks in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone

@@ -13,7 +13,14 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.interval import ROUNDING_MAX, Spread, mean_and_sd, own_spread
+from dbdyno.stats.interval import (
+    LOG_CHANGE_MAX,
+    ROUNDING_MAX,
+    Spread,
+    around,
+    mean_and_sd,
+    own_spread,
+)
 
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""
@@ -22,6 +29,9 @@ P_MAX = 0.9
 """Of p values that are combined: one near 1, as of a rate that is held, has a Cauchy variate that
 outweighs the least p of another metric, and 1 itself has none. Simulated alarms of a single look
 rise by 0.1 points at most."""
+
+E_HALVINGS = 50
+"""Of the search for the ends of an interval."""
 
 E_SCALES = (1.0, 4.0, 16.0, 64.0)
 """Squared sizes of a change, in standard deviations, over which an e-value averages."""
@@ -128,6 +138,31 @@ def equivalence_p(
     if not spread.sd:
         return 0.0 if room > 0 else 1.0
     return float(stdtr(spread.freedom, -room / spread.sd * math.sqrt(len(logs))))
+
+
+def e_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[float, float]:
+    """The ends of the interval of ratios that no e-value of 1 / level speaks against.
+
+    Holds at any time: read after every block it misses the ratio in `level` of comparisons.
+    """
+    mean, _ = mean_and_sd(logs)
+    near, far = 0.0, spread.sd
+    while spread.sd and log_e(logs, spread, mean - far) < -math.log(level) and far < LOG_CHANGE_MAX:
+        near, far = far, 2 * far
+    for _ in range(E_HALVINGS):
+        middle = (near + far) / 2
+        is_within = log_e(logs, spread, mean - middle) < -math.log(level)
+        near, far = (middle, far) if is_within else (near, middle)
+    return around(logs, far)
+
+
+def log_e_of_signs(less: int, more: int) -> float:
+    """ln of the e-value that blocks fall to one side more often: 2ⁿ / ((n + 1) · C(n, k)).
+
+    A bet on every share alike (Laplace's); ties are in neither number. 0 of none.
+    """
+    count = less + more
+    return count * math.log(2) - math.log(count + 1) - math.log(math.comb(count, less))
 
 
 def log_e(logs: Sequence[float], spread: Spread, about: float = 0.0) -> float:

@@ -117,6 +117,7 @@ class Contest:
                 metric=name,
                 better=BETTER_BY[name],
                 logs=tuple(found.logs.values()),
+                at=tuple(found.logs),
                 known=found.interval,
                 bound=self.bound if throughput else "exact",
                 stood_still=len(still.own),

@@ -199,19 +199,6 @@ def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> 
     assert finding["text"].startswith("10.0 % slower")
 
 
-def test_what_is_not_judged_has_its_ratio_and_no_word(tmp_path: Path) -> None:
-    folder = build(tmp_path, planted=slower({"qr100": 0.9}))
-    path = folder / "plan.json"
-    plan = json.loads(path.read_text())
-    path.write_text(json.dumps(plan | {"schedule": plan["schedule"] | {"auto": True}}))
-    written = json_document.form(compare.load(folder))
-    (arm,) = step_of(written, "qr100")["arms"]
-    qps = arm["metrics"]["qps"]
-    assert (arm["verdict"], qps["verdict"], qps["p"]) == (None, None, None)
-    assert (qps["primary"], qps["blocks"], qps["ratio"]) == (True, 3, pytest.approx(0.9))
-    assert "not judged" in written["incomplete"]
-
-
 def test_an_arm_alone_has_its_values(tmp_path: Path) -> None:
     written = json_document.form(compare.load(build(tmp_path, arms=("pg17",), blocks=2)))
     step = step_of(written, "qr100")

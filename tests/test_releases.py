@@ -30,6 +30,8 @@ REPLACED = {"format", "sizing"}
 """Keys of the whole that another format of the JSON has otherwise, or no longer."""
 OF_FAMILY = {"q", "visible"}
 """What else changes of a metric that explores, as later versions explore more of them together."""
+JUDGED_ANEW = OF_FAMILY | {"low", "high", "p", "blocks_needed", "minutes_needed"}
+"""What changes of a metric that decides: versions before looks lent no variances. Not its word."""
 
 
 @pytest.fixture(scope="module", params=RELEASES, ids=lambda path: path.name)
@@ -53,7 +55,7 @@ def departures(old: Any, new: Any, at: str = "") -> list[str]:
     """Where `new` does not say what `old` says; keys may be added, and warnings."""
     if isinstance(old, dict) and isinstance(new, dict):
         lost = [f"{at}.{key}: gone" for key in old.keys() - new.keys()]
-        moved = OF_FAMILY if old.get("primary") is False else set()
+        moved = OF_FAMILY if old.get("primary") is False else JUDGED_ANEW if "q" in old else set()
         kept = sorted(old.keys() & new.keys() - {"dyno"} - CORRECTED - moved)
         return lost + [one for key in kept for one in departures(old[key], new[key], f"{at}.{key}")]
     if at == ".warnings":
@@ -112,6 +114,8 @@ def lasting(table: pandas.DataFrame, first: pandas.DataFrame) -> pandas.DataFram
     if "metric" in table:
         table = table[table["metric"].isin(first["metric"]) & ~table["metric"].isin(CORRECTED)]
     if set(table) >= OF_FAMILY:
+        table = table.drop(columns=sorted(OF_FAMILY))
         decides = table["kind"] == "primary"
-        table = table.assign(**{name: table[name].where(decides) for name in OF_FAMILY})
+        anew = sorted(JUDGED_ANEW & set(table))
+        table = table.assign(**{name: table[name].where(~decides) for name in anew})
     return table.reset_index(drop=True)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dbdyno.model import Comparison
 from dbdyno.model.looks import Look, Looked
+from dbdyno.model.open_steps import open_steps
 from dbdyno.model.verdict import Judgement
 from dbdyno.report import number
 
@@ -33,6 +34,8 @@ def sentence(comparison: Comparison) -> str:
     coming = _coming(comparison, looked)
     if not looked.taken:
         return f"Not looked at yet, so nothing is decided; {coming}." if coming else ""
+    if looked.looks.first is None and not open_steps(comparison.steps):
+        coming = "every step is decided"
     return f"Looked at after {_taken(looked.taken)}; {coming or _over(looked)}."
 
 

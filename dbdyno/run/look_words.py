@@ -8,7 +8,7 @@ from statistics import median
 
 from dbdyno.model import Cell, Plan, StepComparison
 from dbdyno.model.looks import Looked, Looks
-from dbdyno.model.open_steps import is_open
+from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.run.progress import duration
 from dbdyno.stats import looks as stats
 
@@ -41,7 +41,8 @@ def of_look(steps: Sequence[StepComparison], looked: Looked, plan: Plan) -> Iter
         return
     after = f"look after {blocks_of(looked.taken[-1].blocks)}"
     arms = [cell.arm for cell in steps[0].cells[1:]]
-    ending = coming(looked, plan)
+    ends = plan.schedule.until_decided and not open_steps(steps)
+    ending = "" if ends else coming(looked, plan)
     if len(arms) == 1:
         yield f"{after}: {of_arm(arms[0], steps)}{ending}"
         return

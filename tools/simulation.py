@@ -263,6 +263,7 @@ def walk(
     metrics: Numbers = np.ones((1, 1, 1))
     signs: Numbers = np.zeros((1, 1, 1))  # of the mean at the look of a metric's least p
     within: Flags = np.zeros((1, 1, 1), dtype=bool)
+    since: Flags = np.zeros((1, 1, 1), dtype=bool)  # the same since a metric's least p
     for look in looks:
         its = tests(logs[..., : look.blocks], lend)
         if any_time:
@@ -275,11 +276,14 @@ def walk(
             now = np.minimum(its.p / look.share, 1.0)
             unit = np.minimum(combined(its.p) / look.share, 1.0)
             shown = np.asarray(its.within(aims.margin) <= aims.level / significance.SAME_SHARE)
-        within = np.asarray(within | shown)
-        signs = np.where((now < metrics) | (signs == 0), np.sign(its.mean), signs)
+        least = (now < metrics) | (signs == 0)
+        within, since = within | shown, np.where(least, shown, since | shown)
+        signs = np.where(least, np.sign(its.mean), signs)
         units, metrics = np.minimum(units, unit), np.minimum(metrics, now)
         changed = _named(units, metrics, aims) * signs * DIRECTIONS
-        yield Said(blocks=look.blocks, changed=changed, within=within)
+        yield Said(
+            blocks=look.blocks, changed=changed, within=np.where(changed != 0, since, within)
+        )
 
 
 def _shown_at_any_time(its: Tests, aims: Aims) -> Flags:

@@ -2,7 +2,7 @@
 
 Empirical Bayes of Smyth 2004 (Statistical Applications in Genetics and Molecular Biology 3), of
 whose degrees of freedom a part is lent: with three or four blocks all of them raise false alarms to
-8 to 28 % (docs/method.md, "Borrowed variances").
+6 to 28 % (docs/method.md, "Borrowed variances").
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(sho
     assert differ.endswith("They also differ in what the plan does not name: setting io_method.")
     assert blocks == (
         "The workload is insert-benchmark with its own parameters. "
-        "Every arm ran once in each of 3 blocks, in an order drawn for each."
+        "Every arm ran once in each of 3 blocks, in an order drawn from the seed."
     )
 
 

@@ -155,7 +155,7 @@ def _value(value: object) -> str:
 def _blocks(comparison: Comparison) -> Iterable[str]:
     """How often each arm ran."""
     arms = "Every arm" if len(comparison.arms) > 1 else "The arm"
-    order = ", in an order drawn for each" if len(comparison.arms) > 1 else ""
+    order = ", in an order drawn from the seed" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
     yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{order}."
     yield from _interleaved(comparison.plan)
@@ -166,8 +166,8 @@ def _interleaved(plan: Json) -> Iterable[str]:
     schedule = plan.get("schedule") or {}
     slice_s = schedule.get("slice_s") or 0
     how = {
-        "step": "one directly after the other, in an order drawn for each step",
-        "slice": f"in turns of {slice_s:g} s, in an order drawn for each round",
+        "step": "one directly after the other, in an order drawn from the seed",
+        "slice": f"in turns of {slice_s:g} s, in orders drawn from the seed",
         "duet": "both at once, on cores of their own that they swap at half time",
     }.get(str(schedule.get("interleave")))
     if how is None:

@@ -178,7 +178,7 @@ def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
         ({"interleave": "run", "slice_s": None}, None),
         ({}, None),
         ({"interleave": "step", "slice_s": None}, "arms took one directly after the other, in an"),
-        ({"interleave": "slice", "slice_s": 0.5}, "arms took in turns of 0.5 s, in an order"),
+        ({"interleave": "slice", "slice_s": 0.5}, "arms took in turns of 0.5 s, in orders"),
     ],
 )
 def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(

@@ -109,7 +109,13 @@ STEP = {
     "measured": bool,
     "headline?": (
         None,
-        {"metric": str, "role": str, "count": str, "work": (None, int), "each?": (None, int)},
+        {
+            "metric": str,
+            "role": str,
+            "count": str,
+            "work": (None, Natural),
+            "each?": (None, Natural),
+        },
     ),
     "group?": (None, str),
     "sla?": (None, {"role": str, "rows_per_s": Positive}),

@@ -1,4 +1,4 @@
-"""The tables of simulations in docs/method.md, and what writes them."""
+"""The tables of simulations in docs/error-rates.md, and what writes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import calibrate
 
-PAGE = Path(__file__).parent.parent / "docs" / "method.md"
+PAGE = Path(__file__).parent.parent / "docs" / "error-rates.md"
 
 
 def heads(text: str) -> list[str]:
@@ -22,7 +22,7 @@ def test_the_page_has_the_tables_that_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    copy = tmp_path / "method.md"
+    copy = tmp_path / "error-rates.md"
     copy.write_text(page, encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["calibrate.py", "--draws", "0.001", "--write", str(copy)])
     assert calibrate.main() == 0

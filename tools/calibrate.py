@@ -1,6 +1,6 @@
 """How often the lab errs, by simulation with many draws: `python tools/calibrate.py`.
 
-    python tools/calibrate.py --write docs/method.md
+    python tools/calibrate.py --write docs/error-rates.md
 
 writes the tables anew between the two marks of the page; without --write it prints them. The same
 draws, fewer of them, are tests (tests/test_simulation.py). The models are those of simulation.py

@@ -1,6 +1,6 @@
 """What usual rules of benchmark tools make of two arms that are the same, beside the lab's rule.
 
-For contrast in docs/method.md: none of them is used. The model is one of runs, on a log scale:
+For contrast in docs/error-rates.md: none of them is used. The model is one of runs, on a log scale:
 seconds that are tied to each other within a run, a draw for each server start, and a host that
 drifts from run to run. Its figures are plausible, not measured.
 """

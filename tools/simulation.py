@@ -2,7 +2,7 @@
 
 What comes out is how often the lab errs: false alarms, false ones among what it reports, changes
 that it finds, and after how many blocks. tests/test_simulation.py holds thousands of comparisons to
-what docs/method.md says, `make calibrate` many more (tools/calibrate.py).
+what docs/error-rates.md says, `make calibrate` many more (tools/calibrate.py).
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = ("base_values", "limited", "metrics", "sd")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
-    "blocks ratio low high p p_sign q sd margin verdict leans look lent own_low own_high evidence"
-    " visible blocks_needed minutes_needed"
+    "blocks ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
+    " own_verdict evidence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
 LOOK = "blocks share confidence ratio low high"
@@ -52,7 +52,7 @@ FORM = {
     "calibration.budget": "workload step metric blocks seconds turns components error prospects "
     "best_seconds",
     "calibration.budget.components": "source sd low high",
-    "calibration.budget.prospects": "way error blocks seconds",
+    "calibration.budget.prospects": "way error blocks seconds turn_s",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices duet",

@@ -293,7 +293,7 @@ def test_degrees_of_freedom_that_were_lent_stand_beside_the_interval(quiet: Comp
     made = with_judgements(quiet, "l.i1", lambda one: replace(one, lent=1.6))
     assert row(made, "l.i1")[2].detail == "[−5.0, +6.0]⁺²"
     assert "1.6 degrees of freedom lent by other steps" in row(made, "l.i1")[2].title
-    assert "⁺²: up to 2 degrees of freedom" in note(made) and "lent" not in note(quiet)
+    assert "⁺ⁿ: up to n degrees of freedom" in note(made) and "lent" not in note(quiet)
 
 
 @pytest.mark.parametrize(("own", "shown"), [((0.91, 1.1), True), ((0.94, 1.07), False)])

@@ -176,6 +176,7 @@ def _judged(one: Judgement) -> Json:
         "lent": one.lent,
         "own_low": one.own_low,
         "own_high": one.own_high,
+        "own_verdict": one.word_own,
         "evidence": one.evidence,
         "visible": one.visible,
         "blocks_needed": one.blocks_needed,
@@ -189,8 +190,8 @@ def _judged(one: Judgement) -> Json:
 def _not_judged(ratio: Ratio | None) -> Json:
     """The same keys of a metric of which nothing is said."""
     unsaid = (
-        "p p_sign q sd margin verdict leans look own_low own_high evidence visible blocks_needed "
-        "minutes_needed p_still"
+        "p p_sign q sd margin verdict leans look own_low own_high own_verdict evidence visible "
+        "blocks_needed minutes_needed p_still"
     )
     counted = {"lent": 0.0, "stood_still": 0, "base_stood_still": 0}
     return {**_ratio(ratio), **dict.fromkeys(unsaid.split()), **counted}

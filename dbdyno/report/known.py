@@ -142,7 +142,7 @@ def legend(judgements: Sequence[Judgement]) -> Iterable[str]:
             "metric in five does."
         )
     if any(one.lent for one in judgements):
-        yield f"{lent_mark(2)}: up to 2 degrees of freedom lent by {lenders(judgements)}."
+        yield f"⁺ⁿ: up to n degrees of freedom lent by {lenders(judgements)}."
 
 
 def confidence(share: float) -> str:

@@ -63,11 +63,10 @@ def judgements(
     """The judgements of each unit's samples, in their order.
 
     `family` is what shares the chance of error, `done` how many blocks of the plan there are,
-    `coming` the looks not taken yet. Changed is what
-    has a q up to `aims.level`: of a unit's p at each look, divided by the look's share, the least
-    (a repeated p value: Jennison & Turnbull 1989), after Benjamini-Hochberg over the family. Within
-    the margin is what two one-sided tests at a third of the level say at a look. ValueError of a
-    sample without blocks.
+    `coming` the looks not taken yet. Changed is a unit with a q up to `aims.level`: the least of
+    its p at each look divided by the look's share (a repeated p value: Jennison & Turnbull 1989),
+    after Benjamini-Hochberg over the family. Within the margin is what two one-sided tests at a
+    third of the level say at a look. ValueError of a sample without blocks.
     """
     at_looks = _at_looks(family, aims)
     now = _tested([unit.samples for unit in family], family, aims)

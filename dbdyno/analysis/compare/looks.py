@@ -11,9 +11,6 @@ from dbdyno.stats import looks
 from dbdyno.stats.looks import BLOCKS_MIN
 from dbdyno.store import BlockFolder
 
-ANY_TIME_MIN = 3
-"""Blocks from which on an e-process is read: two tell nothing of their scatter."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sights:
@@ -28,8 +25,7 @@ class Sights:
         """What is judged: the looks, or each block where the plan is judged at any time."""
         if self.looked.looks.judge == "looks":
             return self.looked.taken
-        counts = range(ANY_TIME_MIN, len(self.numbers) + 1)
-        return tuple(Look(blocks=count, share=1.0) for count in counts)
+        return looks.at_any_time(len(self.numbers))
 
     @property
     def coming(self) -> tuple[Look, ...]:

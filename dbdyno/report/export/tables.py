@@ -240,6 +240,7 @@ TABLES: tuple[Table, ...] = (
         lent           | number  | | degrees of freedom that other steps lent to the interval
         own_low        | number  | | lower end by the own blocks alone; null: nothing was lent
         own_high       | number  | | upper end by the own blocks alone
+        own_verdict    | text    | | verdict by the own blocks; null: earlier results lent nothing
         look_blocks    | integer | | blocks at the look on which the word rests; null: on none yet
         look_share     | number  | | share of the level that this look has
         look_confidence | number | | confidence of the interval at this look

@@ -1,9 +1,9 @@
-"""Which earlier results lend to a plan with a single step, what they lend, and what is said."""
+"""What earlier results tell a new plan: scatter of its only step, how long steps should be."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -13,11 +13,11 @@ import pytest
 import read_steps
 from dbdyno import plan, store
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import earlier_results
+from dbdyno.analysis.compare import earlier_calibration, earlier_results
 from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.host.lock import HostLock
-from dbdyno.model import Json, Plan, Step, Stretch
+from dbdyno.model import Json, Plan, Step, Stretch, WorkloadUse
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_prior import HostPrior, Prior
 from dbdyno.report.section import verdicts
@@ -192,6 +192,54 @@ def test_a_damaged_result_and_other_folders_lend_nothing(tmp_path: Path) -> None
     (job,) = (tmp_path / "r0" / "blocks" / "001" / "pg17").rglob("job.json")
     job.write_text("{")
     assert earlier_results.prior(own, WANTED) is None
+
+
+# --- Which calibration tells how long steps should be -------------------------------------------
+
+
+def with_other_lengths(results: Results, folder: Path) -> Plan:
+    """A plan of the same steps that leaves open how long they are."""
+    (use,) = results.plan["workloads"]
+    its = WorkloadUse(
+        name=use["name"],
+        parameters=use["parameters"] | {"seconds": 7},
+        **{key: use[key] for key in ("set", "preset", "fill", "warm")},
+    )
+    of = made(folder, "one")
+    base = replace(of.arms[0], engine=results.plan["arms"][0]["engine"])
+    return replace(of, arms=(base, *of.arms[1:]), workloads=(its,))
+
+
+def test_the_newest_calibration_of_these_steps_and_this_host_tells(tmp_path: Path) -> None:
+    result(tmp_path, "r0", seed=0)
+    results = Results.open(calibrated(tmp_path, "first.calibration", 2 * BLOCKS))
+    of, host = with_other_lengths(results, tmp_path), results.host() or {}
+    wanted = {(WANTED.workload, STEP)}
+    found = earlier_calibration.newest(tmp_path, host, of, wanted)
+    assert found is not None
+    assert found.folder == "first.calibration"
+    assert [(its.step, its.metric) for its in found.budgets] == [
+        (STEP, "ips"), (STEP, "cpu_per_op"),
+    ]  # fmt: skip
+    later = Results.open(calibrated(tmp_path, "a.calibration", 2 * BLOCKS))
+    later.write_host(host | {"since_unix_ns": 2})
+    found = earlier_calibration.newest(tmp_path, host, of, wanted)
+    assert found is not None
+    assert found.folder == "a.calibration"
+
+    def nothing(host: Json = host, of: Plan = of, steps: Set[tuple[str, str]] = wanted) -> bool:
+        return earlier_calibration.newest(tmp_path, host, of, steps) is None
+
+    assert nothing(host=host | {"kernel": "6.13.0"})
+    assert nothing(steps={*wanted, (WANTED.workload, "l.x")})
+    assert nothing(steps=set())
+    (use,) = of.workloads
+    others = use.parameters | {"rows": 5}
+    assert nothing(of=replace(of, workloads=(replace(use, parameters=others),)))
+    assert nothing(of=replace(of, arms=(replace(of.arms[0], engine="mysql"), *of.arms[1:])))
+    change(later.folder, "schedule", interleave="step")
+    change(results.folder, "schedule", interleave="step")
+    assert nothing()
 
 
 # --- What is kept and said ---------------------------------------------------------------------

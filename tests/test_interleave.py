@@ -132,6 +132,11 @@ def test_the_prelude_ends_with_the_last_step_that_writes(
             'key `schedule.slice_s`: only interleave = "slice" has turns; write that, or remove it',
         ),
         (
+            ('"step"', '"step"\nwrites_in_turn = true'),
+            'key `schedule.writes_in_turn`: only interleave = "slice" has turns; write that, or '
+            "remove it",
+        ),
+        (
             ('"step"', '"slice"\nslice_s = 0.1'),
             "key `schedule.slice_s`: must be from 0.2 to 60, not 0.1",
         ),
@@ -175,6 +180,59 @@ def test_a_measured_step_that_writes_is_refused_and_a_hidden_one_begins_the_turn
     of = made(tmp_path, two=True)
     steps = preflight.prepare(of).steps["./reads.toml", "a"]
     assert [step.name for step in schedule.parted(steps)[1]] == ["three", "four"]
+
+
+INSERTS = """
+[arms.a]
+version = "17"
+[arms.b]
+version = "18"
+[[workloads]]
+name = "insert-benchmark"
+steps = STEPS
+SAVE
+[schedule]
+interleave = "slice"
+writes_in_turn = WRITES
+"""
+
+
+def inserts(*steps: str, save: str = 'save = "post-l.x"', writes: bool = True) -> Plan:
+    text = INSERTS.replace("STEPS", json.dumps(steps)).replace("SAVE", save)
+    return plan.parse(text.replace("WRITES", str(writes).lower()), Path("/plans/plan.toml"))
+
+
+def test_steps_that_write_take_turns_after_what_is_kept_where_the_plan_says_so() -> None:
+    of = inserts("l.i0", "l.x", "l.i1", "l.i2")
+    (use,) = of.workloads
+    steps = [
+        replace(step, name=name)
+        for step, name in zip(steps_that_write(*4 * [True]), use.steps or (), strict=True)
+    ]
+    assert schedule.in_turn(of, use, steps) == (tuple(steps[:2]), tuple(steps[2:]))
+    assert schedule.in_turn(of, use, steps[2:]) == ((), tuple(steps[2:]))
+    every = replace(of, schedule=replace(of.schedule, writes_in_turn=False))
+    assert schedule.in_turn(every, use, steps) == (tuple(steps), ())
+
+
+@pytest.mark.parametrize(
+    ("steps", "how", "line"),
+    [
+        (("l.i0", "l.x", "l.i1"), {"save": ""}, "with writes_in_turn = true all steps after the "
+         'one of `save` take turns; add `save`, such as save = "post-fill"'),
+        (("l.i0", "l.x", "cleanup", "qr100"), {}, "step `cleanup` writes and is not measured, so "
+         "that arms cannot take turns in it; leave it out by `steps`, or save after it"),
+        (("l.i0", "l.x", "l.i1"), {"writes": False}, 'step `l.x` writes, and with interleave = '
+         '"slice" arms take turns in steps that only read; leave it out by `steps` or `groups`, or '
+         'use interleave = "run", or say writes_in_turn = true'),
+    ],
+)  # fmt: skip
+def test_turns_that_write_without_a_beginning_are_refused(
+    steps: tuple[str, ...], how: dict[str, object], line: str
+) -> None:
+    with pytest.raises(PlanError) as error:
+        inserts(*steps, **how)  # type: ignore[arg-type]
+    assert str(error.value) == f"/plans/plan.toml: key `workloads[1]`: {line}"
 
 
 def test_servers_whose_memory_is_more_than_the_hosts_are_refused(tmp_path: Path) -> None:

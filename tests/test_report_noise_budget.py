@@ -31,9 +31,9 @@ BUDGET = NoiseBudget(
     ),
     error=0.01,
     prospects=(
-        Prospect(way="blocks", error=0.012, blocks=6.0, seconds=5.0),
-        Prospect(way="seconds", error=0.008, blocks=2.6, seconds=20.0),
-        Prospect(way="placement", error=0.009, blocks=4.0, seconds=10.0),
+        Prospect(way="blocks", error=0.012, blocks=6.0, seconds=5.0, turn_s=1.0),
+        Prospect(way="seconds", error=0.008, blocks=2.6, seconds=20.0, turn_s=1.0),
+        Prospect(way="placement", error=0.009, blocks=4.0, seconds=10.0, turn_s=1.0),
     ),
     best_seconds=None,
 )

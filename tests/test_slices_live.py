@@ -195,6 +195,37 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
     assert steps_of(results, "fill", 1) == {}
 
 
+INSERTS = """name = "insert-benchmark"
+parameters = { rows = 20_000, rows_i1 = 100_000 }
+"""
+
+
+def test_steps_that_write_take_turns_from_copies(tmp_path: Path, data: Path) -> None:
+    file = written(
+        tmp_path, data, use='save = "post-l.x"', blocks=2,
+        steps=json.dumps(["l.i0", "l.x", "l.i1"]),
+        schedule='checkpoint = "before-step"\nwrites_in_turn = true',
+    )  # fmt: skip
+    text = re.sub(r'name = "\./reads.*\nparameters.*\n', INSERTS, file.read_text())
+    file.write_text(text)
+    outcome = blocks.run(plan.load(file), tmp_path / "out", wait=True)
+    assert outcome.failed == 0
+    results = Results.open(outcome.folder)
+    for block in (0, 1):
+        its = steps_of(results, "l.i1", block)
+        turns = sorted(turn for step in its.values() for turn in turns_of(step))
+        assert all(ended <= begun for (_, ended), (begun, _) in pairwise(turns))
+        for step in its.values():
+            done, run = step.done(), assemble.step_run(step)
+            assert done["totals"]["insert"]["rows"] == 100_000
+            assert len(turns_of(step)) >= 3
+            assert run.metrics["cpu_per_op"] > 0
+            assert run.metrics["ips"] == pytest.approx(
+                done["counted"]["rows"] / done["counted"]["seconds"]
+            )
+    assert steps_of(results, "l.x", 1) == {}
+
+
 class Lab:
     """A `dyno run` in a process of its own."""
 

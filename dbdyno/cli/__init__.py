@@ -43,6 +43,8 @@ app.add_typer(workload_app, name="workload")
 app.add_typer(config_app, name="config")
 app.add_typer(golden_app, name="golden")
 
+RESULTS = Path("results")
+"""Where result folders are kept where nobody says it."""
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
 Out = Annotated[Path, typer.Option("--out", help="Where result folders are kept.")]
@@ -81,7 +83,7 @@ def common(
 
 
 @app.command()
-def demo(out: Out = Path("results"), wait: Wait = False) -> None:
+def demo(out: Out = RESULTS, wait: Wait = False) -> None:
     """Two PostgreSQL versions, a short Insert Benchmark in three blocks, a report."""
     from dbdyno import plan
 
@@ -93,13 +95,14 @@ def demo(out: Out = Path("results"), wait: Wait = False) -> None:
 @app.command()
 def run(
     plan_file: PlanFile,
-    out: Out = Path("results"),
+    out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
     """Run a plan, or go on with it where it was broken off."""
-    carry_out(loaded(plan_file, yes=yes), out, wait=wait, dry_run=dry_run)
+    plan = loaded(plan_file, yes=yes)
+    carry_out(with_lengths(plan, out / plan.name), out, wait=wait, dry_run=dry_run)
 
 
 @app.command()
@@ -133,7 +136,7 @@ def calibrate(
             "0.05=/opt/pg17-slower; two of them at least.",
         ),
     ] = None,
-    out: Out = Path("results"),
+    out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -148,14 +151,16 @@ def calibrate(
     if duet:
         accept_duets(plan.load(plan_file), planted or (), blocks, out, wait=wait, dry_run=dry_run)
         return
-    doubled = calibration.of(plan.load(plan_file), comparisons, blocks)
-    carry_out(doubled, out, wait=wait, dry_run=dry_run)
+    asked = plan.load(plan_file)
+    asked = with_lengths(asked, out / f"{asked.name}{calibration.SUFFIX}")
+    carry_out(calibration.of(asked, comparisons, blocks), out, wait=wait, dry_run=dry_run)
 
 
 @app.command()
 def check(plan_file: PlanFile, yes: Yes = False) -> None:
     """Say what is wrong with a plan, or what it would do, how long it takes and what it needs."""
-    show_outlook(loaded(plan_file, yes=yes))
+    plan = loaded(plan_file, yes=yes)
+    show_outlook(with_lengths(plan, RESULTS / plan.name))
 
 
 @app.command()
@@ -306,6 +311,14 @@ def loaded(plan_file: Path, *, yes: bool) -> Plan:
     from dbdyno.plan import matrix
 
     return plan.load(plan_file, None if yes else matrix.ARMS_MAX)
+
+
+def with_lengths(plan: Plan, folder: Path) -> Plan:
+    """The plan with the lengths of steps and turns that it leaves open; `folder`: its results."""
+    from dbdyno.analysis.compare import earlier_calibration
+    from dbdyno.run.check import step_lengths
+
+    return step_lengths.settle(plan, folder, earlier_calibration.newest)
 
 
 def carry_out(plan: Plan, out: Path, *, wait: bool, dry_run: bool) -> None:

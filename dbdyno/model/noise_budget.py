@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +13,9 @@ one server start to the next, from one comparison to the next."""
 
 Way = Literal["blocks", "seconds", "shorter turns", "longer turns", "placement"]
 """What the same minutes can be spent on; of placement only the most that it could bring."""
+
+WORTH_MAX = 0.97
+"""A way that leaves more of the error than this buys nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +36,7 @@ class Prospect:
     error: float  # of log ratios
     blocks: float
     seconds: float  # of a step, for each arm
+    turn_s: float | None  # None: arms did not take turns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +53,22 @@ class NoiseBudget:
     error: float  # predicted standard error of a comparison's mean, as it was measured
     prospects: tuple[Prospect, ...]  # those that can be foretold
     best_seconds: float | None  # of the step, at which such an error takes least time; None: open
+
+    def left(self, way: Way) -> float | None:
+        """What share of the error would be left; None where that cannot be foretold."""
+        found = next((one.error for one in self.prospects if one.way == way), None)
+        return found / self.error if found is not None and self.error > 0 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """What an earlier result of this host tells of how long steps and turns should be."""
+
+    folder: str
+    budgets: tuple[NoiseBudget, ...]
+
+
+def left_of(budgets: Sequence[NoiseBudget], way: Way) -> float | None:
+    """The same over several metrics and steps: the geometric mean of what each would have left."""
+    known = [its for one in budgets if (its := one.left(way))]
+    return math.exp(math.fsum(map(math.log, known)) / len(known)) if known else None

@@ -67,6 +67,10 @@ class Void:
     swap: bool = False  # whether any page that is swapped in or out does; else only a warning
 
 
+TURN_S = 1.0
+"""How long a turn of slices lasts where nobody says it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """How often and in which order the arms run."""
@@ -78,10 +82,16 @@ class Schedule:
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     interleave: str = "run"  # "step", "slice": all are up, and take turns; "duet": both at once
     duet_forced: bool = False  # also on fewer cores than a duet needs: an estimate, and no word
-    slice_s: float = 1.0  # how long a turn lasts where slices are interleaved
+    writes_in_turn: bool = False  # slices: also steps that write, all after the one of `save`
+    slice_s: float | None = None  # the length of a turn of slices; None: TURN_S, or as dyno chooses
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
     void: Void = Void()
     repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
+
+    @property
+    def turn_s(self) -> float:
+        """How long a turn lasts where slices are interleaved."""
+        return TURN_S if self.slice_s is None else self.slice_s
 
     @property
     def together(self) -> bool:
@@ -121,6 +131,15 @@ class Placement:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """How long steps and their turns are, where dyno chose it as the plan left it open."""
+
+    seconds: float  # of each arm's window in a block: the workload's parameter `seconds`
+    turn_s: float
+    calibration: str | None = None  # the result that it was chosen by; None: by the time there is
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A plan that has been parsed and checked; what exists is valid."""
 
@@ -141,6 +160,7 @@ class Plan:
     placement: Placement = Placement()
     hooks: tuple[Hook, ...] = ()
     aims: Aims = field(default_factory=Aims)
+    lengths: Lengths | None = None  # those that dyno chose; they stand in `workloads`, `schedule`
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import double, duet, hook, matrix, schedule, table
 from dbdyno.plan.arm import arms_of
+from dbdyno.plan.schedule import SAVE
 from dbdyno.plan.schema import NAMING, PlanForm, WorkloadForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
@@ -25,8 +26,6 @@ SEED_MAX = 2**53 - 1
 HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
 """The host that presets are tried with when a plan is read: what is right for it is for others."""
 WARMS = ("none", "prewarm", "scan")
-SAVE = "post-"
-"""How `save` begins: the rest is a step's name."""
 BESIDE_ARMS = ("log",)
 """Names that the result folder itself uses where arms and workloads have theirs."""
 
@@ -165,17 +164,21 @@ def _check_turns(
 ) -> None:
     """Only steps that read can be taken in turns, and those after the last one that writes.
 
-    What a published load writes is needed, and comes before. Raises WorkloadError.
+    With `writes_in_turn` all after the one of `save` are. What a published load writes is needed,
+    and comes before. Raises WorkloadError.
     """
     how = f'interleave = "{plan.schedule.interleave}"'
     loads = {step.name for step in loaded.file.steps if step.fill is not None}
-    for step in steps:
+    prelude, rest = schedule.in_turn(plan, use, steps)
+    if plan.schedule.writes_in_turn:
+        _check_writes(use, rest)
+    for step in () if plan.schedule.writes_in_turn else steps:
         if step.writes and step.headline is not None and step.name not in loads:
+            turns = ", or say writes_in_turn = true" * (plan.schedule.interleave == "slice")
             raise WorkloadError(
                 f"step `{step.name}` writes, and with {how} arms take turns in steps that only "
-                'read; leave it out by `steps` or `groups`, or use interleave = "run"'
+                f'read; leave it out by `steps` or `groups`, or use interleave = "run"{turns}'
             )
-    prelude, rest = schedule.parted(steps)
     if not rest:
         raise WorkloadError(
             f"no step that only reads follows `{prelude[-1].name}`, so {how} has nothing to take "
@@ -190,6 +193,21 @@ def _check_turns(
             f"`save` is after `{saved}`, but with {how} the server of each arm runs on through "
             f'all steps that only read; {remedy}, or use interleave = "run"'
         )
+
+
+def _check_writes(use: WorkloadUse, rest: Sequence[Step]) -> None:
+    """Steps that write and take turns begin from what is kept, and are measured ones."""
+    if use.save is None:
+        raise WorkloadError(
+            "with writes_in_turn = true all steps after the one of `save` take turns; add `save`, "
+            f'such as save = "{SAVE}fill"'
+        )
+    for step in rest:
+        if step.writes and step.headline is None:
+            raise WorkloadError(
+                f"step `{step.name}` writes and is not measured, so that arms cannot take turns in "
+                "it; leave it out by `steps`, or save after it"
+            )
 
 
 def _check_workloads(plan: Plan, source: str) -> list[str]:

@@ -21,10 +21,12 @@ import hashlib
 from collections.abc import Container, Sequence
 from math import comb
 
-from dbdyno.model import Block, Plan, Step
+from dbdyno.model import Block, Plan, Step, WorkloadUse
 
 OTHERS_MAX = 4
 """So many other arms at most for each run of the base in a block, and between two of them."""
+SAVE = "post-"
+"""How a workload's `save` begins; the name of a step follows."""
 SEED_BITS = 53
 """Seeds are whole numbers that every reader of JSON keeps exactly."""
 
@@ -49,6 +51,20 @@ def parted(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     The former are the *prelude*: each arm goes through it for itself.
     """
     cut = max((number for number, step in enumerate(steps, start=1) if step.writes), default=0)
+    return tuple(steps[:cut]), tuple(steps[cut:])
+
+
+def in_turn(
+    plan: Plan, use: WorkloadUse, steps: Sequence[Step]
+) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """The prelude of a plan whose arms take turns, and the steps that they take in turn.
+
+    `parted`; where steps that write take turns, too, the prelude ends with the step of `save`.
+    """
+    if not plan.schedule.writes_in_turn or use.save is None:
+        return parted(steps)
+    saved = use.save.removeprefix(SAVE)
+    cut = next((number for number, step in enumerate(steps, start=1) if step.name == saved), 0)
     return tuple(steps[:cut]), tuple(steps[cut:])
 
 

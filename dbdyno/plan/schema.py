@@ -110,6 +110,7 @@ class ScheduleForm(Form):
     interleave: str = "run"
     duet: str | None = None
     slice_s: float | int | None = None
+    writes_in_turn: bool = False
     checkpoint: str | None = None
     void: VoidForm = Field(default_factory=VoidForm)
     repeats_max: int = Schedule.repeats_max

@@ -62,6 +62,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         interleave=form.interleave,
         duet_forced=_duet_forced(form, source),
         slice_s=_slice_s(form, source),
+        writes_in_turn=_writes_in_turn(form, source),
         checkpoint=form.checkpoint,
         void=_void(form.void, source),
         repeats_max=_repeats_max(form, source),
@@ -171,9 +172,9 @@ def _repeats_max(form: ScheduleForm, source: str) -> int:
     return form.repeats_max
 
 
-def _slice_s(form: ScheduleForm, source: str) -> float:
+def _slice_s(form: ScheduleForm, source: str) -> float | None:
     if form.slice_s is None:
-        return Schedule.slice_s
+        return None
     if form.interleave != "slice":
         sentence = 'only interleave = "slice" has turns; write that, or remove it'
         raise refusal(source, "schedule.slice_s", sentence)
@@ -181,6 +182,13 @@ def _slice_s(form: ScheduleForm, source: str) -> float:
         sentence = f"must be from {SLICE_S_MIN:g} to {SLICE_S_MAX:g}, not {form.slice_s:g}"
         raise refusal(source, "schedule.slice_s", sentence)
     return float(form.slice_s)
+
+
+def _writes_in_turn(form: ScheduleForm, source: str) -> bool:
+    if form.writes_in_turn and form.interleave != "slice":
+        sentence = 'only interleave = "slice" has turns; write that, or remove it'
+        raise refusal(source, "schedule.writes_in_turn", sentence)
+    return form.writes_in_turn
 
 
 def _duet_forced(form: ScheduleForm, source: str) -> bool:

@@ -193,11 +193,11 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
             for name in block.order:
                 steps = lab.steps(block, use, name)
                 if plan.schedule.together:
-                    steps, _ = schedule.parted(steps)
+                    steps, _ = schedule.in_turn(plan, use, steps)
                 at = prepared.points.get((use.name, name))
                 legs += legs_of_run(use.name, steps, at, prepared, there)
             if plan.schedule.together:
-                _, steps = schedule.parted(lab.steps(block, use, plan.base))
+                _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
                 legs += interleave.legs(plan, use, steps, block.number)
         there |= {at.key for at in prepared.points.values()}
     return legs

@@ -1,7 +1,8 @@
 """All arms of a block up at once: each through its prelude, then step by step in turn.
 
 The prelude is every step up to the last one that writes; the rest only read, so that an arm which
-waits has nothing to write back and does not disturb the others.
+waits has nothing to write back and does not disturb the others. A plan may have steps that write
+take turns, too: then what they leave is written back in everybody's turns.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def go(runs: Sequence[Run]) -> int:
         for run in runs:
             stack.enter_context(run)
             # A copy may stand for the prelude; the steps in turn are the same for all arms.
-            prelude, rest = schedule.parted(run.begin())
+            prelude, rest = schedule.in_turn(run.lab.plan, run.use, run.begin())
             for step in prelude:
                 run.do(step)
         come_to_rest(runs)
@@ -82,9 +83,9 @@ def in_slices(runs: Sequence[Run], step: Step) -> None:
     """The arms take the step in turns of some seconds."""
     plan, number = runs[0].lab.plan, runs[0].block.number
     order = partial(schedule.of_round, plan, number, step)
-    how: Json = {"order": list(order(1)), "slice_s": plan.schedule.slice_s}
+    how: Json = {"order": list(order(1)), "slice_s": plan.schedule.turn_s}
     leg = sliced_leg(plan, runs[0].use, step)
-    played = partial(slices.play, slice_s=plan.schedule.slice_s, order=order)
+    played = partial(slices.play, slice_s=plan.schedule.turn_s, order=order)
     taken([(run, step_of(run, step)) for run in runs], how, leg, of=Player, play=played)
 
 
@@ -164,8 +165,8 @@ def rest_leg(use: WorkloadUse) -> Leg:
 
 def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     """A step that all arms take in turns: their times, and what settles after each resumption."""
-    slice_s = plan.schedule.slice_s
-    lost_share = settling_s(slice_s) / slice_s
+    turn_s = plan.schedule.turn_s
+    lost_share = settling_s(turn_s) / turn_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.name, step.name, expected_s and expected_s * len(plan.arms))
 

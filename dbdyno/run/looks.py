@@ -22,6 +22,7 @@ from dbdyno.run import look_words as words
 from dbdyno.run import prior
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
+from dbdyno.run.check import step_lengths
 from dbdyno.stats import looks as stats
 from dbdyno.store import Results
 
@@ -42,6 +43,8 @@ def run(
     with HostLock(plan=plan.name, wait=wait), runner.opened(plan, parent) as lab:
         if seek is not None:
             prior.settle(lab, seek)
+        if plan.lengths is not None:
+            lab.watch.say(f"lengths: {step_lengths.described(plan.lengths)}")
         if plan.schedule.until_decided:
             lab.watch.say(f"looks: {words.planned(plan)}")
         whole = Outcome(folder=lab.results.folder, failed=0, voids=0)
@@ -99,14 +102,9 @@ def reached(lab: Lab) -> Looked:
 
 
 def after_every_block(looks: Looks, complete: int) -> Looked:
-    """The same where what blocks say may be read at any time: after each, from the first look on.
-
-    An e-process spends nothing of the level at a look, so that each has all of it.
-    """
-    first = stats.UNTIL_DECIDED[0]
-    taken = tuple(Look(blocks=count, share=1.0) for count in range(first, complete + 1))
-    coming = Look(blocks=max(first, complete + 1), share=1.0)
-    return Looked(looks=looks, taken=taken, coming=coming)
+    """The same where what blocks say may be read at any time."""
+    coming = Look(blocks=max(stats.UNTIL_DECIDED[0], complete + 1), share=1.0)
+    return Looked(looks=looks, taken=stats.at_any_time(complete), coming=coming)
 
 
 def is_at_look(looked: Looked, complete: int) -> bool:

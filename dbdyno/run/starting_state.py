@@ -16,7 +16,8 @@ from pathlib import Path
 from dbdyno.engine import Server, golden
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
-from dbdyno.plan import SAVE, schedule
+from dbdyno.plan import schedule
+from dbdyno.plan.schedule import SAVE
 from dbdyno.run import driver
 from dbdyno.store import BlockFolder, Results
 

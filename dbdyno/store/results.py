@@ -65,6 +65,15 @@ class Results:
         return cls(folder, plan)
 
     @classmethod
+    def within(cls, parent: Path) -> list[Results]:
+        """The results in a parent folder, by name, as far as they can be read."""
+        found = []
+        for folder in folders(parent):
+            with contextlib.suppress(ResultError):
+                found.append(cls.open(folder))
+        return found
+
+    @classmethod
     def open_or_create(cls, parent: Path, plan: Plan, plan_json: Json) -> Results:
         """The folder of `plan` in `parent`, to begin or to go on with.
 
@@ -206,12 +215,8 @@ class Results:
 
     def beside(self) -> list[Results]:
         """The other results in the same parent folder, by name, as far as they can be read."""
-        found = []
-        for folder in folders(self.folder.parent):
-            if folder.name != self.folder.name:
-                with contextlib.suppress(ResultError):
-                    found.append(Results.open(folder))
-        return found
+        others = Results.within(self.folder.parent)
+        return [one for one in others if one.folder.name != self.folder.name]
 
     def numbers(self, plan: Plan) -> tuple[int, ...]:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.

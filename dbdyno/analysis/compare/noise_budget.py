@@ -197,15 +197,16 @@ def _prospects(
         ways["shorter turns"] = arithmetic.with_turn_s(design, design.turn_s / CHANGE, cost)
         ways["longer turns"] = arithmetic.with_turn_s(design, design.turn_s * CHANGE, cost)
     for way, other in ways.items():
-        yield _prospect(way, other, noise)
+        yield _prospect(way, other, noise, in_turns="turn" in found)
     if "turn" in found and "second" in found:
-        yield _prospect("placement", design, replace(noise, turn=0.0))
+        yield _prospect("placement", design, replace(noise, turn=0.0), in_turns=True)
 
 
-def _prospect(way: Way, design: Design, noise: Noise) -> Prospect:
+def _prospect(way: Way, design: Design, noise: Noise, *, in_turns: bool) -> Prospect:
     return Prospect(
         way=way,
         error=arithmetic.error(design, noise),
         blocks=design.blocks,
         seconds=design.seconds,
+        turn_s=design.turn_s if in_turns else None,
     )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison
-from dbdyno.model.noise_budget import Component, NoiseBudget, Source, Way
+from dbdyno.model.noise_budget import (
+    WORTH_MAX,
+    Component,
+    NoiseBudget,
+    Source,
+    Way,
+    left_of,
+)
 from dbdyno.report import number
 from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
 from dbdyno.report.section import verdicts
@@ -26,8 +32,6 @@ WAYS: dict[Way, tuple[str, str]] = {
     "placement": ("placement", "at most: what turns add beside their seconds would be gone"),
 }
 """What a way is called in a column, and in full."""
-WORTH_MAX = 0.97
-"""A way that leaves more of the error than this buys nothing."""
 
 
 def table(comparison: Comparison) -> Table | None:
@@ -37,7 +41,7 @@ def table(comparison: Comparison) -> Table | None:
         return None
     several = len({its.workload for its in one.budget}) > 1
     sources = [name for name in SOURCES if any(_of(its, name) for its in one.budget)]
-    ways = [way for way in WAYS if any(its.prospects and _left(its, way) for its in one.budget)]
+    ways = [way for way in WAYS if any(its.left(way) for its in one.budget)]
     titled = [(*SOURCES[name], "scatter of, %") for name in sources]
     title = f"Where the noise of {comparison.base} comes from"
     return Table(
@@ -70,12 +74,6 @@ def table(comparison: Comparison) -> Table | None:
 
 def _of(budget: NoiseBudget, source: Source) -> Component | None:
     return next((one for one in budget.components if one.source == source), None)
-
-
-def _left(budget: NoiseBudget, way: Way) -> float | None:
-    """What share of the error would be left; None where that cannot be foretold."""
-    found = next((one.error for one in budget.prospects if one.way == way), None)
-    return found / budget.error if found is not None and budget.error > 0 else None
 
 
 def _cells(budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]) -> Iterable[Cell]:
@@ -116,11 +114,7 @@ def _seconds(seconds: float) -> str:
 
 def sentence(budgets: Sequence[NoiseBudget]) -> Finding | None:
     """What buys most here, over all steps and metrics; None where nothing could be foretold."""
-    left = {
-        way: math.exp(math.fsum(map(math.log, known)) / len(known))
-        for way in WAYS
-        if (known := [its for one in budgets if (its := _left(one, way))])
-    }
+    left = {way: its for way in WAYS if (its := left_of(budgets, way)) is not None}
     if not left:
         return None
     most = min((way for way in left if way != "placement"), key=lambda way: left[way])

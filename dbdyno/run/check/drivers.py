@@ -15,11 +15,12 @@ StepsOf = Mapping[tuple[str, str], Sequence[Step]]
 
 def refuse_unfit(plan: Plan, steps: StepsOf) -> None:
     """Raises PlanError for the first step whose load cannot be made, or not alike for all arms."""
-    for its in steps.values():
+    uses = {use.name: use for use in plan.workloads}
+    for (name, _), its in steps.items():
         for step in its:
             driver.of(step).check(step, plan)
         if plan.schedule.interleave in ("slice", "duet"):
-            refuse_unpausing(plan.schedule.interleave, schedule.parted(its)[1])
+            refuse_unpausing(plan.schedule.interleave, schedule.in_turn(plan, uses[name], its)[1])
     for use in plan.workloads:
         refuse_unlike({arm.name: steps[use.name, arm.name] for arm in plan.arms})
 

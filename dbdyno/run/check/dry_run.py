@@ -5,20 +5,21 @@ It is what `dyno check` and `dyno run --dry-run` print; nothing of it acts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
 from dbdyno import engine, workload
 from dbdyno.engine import Build, Server
 from dbdyno.host import capacity
-from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
+from dbdyno.model import Arm, Block, Plan, WorkloadUse, can
 from dbdyno.plan import schedule
-from dbdyno.run import duet, interleave, look_words, starting_state
-from dbdyno.run.check import disk_space, memory_fit, preflight
+from dbdyno.run import duet, look_words, starting_state
+from dbdyno.run.check import disk_space, memory_fit, preflight, step_lengths
+from dbdyno.run.check.block_time import begins_from_copy, block_s
 from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.preflight import NO_LOG, Prepared
-from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, duration
+from dbdyno.run.progress import duration
 from dbdyno.stats.looks import UNTIL_DECIDED
 
 COLUMNS = 80
@@ -160,6 +161,8 @@ def of_comparing(plan: Plan) -> Iterator[str]:
         each = plan.schedule.comparison
         yield f"comparisons: {plan.schedule.blocks // each} of {each} blocks"
     elif sum(arm.shown for arm in plan.arms) > 1:
+        if plan.lengths is not None:
+            yield f"lengths: {step_lengths.described(plan.lengths)}"
         yield f"looks: {look_words.planned(plan)}"
 
 
@@ -167,7 +170,7 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
     """A workload's steps with their times, and what is kept of it."""
     steps = prepared.steps[use.name, plan.base]
     at = prepared.points.get((use.name, plan.base))
-    turns = schedule.parted(steps)[1] if plan.schedule.together else ()
+    turns = schedule.in_turn(plan, use, steps)[1] if plan.schedule.together else ()
     brought = workload.brought(use, steps)
     yield f"workload {use.name}"
     width = max((len(step.name) for step in steps), default=0)
@@ -188,7 +191,7 @@ def how_interleaved(plan: Plan) -> str:
     if plan.schedule.interleave == "duet":
         return "both arms at once"
     sliced = plan.schedule.interleave == "slice"
-    return f"each, in turns of {plan.schedule.slice_s:g} s" if sliced else "each, arms in turn"
+    return f"each, in turns of {plan.schedule.turn_s:g} s" if sliced else "each, arms in turn"
 
 
 def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
@@ -210,7 +213,7 @@ def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
 def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
     """The order in which the arms of a block take the steps that they take in turn."""
     for use in plan.workloads if plan.schedule.together else ():
-        for step in schedule.parted(prepared.steps[use.name, plan.base])[1]:
+        for step in schedule.in_turn(plan, use, prepared.steps[use.name, plan.base])[1]:
             if plan.schedule.interleave == "slice":
                 order = schedule.of_round(plan, block.number, step, 1)
                 yield f"{step.name}: {' '.join(order)}, then in turns that mirror each other"
@@ -219,12 +222,6 @@ def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
             also = ", then a solo turn each" * duet.has_solos(block.number)
             duets = plan.schedule.interleave == "duet"
             yield f"{step.name}: {names}" + (f" at once{also}" if duets else "")
-
-
-def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
-    """Whether a run begins from a copy, if all goes well before it."""
-    at = prepared.points.get((use.name, arm))
-    return at is not None and (number > 1 or at.key in prepared.copies)
 
 
 def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
@@ -248,46 +245,6 @@ def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
 def sure_blocks(plan: Plan) -> int:
     """How many blocks there are in any case: all, or those up to the first look."""
     return UNTIL_DECIDED[0] if plan.schedule.until_decided else plan.schedule.blocks
-
-
-def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
-    """A guess of one block's time, in seconds; without `copies` as if no run began from one."""
-    runs = sum(
-        run_s(
-            prepared,
-            use,
-            arm.name,
-            copied=copies and begins_from_copy(use, arm.name, number, prepared),
-        )
-        for use in plan.workloads
-        for arm in plan.arms
-    )
-    return runs + sum(turns_s(plan, prepared, use, number) for use in plan.workloads)
-
-
-def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:
-    """A guess of one run's time, in seconds; a run that makes a copy takes one, too."""
-    steps = prepared.steps[use.name, arm]
-    at = prepared.points.get((use.name, arm))
-    copy_s = 0.0 if at is None else starting_state.copy_s(prepared.copy_bytes[at.key])
-    if at is not None and copied:
-        steps = at.after(steps)
-    return RUN_OVERHEAD_S + copy_s + steps_s(steps)
-
-
-def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse, number: int) -> float:
-    """A guess of what block `number` takes longer as its arms take turns, in seconds."""
-    if not plan.schedule.together:
-        return 0.0
-    turns = schedule.parted(prepared.steps[use.name, plan.base])[1]
-    whole = sum(leg.expected_s or 0.0 for leg in interleave.legs(plan, use, turns, number))
-    return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
-
-
-def steps_s(steps: Iterable[Step]) -> float:
-    """A guess of what these steps take, in seconds."""
-    guesses = [UNKNOWN_STEP_S if s.expected_s is None else s.expected_s for s in steps]
-    return sum(guesses) + STEP_OVERHEAD_S * len(guesses)
 
 
 def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:

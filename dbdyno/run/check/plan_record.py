@@ -39,13 +39,15 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 
 
 def between(plan: Plan) -> Json:
-    """Where programs run and what comes between; nothing where the plan says nothing of it.
+    """Where programs run, what comes between, what dyno chose; nothing where there is none of it.
 
     So older folders, which lack these keys, go on.
     """
     found: Json = {}
     if plan.placement != Placement():
         found["placement"] = asdict(plan.placement)
+    if plan.lengths is not None:
+        found["lengths"] = asdict(plan.lengths)
     if plan.hooks:
         found["hooks"] = [asdict(hook) for hook in plan.hooks]
     return found
@@ -57,7 +59,7 @@ def schedule_json(schedule: Schedule) -> Json:
     So older folders, which lack them, go on.
     """
     sliced = schedule.interleave == "slice"
-    written = asdict(schedule) | {"slice_s": schedule.slice_s if sliced else None}
+    written = asdict(schedule) | {"slice_s": schedule.turn_s if sliced else None}
     return said(
         written,
         Schedule,
@@ -69,6 +71,7 @@ def schedule_json(schedule: Schedule) -> Json:
             "void",
             "repeats_max",
             "duet_forced",
+            "writes_in_turn",
         ),
     )
 

@@ -1,0 +1,67 @@
+"""What earlier results of the same host tell of how noise arises in the steps of a new plan."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from dbdyno.analysis import compare
+from dbdyno.doctor import stable_facts
+from dbdyno.model import Json, Plan
+from dbdyno.model.error import ResultError
+from dbdyno.model.host_prior import IN_TURNS
+from dbdyno.model.noise_budget import Calibrated
+from dbdyno.store import Results
+
+LENGTH = "seconds"
+"""The parameter that may be another: which it should be is the question."""
+ALIKE = ("name", "set", "preset", "fill", "warm")
+
+
+def newest(parent: Path, host: Json, plan: Plan, steps: Set[tuple[str, str]]) -> Calibrated | None:
+    """The newest result in `parent` that compares the base with itself in all of these steps.
+
+    `steps`: by workload and name; `host`: the facts of this machine. It fits where the machine, the
+    engine of the base, and the workloads' parameters but for their length are the same. None where
+    there is none; one that is damaged tells nothing.
+    """
+    fit = [one for one in Results.within(parent) if _is_alike(one, host, plan)]
+    for one in sorted(fit, key=_begun, reverse=True):
+        with suppress(ResultError):
+            found = compare.load(one).calibration
+            budgets = (
+                [its for its in found.budget if (its.workload, its.step) in steps] if found else []
+            )
+            if steps and {(its.workload, its.step) for its in budgets} == steps:
+                return Calibrated(folder=one.folder.name, budgets=tuple(budgets))
+    return None
+
+
+def _is_alike(other: Results, host: Json, plan: Plan) -> bool:
+    """Whether it was measured on this machine, in turns, with such a base and such workloads."""
+    try:
+        its = other.host()
+    except ResultError:
+        return False
+    of_base = [arm["engine"] for arm in other.plan["arms"] if arm["name"] == other.plan["base"]]
+    uses = [_parameters(asdict(use)) for use in plan.workloads]
+    return (
+        its is not None
+        and stable_facts.machine(its) == stable_facts.machine(host)
+        and (other.plan.get("schedule") or {}).get("interleave") == IN_TURNS
+        and of_base == [arm.engine for arm in plan.arms if arm.name == plan.base]
+        and [_parameters(use) for use in other.plan["workloads"]] == uses
+    )
+
+
+def _parameters(use: Json) -> Json:
+    """What a workload's noise depends on."""
+    its = {key: use.get(key) for key in ALIKE}
+    given = {key: value for key, value in use["parameters"].items() if key != LENGTH}
+    return its | {"parameters": given}
+
+
+def _begun(results: Results) -> int:
+    return int((results.host() or {}).get("since_unix_ns") or 0)

@@ -1,0 +1,57 @@
+"""A guess of how long a plan's blocks take, before anything was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model import Plan, Step, WorkloadUse
+from dbdyno.plan import schedule
+from dbdyno.run import interleave, starting_state
+from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S
+
+
+def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
+    """A guess of one block's time, in seconds; without `copies` as if no run began from one."""
+    runs = sum(
+        run_s(
+            prepared,
+            use,
+            arm.name,
+            copied=copies and begins_from_copy(use, arm.name, number, prepared),
+        )
+        for use in plan.workloads
+        for arm in plan.arms
+    )
+    return runs + sum(turns_s(plan, prepared, use, number) for use in plan.workloads)
+
+
+def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:
+    """A guess of one run's time, in seconds; a run that makes a copy takes one, too."""
+    steps = prepared.steps[use.name, arm]
+    at = prepared.points.get((use.name, arm))
+    copy_s = 0.0 if at is None else starting_state.copy_s(prepared.copy_bytes[at.key])
+    if at is not None and copied:
+        steps = at.after(steps)
+    return RUN_OVERHEAD_S + copy_s + steps_s(steps)
+
+
+def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse, number: int) -> float:
+    """A guess of what block `number` takes longer as its arms take turns, in seconds."""
+    if not plan.schedule.together:
+        return 0.0
+    turns = schedule.in_turn(plan, use, prepared.steps[use.name, plan.base])[1]
+    whole = sum(leg.expected_s or 0.0 for leg in interleave.legs(plan, use, turns, number))
+    return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
+
+
+def steps_s(steps: Iterable[Step]) -> float:
+    """A guess of what these steps take, in seconds."""
+    guesses = [UNKNOWN_STEP_S if s.expected_s is None else s.expected_s for s in steps]
+    return sum(guesses) + STEP_OVERHEAD_S * len(guesses)
+
+
+def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
+    """Whether a run begins from a copy, if all goes well before it."""
+    at = prepared.points.get((use.name, arm))
+    return at is not None and (number > 1 or at.key in prepared.copies)

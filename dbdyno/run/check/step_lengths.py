@@ -1,0 +1,170 @@
+"""How long steps and their turns are in a plan that runs until it is decided and leaves that open.
+
+Long steps waste time where the noise is one of server starts, short ones where starting a server
+takes longer than the step. What a calibration of this host says of both decides; without one, that
+several blocks have time. A folder's first command settles it for good, as blocks are pooled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from statistics import median_low
+
+from dbdyno.host.observe import facts
+from dbdyno.model import Json, Lengths, Plan, Schedule, WorkloadUse
+from dbdyno.model.noise_budget import WORTH_MAX, Calibrated, NoiseBudget, Way, left_of
+from dbdyno.plan import schedule
+from dbdyno.plan.table import SLICE_S_MAX, SLICE_S_MIN
+from dbdyno.run.blocks import earlier
+from dbdyno.run.check import preflight
+from dbdyno.run.check.block_time import block_s
+from dbdyno.run.check.preflight import Prepared
+
+PARAMETER = "seconds"
+"""The parameter of a workload by which its steps are long."""
+BLOCKS = 6
+"""So many blocks are to fit into the plan's time: most steps are decided by then."""
+SECONDS_MIN = 4
+"""Shorter steps have too few turns to balance their order."""
+SECONDS_MAX = 60
+"""Longer ones are not chosen without a calibration."""
+PROBED_S = (10.0, 20.0)
+"""Lengths for which a block's time is reckoned; between and beyond them it is a straight line."""
+TURNS: tuple[Way, ...] = ("shorter turns", "longer turns")
+
+StepName = tuple[str, str]
+"""Workload and step."""
+Find = Callable[[Path, Json, Plan, Set[StepName]], Calibrated | None]
+"""The newest result in a folder that tells of the noise of these steps of the plan, on the host of
+these facts: judging is not done here."""
+
+
+def settle(plan: Plan, folder: Path, find: Find) -> Plan:
+    """The plan with the lengths that it leaves open: those of `folder`, where it goes on, or new.
+
+    Raises DynoError subclasses as preflight does.
+    """
+    if not is_open(plan):
+        return plan
+    before = earlier(folder)
+    if before is not None:
+        written = before.get("lengths")
+        return plan if written is None else with_lengths(plan, Lengths(**written))
+    chosen = choose(plan, folder.parent, find)
+    return plan if chosen is None else with_lengths(plan, chosen)
+
+
+def is_open(plan: Plan) -> bool:
+    """Whether the plan leaves open how long steps are that its arms take in turns."""
+    turns = plan.schedule.until_decided and plan.schedule.interleave == "slice"
+    return turns and any(leaves_open(plan, use) for use in plan.workloads)
+
+
+def leaves_open(plan: Plan, use: WorkloadUse) -> bool:
+    """Whether the plan gives the workload no length, by itself or by a preset."""
+    file = preflight.load(plan, use).file
+    given = {*use.parameters, *(file.presets[use.preset] if use.preset is not None else ())}
+    return PARAMETER in file.parameters and PARAMETER not in given
+
+
+def with_lengths(plan: Plan, lengths: Lengths) -> Plan:
+    """The plan as if it had named these lengths."""
+    uses = [
+        replace(use, parameters={**use.parameters, PARAMETER: lengths.seconds})
+        if leaves_open(plan, use)
+        else use
+        for use in plan.workloads
+    ]
+    turns = replace(plan.schedule, slice_s=lengths.turn_s)
+    return replace(plan, workloads=tuple(uses), schedule=turns, lengths=lengths)
+
+
+def described(lengths: Lengths) -> str:
+    """The choice and its reason, in a line."""
+    text = f"{lengths.seconds:g} s of each step for each arm and block, in turns of "
+    text += f"{lengths.turn_s:g} s, "
+    if lengths.calibration is None:
+        return text + f"so that {BLOCKS} blocks have time (no calibration of these steps here)"
+    return text + f"by the noise in {lengths.calibration}"
+
+
+# --- The choice ------------------------------------------------------------------------------
+
+
+def choose(plan: Plan, parent: Path, find: Find) -> Lengths | None:
+    """The lengths by the newest calibration in `parent`, and by the time that the plan has.
+
+    None where no step lasts longer for them, as those that end with an amount of work.
+    """
+    tried = [Lengths(seconds=seconds, turn_s=plan.schedule.turn_s) for seconds in PROBED_S]
+    prepared = {one.seconds: preflight.prepare(with_lengths(plan, one)) for one in tried}
+    lasts_s = {
+        one.seconds: block_s(with_lengths(plan, one), prepared[one.seconds], BLOCKS)
+        for one in tried
+    }
+    assert plan.schedule.minutes_max is not None, "what runs until it is decided has a limit"
+    if len(set(lasts_s.values())) == 1:
+        return None
+    fits_s = fitting_s(lasts_s, plan.schedule.minutes_max)
+    host = facts.collect(prepared[PROBED_S[0]].data_path, measure=False)
+    found = find(parent, host, plan, measured(plan, prepared[PROBED_S[0]]))
+    if found is None:
+        return Lengths(seconds=whole(min(fits_s, SECONDS_MAX)), turn_s=plan.schedule.turn_s)
+    return Lengths(
+        seconds=whole(min(fits_s, best_seconds(found.budgets))),
+        turn_s=best_turn_s(plan.schedule, found.budgets),
+        calibration=found.folder,
+    )
+
+
+def fitting_s(lasts_s: Mapping[float, float], minutes: float) -> float:
+    """The length of a step with which so many blocks fit into the plan's minutes.
+
+    `lasts_s`: by two lengths how long a block is with them.
+    """
+    (short, short_s), (long, long_s) = sorted(lasts_s.items())
+    slope = (long_s - short_s) / (long - short)
+    room_s = 60 * minutes / BLOCKS - short_s
+    return short + room_s / slope
+
+
+def measured(plan: Plan, prepared: Prepared) -> frozenset[StepName]:
+    """The steps that arms take in turns, by workload and name."""
+    steps = [
+        step
+        for use in plan.workloads
+        for step in schedule.in_turn(plan, use, prepared.steps[use.name, plan.base])[1]
+    ]
+    return frozenset((step.workload, step.name) for step in steps if step.measured)
+
+
+def best_seconds(budgets: Sequence[NoiseBudget]) -> float:
+    """At which length of a step an error takes least time: the median of metrics and steps.
+
+    Without noise of server starts that is the longest which fits.
+    """
+    known = [math.inf if one.best_seconds is None else one.best_seconds for one in budgets]
+    return median_low(known)
+
+
+def best_turn_s(of: Schedule, budgets: Sequence[NoiseBudget]) -> float:
+    """The length of turns that leaves least of the error, where it is worth a change.
+
+    The plan's own where it names one, or where the calibration's turns were too short to tell.
+    """
+    left = {way: its for way in TURNS if (its := left_of(budgets, way)) is not None}
+    best = min(left, key=lambda way: left[way], default=None)
+    lengths = [
+        one.turn_s for its in budgets for one in its.prospects if one.way == best and one.turn_s
+    ]
+    if of.slice_s is not None or best is None or left[best] > WORTH_MAX or not lengths:
+        return of.turn_s
+    return min(max(median_low(lengths), SLICE_S_MIN), SLICE_S_MAX)
+
+
+def whole(seconds: float) -> float:
+    """Whole seconds that are enough for some turns."""
+    return float(max(math.floor(seconds), SECONDS_MIN))

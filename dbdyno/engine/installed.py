@@ -5,6 +5,7 @@ And the one of them that an arm asks for.
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -145,3 +146,12 @@ def _wrapped(what: str, text: str) -> list[str]:
         break_on_hyphens=False,
         break_long_words=False,
     )
+
+
+def programs(name: str, cache: Path | None = None, root: Path = Path("/")) -> Iterator[Path]:
+    """The programs of that name in `bin` of what is here, of whichever engine."""
+    for of in having("made"):
+        for _, folder in _folders(of, cache or place.cache_root(), root):
+            path = folder / "bin" / name
+            if path.is_file() and os.access(path, os.X_OK):
+                yield path

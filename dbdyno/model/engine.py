@@ -20,6 +20,7 @@ Capability = Literal[
     "slices",  # its load can pause, so that arms take turns within a step
     "waits",  # sessions tell what they wait for
     "prewarm",  # it can read a table into its cache as it lies on the disk
+    "pgbench",  # pgbench can be its load
     "explain",  # it tells the plans of statements
     "extensions",  # it takes extensions
     "binary log",  # it can write every change into a log beside that of its pages

@@ -170,7 +170,7 @@ EVENTS: Mapping[str, Event] = {
         judged=("active_ns", "clients_end_ns"),
     ),
     "done": Event(
-        always={"status": str, "reason": (None, str), "totals": dict},
+        always={"status": str, "reason": (None, str), "totals": dict, "report?": (None, dict)},
         told={
             "peak_rss_bytes": ("lag", Natural),
             "cpu_us": ("lag", Natural),

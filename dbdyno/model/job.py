@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dbdyno.model import Address, Extent, Json, Password
 
 SETTLE_S_DEFAULT = 0.2
@@ -113,3 +115,25 @@ def tls_json(address: Address) -> Json | None:
         return None
     root = None if address.tls_root is None else str(address.tls_root)
     return {"mode": address.tls, "root_certificate": root}
+
+
+def address(server: Json) -> Address:
+    """Where a job's `server` answers, as `server_json` wrote it."""
+    password, tls = server["password"], server["tls"]
+    passfile = None if password is None else password.get("passfile")
+    root = None if tls is None else tls["root_certificate"]
+    return Address(
+        host=server["host"],
+        port=server["port"],
+        user=server["user"],
+        database=server["database"],
+        password=None
+        if password is None
+        else Password(
+            env=password.get("env"),
+            passfile=None if passfile is None else Path(passfile),
+            insecure=password.get("insecure", False),
+        ),
+        tls=None if tls is None else tls["mode"],
+        tls_root=None if root is None else Path(root),
+    )

@@ -186,6 +186,7 @@ class Run:
 
         `warm`: how caches are warmed before the next step.
         """
+        build = self.lab.prepared.builds.get(self.arm.name)
         self.bench = Bench(
             server=self.server,
             sampler=partial(new_sampler, arm=self.arm, server=self.server, lab=self.lab),
@@ -200,6 +201,7 @@ class Run:
             waits_s=self.lab.plan.observe.waits_s,
             cpus=self.lab.plan.placement.generator_cpus,
             hooks=self.hooks,
+            build=None if build is None else build.base_dir,
         )
 
     def come_to_rest(self) -> Json | None:

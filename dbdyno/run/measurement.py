@@ -43,6 +43,7 @@ class Bench:
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
     cpus: str | None = None  # the processors of the generator; None: all
     hooks: Hooks | None = None  # what the plan wants before and after the step
+    build: Path | None = None  # the folder of the arm's build; None: the lab does not make it
 
 
 class StepFailed(Exception):

@@ -129,3 +129,8 @@ def _bucket_ends() -> NDArray[np.int64]:
     """
     lower = cell_bounds_us()[0]
     return np.searchsorted(lower, [*BUCKETS_US, HIGHEST_US * 2], side="right").astype(np.int64)
+
+
+def cells_of(times_us: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The cell of each time in microseconds; what is above all cells is in the last."""
+    return np.searchsorted(cell_bounds_us()[0], times_us, side="right").astype(np.int64) - 1

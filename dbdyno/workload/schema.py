@@ -335,6 +335,16 @@ class Sla(Form):
     rows_per_s: Number
 
 
+class Pgbench(Form):
+    """What pgbench runs; scripts are written as on its command line, `name@weight`."""
+
+    program: str = "newest"
+    builtin: list[str] = Field(default_factory=list)
+    scripts: list[str] = Field(default_factory=list)
+    protocol: Literal["simple", "extended", "prepared"] = "simple"
+    options: list[str] = Field(default_factory=list)
+
+
 class Step(Form):
     """One interval of the workload, or several where it has `for`."""
 
@@ -348,8 +358,9 @@ class Step(Form):
     parameters: dict[str, Number] = Field(default_factory=dict)
     creates: list[str] = Field(default_factory=list)
     setup: Sql | None = None
-    driver: Literal["loadgen", "command"] = "loadgen"
+    driver: Literal["loadgen", "command", "pgbench"] = "loadgen"
     command: str | list[str] | None = None
+    pgbench: Pgbench | None = None
     limit_s: Number | None = None
     roles: dict[str, Role] = Field(default_factory=dict)
     parts: list[Part] = Field(default_factory=list)

@@ -24,7 +24,8 @@ def several(evidence: Evidence) -> dict[str, list[Tick]]:
     """The ticks of each role that has at least two clients and tells of each, by role."""
     by_role: dict[str, list[Tick]] = {}
     for tick in evidence.load.ticks:
-        if len(tick.clients) > 1 and tick.rows is not None:
+        counted = tick.rows is not None or unit(evidence.kind(tick.role)) == "operations"
+        if len(tick.clients) > 1 and counted:
             by_role.setdefault(tick.role, []).append(tick)
     return by_role
 

@@ -22,11 +22,13 @@ MORE_THREADS = "give it more `generator.threads`"
 def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str, ...] | None:
     """Why the rate of a step is "at least", in words with figures; empty where it is exact.
 
-    None where the load does not say how late it sends: then it is not known.
+    None where the load does not say how late it sends, and was not seen to be busy: then it is not
+    known.
     """
-    if not evidence.tells_lateness:
+    busy = tuple(_busy(evidence))
+    if not evidence.tells_lateness and not busy:
         return None
-    return (*_busy(evidence), *_late(metrics))
+    return (*busy, *_late(metrics))
 
 
 def _busy(evidence: Evidence) -> Iterable[str]:

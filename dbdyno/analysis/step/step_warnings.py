@@ -36,7 +36,8 @@ def warnings(
     """All warnings of a step that ended well."""
     return (
         *(f"{AT_LIMIT}: {reason}" for reason in window.limited or ()),
-        *_untold(evidence),
+        *_clients(evidence),
+        *_untold(evidence, window),
         *_generator(evidence, metrics),
         *_nothing(evidence),
         *_misses(evidence, roles.statements),
@@ -60,14 +61,24 @@ def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
         yield f"load generator: its CPU is {share:.1f} % of the server's"
 
 
-def _untold(evidence: Evidence) -> Iterable[str]:
+def _clients(evidence: Evidence) -> Iterable[str]:
+    """What makes the load is of the arm: a ratio is of it and of the server together."""
+    job = evidence.job
+    if (job.get("pgbench") or {}).get("program") == "own":
+        yield (
+            f"two programs compared, too: the load is of the arm's own {job['program']}"
+            f" {job['version']}; one for all arms says what the servers are"
+        )
+
+
+def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
     """What a program as the load does not tell, so that figures that need it are missing."""
     job, ticks = evidence.job, evidence.load.ticks
     if not job.get("driver"):
         return
     name = f"`{job['program']}`"
     parts = [part for tick in ticks for part in tick.operations.values()]
-    if not evidence.tells_lateness:
+    if window.limited is None:
         yield (
             f"load generator's limit unknown: {name} does not tell how late it sends, so whether"
             " the server or the load set the rate is not known"

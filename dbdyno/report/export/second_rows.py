@@ -29,7 +29,7 @@ def _load(source: Source, place: Place) -> Rows:
     step = place.folder.step()
     key = source.step_key(place, step)
     job = place.folder.job() or {}
-    timed, told = timed_operations(job), not job.get("driver")
+    timed, told = timed_operations(job), job.get("driver") != "command"
     for tick in raw_files.load(place.folder.events()).ticks:
         common = key | {
             "role": tick.role,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dbdyno.builds import Build
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.plan import schedule
@@ -13,12 +14,12 @@ StepsOf = Mapping[tuple[str, str], Sequence[Step]]
 """(workload as the plan names it, arm) -> the steps."""
 
 
-def refuse_unfit(plan: Plan, steps: StepsOf) -> None:
+def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> None:
     """Raises PlanError for the first step whose load cannot be made, or not alike for all arms."""
     uses = {use.name: use for use in plan.workloads}
-    for (name, _), its in steps.items():
+    for (name, arm), its in steps.items():
         for step in its:
-            driver.of(step).check(step, plan)
+            driver.of(step).check(step, plan, builds.get(arm))
         if plan.schedule.interleave in ("slice", "duet"):
             refuse_unpausing(plan.schedule.interleave, schedule.in_turn(plan, uses[name], its)[1])
     for use in plan.workloads:
@@ -49,6 +50,7 @@ def refuse_unlike(by_arm: Mapping[str, Sequence[Step]]) -> None:
             its: dict[str, object] = {
                 "driver": makes.name,
                 "command": step.job.get("command"),
+                "pgbench": step.job.get("pgbench"),
                 "version of the program": makes.version(step),
             }
             other, theirs = first.setdefault(step.name, (arm, its))

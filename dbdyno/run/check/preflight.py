@@ -103,7 +103,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
         data_path=data_path,
         device=device.find(data_path),
     )
-    drivers.refuse_unfit(plan, steps)
+    drivers.refuse_unfit(plan, steps, builds)
     prepared = dataclasses.replace(prepared, settled=settle(plan, prepared))
     for arm in plan.arms:
         check_arm(plan, arm, prepared)

@@ -1,4 +1,4 @@
-"""What makes the load of a step: dyno-loadgen, or a program that a workload file names.
+"""What makes the load of a step: dyno-loadgen, pgbench, or a program that a workload file names.
 
 Whoever measures starts it, hears its events and lets it begin; which of them it is, `of` says.
 """
@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Protocol, Self
 
+from dbdyno.builds import Build
 from dbdyno.model import Json, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.events import Told
@@ -33,8 +34,11 @@ class Driver(Protocol):
     def tells(self) -> frozenset[Told]:
         """What its events may tell, and what it can do."""
 
-    def check(self, step: Step, plan: Plan) -> None:
-        """Raises PlanError where it cannot make the load of the step, before anything starts."""
+    def check(self, step: Step, plan: Plan, build: Build | None) -> None:
+        """Raises PlanError where it cannot make the load of the step, before anything starts.
+
+        `build` is the arm's; None: the lab does not make its server.
+        """
 
     def version(self, step: Step) -> str | None:
         """What would make it another load beside its name and its job; None: nothing."""
@@ -95,9 +99,9 @@ class GeneratorDied(GeneratorError, LabDied):
 def of(step: Step) -> Driver:
     """What makes the load of a step, as its workload file says."""
     # Each of them builds on what stands above.
-    from dbdyno.run.driver import loadgen, program
+    from dbdyno.run.driver import loadgen, pgbench, program
 
-    drivers: tuple[Driver, ...] = (loadgen.Loadgen(), program.Program())
+    drivers: tuple[Driver, ...] = (loadgen.Loadgen(), program.Program(), pgbench.Pgbench())
     return next(one for one in drivers if one.name == step.job.get("driver", "loadgen"))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, get_args
 
+from dbdyno.builds import Build
 from dbdyno.host import program as binary
 from dbdyno.model import Json, Plan, Step, events
 from dbdyno.model.error import GeneratorError
@@ -30,7 +31,7 @@ class Loadgen:
     name = "loadgen"
     tells: frozenset[Told] = frozenset(get_args(Told))
 
-    def check(self, step: Step, plan: Plan) -> None:
+    def check(self, step: Step, plan: Plan, build: Build | None) -> None:
         """Nothing stands against it: what it needs came with dyno."""
 
     def version(self, step: Step) -> None:

@@ -10,32 +10,27 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import select
 import shutil
-import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from dbdyno.builds import Build
 from dbdyno.model import Address, Json, Plan, Step, events
 from dbdyno.model.error import GeneratorError, PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.form import misfit
 from dbdyno.model.job import connections, server_json
-from dbdyno.run import hooks
-from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied
-from dbdyno.run.driver.loadgen import STDERR_LINES_MAX
+from dbdyno.run.driver import END_TIMEOUT_S
+from dbdyno.run.driver.child import Child, placed
 from dbdyno.run.measurement import Bench
 
 OWN_EVENTS = ("hello", "ready", "started", "paused", "resumed")
 """Events that dyno writes for a program."""
 VERSION_DIGITS = 12
-WATCHDOG = 'read -r nothing; kill -s TERM -- "-$1"; sleep 5; kill -s KILL -- "-$1"'
-"""Ends a process group as soon as standard input closes, as it does where dyno is killed."""
 
 
 class Program:
@@ -44,7 +39,7 @@ class Program:
     name = "command"
     tells: frozenset[Told] = frozenset({"seconds", "histograms", "connections", "rows", "lag"})
 
-    def check(self, step: Step, plan: Plan) -> None:
+    def check(self, step: Step, plan: Plan, build: Build | None) -> None:
         """Raises PlanError where the program is not there."""
         program = step.job["command"][0]
         if found(step.job, os.environ.get("PATH")) is None:
@@ -158,14 +153,8 @@ class Run:
         self._cpus = cpus
         self._reader = Lines(job)
         self._began = threading.Event()
-        self._process: subprocess.Popen[str] | None = None
-        self._watchdog: subprocess.Popen[bytes] | None = None
-        self._ending = os.eventfd(0)  # readable: the program is to end now
+        self._child: Child | None = None
         self._told_to_end = False
-        self._overdue: float | None = None  # the seconds that it was given, where they passed
-        self._late: threading.Timer | None = None
-        self._threads: list[threading.Thread] = []
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
 
     def go(self) -> None:
         """Lets the program begin, after `ready`."""
@@ -182,18 +171,16 @@ class Run:
         if not self._reader.closed:
             self.hang_up()
             return
-        assert self._process is not None
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._late = threading.Timer(END_TIMEOUT_S, self._give_up)
-        self._late.daemon = True
-        self._late.start()
+        assert self._child is not None
+        self._child.input.close()
+        self._child.end_within(END_TIMEOUT_S)
 
     def hang_up(self) -> None:
         """Ends it: nobody listens any more."""
         self._told_to_end = True
         self._began.set()
-        self._end()
+        if self._child is not None:
+            self._child.end()
 
     kill = hang_up
 
@@ -207,12 +194,11 @@ class Run:
         yield self._said(self._reader.ready())
         self._began.wait()
         if not self._told_to_end:
-            process = self._start()
+            child = self._start()
             yield self._said(
                 {"event": "started", "mono_ns": time.monotonic_ns(), "unix_ns": time.time_ns()}
             )
-            assert process.stdout is not None
-            for line in process.stdout:
+            for line in child.output:
                 if line.strip():
                     yield self._said(self._reader.event(line))
         if not self._reader.over:
@@ -222,85 +208,33 @@ class Run:
         self._keep(json.dumps(event, separators=(",", ":")))
         return event
 
-    def _start(self) -> subprocess.Popen[str]:
+    def _start(self) -> Child:
         job = self._job
         program = found(job, os.environ.get("PATH"))
         words = [str(program.absolute()) if program else job["command"][0], *job["command"][1:]]
-        placed = [] if self._cpus is None else ["taskset", "--cpu-list", self._cpus]
-        try:
-            process = subprocess.Popen(
-                [*placed, *words],
-                cwd=job["folder"],
-                env=environment(job),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,  # a Ctrl-C at the terminal is for dyno
-            )
-        except OSError as error:
-            raise GeneratorError(f"`{job['program']}` cannot be started: {error}") from error
-        self._process = process
-        self._watchdog = subprocess.Popen(
-            ["sh", "-c", WATCHDOG, "watchdog", str(process.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+        self._child = Child(
+            [*placed(self._cpus), *words],
+            name=job["program"],
+            folder=job["folder"],
+            environment=environment(job),
+            limit_s=job["limit_s"],
         )
-        self._threads = [
-            threading.Thread(target=work, args=(process,), daemon=True)
-            for work in (self._listen, self._watch)
-        ]
-        for thread in self._threads:
-            thread.start()
-        return process
-
-    def _listen(self, process: subprocess.Popen[str]) -> None:
-        assert process.stderr is not None
-        with process.stderr as stream:
-            for line in stream:
-                self._stderr.append(line.rstrip())
-
-    def _watch(self, process: subprocess.Popen[str]) -> None:
-        """Waits for the program's end, or brings it about; then nothing is left of its session."""
-        handle = os.pidfd_open(process.pid)
-        try:
-            limit_s = self._job["limit_s"]
-            if not select.select([handle, self._ending], [], [], limit_s)[0]:
-                self._overdue = limit_s
-            hooks.end_session(process.pid)
-        finally:
-            os.close(handle)
-            process.wait()
-
-    def _give_up(self) -> None:
-        self._overdue = END_TIMEOUT_S
-        self._end()
-
-    def _end(self) -> None:
-        os.eventfd_write(self._ending, 1)
+        if self._told_to_end:  # meanwhile
+            self._child.end()
+        return self._child
 
     def _end_of_it(self) -> tuple[str, str | None]:
         """How the program ended: the status of `done`, and the reason where it is not ok."""
-        for thread in self._threads:
-            thread.join()
-        name = self._job["program"]
-        said = f": {self._stderr[-1]}" if self._stderr else ""
-        status = 0 if self._process is None else self._process.returncode
-        if self._overdue is not None:
-            return "failed", f"`{name}` did not end within {self._overdue:g} s, and was ended{said}"
-        if self._told_to_end:
+        child = self._child
+        if child is not None:
+            child.wait()
+        if child is None or (self._told_to_end and child.overdue is None):
             return "stopped", None
-        if status < 0:
-            raise GeneratorDied(
-                f"`{name}` was killed by signal {-status} before the step was done{said}"
-            )
-        if status:
-            return "failed", f"`{name}` ended with status {status}{said}"
-        if not self._reader.closed:
-            return "failed", f"`{name}` ended without the event `window_close`{said}"
-        return "ok", None
+        failure = child.failure()
+        if failure is None and not self._reader.closed:
+            said = f": {child.last_line}" if child.last_line else ""
+            failure = f"`{child.name}` ended without the event `window_close`{said}"
+        return ("ok", None) if failure is None else ("failed", failure)
 
     def __enter__(self) -> Self:
         return self
@@ -313,20 +247,8 @@ class Run:
     ) -> None:
         """Ends the program and all that it began."""
         self.hang_up()
-        if self._process is not None:
-            assert self._process.stdout is not None
-            assert self._process.stdin is not None
-            for thread in self._threads:
-                thread.join()
-            self._process.stdout.close()
-            self._process.stdin.close()
-        if self._late is not None:
-            self._late.cancel()
-            self._late.join()
-        if self._watchdog is not None:
-            self._watchdog.kill()
-            self._watchdog.communicate()
-        os.close(self._ending)
+        if self._child is not None:
+            self._child.__exit__(kind, error, traceback)
 
 
 class Lines:

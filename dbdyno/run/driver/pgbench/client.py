@@ -1,0 +1,106 @@
+"""Which pgbench makes the load: one for all arms, or each arm's own where a step says so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dbdyno.builds import VERSION_S_MAX, Build
+from dbdyno.engine import installed
+from dbdyno.model import Json
+from dbdyno.model.error import PlanError
+from dbdyno.run.driver.pgbench import report
+
+NAME = "pgbench"
+NEWEST = "newest"
+OWN = "own"
+"""The arm's: what is compared then are two clients, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """A pgbench of this host."""
+
+    path: Path
+    major: int
+    version: str  # "15.18"
+
+
+def client(job: Json, build: Build | Path | None) -> Client:
+    """The pgbench that a step asks for; `build` is the arm's, or its folder.
+
+    Raises PlanError that names the key.
+    """
+    asked = job[NAME]["program"]
+    where = f"{job['workload']}: step `{job['step']}`: key `pgbench.program`"
+    if asked == NEWEST:
+        found = newest()
+        if found is None:
+            raise PlanError(
+                f"{where}: there is no pgbench on this host: write the path of one, or install "
+                "PostgreSQL's clients"
+            )
+        return found
+    if asked == OWN:
+        if build is None:
+            raise PlanError(
+                f'{where}: "own" is the pgbench of an arm\'s build, and the lab does not make this '
+                'server: write "newest" or a path'
+            )
+        path = in_build(build.base_dir if isinstance(build, Build) else build)
+        remedy = f'write "{NEWEST}" or a path, or build the server (`dyno server build`)'
+    elif "/" in asked:
+        path = Path(job["workload"]).parent / asked
+        path = in_build(path) if path.is_dir() else path
+        remedy = "write its path from the workload file on, or the folder of a build that has it"
+    else:
+        raise PlanError(f'{where}: `{asked}` is neither "{NEWEST}" nor "{OWN}" nor a path')
+    told = of_file(path)
+    if told is None:
+        raise PlanError(
+            f"{where}: there is no pgbench of version 10 or later at `{path}`: {remedy}"
+        )
+    return told
+
+
+def newest() -> Client | None:
+    """The newest on this host: of its builds, or in the folders of PATH."""
+    here = [found for path in _paths() if (found := of_file(path)) is not None]
+    return max(here, key=lambda one: report.order(one.version), default=None)
+
+
+def _paths() -> Iterator[Path]:
+    yield from installed.programs(NAME)
+    path = shutil.which(NAME, path=os.environ.get("PATH"))
+    if path is not None:
+        yield Path(path)
+
+
+def in_build(folder: Path) -> Path:
+    """Where a build has its pgbench."""
+    return folder / "bin" / NAME
+
+
+def of_file(path: Path) -> Client | None:
+    """The pgbench in a file; None where there is none, it does not run, or is older than 10."""
+    try:
+        found = report.version(_said(path, path.stat().st_mtime_ns))
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if found is None or found[0] < report.MAJOR_MIN:
+        return None
+    return Client(path=path.absolute(), major=found[0], version=found[1])
+
+
+@cache
+def _said(path: Path, changed_ns: int) -> str:
+    """What it says of its version; asked once for each file as it is since `changed_ns`."""
+    done = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False
+    )
+    return done.stdout

@@ -1,0 +1,222 @@
+"""The transaction log of pgbench, all threads' files together, as the ticks of a window.
+
+Each line is a transaction (spec pgbench-cbc-ybio.md 1.10): client, number, time in µs or why there
+is none, script, seconds and µs of its end since 1970, with a rate how late it began, with several
+tries how many more there were. The numbers of a window are sums over lines, so files and parts of
+them can be added in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbdyno.model import Json
+from dbdyno.model.error import GeneratorError
+from dbdyno.stats.hdr_histogram import CELLS, encoded
+from dbdyno.stats.response_times import cells_of
+
+Table = NDArray[np.int64]
+CHUNK_BYTES = 8 << 20
+"""So much of a file is read at once."""
+CLIENT, TIME, SCRIPT, SECONDS, MICROS, COLUMNS = 0, 2, 3, 4, 5, 6
+WHY = (b"skipped", b"failed", b"serialization", b"deadlock", b"other")
+"""Words in place of a time: not sent, as it was too late already (-L); an error."""
+US_PER_S = 1_000_000
+NS_PER_US = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What lines have beside the columns of all, and how clients and scripts count."""
+
+    role: str
+    scripts: Sequence[str]  # the names of operations
+    clients: int  # of the job
+    connections: int  # of each of them
+    lag: bool
+    retries: bool
+
+    @property
+    def columns(self) -> int:
+        """Of a line."""
+        return COLUMNS + self.lag + self.retries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """From where to where transactions count that end, by the log's clock."""
+
+    open_us: int  # since 1970
+    open_ns: int  # the same moment, by CLOCK_MONOTONIC
+    seconds: float
+
+    @property
+    def ticks(self) -> int:
+        """How many seconds it has; the last may be shorter."""
+        return math.ceil(self.seconds)
+
+    def end_s(self, tick: int) -> float:
+        """The end of a tick, numbered from 0, in seconds after the window's beginning."""
+        return min(tick + 1.0, self.seconds)
+
+    def active_ns(self, tick: int) -> int:
+        """How long a tick is."""
+        return round((self.end_s(tick) - tick) * 1e9)
+
+
+class Tally:
+    """What stands in a log, so far: in the whole of it, and in each second of the window."""
+
+    def __init__(self, shape: Shape, window: Window) -> None:
+        self.ended = 0  # transactions of the whole run that ended well
+        self.errors = 0  # answers of the whole run that were errors, and what was skipped
+        self.retries = 0
+        self._shape = shape
+        self._window = window
+        ticks, scripts = window.ticks, len(shape.scripts)
+        # By tick and client, by tick and script: what ended, errors, the longest.
+        self._clients = [np.zeros((ticks, shape.clients), dtype=np.int64) for _ in range(3)]
+        self._scripts = [np.zeros((ticks, scripts), dtype=np.int64) for _ in range(3)]
+        self._retries = np.zeros((ticks, scripts), dtype=np.int64)
+        self._why = np.zeros((ticks, scripts, len(WHY)), dtype=np.int64)
+        self._late_us = np.zeros(ticks, dtype=np.int64)
+        self._responses = Cells(ticks * scripts)
+        self._services = Cells(ticks * scripts) if shape.lag else self._responses
+
+    def add(self, lines: Table) -> None:
+        """Adds lines of the log."""
+        shape, window = self._shape, self._window
+        well = lines[:, TIME] >= 0
+        again = lines[:, -1] if shape.retries else np.zeros(len(lines), dtype=np.int64)
+        self.ended += int(well.sum())
+        self.errors += int(again.sum()) + int((~well).sum())
+        self.retries += int(again.sum())
+        passed_us = lines[:, SECONDS] * US_PER_S + lines[:, MICROS] - window.open_us
+        within = (passed_us >= 0) & (passed_us < round(window.seconds * US_PER_S))
+        lines, well, again = lines[within], well[within], again[within]
+        tick = passed_us[within] // US_PER_S
+        client = lines[:, CLIENT] // shape.connections
+        script = lines[:, SCRIPT]
+        wrong = again + ~well
+        for (ended, errors, longest), of in ((self._clients, client), (self._scripts, script)):
+            np.add.at(ended, (tick, of), well)
+            np.add.at(errors, (tick, of), wrong)
+            np.maximum.at(longest, (tick, of), lines[:, TIME])
+        np.add.at(self._retries, (tick, script), again)
+        np.add.at(self._why, (tick[~well], script[~well], -1 - lines[~well, TIME]), 1)
+        place = tick[well] * len(shape.scripts) + script[well]
+        times_us = lines[well, TIME]
+        self._responses.add(place, times_us)
+        if shape.lag:
+            lag_us = lines[:, COLUMNS]
+            np.maximum.at(self._late_us, tick, lag_us)
+            self._services.add(place, times_us - lag_us[well])
+
+    def ticks(self) -> Iterator[Json]:
+        """The window's ticks (contract/README.md); null is what no line tells."""
+        responses = self._responses.encoded()
+        services = self._services.encoded() if self._shape.lag else responses
+        for tick in range(self._window.ticks):
+            yield {
+                "mono_ns": self._window.open_ns + round(self._window.end_s(tick) * 1e9),
+                "tick": tick + 1,
+                "active_ns": self._window.active_ns(tick),
+                "measured": True,
+                "role": self._shape.role,
+                "per_client": [
+                    [count, None, errors, longest]
+                    for count, errors, longest in zip(
+                        *(one[tick].tolist() for one in self._clients), strict=True
+                    )
+                ],
+                "operations": {
+                    name: self._operation(tick, number, responses, services)
+                    for number, name in enumerate(self._shape.scripts)
+                },
+                "late_us_max": int(self._late_us[tick]) if self._shape.lag else None,
+            }
+
+    def _operation(
+        self, tick: int, script: int, responses: Sequence[str], services: Sequence[str]
+    ) -> Json:
+        count, _, longest = (int(one[tick, script]) for one in self._scripts)
+        place = tick * len(self._shape.scripts) + script
+        why = zip(WHY, self._why[tick, script].tolist(), strict=True)
+        return {
+            "count": count,
+            "max_us": longest,
+            "errors": {word.decode(): times for word, times in why if times},
+            "retries": int(self._retries[tick, script]),
+            "response": responses[place],
+            "service": services[place],
+        }
+
+
+class Cells:
+    """Histograms side by side, of which only the cells in use take memory."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._parts: list[tuple[Table, Table]] = []  # keys and their counts
+
+    def add(self, places: Table, times_us: Table) -> None:
+        """Counts each time in the histogram of its place."""
+        keys, counts = np.unique(places * CELLS + cells_of(times_us), return_counts=True)
+        self._parts.append((keys, counts))
+
+    def encoded(self) -> list[str]:
+        """Each histogram, as the contract has it."""
+        none = np.zeros(0, dtype=np.int64)
+        keys, where = np.unique(
+            np.concatenate([none, *(part[0] for part in self._parts)]), return_inverse=True
+        )
+        counts = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(counts, where, np.concatenate([none, *(part[1] for part in self._parts)]))
+        ends = np.searchsorted(keys, np.arange(self._places + 1) * CELLS)
+        return [
+            encoded(keys[begin:end] % CELLS, counts[begin:end])
+            for begin, end in pairwise(ends.tolist())
+        ]
+
+
+def tables(path: Path, shape: Shape) -> Iterator[Table]:
+    """The lines of a file, in parts; a word in place of a time is -1 less its place in WHY.
+
+    Raises GeneratorError where a line is none of a log.
+    """
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield table(chunk + file.readline(), shape, path.name)
+
+
+def table(text: bytes, shape: Shape, name: str) -> Table:
+    """The numbers of whole lines; `name` is the file's. Raises GeneratorError."""
+    for number, word in enumerate(WHY):
+        text = text.replace(b" " + word + b" ", b" %d " % (-1 - number))
+    count = text.count(b"\n")
+    strange = text.translate(None, b"0123456789- \n")
+    found = np.fromstring(b"" if strange else text, dtype=np.int64, sep=" ")
+    whole = count > 0 and found.size == count * shape.columns
+    lines = found.reshape(count, -1) if whole else None
+    if lines is None or not _known(lines, shape):
+        raise GeneratorError(
+            f"`pgbench` wrote a log that cannot be read (`{name}`): not each of {count:,} lines is "
+            f"{shape.columns} whole numbers of its clients and scripts"
+        )
+    return lines
+
+
+def _known(lines: Table, shape: Shape) -> bool:
+    clients, scripts = lines[:, CLIENT], lines[:, SCRIPT]
+    return bool(
+        min(clients.min(), scripts.min()) >= 0
+        and clients.max() < shape.clients * shape.connections
+        and scripts.max() < len(shape.scripts)
+    )

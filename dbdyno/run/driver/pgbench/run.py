@@ -1,0 +1,295 @@
+"""A pgbench at work: from a process that waits for `go` to the events that its log tells."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dbdyno import engine
+from dbdyno.model import Json, events
+from dbdyno.model.error import GeneratorError
+from dbdyno.model.job import address, clients, role_connections
+from dbdyno.run.driver.child import Child, placed
+from dbdyno.run.driver.pgbench import log, report
+from dbdyno.run.driver.pgbench.report import Report
+from dbdyno.run.driver.program import completed, environment
+from dbdyno.workload.pgbench import connects
+
+GATE = ["sh", "-c", 'read -r go && exec "$@"', "gate"]
+"""Becomes pgbench, with the same process id, when a line comes; ends where none can come."""
+LOOK_EVERY_S = 0.05
+CONNECT_S_MAX = 60.0
+"""For the sessions of all clients, since its threads began."""
+SESSIONS = """
+SELECT pid FROM pg_stat_activity WHERE application_name = '{name}' ORDER BY backend_start, pid
+"""
+CLOCK_KEPT_FROM = 14
+"""From this major version on the log's clock is the monotonic one, set once as pgbench begins."""
+CLOCK_MOVED_NS_MAX = 5_000_000
+LOOKS = 5
+
+
+class Run:
+    """A pgbench, from its start to its last event. Use it as a context manager."""
+
+    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None) -> None:
+        """Starts what becomes pgbench. Raises GeneratorError where it cannot be started."""
+        self._job = job
+        self._keep = keep
+        (self._role,) = job["roles"]
+        self._began = threading.Event()
+        self._read = threading.Event()  # counters are read: it may end
+        self._told_to_end = False
+        self._refused: str | None = None  # why it was ended, where dyno found it of no use
+        self._complaint: str | None = None  # the first line that says what went wrong
+        self._closed = False
+        self._open_ns = 0
+        self._clocks_ns: list[int] = []  # at the window's two ends
+        self._threads: list[Json] = []
+        self._folder = Path(tempfile.mkdtemp(prefix="dyno-pgbench-"))
+        try:
+            self._child = Child(
+                [*GATE, *placed(cpus), *job["command"]],
+                name=job["program"],
+                folder=self._folder,
+                environment=environment(job),
+                limit_s=job["limit_s"],
+                hear=self._hear,
+            )
+        except GeneratorError:
+            shutil.rmtree(self._folder)
+            raise
+
+    def go(self) -> None:
+        """Lets it begin, after `ready`."""
+        self._began.set()
+
+    def pause(self) -> None:
+        """Nobody asks pgbench for it: plans that would are refused."""
+        raise AssertionError("pgbench cannot pause")
+
+    resume = pause
+
+    def stop(self) -> None:
+        """Ends it early; after `window_close` lets it end by itself."""
+        if self._closed:
+            self._read.set()
+        else:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Ends it: nobody listens any more."""
+        self._told_to_end = True
+        self._began.set()
+        self._read.set()
+        self._child.end()
+
+    kill = hang_up
+
+    def events(self) -> Iterator[Json]:
+        """All events up to `done`; those of the window's seconds come when it is over.
+
+        Raises GeneratorError where the log cannot be read, GeneratorDied where somebody else killed
+        it, ServerError where the server does not say which sessions are its own.
+        """
+        own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
+        yield self._say("hello", protocol=events.PROTOCOL, **own)
+        yield self._say("ready", connections=self._count, threads=self._job["threads"])
+        self._began.wait()
+        clock_ns = unix_minus_mono_ns()
+        with contextlib.suppress(BrokenPipeError):  # its end is seen below
+            self._child.input.write("\n")
+            self._child.input.flush()
+        yield self._say("started", unix_ns=time.time_ns())
+        for number, pid in enumerate(self._sessions()):
+            client = number // self._role["connections"]
+            whose = {"role": self._role["name"], "client": client, "connection": number}
+            yield self._say("connected", **whose, server_pid=pid)
+        yield from self._window()
+        if self._job["major"] < CLOCK_KEPT_FROM:
+            clock_ns = self._clocks_ns[0] if self._clocks_ns else 0
+        printed = report.parse(self._child.output.read())
+        yield from self._outcome(printed, clock_ns)
+
+    def _say(self, name: str, **keys: object) -> Json:
+        event = completed({"event": name, **keys})
+        self._keep(json.dumps(event, separators=(",", ":")))
+        return event
+
+    def _hear(self, line: str) -> None:
+        """Takes note of a line of its standard error; ends it where a client goes on no more."""
+        self._complaint = self._complaint or report.complaint([line])
+        if self._refused is None and report.ABORTED.search(line):
+            self._refused = f"a client of `{self._child.name}` ended early: {line}"
+            self._child.end()
+
+    @property
+    def _count(self) -> int:
+        """Its clients, each of which is a session."""
+        return role_connections(self._job, self._role)
+
+    def _sessions(self) -> list[int]:
+        """The server's processes of its sessions, as soon as all are there.
+
+        None where each transaction has its own, or where it has ended.
+        """
+        # The threads' files come after the session by which it looks at the tables has ended.
+        while len(list(self._folder.iterdir())) < self._job["threads"]:
+            if self._child.ended.wait(LOOK_EVERY_S):
+                return []
+        if connects(self._job["pgbench"]["options"]):
+            return []
+        asked = engine.of(self._job["engine"]).client
+        where = address(self._job["server"])
+        sql = SESSIONS.format(name=self._job["session"])
+        until_s = time.monotonic() + CONNECT_S_MAX
+        before: list[int] = []
+        while not self._child.ended.wait(LOOK_EVERY_S):
+            found = [int(pid) for (pid,) in asked.execute(where, [sql], CONNECT_S_MAX)]
+            if len(found) == self._count and found == before:  # one that ends may still be seen
+                return found
+            before = found
+            if time.monotonic() > until_s:
+                self._refused = (
+                    f"the server shows {len(found)} of {self._count} sessions of "
+                    f"`{self._child.name}` after {CONNECT_S_MAX:.0f} s: connect to it without a "
+                    "pooler between"
+                )
+                self._child.end()
+        return []
+
+    def _window(self) -> Iterator[Json]:
+        """Opens the window after the warm-up, and closes it before the run ends."""
+        stop, pid = self._job["stop"], self._child.pid
+        self._open_ns = time.monotonic_ns() + round(stop["warmup_s"] * 1e9)
+        if self._ended_by(self._open_ns):
+            return
+        yield self._say("window_open", mono_ns=self._open_ns)
+        begun_ns, before = time.monotonic_ns(), cpu_ns(pid)
+        self._clocks_ns.append(unix_minus_mono_ns())
+        length_ns = round(stop["seconds"] * 1e9)
+        if self._ended_by(self._open_ns + length_ns):
+            return
+        self._closed = True
+        close_ns = self._open_ns + length_ns
+        yield self._say("window_close", mono_ns=close_ns, active_ns=length_ns)
+        passed_ns, after = time.monotonic_ns() - begun_ns, cpu_ns(pid)
+        self._clocks_ns.append(unix_minus_mono_ns())
+        self._threads = [
+            {"cpu_us": spent_ns / 1e3, "busy_share": spent_ns / passed_ns}
+            for spent_ns in (after[thread] - before.get(thread, 0) for thread in after)
+        ]
+        self._read.wait()
+        self._child.send(signal.SIGALRM)
+
+    def _ended_by(self, until_ns: int) -> bool:
+        """Waits until then, in ns of CLOCK_MONOTONIC; whether it has ended before."""
+        return self._child.ended.wait(max(0, until_ns - time.monotonic_ns()) / 1e9)
+
+    def _outcome(self, printed: Report | None, clock_ns: int) -> Iterator[Json]:
+        """The seconds of the window by the log, and `done`."""
+        self._child.wait()
+        if self._told_to_end and self._refused is None and self._child.overdue is None:
+            yield self._say("done", status="stopped", reason=None, totals={})
+            return
+        reason = self._failure(printed)
+        if reason is not None or printed is None:
+            yield self._say("done", status="failed", reason=reason, totals={})
+            return
+        tally = self._tally(printed, clock_ns)
+        if tally.ended != printed.processed:
+            raise GeneratorError(
+                f"the log of `{self._child.name}` has {tally.ended:,} transactions and its report "
+                f"{printed.processed:,}: see whether {self._folder.parent} has room"
+            )
+        for tick in tally.ticks():
+            yield self._say("tick", **tick)
+        counted = {"count": tally.ended, "errors": tally.errors, "retries": tally.retries}
+        totals = {self._role["name"]: counted | {"rows": None}}
+        more = {"threads": self._threads or None, "report": asdict(printed)}
+        yield self._say("done", status="ok", reason=None, totals=totals, **more)
+
+    def _failure(self, printed: Report | None) -> str | None:
+        """Why the run is no measurement; None: it is one."""
+        name = f"`{self._child.name}`"
+        if self._refused is not None:
+            return self._refused
+        failure = self._child.failure(self._complaint)
+        if failure is not None:
+            return failure
+        if not self._closed:
+            return f"{name} ended before its window was over"
+        if printed is None:
+            return f"{name} printed no number of transactions"
+        moved_ns = self._clocks_ns[-1] - self._clocks_ns[0]
+        if self._job["major"] < CLOCK_KEPT_FROM and abs(moved_ns) > CLOCK_MOVED_NS_MAX:
+            return (
+                f"the system's clock was set by {moved_ns / 1e6:+.0f} ms in the window, and "
+                f"{name} {self._job['version']} stamps its log by it"
+            )
+        return None
+
+    def _tally(self, printed: Report, clock_ns: int) -> log.Tally:
+        """What its log tells. Raises GeneratorError."""
+        shape = log.Shape(
+            role=self._role["name"],
+            scripts=[one["name"] for one in self._job["pgbench"]["scripts"]],
+            clients=clients(self._job, self._role),
+            connections=self._role["connections"],
+            lag=printed.lag_ms is not None,
+            retries=printed.retries is not None,
+        )
+        window = log.Window(
+            open_us=(self._open_ns + clock_ns) // log.NS_PER_US,
+            open_ns=self._open_ns,
+            seconds=self._job["stop"]["seconds"],
+        )
+        tally = log.Tally(shape, window)
+        for path in sorted(self._folder.iterdir()):
+            for table in log.tables(path, shape):
+                tally.add(table)
+        return tally
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends it, and removes its log."""
+        self.hang_up()
+        self._child.__exit__(kind, error, traceback)
+        shutil.rmtree(self._folder)
+
+
+def unix_minus_mono_ns() -> int:
+    """What the wall clock is ahead of CLOCK_MONOTONIC; of some looks the one that took least."""
+    looks = []
+    for _ in range(LOOKS):
+        before_ns, unix_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        looks.append((after_ns - before_ns, unix_ns - (before_ns + after_ns) // 2))
+    return min(looks)[1]
+
+
+def cpu_ns(pid: int) -> Mapping[str, int]:
+    """The CPU time of each thread of a process; empty where nobody tells."""
+    try:
+        return {
+            path.parent.name: int(path.read_text().split()[0])
+            for path in Path(f"/proc/{pid}/task").glob("*/schedstat")
+        }
+    except (OSError, ValueError, IndexError):
+        return {}

@@ -1,0 +1,249 @@
+"""pgbench itself on a real server: its report, its log read by hand, and what dyno makes of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import own_lab
+from dbdyno import workload
+from dbdyno.analysis import compare
+from dbdyno.analysis.step import assemble
+from dbdyno.engine import Place, Server
+from dbdyno.model import Arm, Json
+from dbdyno.run import driver, measurement
+from dbdyno.run.driver.pgbench import client
+from dbdyno.run.driver.pgbench.run import Run
+from dbdyno.stats.response_times import Histogram
+from dbdyno.store import Results
+from server_place import builds, started
+from step_load import no_sampler
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(client.newest() is None, reason="no pgbench here: install postgresql"),
+]
+
+TABLES = """
+[[steps]]
+name = "tables"
+setup = [
+  "DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers",
+  "CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp)",
+  "CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int, filler char(84))",
+  "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84))",
+  "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88))",
+  "INSERT INTO pgbench_branches SELECT n, 0 FROM generate_series(1, 2) n",
+  "INSERT INTO pgbench_tellers SELECT n, (n - 1) / 10 + 1, 0 FROM generate_series(1, 20) n",
+  "INSERT INTO pgbench_accounts SELECT n, n / 100001 + 1, 0, '' FROM generate_series(1, 200000) n",
+  "VACUUM ANALYZE",
+]
+measured = false
+parts = [{ once = "SELECT 1" }]
+"""
+STEP = """
+[[steps]]
+name = "{name}"
+driver = "pgbench"
+pgbench = {{ {pgbench} }}
+seconds = {seconds}
+warmup_s = 0.5
+headline = {{ metric = "qps", role = "pgbench", count = "operations" }}
+roles.pgbench = {{ per = "step", connections = 4 }}
+"""
+PLAN = """
+name = "beside"
+base = "plain"
+[arms.plain]
+base_dir = "{base_dir}"
+[arms.slow]
+base_dir = "{base_dir}"
+settings = {{ enable_indexscan = "off", enable_bitmapscan = "off" }}
+[server]
+data_dir = "{data}"
+[schedule]
+blocks = 2
+interleave = "{interleave}"
+[schedule.void]
+foreign = 1
+[[workloads]]
+name = "./mine.toml"
+"""
+
+
+@pytest.fixture(scope="module")
+def base_dir() -> Path:
+    """The folder of PostgreSQL 17, or the newest."""
+    (found,) = [path for path in builds() if path.name.startswith("17")] or builds()[-1:]
+    return found
+
+
+@pytest.fixture
+def server(base_dir: Path, place: Place) -> Iterator[Server]:
+    """A server with pgbench's tables at scale 2."""
+    arm = Arm(name="repone", engine="postgres", base_dir=base_dir, settings={"fsync": "off"})
+    with started(arm, place) as running:
+        running.create_database("pgbench")
+        running.execute(*re.findall(r'^  "(.*)",$', TABLES, re.M))
+        yield running
+
+
+def measured(
+    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch, pgbench: str
+) -> tuple[list[Json], list[list[str]]]:
+    """The events of a step of 2 s, and the words of all lines of its log."""
+    (folder / "mine.toml").write_text(STEP.format(name="mine", pgbench=pgbench, seconds=2))
+    (folder / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "tmp"))
+    (step,) = workload.expand(workload.load("./mine.toml", folder / "plan.toml"), {}, "postgres")
+    bench = measurement.Bench(
+        server=server, sampler=no_sampler, arm="one", block=1, seed=7, switch=None, threads=2
+    )
+    makes = driver.of(step)
+    events: list[Json] = []
+    lines: list[list[str]] = []
+    job = makes.prepare(step, bench)
+    assert "--random-seed=7" in job["command"]
+    with Run(job, lambda text: None, cpus=None) as running:
+        for event in running.events():
+            events.append(event)
+            if event["event"] == "ready":
+                running.go()
+            elif event["event"] == "window_close":
+                running.stop()
+            elif event["event"] == "done":
+                files = sorted((folder / "tmp").glob("dyno-pgbench-*/log.*"))
+                lines = [one.split() for file in files for one in file.read_text().splitlines()]
+    assert events[-1]["status"] == "ok", events[-1]["reason"]
+    return events, lines
+
+
+def ends_us(line: list[str]) -> int:
+    return int(line[4]) * 1_000_000 + int(line[5])
+
+
+@pytest.mark.parametrize("script", ["select-only", "tpcb-like"])
+def test_rate_and_percentiles_are_those_of_the_log_by_hand_and_of_pgbench_s_report(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    events, lines = measured(
+        server, tmp_path, monkeypatch, f'builtin = ["{script}"], protocol = "prepared"'
+    )
+    done = events[-1]
+    printed = done["report"]
+    assert printed["processed"] == len(lines) == done["totals"]["pgbench"]["count"]
+    took_us = max(map(ends_us, lines)) - min(ends_us(one) - int(one[2]) for one in lines)
+    assert len(lines) * 1e6 / took_us == pytest.approx(printed["tps"], rel=0.01)
+    assert printed["latency_derived"] is True
+    # The window: what ended in it, by the wall clock.
+    (started_at,) = [event for event in events if event["event"] == "started"]
+    (opened,) = [event for event in events if event["event"] == "window_open"]
+    ahead_ns = started_at["unix_ns"] - started_at["mono_ns"]
+    open_us = (opened["mono_ns"] + ahead_ns) // 1_000
+    within = sorted(int(one[2]) for one in lines if 0 <= ends_us(one) - open_us < 2_000_000)
+    ticks = [event for event in events if event["event"] == "tick"]
+    counted = sum(tick["operations"][script]["count"] for tick in ticks)
+    assert counted == pytest.approx(len(within), abs=3), "of transactions at the two ends"
+    assert counted / 2 == pytest.approx(printed["tps"], rel=0.25)
+    whole = Histogram()
+    for tick in ticks:
+        part = tick["operations"][script]
+        whole.add(part["response"], part["max_us"])
+    for quantile in (0.5, 0.9, 0.99):
+        by_hand = within[math.ceil(quantile * len(within)) - 1]
+        assert whole.percentile_us(quantile) == pytest.approx(by_hand, rel=0.002, abs=1)
+
+
+def test_its_sessions_are_told_and_are_pgbench_s_own(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    execute = server.execute
+
+    events, _ = measured(server, tmp_path, monkeypatch, 'builtin = ["select-only"]')
+    told = [event["server_pid"] for event in events if event["event"] == "connected"]
+    assert len(set(told)) == 4
+    names = [event["event"] for event in events]
+    assert names[3:8] == [*["connected"] * 4, "window_open"]
+    ((left,),) = execute("SELECT count(*) FROM pg_stat_activity WHERE application_name ~ 'dyno-p'")
+    assert left == 0, "and are gone afterwards"
+
+
+def test_a_rate_with_a_limit_tells_lateness_service_and_what_was_skipped(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow.sql").write_text("SELECT pg_sleep(0.01);\n")
+    (tmp_path / "fast.sql").write_text("SELECT 1;\n")
+    text = 'scripts = ["slow.sql@1", "fast.sql@1"], options = ["-R", "1000", "-L", "15"]'
+    events, lines = measured(server, tmp_path, monkeypatch, text)
+    done = events[-1]
+    skipped = [one for one in lines if one[2] == "skipped"]
+    assert done["report"]["skipped"] == len(skipped) > 0
+    assert done["totals"]["pgbench"]["errors"] == len(skipped)
+    ticks = [event for event in events if event["event"] == "tick"]
+    assert all(tick["late_us_max"] > 10_000 for tick in ticks)
+    slow = ticks[0]["operations"]["slow.sql"]
+    service, response = Histogram(), Histogram()
+    service.add(slow["service"])
+    response.add(slow["response"])
+    assert 10_000 <= service.percentile_us(0.5) < response.percentile_us(0.5)
+
+
+def test_a_connection_for_each_transaction_has_no_sessions_to_tell(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'builtin = ["select-only"], options = ["--connect"]'
+    events, lines = measured(server, tmp_path, monkeypatch, text)
+    assert "connected" not in [event["event"] for event in events]
+    assert events[-1]["report"]["connecting_ms"] > 0
+    assert len(lines) > 20
+
+
+def test_a_script_that_fails_is_told_in_pgbench_s_words(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wrong.sql").write_text("SELECT 1 / 0;\n")
+    with pytest.raises(AssertionError, match=r"a client of `pgbench` ended early: .*by zero"):
+        measured(server, tmp_path, monkeypatch, 'scripts = ["wrong.sql"]')
+
+
+@pytest.mark.parametrize("interleave", ["run", "step"])
+def test_two_arms_are_measured_and_judged_by_rate_and_cpu(
+    tmp_path: Path, base_dir: Path, interleave: str
+) -> None:
+    steps = STEP.format(name="select-only", pgbench='builtin = ["select-only"]', seconds=2)
+    (tmp_path / "mine.toml").write_text(TABLES + steps)
+    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
+    text = PLAN.format(base_dir=base_dir, data=data, interleave=interleave)
+    (tmp_path / "plan.toml").write_text(text)
+    try:
+        ended = subprocess.run(
+            own_lab.command("run", tmp_path / "plan.toml", "--out", tmp_path),
+            capture_output=True, text=True, timeout=500, check=False,
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+    assert ended.returncode == 0, ended.stderr
+    (plain, slow) = sorted(
+        Results.open(tmp_path / "beside").blocks()[0].runs(), key=lambda run: run.arm
+    )
+    run = assemble.step_run(plain.steps()[-1])
+    assert run.ending.status == "ok", run.ending.reason
+    for name in ("qps", "p50", "response_p99_us", "cpu_per_op", "generator_cpu_per_op"):
+        assert run.metrics[name], name
+    assert run.metrics["connections_cpu_per_op"] is None, "its sessions are known"
+    assert not any("which sessions" in text or "what it costs" in text for text in run.warnings)
+    assert run.window.shape is not None or run.window.seconds == 2.0
+    comparison = compare.load(tmp_path / "beside")
+    (step,) = [one for one in comparison.steps if one.step == "select-only"]
+    cell = next(cell for cell in step.cells if cell.arm == "slow")
+    assert cell.ratios["cpu_per_op"].value > 2
+    assert cell.ratios["qps"].value < 0.5
+    assert slow.steps()

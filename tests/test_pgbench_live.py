@@ -219,7 +219,8 @@ def test_two_arms_are_measured_and_judged_by_rate_and_cpu(
     tmp_path: Path, base_dir: Path, interleave: str
 ) -> None:
     steps = STEP.format(name="select-only", pgbench='builtin = ["select-only"]', seconds=2)
-    (tmp_path / "mine.toml").write_text(TABLES + steps)
+    read = steps.replace("warmup_s", "writes = false\nwarmup_s")
+    (tmp_path / "mine.toml").write_text(TABLES + read)
     data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
     text = PLAN.format(base_dir=base_dir, data=data, interleave=interleave)
     (tmp_path / "plan.toml").write_text(text)
@@ -236,11 +237,11 @@ def test_two_arms_are_measured_and_judged_by_rate_and_cpu(
     )
     run = assemble.step_run(plain.steps()[-1])
     assert run.ending.status == "ok", run.ending.reason
-    for name in ("qps", "p50", "response_p99_us", "cpu_per_op", "generator_cpu_per_op"):
+    for name in ("qps", "response_p99_us", "cpu_per_op", "generator_cpu_per_op"):
         assert run.metrics[name], name
     assert run.metrics["connections_cpu_per_op"] is None, "its sessions are known"
     assert not any("which sessions" in text or "what it costs" in text for text in run.warnings)
-    assert run.window.shape is not None or run.window.seconds == 2.0
+    assert len(run.series["query.rate"].y) == 2
     comparison = compare.load(tmp_path / "beside")
     (step,) = [one for one in comparison.steps if one.step == "select-only"]
     cell = next(cell for cell in step.cells if cell.arm == "slow")

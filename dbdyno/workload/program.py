@@ -60,7 +60,8 @@ def one_role(step: schema.Step, scope: Scope) -> tuple[Json, str]:
         "stop": None,
         "after": [],
     }
-    return made, role.kind or (name if name in KINDS else "other")
+    others = "other" if step.pgbench is None else "query"  # whose headline is qps
+    return made, role.kind or (name if name in KINDS else others)
 
 
 def call(step: schema.Step, seconds: float | None, warmup_s: float, scope: Scope) -> Json:

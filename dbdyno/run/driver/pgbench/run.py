@@ -31,8 +31,10 @@ LOOK_EVERY_S = 0.05
 CONNECT_S_MAX = 60.0
 """For the sessions of all clients, since its threads began."""
 SESSIONS = """
-SELECT pid FROM pg_stat_activity WHERE application_name = '{name}' ORDER BY backend_start, pid
+SELECT pid FROM pg_stat_activity
+WHERE application_name = '{name}' AND client_port IS NOT NULL ORDER BY backend_start, pid
 """
+"""Parallel workers have the name of whom they help, and no client."""
 CLOCK_KEPT_FROM = 14
 """From this major version on the log's clock is the monotonic one, set once as pgbench begins."""
 CLOCK_MOVED_NS_MAX = 5_000_000

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, PlanError, WorkloadError
 from dbdyno.run.driver import GeneratorDied, pgbench
 from dbdyno.run.driver.pgbench import client, report, run
+from server_place import within
 
 # --- What it prints ---------------------------------------------------------------------------
 
@@ -363,6 +368,36 @@ def test_one_that_never_goes_leaves_nothing(tmp_path: Path) -> None:
         pid = next(events)["pid"]
         assert process.start_ticks(pid) is not None
     assert process.start_ticks(pid) is None
+
+
+KILLED = """
+import json, sys
+from dbdyno.run.driver.pgbench import run
+with run.Run(json.loads(sys.argv[1]), lambda line: None, cpus=None) as running:
+    for event in running.events():
+        if event["event"] == "ready":
+            running.go()
+        print(event.get("pid", ""), flush=True)
+"""
+
+
+def test_neither_it_nor_its_log_outlives_a_dyno_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    job = fake_pgbench.job(tmp_path, seconds=60)
+    dyno = subprocess.Popen(
+        [sys.executable, "-c", KILLED, json.dumps(job)],
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert dyno.stdout is not None
+    pid = int(dyno.stdout.readline())
+    assert within(10, lambda: list((tmp_path / "tmp").glob("*/log.*")))
+    dyno.kill()
+    dyno.wait()
+    dyno.stdout.close()
+    assert within(10, lambda: process.start_ticks(pid) is None)
+    assert within(10, lambda: not list((tmp_path / "tmp").iterdir()))
 
 
 def test_before_14_a_clock_that_was_set_in_the_window_is_no_measurement(

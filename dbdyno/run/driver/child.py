@@ -19,8 +19,11 @@ from dbdyno.run import hooks
 from dbdyno.run.driver import GeneratorDied
 from dbdyno.run.driver.loadgen import STDERR_LINES_MAX
 
-WATCHDOG = 'read -r nothing; kill -s TERM -- "-$1"; sleep 5; kill -s KILL -- "-$1"'
-"""Ends a process group as soon as standard input closes, as it does where dyno is killed."""
+WATCHDOG = (
+    'read -r nothing; kill -s TERM -- "-$1"; sleep 5; kill -s KILL -- "-$1"; shift; rm -rf -- "$@"'
+)
+"""Ends a process group as soon as standard input closes, as it does where dyno is killed, and
+removes folders."""
 
 
 class Child:
@@ -35,10 +38,12 @@ class Child:
         environment: Mapping[str, str],
         limit_s: float,
         hear: Callable[[str], None] = lambda line: None,
+        scratch: Sequence[Path] = (),
     ) -> None:
         """Starts it; `name` is what messages call it, `hear` gets each line of standard error.
 
-        After `limit_s` seconds it is ended. Raises GeneratorError where it cannot be started.
+        After `limit_s` seconds it is ended. `scratch` are folders that are removed where dyno is
+        killed. Raises GeneratorError where it cannot be started.
         """
         self.name = name
         self.ended = threading.Event()  # set as soon as nothing of it is left
@@ -63,7 +68,7 @@ class Child:
         self._handle = os.pidfd_open(self._process.pid)
         self._ending = os.eventfd(0)  # readable: the program is to end now
         self._watchdog = subprocess.Popen(
-            ["sh", "-c", WATCHDOG, "watchdog", str(self.pid)],
+            ["sh", "-c", WATCHDOG, "watchdog", str(self.pid), *scratch],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

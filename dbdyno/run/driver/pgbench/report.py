@@ -16,7 +16,9 @@ MAJOR_MIN = 10
 """The oldest version whose words and log are known."""
 ABORTED = re.compile(r"\bclient \d+ (?:script \d+ )?aborted\b")
 """A client that goes on no more, after which there is another load."""
-COMPLAINT = re.compile(r"\b(?:error|fatal|aborted|could not|invalid)\b", re.IGNORECASE)
+COMPLAINT = re.compile(
+    r"\b(?:error|fatal|aborted|could not|invalid|unrecognized|illegal|requires)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, kw_only=True)

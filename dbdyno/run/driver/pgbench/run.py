@@ -67,6 +67,7 @@ class Run:
                 environment=environment(job),
                 limit_s=job["limit_s"],
                 hear=self._hear,
+                scratch=[self._folder],
             )
         except GeneratorError:
             shutil.rmtree(self._folder)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -96,7 +96,11 @@ def server(base_dir: Path, place: Place) -> Iterator[Server]:
 
 
 def measured(
-    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch, pgbench: str
+    server: Server,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pgbench: str,
+    then: Callable[[Json], None] = lambda event: None,
 ) -> tuple[list[Json], list[list[str]]]:
     """The events of a step of 2 s, and the words of all lines of its log."""
     (folder / "mine.toml").write_text(STEP.format(name="mine", pgbench=pgbench, seconds=2))
@@ -114,6 +118,7 @@ def measured(
     with Run(job, lambda text: None, cpus=None) as running:
         for event in running.events():
             events.append(event)
+            then(event)
             if event["event"] == "ready":
                 running.go()
             elif event["event"] == "window_close":
@@ -164,15 +169,14 @@ def test_rate_and_percentiles_are_those_of_the_log_by_hand_and_of_pgbench_s_repo
 def test_its_sessions_are_told_and_are_pgbench_s_own(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[int] = []
-    execute = server.execute
-
     events, _ = measured(server, tmp_path, monkeypatch, 'builtin = ["select-only"]')
     told = [event["server_pid"] for event in events if event["event"] == "connected"]
     assert len(set(told)) == 4
     names = [event["event"] for event in events]
     assert names[3:8] == [*["connected"] * 4, "window_open"]
-    ((left,),) = execute("SELECT count(*) FROM pg_stat_activity WHERE application_name ~ 'dyno-p'")
+    ((left,),) = server.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name ~ 'dyno-p'"
+    )
     assert left == 0, "and are gone afterwards"
 
 
@@ -206,12 +210,37 @@ def test_a_connection_for_each_transaction_has_no_sessions_to_tell(
     assert len(lines) > 20
 
 
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("SELECT 1 / 0;", r"a client of `pgbench` ended early: .*division by zero"),
+        ("\\set n random(1,\nSELECT 1;", r"`pgbench` ended with status 1: .*error"),
+        (
+            "SELECT nothing FROM nowhere;",
+            r"a client of `pgbench` ended early: .*aborted in command",
+        ),
+    ],
+)
 def test_a_script_that_fails_is_told_in_pgbench_s_words(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
+) -> None:
+    (tmp_path / "wrong.sql").write_text(script + "\n")
+    with pytest.raises(AssertionError, match=words):
+        measured(server, tmp_path, monkeypatch, 'scripts = ["wrong.sql"]')
+
+
+def test_a_session_that_is_ended_in_the_window_fails_the_step(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "wrong.sql").write_text("SELECT 1 / 0;\n")
-    with pytest.raises(AssertionError, match=r"a client of `pgbench` ended early: .*by zero"):
-        measured(server, tmp_path, monkeypatch, 'scripts = ["wrong.sql"]')
+    def kill(event: Json) -> None:
+        if event["event"] == "window_open":
+            server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name ~ 'dyno-pgbench' LIMIT 1"
+            )
+
+    with pytest.raises(AssertionError, match=r"a client of `pgbench` ended early: .*aborted"):
+        measured(server, tmp_path, monkeypatch, 'builtin = ["select-only"]', kill)
 
 
 def with_pgbench() -> Path:

@@ -45,6 +45,11 @@ def connections(job: Json) -> int:
     return sum(role_connections(job, role) for role in job.get("roles", []))
 
 
+def table_names(job: Json, kind: str) -> tuple[str, ...]:
+    """The tables of a kind: pi1, pi2 …; a single one without a number where the job counts 0."""
+    return tuple(f"{kind}{n + 1}" for n in range(job["tables"][kind])) or (kind,)
+
+
 def extent(job: Json) -> Extent | None:
     """How much takes part in a step; None where the job is missing."""
     if "clients" not in job:
@@ -52,7 +57,7 @@ def extent(job: Json) -> Extent | None:
     return Extent(
         clients=job["clients"],
         connections=connections(job),
-        tables=sum(job.get("tables", {}).values()),
+        tables=sum(max(1, count) for count in job.get("tables", {}).values()),
     )
 
 

@@ -54,6 +54,7 @@ class Step:
     expected_s: float | None  # a guess for progress and `check`; None: unknown
     nominal_s: float | None  # what the step lasts where the target rate is held
     group: str | None = None  # the title under which tables list it: "point queries"
+    invariants: tuple[str, ...] = ()  # SQL whose answer the load must not change
     solo: bool = False  # a solo turn of a step that arms take in a duet
 
 

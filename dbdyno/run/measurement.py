@@ -18,6 +18,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
 from dbdyno.model import HookMoment, Json, Step
+from dbdyno.run import invariants
 from dbdyno.run.check import dropped_tables
 from dbdyno.run.hooks import Hooks
 
@@ -62,6 +63,7 @@ class Measurement:
         write_description(step, bench, folder)
         self.step, self.bench, self.folder = step, bench, folder
         self.found: Json = {}  # of done.json, so far
+        self._answers: list[str] = []  # to the step's invariants, before its load
         self.sampler = bench.sampler(folder / "host.jsonl")
         self._first_log_position = bench.server.log_position()
         self._log_position = self._first_log_position
@@ -87,15 +89,17 @@ class Measurement:
             self.sampler.start()
         self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
         dropped_tables.set_up(server, step.setup)
+        self._answers = invariants.answers(server, step)
         write_probe("before", server, step, self.folder / "before.json")
 
     def after(self) -> Json:
         """The state and the readings after it; writes done.json and returns what stands there.
 
-        Raises ServerError.
+        Raises ServerError, and StepFailed where the load broke an invariant.
         """
         server, step = self.bench.server, self.step
         write_probe("after", server, step, self.folder / "after.json")
+        self._check_invariants()
         self.found["canary"]["after"] = idle_reading(server, self.sampler, "end")
         self.found["waited_s"] = pad(step, server, self._started_s)
         self.sampler.stop()
@@ -106,6 +110,14 @@ class Measurement:
         done = {"status": "ok"} | self.found
         store.write_json(self.folder / "done.json", done)
         return done
+
+    def _check_invariants(self) -> None:
+        """Adds what the step must not change to its checks; raises StepFailed where it did."""
+        after = invariants.answers(self.bench.server, self.step)
+        found = invariants.compared(self.step, self._answers, after)
+        if (reason := invariants.broken(found)) is not None:
+            raise StepFailed(reason)
+        self.found["checks"] = [*self.found.get("checks", []), *found]
 
     def _hook(self, moment: HookMoment) -> None:
         """Runs the plan's hooks of this moment. Raises ServerError where one fails."""

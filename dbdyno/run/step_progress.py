@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dbdyno.model import Headline, Json, Step, metric
-from dbdyno.model.job import clients, statement_names, timed_operations
+from dbdyno.model.job import clients, statement_names, table_names, timed_operations
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.response_times import Histogram
 
@@ -134,7 +134,7 @@ class Meter:
             whole_s = job["stop"]["warmup_s"] + job["stop"]["seconds"]
             return float(min(1.0, self.counts[self.leader].elapsed_s / whole_s))
         if job["fills"]:
-            rows = [fill["rows"] * job["tables"][fill["table"]] for fill in job["fills"]]
+            rows = [fill["rows"] * len(table_names(job, fill["table"])) for fill in job["fills"]]
             return self.done("fill", sum(rows))
         quotas: list[Json] = [role for role in job["roles"] if role["name"] in job["stop"]["roles"]]
         shares = [self.done(role["name"], quota(job, role)) for role in quotas if role["stop"]]

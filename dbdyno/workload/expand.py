@@ -10,6 +10,7 @@ from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
 from dbdyno.model import engine as engines
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
+from dbdyno.model.job import table_names
 from dbdyno.workload import job, parameter, schema, step_selection
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
@@ -82,7 +83,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     setup = [
         *_first(file, scope),
         *_creation(_creates(step, file), file, tables, scope),
-        *(_setup(written, tables, scope) if step else _before(file, tables, scope)),
+        *(_own("setup", written.setup, tables, scope) if step else _before(file, tables, scope)),
     ]
     return Step(
         ordinal=one.ordinal,
@@ -102,12 +103,13 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         expected_s=_longest(expected_s or made.nominal_s, pad_to_s),
         nominal_s=made.nominal_s,
         group=_group(written, file, scope.at("group")),
+        invariants=tuple(_own("invariants", written.invariants, tables, scope)),
     ), made.uses
 
 
 def _fill_s(made: Json) -> float:
     """About how long the job of a fill takes, keys and indexes included."""
-    rows = sum(one["rows"] * made["tables"][one["table"]] for one in made["fills"])
+    rows = sum(one["rows"] * len(table_names(made, one["table"])) for one in made["fills"])
     return float(rows / FILL_ROWS_PER_S)
 
 
@@ -154,10 +156,12 @@ def _before(
                 yield from (for_table(sql, table, table.removeprefix(kind)) for sql in before)
 
 
-def _setup(step: schema.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> Iterator[str]:
-    """The step's own SQL before the job; a statement with {t} is sent for every table."""
-    place = scope.at("setup")
-    for sql in place.sql(step.setup) if step.setup else ():
+def _own(
+    key: str, written: schema.Sql | None, tables: Mapping[str, Sequence[str]], scope: Scope
+) -> Iterator[str]:
+    """The step's own SQL beside its job; a statement with {t} is there for every table."""
+    place = scope.at(key)
+    for sql in place.sql(written) if written else ():
         if TABLE_MARK not in sql and NUMBER_MARK not in sql:
             yield sql
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.model import Json
@@ -19,6 +19,8 @@ STEP_S_MAX = 2_592_000
 """The longest that a timed step, or its warm-up, may take, as dyno-loadgen has it: 30 days."""
 COLUMN_TYPES = {"text": "text", "timestamp": "timestamp"}
 """The SQL type of a filled column by its value's format, where the file names none; else int4."""
+TYPES = ("int4", "int8", "text", "timestamp")
+"""What a filled column's type can be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +38,14 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
     """The job of one step; `scope` is the step's place with the step's parameters."""
     program.refuse_keys(step, scope)
     if step.driver != "loadgen":
+        if step.fills:
+            raise scope.at("fills").error("dyno-loadgen fills, and no other program; remove it")
         return _of_program(name, step, file, scope)
+    if step.fills:
+        return _of_fills(name, step, file, scope)
     content = Content(file, scope)
     if bool(step.roles) == bool(step.parts):
-        raise scope.error("needs either `roles` or `parts`")
+        raise scope.error("needs one of `roles`, `parts` and `fills`")
     if step.parts:
         roles, kinds = role.from_parts(step.parts, content, scope)
     else:
@@ -62,7 +68,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         job=job,
         kinds=kinds,
         explain=content.explain,
-        uses=frozenset(one["table"]["of"] for one in roles if one["table"]),
+        uses=content.named | {one["table"]["of"] for one in roles if one["table"]},
         nominal_s=_nominal_s(job),
     )
 
@@ -88,19 +94,48 @@ def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: 
     )
 
 
+def _of_fills(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
+    """The job of a step that loads tables in bulk, without what stands around their fills."""
+    for key in ("roles", "parts", "stop", "seconds", "sla", "capture", "trace"):
+        if getattr(step, key):
+            raise scope.at(key).error("a step with `fills` does nothing else; remove it")
+    if step.headline is not None and (
+        step.headline.metric == "scan" or step.headline.each is not None
+    ):
+        raise scope.at("headline").error("a bulk load counts its rows: no scan, and no `each`")
+    filled = {kind: table for kind, table in file.tables.items() if table.fill}
+    for kind in step.fills:
+        if kind not in filled:
+            remedy = suggestion(kind, filled)
+            raise scope.at("fills").error(f"no table `{kind}` that has a `fill`; {remedy}")
+    return _filled(name, step.fills, file, scope, finished=False)
+
+
 def fill(file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job that loads every table that has a fill."""
+    kinds = [kind for kind, table in file.tables.items() if table.fill]
+    return _filled("fill", kinds, file, scope, finished=True)
+
+
+def _filled(
+    name: str, kinds: Sequence[str], file: schema.WorkloadFile, scope: Scope, *, finished: bool
+) -> Made:
+    """The job that loads tables in bulk; `finished`: with what their fills do afterwards."""
     content = Content(file, scope)
     fills = [
-        _fill(kind, table.fill, content, scope.root("tables", kind, "fill"))
-        for kind, table in file.tables.items()
-        if table.fill
+        made
+        for kind in kinds
+        if (made := _fill(kind, file, content, scope.root("tables", kind, "fill")))
     ]
+    if not fills:
+        raise scope.error("fills no rows")
+    if not finished:
+        fills = [{**one, "after": []} for one in fills]
     if content.cursors:
         raise scope.error(f"a fill cannot use the cursor `{content.cursors[0]['name']}`")
     _check_filled(content, scope)
     job = {
-        **_frame("fill", file, scope),
+        **_frame(name, file, scope),
         "values": content.values,
         "cursors": [],
         "statements": [],
@@ -135,7 +170,10 @@ def _check_filled(content: Content, scope: Scope) -> None:
 def table_names(file: schema.WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
     """The tables of each kind: pi1, pi2 …"""
     counts = _table_counts(file, scope)
-    return {kind: tuple(f"{kind}{n + 1}" for n in range(count)) for kind, count in counts.items()}
+    return {
+        kind: tuple(f"{kind}{n + 1}" for n in range(count)) or (kind,)
+        for kind, count in counts.items()
+    }
 
 
 def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
@@ -159,10 +197,20 @@ def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
 
 
 def _table_counts(file: schema.WorkloadFile, scope: Scope) -> dict[str, int]:
+    """How many tables there are of each kind; 0: one without a number."""
     return {
-        kind: scope.root("tables", kind, "count").integer(table.count, low=1)
+        kind: _table_count(table, scope.root("tables", kind, "count"))
         for kind, table in file.tables.items()
     }
+
+
+def _table_count(table: schema.Table, scope: Scope) -> int:
+    count = scope.integer(table.count, low=1)
+    if table.numbered:
+        return count
+    if count != 1:
+        raise scope.error(f"{count} tables need numbers; remove `numbered = false`")
+    return 0
 
 
 def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
@@ -221,11 +269,16 @@ def _nominal_s(job: Json) -> float | None:
     return longest
 
 
-def _fill(kind: str, written: schema.Fill, content: Content, scope: Scope) -> Json:
+def _fill(kind: str, file: schema.WorkloadFile, content: Content, scope: Scope) -> Json | None:
+    """The fill of a kind of table; None where it has no rows."""
+    written = file.tables[kind].fill
+    assert written is not None, "the caller looked"
+    rows = scope.at("rows").integer(written.rows, low=0)
+    if not rows:
+        return None
     streams = scope.at("streams").integer(written.streams, low=0)
     if streams > STREAMS_MAX:
         raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
-    rows = scope.at("rows").integer(written.rows, low=1)
     after = scope.at("after").sql(written.after) if written.after else ()
     return {
         "table": kind,
@@ -235,6 +288,7 @@ def _fill(kind: str, written: schema.Fill, content: Content, scope: Scope) -> Js
             _column(name, column, content, scope.at("columns", name), rows)
             for name, column in written.columns.items()
         ],
+        **({"frozen": True} if scope.at("frozen").number(written.frozen) else {}),
         "after": [for_table(sql, "{t}", "{number}") for sql in after],
     }
 
@@ -253,5 +307,8 @@ def _column(name: str, column: schema.Column, content: Content, scope: Scope, ro
         maker = schema.Maker.model_validate({given[0]: getattr(column, given[0])})
         number = content.add_value(name, maker, scope, math.ceil(rows / each))
     default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
-    made = {"name": name, "type": column.type or default, "value": number}
+    kind = default if column.type is None else scope.at("type").text(column.type)
+    if kind not in TYPES:
+        raise scope.at("type").error(f"no type `{kind}`; {suggestion(kind, TYPES)}")
+    made = {"name": name, "type": kind, "value": number}
     return made if each == 1 else {**made, "each": each}

@@ -54,6 +54,7 @@ class Content:
         self.statements: list[Json] = []
         self.programs: list[Json] = []
         self.explain: dict[str, str] = {}
+        self.named: frozenset[str] = frozenset()  # kinds of table that SQL calls by their names
         self._numbers: dict[tuple[str, str], int] = {}
         self._used: dict[str, set[int]] = {}  # statement -> values that it draws
         self._bound: set[str] = set()  # statements that need a cursor
@@ -148,7 +149,11 @@ class Content:
 
     def add_statement(self, name: str, form: Statement, scope: Scope) -> int:
         """Enters a statement, with the values and cursors that it uses."""
-        text = scope.statement(form)
+        return self._add_text(name, scope.statement(form), form, scope)
+
+    def _add_text(self, name: str, text: str, form: Statement, scope: Scope) -> int:
+        """Enters a statement whose braces are filled in."""
+        self.named |= {kind for kind in self._unnumbered() if sql.has_word(text, kind)}
         pieces = sql.cut(text, scope)
         where = scope.root("protocol") if form.protocol is None else scope.at("protocol")
         written = self.file.protocol if form.protocol is None else form.protocol
@@ -185,7 +190,7 @@ class Content:
             }
         )
         if sql.explainable(text):
-            self.explain[name] = self._explained(pieces, f"{self._tables[name]}1")
+            self.explain[name] = self._explained(pieces, self._first_table(name))
         return number
 
     def _piece(self, piece: sql.Piece, scope: Scope) -> Json | str:
@@ -197,7 +202,7 @@ class Content:
             case sql.TableHere():
                 return {"table": self.table(scope)}
             case sql.NumberHere():
-                return {"number": self.table(scope)}
+                return {"number": self._numbered(scope)}
             case sql.Repeat(count=count, pieces=pieces, separator=separator):
                 inner = [self._piece(one, scope) for one in pieces]
                 return {"repeat": count, "separator": separator, "pieces": inner}
@@ -220,10 +225,27 @@ class Content:
             )
         return kinds[0]
 
-    def add_part(self, name: str, form: Statement, scope: Scope) -> int:
-        """Enters a statement that stands in a step itself, and its program."""
-        send = self.add_statement(name, form, scope)
-        self.programs.append({"name": name, "code": [["send", send]]})
+    def _numbered(self, scope: Scope) -> str:
+        """The same where it has a number."""
+        kind = self.table(scope)
+        if kind in self._unnumbered():
+            raise scope.error(f"`{{number}}`: tables of `{kind}` have none")
+        return kind
+
+    def _unnumbered(self) -> frozenset[str]:
+        return frozenset(k for k, table in self.file.tables.items() if not table.numbered)
+
+    def _first_table(self, statement: str) -> str:
+        """The name of the first table that a statement goes to."""
+        kind = self._tables[statement]
+        return str(kind) if kind in self._unnumbered() else f"{kind}1"
+
+    def add_part(self, name: str, texts: Sequence[str], scope: Scope) -> int:
+        """Enters SQL that stands in a step itself, and the program that sends one by one."""
+        form = Statement(protocol="simple")
+        names = [name] if len(texts) == 1 else [f"{name}-{n + 1}" for n in range(len(texts))]
+        sends = [self._add_text(*one, form, scope) for one in zip(names, texts, strict=True)]
+        self.programs.append({"name": name, "code": [["send", number] for number in sends]})
         return len(self.programs) - 1
 
     def program(self, name: str, scope: Scope) -> int:

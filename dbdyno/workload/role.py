@@ -61,11 +61,12 @@ def from_parts(
         place = scope.at("parts", number)
         if not place.at("when").number(part.when):
             continue
-        name = _part_name(place.at("once").statement(part.once), [one["name"] for one in made])
+        texts = place.at("once").sql(part.once)
+        if not texts:
+            continue
+        name = _part_name(texts[0], [one["name"] for one in made])
         connections = place.at("connections").integer(part.connections, low=1)
-        sql = {key: getattr(part.once, key) for key in schema.PerEngine.model_fields}
-        statement = schema.Statement.model_construct(protocol="simple", **sql)
-        program = content.add_part(name, statement, place.at("once"))
+        program = content.add_part(name, texts, place.at("once"))
         role = schema.Role(
             per="step",
             connections=connections,

@@ -163,7 +163,7 @@ class Column(Numbers):
     row: int | None = None
     pattern: str | None = None
     each: Number = 1
-    type: Literal["int4", "int8", "text", "timestamp"] | None = None
+    type: str | None = None
 
 
 def _column(data: Any) -> Any:
@@ -177,15 +177,17 @@ class Fill(Form):
 
     rows: Number
     streams: Number = 0
+    frozen: Number = 0
     before: Sql | None = None
     columns: dict[str, Annotated[Column, BeforeValidator(_column)]] = Field(min_length=1)
     after: Sql | None = None
 
 
 class Table(Form):
-    """Tables of one kind: `{t}` becomes pi1 … piN."""
+    """Tables of one kind: `{t}` becomes pi1 … piN, or pi where it is not `numbered`."""
 
     count: Number = 1
+    numbered: bool = True
     rows: Number | None = None
     bytes_per_row: Number | dict[str, Number] | None = None
     create: Sql
@@ -310,7 +312,7 @@ Load = Literal["fast", "published"]
 
 
 class Part(Form):
-    """A statement that each of some connections sends once; parts follow one another."""
+    """What each of some connections sends once; parts follow one another."""
 
     when: Number = 1
     connections: Number = 1
@@ -357,6 +359,7 @@ class Step(Form):
     each: dict[str, str | list[Number]] = Field(default_factory=dict, alias="for")
     parameters: dict[str, Number] = Field(default_factory=dict)
     creates: list[str] = Field(default_factory=list)
+    fills: list[str] = Field(default_factory=list)
     setup: Sql | None = None
     driver: Literal["loadgen", "command", "pgbench"] = "loadgen"
     command: str | list[str] | None = None
@@ -374,6 +377,7 @@ class Step(Form):
     sla: Sla | None = None
     pad_to_s: Number | None = None
     expected_s: Number | None = None
+    invariants: Sql | None = None
     capture: list[Literal["rows", "notices"]] = Field(default_factory=list)
     trace: bool = False
 

@@ -143,11 +143,12 @@ class Scope:
             raise self.at("repeat").error(f"at most {REPEATED_MAX} times, not {count}")
         if (written.sql is None) == (written.statement is None):
             raise self.error("a repetition needs either `sql` or `statement`")
-        if written.statement is not None:
-            yield from [self._statement(self.text(written.statement))] * count
-            return
         for turn in range(count):
-            yield self.knowing({TURN: turn})._filled(written.sql or "")
+            place = self.knowing({TURN: turn})
+            if written.statement is None:
+                yield place._filled(written.sql or "")
+            else:
+                yield place._statement(place.text(written.statement))
 
     def _statement(self, name: str) -> str:
         """The SQL of one of the file's statements, as it stands before a job."""

@@ -79,7 +79,11 @@ pub fn run(
 ) -> Result<FillTotals, SessionError> {
     let streams = streams(fill);
     let form = Form::of(targets);
-    let each = (streams / tables.len().max(1)).max(1);
+    let each = if fill.frozen && form == Form::Copy {
+        1 // what is frozen is seen by nobody before its transaction ends
+    } else {
+        (streams / tables.len().max(1)).max(1)
+    };
     let mut loads = Vec::new();
     for (index, name) in tables.iter().enumerate() {
         let rows = Rows::new(fill, values, seed, name, form.ranges()).map_err(|problem| {

@@ -65,7 +65,7 @@ pub struct Job {
     /// What local time is ahead of UTC, in seconds, for values of `clock`.
     #[serde(default)]
     pub utc_offset_s: i32,
-    /// How many tables there are of each name.
+    /// How many tables there are of each name; 0: one, whose name has no number.
     #[serde(default)]
     pub tables: BTreeMap<String, u32>,
     /// The values that statements and fills use.
@@ -346,6 +346,9 @@ pub struct Fill {
     pub rows: u64,
     /// The columns in order.
     pub columns: Vec<FillColumn>,
+    /// Whether PostgreSQL takes the rows as old ones (FREEZE): over one connection for each table, which it empties first.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub frozen: bool,
     /// SQL that is run for each table when its rows are there; `{t}` is the table, `{number}` its number.
     #[serde(default)]
     pub after: Vec<String>,

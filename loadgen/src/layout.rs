@@ -197,7 +197,7 @@ fn connection(
             TableBy::ByConnection | TableBy::InTurn => number,
             TableBy::Uniform => 0,
         };
-        chosen % job.tables[&table.of]
+        chosen % job.table_count(&table.of)
     });
     let quota = job.quota_of(role).map(|all| share(all, rank, count));
     ConnectionLayout {
@@ -212,7 +212,7 @@ fn walk(job: &Job, role: &Role) -> Walk {
     let Some(table) = &role.table else {
         return Walk::Stay;
     };
-    let tables = job.tables[&table.of];
+    let tables = job.table_count(&table.of);
     match table.by {
         TableBy::Own | TableBy::ByConnection => Walk::Stay,
         TableBy::InTurn => {

@@ -191,12 +191,6 @@ impl Compiled {
     }
 }
 
-/// Returns the full name of a table; its number counts from 0, its name from 1.
-#[must_use]
-pub fn table_name(of: &str, number: u32) -> String {
-    format!("{of}{}", number + 1)
-}
-
 fn statement_code(job: &Job, index: usize) -> StatementCode {
     let statement = &job.statements[index];
     let cursors = 0..job.cursors.len();
@@ -207,8 +201,8 @@ fn statement_code(job: &Job, index: usize) -> StatementCode {
     needs.extend(&advances);
     StatementCode {
         by_table: match job.tables_of(index).first() {
-            Some(of) => (0..job.tables[*of])
-                .map(|number| Statement::compile(job, index, &table_name(of, number)))
+            Some(of) => (0..job.table_count(of))
+                .map(|number| Statement::compile(job, index, &job.table_name(of, number)))
                 .collect(),
             None => [Statement::compile(job, index, "")].into(),
         },
@@ -353,6 +347,16 @@ mod tests {
         assert_eq!(code.statement(2, 2).sql, "CREATE INDEX k_3 ON sbtest3(k)");
         assert!(code.roles[0].choices[0].1.commits_each);
         assert!(!example("qr100").roles[0].choices[0].1.commits_each);
+    }
+
+    #[test]
+    fn a_table_without_a_number_is_called_by_its_name_alone() {
+        let path = format!("{}/contract/job-prepare.json", env!("CARGO_MANIFEST_DIR"));
+        let mut job = Job::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+        job.tables.insert("sbtest".to_owned(), 0);
+        let code = Compiled::new(&job);
+        assert_eq!(code.tables(2), 0..1);
+        assert_eq!(code.statement(2, 0).sql, "CREATE INDEX k_ ON sbtest(k)");
     }
 
     #[test]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dbdyno.engine import Server
 from dbdyno.model import Step
 from dbdyno.model.error import ServerError
+from dbdyno.model.job import table_names
 
 ROWS_OFF_MAX = 0.2
 """How far the number of rows may be from the load's: estimates are off, and steps write."""
@@ -42,8 +43,8 @@ def filled(load: Step) -> Iterator[tuple[str, list[str], int]]:
     """The tables of a load: name, columns, rows."""
     for fill in load.job["fills"]:
         columns = [column["name"] for column in fill["columns"]]
-        for number in range(1, load.job["tables"][fill["table"]] + 1):
-            yield f"{fill['table']}{number}", columns, fill["rows"]
+        for table in table_names(load.job, fill["table"]):
+            yield table, columns, fill["rows"]
 
 
 def rows_of(server: Server, table: str) -> int:

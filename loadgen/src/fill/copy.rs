@@ -10,8 +10,9 @@ use crate::session::{ReadBuffer, SessionError, Target};
 pub(super) const PIECE_ROWS: u64 = 1024;
 
 /// Returns the statement that asks for the rows of some columns of a table.
-pub(super) fn statement(table: &str, columns: &str) -> String {
-    format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)")
+pub(super) fn statement(table: &str, columns: &str, frozen: bool) -> String {
+    let freeze = if frozen { ", FREEZE" } else { "" };
+    format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary{freeze})")
 }
 
 /// Sends rows until none is left. One that is halted gives its rows up.
@@ -26,6 +27,11 @@ pub(super) fn send(
 ) -> Result<(), SessionError> {
     let mut session = PostgresSession::connect_any(targets, CONNECT_MAX)?;
     stream.is_connected(session.server_pid());
+    if load.frozen {
+        // FREEZE wants a table that its own transaction has made or emptied.
+        session.query("BEGIN")?;
+        session.query(&format!("TRUNCATE {}", load.name()))?;
+    }
     session.bulk_begin(&load.request)?;
     let mut buffer = ReadBuffer::new();
     session.output().reserve(2 * MESSAGE_BYTES);
@@ -42,7 +48,11 @@ pub(super) fn send(
     let output = session.output();
     output.clear();
     encode::copy_done(output);
-    stream.has_kept(session.copy_end()?);
+    let kept = session.copy_end()?;
+    if load.frozen {
+        session.query("COMMIT")?;
+    }
+    stream.has_kept(kept);
     session.close();
     Ok(())
 }

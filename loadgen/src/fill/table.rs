@@ -51,6 +51,8 @@ pub(super) struct TableLoad<'a> {
     form: Form,
     /// The statement that asks the server to take rows.
     pub(super) request: String,
+    /// Whether its rows are frozen as they come, in one transaction that empties it first.
+    pub(super) frozen: bool,
     after: Vec<String>,
     pub(super) rows: Rows<'a>,
     row_count: u64,
@@ -84,7 +86,7 @@ impl<'a> TableLoad<'a> {
         let columns = columns.join(", ");
         let number = (index + 1).to_string();
         let (request, piece_rows) = match form {
-            Form::Copy => (copy::statement(name, &columns), copy::PIECE_ROWS),
+            Form::Copy => (copy::statement(name, &columns, fill.frozen), copy::PIECE_ROWS),
             Form::Lines => (
                 load::statement(name, &columns),
                 load::piece_rows(&rows, fill.rows, streams),
@@ -94,6 +96,7 @@ impl<'a> TableLoad<'a> {
         Self {
             table,
             form,
+            frozen: fill.frozen,
             request,
             after: fill
                 .after
@@ -179,6 +182,11 @@ impl<'a> TableLoad<'a> {
         }
         session.close();
         Ok(true)
+    }
+
+    /// Returns the table's name.
+    pub(super) fn name(&self) -> &str {
+        self.table.1
     }
 
     /// Tells whether something of it runs.

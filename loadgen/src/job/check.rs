@@ -182,13 +182,6 @@ impl Job {
                 self.segment.of, self.clients
             ),
         )?;
-        for (name, count) in &self.tables {
-            ensure(
-                *count >= 1,
-                format!("tables.{name}"),
-                "is 0; give at least 1",
-            )?;
-        }
         self.check_values()?;
         self.check_cursors()?;
         self.check_statements()?;

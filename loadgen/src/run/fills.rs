@@ -5,7 +5,6 @@ use crate::event::{Event, OperationTick, Tick, Totals};
 use crate::fill::{self, FillProgress};
 use crate::job::{Engine, Fill, Job};
 use crate::message::{FillNote, Message};
-use crate::program::table_name;
 use crate::record;
 use crate::session::Target;
 use crate::session::fake::CPU_NS_PER_REPLY;
@@ -224,7 +223,7 @@ impl Step<'_> {
         let row_us = *fake.service_us.get(OPERATION).unwrap_or(&fake.default_us);
         let (mut done, mut began_ns) = (0, start_ns);
         for fill in &self.job.fills {
-            let rows = fill.rows * u64::from(self.job.tables[&fill.table]);
+            let rows = fill.rows * u64::from(self.job.table_count(&fill.table));
             let all_ns =
                 nanoseconds(rows as f64 * row_us / 1e6 / f64::from(fill.streams.max(1))).max(1);
             let end_ns = began_ns + all_ns;
@@ -249,7 +248,7 @@ impl Step<'_> {
 fn expected_rows(job: &Job) -> u64 {
     job.fills
         .iter()
-        .map(|fill| fill.rows * u64::from(job.tables[&fill.table]))
+        .map(|fill| fill.rows * u64::from(job.table_count(&fill.table)))
         .sum()
 }
 
@@ -285,7 +284,7 @@ fn fill_all(job: &Job, targets: &[Target], stop: &AtomicBool, messages: &Sender<
 }
 
 fn names(job: &Job, fill: &Fill) -> Vec<String> {
-    (0..job.tables[&fill.table])
-        .map(|number| table_name(&fill.table, number))
+    (0..job.table_count(&fill.table))
+        .map(|number| job.table_name(&fill.table, number))
         .collect()
 }

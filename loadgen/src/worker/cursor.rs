@@ -4,7 +4,7 @@ use super::state::{Connection, State};
 use super::{Mode, Worker};
 use crate::job::Job;
 use crate::layout::WorkerLayout;
-use crate::program::{Compiled, table_name};
+use crate::program::Compiled;
 use crate::session::{Captured, Reply, Sent, Sessions};
 
 /// A client's cursors and the connection that reads them.
@@ -46,7 +46,7 @@ pub(super) fn probes(
         let table = connections
             .first()
             .and_then(|user| {
-                Some(table_name(
+                Some(job.table_name(
                     &job.roles[user.role].table.as_ref()?.of,
                     user.table,
                 ))

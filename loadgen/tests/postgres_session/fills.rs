@@ -380,3 +380,33 @@ fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
+
+#[test]
+fn frozen_rows_take_the_place_of_those_before_over_one_connection() {
+    let Some(server) = server::shared() else {
+        return;
+    };
+    let mut session = server.session();
+    let tables = tables(&mut session, &["frozen1"], KINDS);
+    let mut fill = every_kind(4, 10_007);
+    let stop = AtomicBool::new(false);
+    run(&server, &fill, &tables, &stop, |_| ()).expect("filled");
+    let before = digest(&mut session, "frozen1");
+    fill.frozen = true;
+    let mut streams = 0;
+    run(&server, &fill, &tables, &stop, |progress| {
+        streams = streams.max(progress.stream + 1);
+    })
+    .expect("filled again: the rows before are gone");
+    assert_eq!(streams, 1);
+    assert_eq!(digest(&mut session, "frozen1"), before);
+    for _ in 0..5 {
+        session.query("SELECT txid_current()").expect("a transaction");
+    }
+    // A vacuum that visits every page keeps no age from rows that are frozen.
+    let aged = "VACUUM (DISABLE_PAGE_SKIPPING) frozen1";
+    session.query(aged).expect("a vacuum");
+    let age = session.query("SELECT age(relfrozenxid) FROM pg_class WHERE relname = 'frozen1'");
+    let age = age.expect("an age").first_integer().expect("a number");
+    assert!(age <= 1, "{age}");
+}

@@ -265,6 +265,21 @@ impl Job {
         });
         tables
     }
+
+    /// How many tables there are of a name that `tables` has.
+    #[must_use]
+    pub fn table_count(&self, of: &str) -> u32 {
+        self.tables[of].max(1)
+    }
+
+    /// The full name of a table; its number counts from 0, its name from 1. One without a number is called as `of` says.
+    #[must_use]
+    pub fn table_name(&self, of: &str, number: u32) -> String {
+        match self.tables.get(of) {
+            Some(0) => of.to_owned(),
+            _ => format!("{of}{}", number + 1),
+        }
+    }
 }
 
 /// Visits every piece, those of repetitions too.

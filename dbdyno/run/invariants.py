@@ -1,0 +1,51 @@
+"""What a step's load must not change, such as that balances agree: SQL of its workload.
+
+The server is asked after the step's set-up and again after its load, outside of all that is
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.engine import Server
+from dbdyno.model import Json, Step
+
+ANSWER_S_MAX = 3600.0
+"""How long all answers may take; a sum reads a whole table."""
+
+
+def answers(server: Server, step: Step) -> list[str]:
+    """What the server answers to each of the step's invariants; nothing without a database.
+
+    Raises ServerError.
+    """
+    if server.address() is None:
+        return []
+    return [_text(server.execute(sql, limit_s=ANSWER_S_MAX)) for sql in step.invariants]
+
+
+def compared(step: Step, before: Sequence[str], after: Sequence[str]) -> list[Json]:
+    """The invariants as `checks` of done.json."""
+    return [
+        {"what": f"invariant `{sql}`", "expected": one, "actual": other, "ok": one == other}
+        for sql, one, other in zip(step.invariants, before, after, strict=False)
+    ]
+
+
+def broken(checks: Sequence[Json]) -> str | None:
+    """The first invariant that does not hold, in a sentence; None where all do."""
+    for check in checks:
+        if not check["ok"]:
+            return (
+                f"{check['what']} is broken: the answer was {check['expected']} before the load "
+                f"and {check['actual']} after it"
+            )
+    return None
+
+
+def _text(rows: Sequence[Sequence[object]]) -> str:
+    """An answer in words: its values with commas, its rows with semicolons."""
+    return "; ".join(
+        ", ".join("null" if value is None else str(value) for value in row) for row in rows
+    )

@@ -1,0 +1,330 @@
+"""The workload pgbench beside pgbench itself: the same tables, the same statements, each on the
+other's tables, and balances that are checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from dbdyno import plan, workload
+from dbdyno.engine import Server
+from dbdyno.model import Arm, Step
+from dbdyno.run import blocks
+from dbdyno.run.check import existing_tables
+from dbdyno.store import Results
+from server_place import a_place, address, builds, ends, started
+from step_load import load
+
+pytestmark = pytest.mark.live
+
+DATABASE = "ib"
+SCRIPTS = ["tpcb-like", "simple-update", "select-only"]
+PROTOCOLS = ["simple", "extended", "prepared"]
+PAGES_AHEAD_MAX = 64
+"""By how many pages at a time a COPY makes a table larger, since PostgreSQL 16: the last ones may
+stay empty."""
+LATE_S_MAX = 20.0
+"""How late the statistics of a backend that has ended may be, on a busy machine."""
+
+TABLES = """
+SELECT relname, relkind, relpersistence, relhasindex, reloptions, pg_get_expr(relpartbound, oid),
+       CASE relkind WHEN 'r' THEN reltuples END
+FROM pg_class c WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
+ORDER BY relname"""
+COLUMNS = """
+SELECT c.relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attstorage
+FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
+WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND attnum > 0
+ORDER BY c.relname, attnum"""
+CONSTRAINTS = """
+SELECT conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid), convalidated
+FROM pg_constraint WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2"""
+INDEXES = """
+SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid), indisprimary, indisvalid,
+       reltuples, relpages
+FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+WHERE relnamespace = 'public'::regnamespace ORDER BY 1"""
+PAGES = """
+SELECT relname, relpages, relallvisible, pg_relation_size(oid) / 8192 FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1"""
+ROWS = {
+    "accounts": "SELECT count(*), sum(aid::bigint), sum(bid), sum(abalance), min(filler::text), "
+    "max(octet_length(filler)), bool_and(bid = (aid - 1) / 100000 + 1) FROM pgbench_accounts",
+    "tellers": "SELECT count(*), sum(tid), sum(bid), sum(tbalance), count(filler) "
+    "FROM pgbench_tellers",
+    "branches": "SELECT count(*), sum(bid), sum(bbalance), count(filler) FROM pgbench_branches",
+    "history": "SELECT count(*) FROM pgbench_history",
+}
+FROZEN = "SELECT relfrozenxid::text::bigint FROM pg_class WHERE relname = 'pgbench_accounts'"
+FORMS: list[tuple[list[str], dict[str, Any]]] = [
+    ([], {}),
+    (["-F", "80", "--foreign-keys"], {"fillfactor": 80, "foreign_keys": 1}),
+    (["--partitions=3", "-s", "2"], {"partitions": 3, "scale": 2}),
+    (
+        ["--partitions=2", "--partition-method=hash", "-n"],
+        {"partitions": 2, "partition_method": "hash", "vacuum": 0},
+    ),
+    (["--unlogged-tables", "-I", "dtgv"], {"unlogged": 1, "primary_keys": 0}),
+]
+
+
+@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server of the oldest and of the newest version that is here, without autovacuum."""
+    settings = {"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"}
+    arm = Arm(name="bench", engine="postgres", base_dir=request.param, settings=settings)
+    with a_place() as place, started(arm, place) as made:
+        made.create_database(DATABASE)
+        yield made
+
+
+def newest_pgbench() -> Path:
+    """pgbench itself, the newest that is here; skips the test where there is none."""
+    beside = sorted(Path("/usr/lib/postgresql").glob("*/bin/pgbench"), key=lambda p: p.parts[4])
+    found = shutil.which("pgbench") or (beside[-1] if beside else None)
+    if found is None:
+        pytest.skip("no pgbench here: `apt-get install postgresql`")
+    return Path(found).resolve() if beside == [] else beside[-1]
+
+
+def pgbench(server: Server, *arguments: str) -> str:
+    """Runs pgbench to its good end; what it reports."""
+    where = address(server)
+    place = {"PGHOST": where.host, "PGPORT": str(where.port), "PGUSER": where.user}
+    ended = subprocess.run(
+        [newest_pgbench(), *arguments], capture_output=True, text=True, check=False,
+        env={**os.environ, **place, "PGDATABASE": DATABASE},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def steps(**given: Any) -> dict[str, Step]:
+    loaded = workload.load("pgbench", fill=given.pop("fill", None))
+    return {step.name: step for step in workload.expand(loaded, given, "postgres")}
+
+
+def run(server: Server, step: Step) -> dict[str, Any]:
+    """A step's SQL and its load; the totals of its roles."""
+    server.execute(*step.setup, database=DATABASE)
+    return dict(load(server, step)[0]["totals"])
+
+
+def rows(server: Server, sql: str) -> list[tuple[Any, ...]]:
+    """What a query gives."""
+    where = address(server)
+    with psycopg.connect(
+        host=where.host, port=where.port, user=where.user, dbname=DATABASE
+    ) as asked:
+        return asked.execute(sql.encode()).fetchall()
+
+
+def emptied(server: Server) -> None:
+    server.execute("DROP SCHEMA public CASCADE", "CREATE SCHEMA public", database=DATABASE)
+
+
+def state(server: Server) -> dict[str, Any]:
+    """All of the tables that has to be the same."""
+    asked = {"tables": TABLES, "columns": COLUMNS, "constraints": CONSTRAINTS, "indexes": INDEXES}
+    return {what: rows(server, sql) for what, sql in (asked | ROWS).items()}
+
+
+# --- The tables ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fill", ["fast", "published"])
+@pytest.mark.parametrize(("options", "given"), FORMS, ids=[" ".join(one) for one, _ in FORMS])
+def test_our_tables_are_those_that_pgbench_makes(
+    server: Server, options: list[str], given: dict[str, Any], fill: str
+) -> None:
+    emptied(server)
+    pgbench(server, "-i", "-q", *options)
+    theirs, their_pages = state(server), rows(server, PAGES)
+    emptied(server)
+    loading = [one for one in steps(fill=fill, **given).values() if one.name not in SCRIPTS]
+    for step in loading:
+        run(server, step)
+    assert state(server) == theirs
+    for ours, one in zip(rows(server, PAGES), their_pages, strict=True):
+        assert ours[0] == one[0]
+        assert ours[1:] == pytest.approx(one[1:], abs=PAGES_AHEAD_MAX), ours[0]
+
+
+def test_the_server_generates_what_pgbench_has_it_generate(server: Server) -> None:
+    emptied(server)
+    pgbench(server, "-i", "-I", "dtGvp")
+    theirs = state(server)
+    emptied(server)
+    for step in steps(fill="published", generate="server").values():
+        if step.name not in SCRIPTS:
+            run(server, step)
+    assert state(server) == theirs
+
+
+def test_rows_are_old_from_the_beginning_as_with_copy_freeze(server: Server) -> None:
+    emptied(server)
+    run(server, steps()["fill"])
+    # Frozen rows are seen by a vacuum that keeps nothing from the age of the table.
+    server.execute("VACUUM (DISABLE_PAGE_SKIPPING) pgbench_accounts", database=DATABASE)
+    ((frozen,),) = rows(server, FROZEN)
+    ((now,),) = rows(server, "SELECT txid_snapshot_xmin(txid_current_snapshot()) % 4294967296")
+    assert now - frozen <= 1
+
+
+def test_a_random_filler_fills_its_column(server: Server) -> None:
+    emptied(server)
+    run(server, steps(filler="random")["fill"])
+    asked = (
+        "SELECT count(DISTINCT filler), min(length(rtrim(filler)))::int >= 84 FROM pgbench_accounts"
+    )
+    assert rows(server, asked) == [(100_000, True)]
+
+
+# --- The scripts ---------------------------------------------------------------------------------
+
+
+def test_pgbench_runs_on_our_tables(server: Server) -> None:
+    emptied(server)
+    run(server, steps(scale=2)["fill"])
+    said = pgbench(server, "-c", "2", "-t", "25")
+    assert "number of transactions actually processed: 50/50" in said
+    assert "scaling factor: 2" in said
+    ((history, accounts, branches),) = rows(
+        server,
+        "SELECT (SELECT sum(delta) FROM pgbench_history), (SELECT sum(abalance) FROM "
+        "pgbench_accounts), (SELECT sum(bbalance) FROM pgbench_branches)",
+    )
+    assert history == accounts == branches
+
+
+def test_our_scripts_run_on_tables_that_pgbench_made(server: Server) -> None:
+    emptied(server)
+    pgbench(server, "-i", "-q", "-s", "2")
+    existing_tables.refuse_unfit(server, steps(scale=2)["fill"])
+    for protocol in PROTOCOLS:
+        found = steps(fill="keep", scale=2, protocol=protocol, clients=2, transactions=25)
+        assert list(found) == SCRIPTS
+        for step in found.values():
+            (total,) = run(server, step).values()
+            assert (total["count"], total["errors"]) == (50, 0), step.name
+
+
+def normal(entry: str) -> str:
+    """A statement as all send it: without numbers, names of prepared ones and semicolons."""
+    form = re.sub(r"(?<![\w$])-?\d+\b|\$\d+", "N", " ".join(entry.split()))
+    return form.rstrip(";")
+
+
+def logged(server: Server, during: Any) -> list[list[str]]:
+    """What sessions execute meanwhile, of each session in its order, by the server's log."""
+    assert server.log_path is not None
+    begin = len(server.log_path.read_bytes())
+    server.execute("ALTER SYSTEM SET log_statement = 'all'", "SELECT pg_reload_conf()")
+    time.sleep(0.5)
+    during()
+    server.execute("ALTER SYSTEM RESET log_statement", "SELECT pg_reload_conf()")
+    time.sleep(0.5)
+    text = server.log_path.read_bytes()[begin:].decode()
+    sessions: dict[str, list[str]] = {}
+    for entry in re.split(r"(?m)^\d+\.\d+ (?=\[\d+\] )", text):
+        found = re.match(r"\[(\d+)\] LOG:  (?:statement|execute [^:]*): (.*)", entry, re.S)
+        if found and re.search(r"(?i)^(BEGIN|END|UPDATE|SELECT abalance|INSERT)", found[2]):
+            sessions.setdefault(found[1], []).append(normal(found[2]))
+    return list(sessions.values())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_server_is_sent_what_pgbench_sends(server: Server, script: str, protocol: str) -> None:
+    emptied(server)
+    run(server, steps()["fill"])
+    arguments = ("-n", "-b", script, "-M", protocol, "-c", "2", "-t", "3")
+    theirs = logged(server, lambda: pgbench(server, *arguments))
+    given = {"protocol": protocol, "clients": 2, "transactions": 3, "vacuum_before": 0}
+    ours = logged(server, lambda: run(server, steps(**given)[script]))
+    per_transaction = {"tpcb-like": 7, "simple-update": 5, "select-only": 1}[script]
+    assert [len(one) for one in theirs] == [3 * per_transaction] * 2
+    assert ours == theirs
+
+
+# --- Balances ------------------------------------------------------------------------------------
+
+PLAN = """
+name = "bench"
+[arms.one]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "256MB"
+[server]
+data_dir = "{data}"
+[schedule.void]
+foreign = 1
+[[workloads]]
+name = "{name}"
+{more}
+parameters = {{ clients = 2, transactions = 30, {parameters} }}
+"""
+
+
+def ran(folder: Path, name: str, more: str = "", parameters: str = "scale = 1") -> Results:
+    """Runs a plan of one arm as a user would."""
+    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
+    parts = {"base_dir": builds()[-1], "name": name, "more": more, "parameters": parameters}
+    path = folder / "plan.toml"
+    path.write_text(PLAN.format(data=data, **parts))
+    try:
+        return Results.open(blocks.run(plan.load(path), folder, wait=True).folder)
+    finally:
+        subprocess.run(["rm", "-rf", str(data)], check=True)
+
+
+def ended(results: Results) -> dict[str, dict[str, Any]]:
+    """done.json or failed.json of each step."""
+    (run,) = results.blocks()[0].runs()
+    return {
+        step.name: json.loads(
+            next(
+                path for name in ("done.json", "failed.json") if (path := step.path / name).exists()
+            ).read_text()
+        )
+        for step in run.steps()
+    }
+
+
+def test_balances_are_checked_after_each_script_that_writes(tmp_path: Path) -> None:
+    found = ended(ran(tmp_path, "pgbench", more='fill = "published"'))
+    phases = ["create-tables", "generate", "vacuum", "primary-keys"]
+    assert list(found) == [*phases, *SCRIPTS]
+    assert {one["status"] for one in found.values()} == {"ok"}
+    assert found["generate"]["counted"]["rows"] == 100_011
+    assert all(found[name]["window_ns"] > 0 for name in phases)
+    held = {name: [one["ok"] for one in found[name]["checks"]] for name in SCRIPTS}
+    assert held == {
+        "tpcb-like": [True] * 3,
+        "simple-update": [True] * 3,
+        "select-only": [],
+    }
+
+
+def test_a_statement_that_loses_money_fails_its_step_with_the_sum(tmp_path: Path) -> None:
+    changed = workload.text("pgbench").replace("bbalance + :delta", "bbalance + :delta + 1")
+    (tmp_path / "lossy.toml").write_text(changed)
+    found = ended(ran(tmp_path, "./lossy.toml", more='steps = ["tpcb-like", "select-only"]'))
+    assert list(found) == ["fill", "tpcb-like", "select-only"]
+    assert found["tpcb-like"]["status"] == "failed"
+    assert re.fullmatch(
+        r"invariant `SELECT \(SELECT sum\(bbalance\) FROM pgbench_branches\) - .*` is broken: "
+        r"the answer was 0 before the load and 60 after it",
+        found["tpcb-like"]["reason"],
+    )
+    assert found["select-only"]["status"] == "skipped"

@@ -163,3 +163,9 @@ def test_a_table_without_a_number_has_none_in_sql(tmp_path: Path) -> None:
     assert taken.explain["take"] == "DELETE FROM stock WHERE id = $1"
     line = complaint(one.replace("id = :id", "id = {number}"), tmp_path)
     assert line == "key `statements.take`: `{number}`: tables of `stock` have none"
+
+
+def test_columns_of_two_tables_may_have_one_name(tmp_path: Path) -> None:
+    fill, *_ = steps(TEXT.replace("fill.rows = 0", "fill.rows = 3"), tmp_path)
+    assert [one["name"] for one in fill.job["values"]] == ["id", "id (2)"]
+    assert [one["columns"][0]["value"] for one in fill.job["fills"]] == [0, 1]

@@ -302,10 +302,11 @@ def _column(name: str, column: schema.Column, content: Content, scope: Scope, ro
     if column.value is not None:
         number = content.value(column.value)
     elif column.row is not None:
-        number = content.add_row(name, column.row)
+        number = content.add_row(content.free_name(name), column.row)
     else:
         maker = schema.Maker.model_validate({given[0]: getattr(column, given[0])})
-        number = content.add_value(name, maker, scope, math.ceil(rows / each))
+        own = content.free_name(name)
+        number = content.add_value(own, maker, scope, math.ceil(rows / each))
     default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
     kind = default if column.type is None else scope.at("type").text(column.type)
     if kind not in TYPES:

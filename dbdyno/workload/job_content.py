@@ -115,6 +115,12 @@ class Content:
                 f'give `{name}` the key per = "{maker.per}"'
             )
 
+    def free_name(self, column: str) -> str:
+        """How a column's own value is called: as the column, or so with a number."""
+        taken = {str(value["name"]) for value in self.values}
+        count = sum(one == column or one.startswith(f"{column} (") for one in taken)
+        return f"{column} ({count + 1})" if count else column
+
     def add_row(self, name: str, first: int) -> int:
         """Enters a fill's number of the row, counted from `first`."""
         self.values.append({"name": name, "per": "item", "format": "integer", "row": first})

@@ -86,7 +86,10 @@ impl<'a> TableLoad<'a> {
         let columns = columns.join(", ");
         let number = (index + 1).to_string();
         let (request, piece_rows) = match form {
-            Form::Copy => (copy::statement(name, &columns, fill.frozen), copy::PIECE_ROWS),
+            Form::Copy => (
+                copy::statement(name, &columns, fill.frozen),
+                copy::PIECE_ROWS,
+            ),
             Form::Lines => (
                 load::statement(name, &columns),
                 load::piece_rows(&rows, fill.rows, streams),

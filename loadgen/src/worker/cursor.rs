@@ -46,10 +46,7 @@ pub(super) fn probes(
         let table = connections
             .first()
             .and_then(|user| {
-                Some(job.table_name(
-                    &job.roles[user.role].table.as_ref()?.of,
-                    user.table,
-                ))
+                Some(job.table_name(&job.roles[user.role].table.as_ref()?.of, user.table))
             })
             .unwrap_or_default();
         Probe {

@@ -401,7 +401,9 @@ fn frozen_rows_take_the_place_of_those_before_over_one_connection() {
     assert_eq!(streams, 1);
     assert_eq!(digest(&mut session, "frozen1"), before);
     for _ in 0..5 {
-        session.query("SELECT txid_current()").expect("a transaction");
+        session
+            .query("SELECT txid_current()")
+            .expect("a transaction");
     }
     // A vacuum that visits every page keeps no age from rows that are frozen.
     let aged = "VACUUM (DISABLE_PAGE_SKIPPING) frozen1";

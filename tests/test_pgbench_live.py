@@ -17,10 +17,12 @@ import psycopg
 import pytest
 
 from dbdyno import plan, workload
+from dbdyno.analysis import compare
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Step
+from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
-from dbdyno.run.check import existing_tables
+from dbdyno.run.check import existing_tables, preflight
 from dbdyno.store import Results
 from server_place import a_place, address, builds, ends, started
 from step_load import load
@@ -219,6 +221,32 @@ def test_our_scripts_run_on_tables_that_pgbench_made(server: Server) -> None:
             assert (total["count"], total["errors"]) == (50, 0), step.name
 
 
+KEPT = """
+name = "kept"
+[arms.theirs]
+dsn = "postgresql://{user}@127.0.0.1:{port}/ib"
+[schedule.void]
+foreign = 1
+[[workloads]]
+name = "pgbench"
+fill = "keep"
+parameters = {{ clients = 2, transactions = 20, scale = {scale} }}
+"""
+
+
+def test_a_plan_keeps_the_tables_that_pgbench_made(server: Server, tmp_path: Path) -> None:
+    emptied(server)
+    pgbench(server, "-i", "-q", "-s", "2")
+    where = server.address(tcp=True)
+    assert where is not None
+    parts = {"user": where.user, "port": where.port}
+    outcome = blocks.run(plan.parse(KEPT.format(scale=2, **parts), None), tmp_path, wait=True)
+    found = ended(Results.open(outcome.folder))
+    assert {name: one["status"] for name, one in found.items()} == dict.fromkeys(SCRIPTS, "ok")
+    with pytest.raises(ServerError, match=r"`pgbench_tellers` has about 20 rows, .* make it 50"):
+        preflight.prepare(plan.parse(KEPT.format(scale=5, **parts), None))
+
+
 def normal(entry: str) -> str:
     """A statement as all send it: without numbers, names of prepared ones and semicolons."""
     form = re.sub(r"(?<![\w$])-?\d+\b|\$\d+", "N", " ".join(entry.split()))
@@ -244,16 +272,14 @@ def logged(server: Server, during: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_the_server_is_sent_what_pgbench_sends(server: Server, script: str, protocol: str) -> None:
+def test_the_server_is_sent_what_pgbench_sends(server: Server, protocol: str) -> None:
     emptied(server)
     run(server, steps()["fill"])
-    arguments = ("-n", "-b", script, "-M", protocol, "-c", "2", "-t", "3")
-    theirs = logged(server, lambda: pgbench(server, *arguments))
     given = {"protocol": protocol, "clients": 2, "transactions": 3, "vacuum_before": 0}
-    ours = logged(server, lambda: run(server, steps(**given)[script]))
-    per_transaction = {"tpcb-like": 7, "simple-update": 5, "select-only": 1}[script]
-    assert [len(one) for one in theirs] == [3 * per_transaction] * 2
+    options = ("-n", "-M", protocol, "-c", "2", "-t", "3", "-b")
+    theirs = logged(server, lambda: [pgbench(server, *options, one) for one in SCRIPTS])
+    ours = logged(server, lambda: [run(server, steps(**given)[one]) for one in SCRIPTS])
+    assert [len(one) for one in theirs] == [21, 21, 15, 15, 3, 3], "three transactions each"
     assert ours == theirs
 
 
@@ -302,12 +328,16 @@ def ended(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def test_balances_are_checked_after_each_script_that_writes(tmp_path: Path) -> None:
-    found = ended(ran(tmp_path, "pgbench", more='fill = "published"'))
+    results = ran(tmp_path, "pgbench", more='fill = "published"')
+    found = ended(results)
     phases = ["create-tables", "generate", "vacuum", "primary-keys"]
     assert list(found) == [*phases, *SCRIPTS]
     assert {one["status"] for one in found.values()} == {"ok"}
     assert found["generate"]["counted"]["rows"] == 100_011
     assert all(found[name]["window_ns"] > 0 for name in phases)
+    runs = {one.step: one.cells[0].runs[0] for one in compare.load(results.folder).steps}
+    assert all(runs[name].metrics["ips"] for name in phases)
+    assert runs["generate"].metrics["cpu_per_op"]
     held = {name: [one["ok"] for one in found[name]["checks"]] for name in SCRIPTS}
     assert held == {
         "tpcb-like": [True] * 3,

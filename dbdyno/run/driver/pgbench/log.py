@@ -1,9 +1,9 @@
 """The transaction log of pgbench, all threads' files together, as the ticks of a window.
 
-Each line is a transaction (spec pgbench-cbc-ybio.md 1.10): client, number, time in µs or why there
-is none, script, seconds and µs of its end since 1970, with a rate how late it began, with several
-tries how many more there were. The numbers of a window are sums over lines, so files and parts of
-them can be added in any order.
+Each line is a transaction (PostgreSQL's manual, pgbench, "Per-Transaction Logging"): client,
+number, time in µs or why there is none, script, seconds and µs of its end since 1970, with a rate
+how late it began, with several tries how many more there were. The numbers of a window are sums
+over lines, so files and parts of them can be added in any order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What pgbench prints, of versions 10 to 18: its report, by key, and the lines that are no good.
 
-Which lines there are: spec pgbench-cbc-ybio.md 1.9. Pure.
+Which lines there are depends on the version and on the options. Pure.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
     leftovers.end_leftovers()
     golden.sweep(starting_state.data_root(plan), plan.wal_dir)
     with Watch([]) as watch:
-        prepared = ready(plan, earlier(parent / plan.name), watch.say)
+        prepared = ready(plan, Results.begun_plan(parent / plan.name), watch.say)
         results = Results.open_or_create(parent, plan, plan_record.plan_json(plan, prepared))
         its_duet = plan.schedule.interleave == "duet"
         keep_host(results, prepared, measure=has_servers(plan), duet=its_duet)
@@ -88,11 +88,6 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
         except DynoError as error:
             raise type(error)(f"{plan.path or 'the plan'}: arms.{arm}.build: {error}") from error
     return preflight.prepare(plan, pinned)
-
-
-def earlier(folder: Path) -> Json | None:
-    """The plan.json of a folder in which the plan goes on; None where it begins."""
-    return Results.open(folder).plan if (folder / "plan.json").exists() else None
 
 
 def keep_host(results: Results, prepared: Prepared, *, measure: bool, duet: bool = False) -> None:

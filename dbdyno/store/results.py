@@ -65,6 +65,11 @@ class Results:
         return cls(folder, plan)
 
     @classmethod
+    def begun_plan(cls, folder: Path) -> Json | None:
+        """The plan.json of a folder in which a plan goes on; None where it begins."""
+        return cls.open(folder).plan if (folder / "plan.json").exists() else None
+
+    @classmethod
     def within(cls, parent: Path) -> list[Results]:
         """The results in a parent folder, by name, as far as they can be read."""
         found = []

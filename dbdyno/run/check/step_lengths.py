@@ -18,10 +18,10 @@ from dbdyno.model import Json, Lengths, Plan, Schedule, WorkloadUse
 from dbdyno.model.noise_budget import WORTH_MAX, Calibrated, NoiseBudget, Way, left_of
 from dbdyno.plan import schedule
 from dbdyno.plan.table import SLICE_S_MAX, SLICE_S_MIN
-from dbdyno.run.blocks import earlier
 from dbdyno.run.check import preflight
 from dbdyno.run.check.block_time import block_s
 from dbdyno.run.check.preflight import Prepared
+from dbdyno.store import Results
 
 PARAMETER = "seconds"
 """The parameter of a workload by which its steps are long."""
@@ -49,7 +49,7 @@ def settle(plan: Plan, folder: Path, find: Find) -> Plan:
     """
     if not is_open(plan):
         return plan
-    before = earlier(folder)
+    before = Results.begun_plan(folder)
     if before is not None:
         written = before.get("lengths")
         return plan if written is None else with_lengths(plan, Lengths(**written))

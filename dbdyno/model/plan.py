@@ -130,11 +130,15 @@ class Placement:
     interleave_memory: bool = False  # of servers, over all NUMA nodes
 
 
+LENGTH = "seconds"
+"""The parameter of a workload by which its steps are long."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
     """How long steps and their turns are, where dyno chose it as the plan left it open."""
 
-    seconds: float  # of each arm's window in a block: the workload's parameter `seconds`
+    seconds: float  # of each arm's window in a block: the workload's LENGTH
     turn_s: float
     calibration: str | None = None  # the result that it was chosen by; None: by the time there is
 

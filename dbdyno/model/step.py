@@ -9,6 +9,8 @@ from pathlib import Path
 from dbdyno.model.json import Json
 from dbdyno.model.plan import Password
 
+StepName = tuple[str, str]
+"""Workload and step."""
 SOLO = ".solo"
 """How the names of solo turns end that belong to a step of a duet."""
 

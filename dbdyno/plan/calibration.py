@@ -18,7 +18,7 @@ from dbdyno.stats.looks import BLOCKS_MAX, BLOCKS_MIN
 
 SUFFIX = ".calibration"
 """How the result folder's name ends; it begins with the plan's."""
-BLOCKS_OF_AUTO = 6
+BLOCKS_USUAL = 6
 """Blocks of a comparison where the plan goes on until it is decided: most are by then."""
 SUFFIX_DUET = ".duet"
 """The same of a duet's acceptance; the planted share follows."""
@@ -67,11 +67,11 @@ def blocks_each(plan: Plan, asked: int | None) -> int:
             raise PlanError(f"--blocks: must be at least {BLOCKS_MIN}, not {asked}")
         return asked
     if plan.schedule.until_decided:
-        return BLOCKS_OF_AUTO
+        return BLOCKS_USUAL
     if plan.schedule.blocks < BLOCKS_MIN:
         raise PlanError(
             f"{plan.path or 'the plan'}: key `schedule.blocks`: one block decides nothing, so "
-            f"there is nothing to calibrate; give --blocks, such as --blocks {BLOCKS_OF_AUTO}"
+            f"there is nothing to calibrate; give --blocks, such as --blocks {BLOCKS_USUAL}"
         )
     return plan.schedule.blocks
 

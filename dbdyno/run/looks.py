@@ -16,6 +16,7 @@ from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Comparison, Plan, Step, StepComparison, WorkloadUse
 from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.model.open_steps import open_steps
+from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
 from dbdyno.run import look_words as words
@@ -28,8 +29,6 @@ from dbdyno.store import Results
 
 Read = Callable[[Results], Comparison]
 """What a result folder comes to: judging is not done here."""
-StepName = tuple[str, str]
-"""Workload and step."""
 
 
 def run(

@@ -8,19 +8,19 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno.analysis import compare
-from dbdyno.doctor import stable_facts
+from dbdyno.analysis.compare.earlier_results import is_of_machine
 from dbdyno.model import Json, Plan
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_prior import IN_TURNS
 from dbdyno.model.noise_budget import Calibrated
+from dbdyno.model.plan import LENGTH
+from dbdyno.model.step import StepName
 from dbdyno.store import Results
 
-LENGTH = "seconds"
-"""The parameter that may be another: which it should be is the question."""
 ALIKE = ("name", "set", "preset", "fill", "warm")
 
 
-def newest(parent: Path, host: Json, plan: Plan, steps: Set[tuple[str, str]]) -> Calibrated | None:
+def newest(parent: Path, host: Json, plan: Plan, steps: Set[StepName]) -> Calibrated | None:
     """The newest result in `parent` that compares the base with itself in all of these steps.
 
     `steps`: by workload and name; `host`: the facts of this machine. It fits where the machine, the
@@ -41,15 +41,10 @@ def newest(parent: Path, host: Json, plan: Plan, steps: Set[tuple[str, str]]) ->
 
 def _is_alike(other: Results, host: Json, plan: Plan) -> bool:
     """Whether it was measured on this machine, in turns, with such a base and such workloads."""
-    try:
-        its = other.host()
-    except ResultError:
-        return False
     of_base = [arm["engine"] for arm in other.plan["arms"] if arm["name"] == other.plan["base"]]
     uses = [_parameters(asdict(use)) for use in plan.workloads]
     return (
-        its is not None
-        and stable_facts.machine(its) == stable_facts.machine(host)
+        is_of_machine(other, host)
         and (other.plan.get("schedule") or {}).get("interleave") == IN_TURNS
         and of_base == [arm.engine for arm in plan.arms if arm.name == plan.base]
         and [_parameters(use) for use in other.plan["workloads"]] == uses
@@ -57,7 +52,7 @@ def _is_alike(other: Results, host: Json, plan: Plan) -> bool:
 
 
 def _parameters(use: Json) -> Json:
-    """What a workload's noise depends on."""
+    """What a workload's noise depends on, but for its length, which is what is asked."""
     its = {key: use.get(key) for key in ALIKE}
     given = {key: value for key, value in use["parameters"].items() if key != LENGTH}
     return its | {"parameters": given}

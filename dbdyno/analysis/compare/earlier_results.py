@@ -63,15 +63,21 @@ def _is_alike(other: Results, own: Results) -> bool:
     """Whether it was measured on this host, in the same turns."""
     schedules = [one.plan.get("schedule") or {} for one in (other, own)]
     turns = [(one.get("interleave"), one.get("slice_s")) for one in schedules]
-    if turns[0] != turns[1]:
-        return False
     try:
-        hosts = [one.host() for one in (other, own)]
-        earlier = other.earlier_hosts()
+        here = own.host()
     except ResultError:
         return False
-    machines = [stable_facts.machine(one) for one in (*hosts, *earlier) if one is not None]
-    return None not in hosts and all(one == machines[0] for one in machines)
+    return turns[0] == turns[1] and here is not None and is_of_machine(other, here)
+
+
+def is_of_machine(results: Results, host: Json) -> bool:
+    """Whether all of it was measured on the machine of these facts; not where they are damaged."""
+    try:
+        its = [results.host(), *results.earlier_hosts()]
+    except ResultError:
+        return False
+    machine = stable_facts.machine(host)
+    return all(one is not None and stable_facts.machine(one) == machine for one in its)
 
 
 @dataclass(frozen=True, kw_only=True)

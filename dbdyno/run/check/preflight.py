@@ -85,11 +85,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     builds = {name: compile.foreseen(wish) for name, wish in wishes.items()}
     builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
-    steps = {
-        (use.name, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
-        for use in plan.workloads
-        for arm in plan.arms
-    }
+    steps = expanded(plan, releases, sizing)
     prepared = Prepared(
         builds=builds,
         wishes=wishes,
@@ -152,6 +148,17 @@ def release(arm: Arm, builds: Mapping[str, Build]) -> tuple[int, ...] | None:
     if arm.dsn is not None:
         return ExternalServer(arm, engine.of(arm.engine).client).release()
     return builds[arm.name].release if arm.name in builds else None
+
+
+def expanded(
+    plan: Plan, releases: Mapping[str, tuple[int, ...] | None], sizing: Capacity
+) -> StepsOf:
+    """The steps of all workloads and arms, whose servers are of these series."""
+    return {
+        (use.name, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
+        for use in plan.workloads
+        for arm in plan.arms
+    }
 
 
 def expand(

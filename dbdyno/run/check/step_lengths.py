@@ -16,17 +16,16 @@ from statistics import median_low
 from dbdyno.host.observe import facts
 from dbdyno.model import Json, Lengths, Plan, Schedule, WorkloadUse
 from dbdyno.model.noise_budget import WORTH_MAX, Calibrated, NoiseBudget, Way, left_of
+from dbdyno.model.plan import LENGTH
+from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
+from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.plan.table import SLICE_S_MAX, SLICE_S_MIN
 from dbdyno.run.check import preflight
 from dbdyno.run.check.block_time import block_s
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.store import Results
 
-PARAMETER = "seconds"
-"""The parameter of a workload by which its steps are long."""
-BLOCKS = 6
-"""So many blocks are to fit into the plan's time: most steps are decided by then."""
 SECONDS_MIN = 4
 """Shorter steps have too few turns to balance their order."""
 SECONDS_MAX = 60
@@ -35,8 +34,6 @@ PROBED_S = (10.0, 20.0)
 """Lengths for which a block's time is reckoned; between and beyond them it is a straight line."""
 TURNS: tuple[Way, ...] = ("shorter turns", "longer turns")
 
-StepName = tuple[str, str]
-"""Workload and step."""
 Find = Callable[[Path, Json, Plan, Set[StepName]], Calibrated | None]
 """The newest result in a folder that tells of the noise of these steps of the plan, on the host of
 these facts: judging is not done here."""
@@ -67,13 +64,13 @@ def leaves_open(plan: Plan, use: WorkloadUse) -> bool:
     """Whether the plan gives the workload no length, by itself or by a preset."""
     file = preflight.load(plan, use).file
     given = {*use.parameters, *(file.presets[use.preset] if use.preset is not None else ())}
-    return PARAMETER in file.parameters and PARAMETER not in given
+    return LENGTH in file.parameters and LENGTH not in given
 
 
 def with_lengths(plan: Plan, lengths: Lengths) -> Plan:
     """The plan as if it had named these lengths."""
     uses = [
-        replace(use, parameters={**use.parameters, PARAMETER: lengths.seconds})
+        replace(use, parameters={**use.parameters, LENGTH: lengths.seconds})
         if leaves_open(plan, use)
         else use
         for use in plan.workloads
@@ -87,7 +84,9 @@ def described(lengths: Lengths) -> str:
     text = f"{lengths.seconds:g} s of each step for each arm and block, in turns of "
     text += f"{lengths.turn_s:g} s, "
     if lengths.calibration is None:
-        return text + f"so that {BLOCKS} blocks have time (no calibration of these steps here)"
+        return (
+            text + f"so that {BLOCKS_USUAL} blocks have time (no calibration of these steps here)"
+        )
     return text + f"by the noise in {lengths.calibration}"
 
 
@@ -99,18 +98,14 @@ def choose(plan: Plan, parent: Path, find: Find) -> Lengths | None:
 
     None where no step lasts longer for them, as those that end with an amount of work.
     """
-    tried = [Lengths(seconds=seconds, turn_s=plan.schedule.turn_s) for seconds in PROBED_S]
-    prepared = {one.seconds: preflight.prepare(with_lengths(plan, one)) for one in tried}
-    lasts_s = {
-        one.seconds: block_s(with_lengths(plan, one), prepared[one.seconds], BLOCKS)
-        for one in tried
-    }
+    prepared = preflight.prepare(plan)
+    lasts_s = {seconds: lasting_s(plan, prepared, seconds) for seconds in PROBED_S}
     assert plan.schedule.minutes_max is not None, "what runs until it is decided has a limit"
     if len(set(lasts_s.values())) == 1:
         return None
     fits_s = fitting_s(lasts_s, plan.schedule.minutes_max)
-    host = facts.collect(prepared[PROBED_S[0]].data_path, measure=False)
-    found = find(parent, host, plan, measured(plan, prepared[PROBED_S[0]]))
+    host = facts.collect(prepared.data_path, measure=False)
+    found = find(parent, host, plan, measured(plan, prepared))
     if found is None:
         return Lengths(seconds=whole(min(fits_s, SECONDS_MAX)), turn_s=plan.schedule.turn_s)
     return Lengths(
@@ -120,14 +115,21 @@ def choose(plan: Plan, parent: Path, find: Find) -> Lengths | None:
     )
 
 
+def lasting_s(plan: Plan, prepared: Prepared, seconds: float) -> float:
+    """A guess of how long a block is with steps of so many seconds."""
+    tried = with_lengths(plan, Lengths(seconds=seconds, turn_s=plan.schedule.turn_s))
+    steps = preflight.expanded(tried, prepared.releases, prepared.sizing)
+    return block_s(tried, replace(prepared, steps=steps), BLOCKS_USUAL)
+
+
 def fitting_s(lasts_s: Mapping[float, float], minutes: float) -> float:
-    """The length of a step with which so many blocks fit into the plan's minutes.
+    """The length of a step with which BLOCKS_USUAL fit into the plan's minutes.
 
     `lasts_s`: by two lengths how long a block is with them.
     """
     (short, short_s), (long, long_s) = sorted(lasts_s.items())
     slope = (long_s - short_s) / (long - short)
-    room_s = 60 * minutes / BLOCKS - short_s
+    room_s = 60 * minutes / BLOCKS_USUAL - short_s
     return short + room_s / slope
 
 

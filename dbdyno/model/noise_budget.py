@@ -69,6 +69,6 @@ class Calibrated:
 
 
 def left_of(budgets: Sequence[NoiseBudget], way: Way) -> float | None:
-    """The same over several metrics and steps: the geometric mean of what each would have left."""
+    """What share of the error would be left in several metrics and steps: the geometric mean."""
     known = [its for one in budgets if (its := one.left(way))]
     return math.exp(math.fsum(map(math.log, known)) / len(known)) if known else None

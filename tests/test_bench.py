@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -247,17 +246,6 @@ def test_a_sysbench_that_ignored_errors_is_no_result(output: str) -> None:
         contenders.sysbench_sample(ended(output))
 
 
-def test_the_transaction_is_that_of_pgbench() -> None:
-    program = contenders.pgbench_program()
-    if program is None:
-        pytest.skip(contenders.NO_PGBENCH)
-    shown = subprocess.run(
-        [program, "--show-script=tpcb-like"], capture_output=True, text=True, check=True
-    )
-    theirs = [line for line in shown.stderr.splitlines() if line.endswith(";")]
-    assert [f"{sql};" for _, sql in jobs.TPCB] == theirs
-
-
 def test_the_cpu_is_the_programs_own() -> None:
     busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(input())"
     found = process.run([sys.executable, "-c", busy], limit_s=60, text="done")
@@ -279,10 +267,14 @@ def test_a_program_that_fails_or_hangs_is_one_line_that_names_it() -> None:
     ("job", "rows", "operations"),
     [
         (jobs.point(ADDRESS, point.ACCOUNT.sql, key_max=9, connections=8, seconds=1), False, 80000),
-        (jobs.tpcb(ADDRESS, scale=10, connections=7, seconds=1), False, 10000),
+        (
+            jobs.pgbench(ADDRESS, "tpcb-like", scale=10, connections=7, seconds=1),
+            False,
+            10000,
+        ),
         (jobs.insert(ADDRESS, seconds=1)[0], True, 1000000),
     ],
-    ids=["point", "tpcb", "insert"],
+    ids=["point", "pgbench", "insert"],
 )
 def test_the_generator_takes_the_jobs(job: Json, rows: bool, operations: int) -> None:
     """On its fake server, which answers a statement in 100 µs of a clock of its own."""
@@ -300,19 +292,14 @@ def test_a_step_that_failed_is_no_result() -> None:
         contenders.dyno(binary.find("dyno-loadgen"), lambda _: job).run(1)
 
 
-def test_sql_is_cut_at_its_values() -> None:
-    found = jobs.pieces("SELECT :aid + :delta, :aid", ["aid", "delta"])
-    assert found == ["SELECT ", {"value": 0}, " + ", {"value": 1}, ", ", {"value": 0}]
-
-
 # --- The command -------------------------------------------------------------------------------
 
 
 def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert command.parse(["tpcb", "point"]).names == ["point", "tpcb"]
-    assert {"point", "tpcb", "insert", "scale", "share"} <= set(command.parse([]).names)
+    assert command.parse(["pgbench", "point"]).names == ["point", "pgbench"]
+    assert {"point", "pgbench", "insert", "scale", "share"} <= set(command.parse([]).names)
     with pytest.raises(SystemExit):
         command.parse(["points"])
     assert "no measurement `points`: there are point, " in capsys.readouterr().err
@@ -370,11 +357,11 @@ def test_a_measurement_that_fails_does_not_stop_the_others(
     def failing(bench: Bench) -> list[Figure]:
         raise DynoError("the server is gone")
 
-    found = Figure(measurement="tpcb", beside="pgbench", what="CPU", values=(0.5,))
+    found = Figure(measurement="pgbench", beside="pgbench", what="CPU", values=(0.5,))
     monkeypatch.setitem(command.MEASUREMENTS, "point", failing)
-    monkeypatch.setitem(command.MEASUREMENTS, "tpcb", lambda bench: [found])
+    monkeypatch.setitem(command.MEASUREMENTS, "pgbench", lambda bench: [found])
     bench = a_bench(pairs=1)
-    figures = list(command.measurements(["point", "tpcb"], bench))
+    figures = list(command.measurements(["point", "pgbench"], bench))
     command.show(figures)
     assert [one.result for one in figures] == ["failed", ""]
     assert "failed: the server is gone" in capsys.readouterr().out
@@ -427,7 +414,9 @@ def generator_with(job: Callable[[float], Json], *, rows: bool = False) -> Conte
 def test_a_transaction_that_is_counted_is_in_the_history(running: Server, name: str) -> None:
     address = server.address_of(running)
     both = [
-        generator_with(lambda s: jobs.tpcb(address, scale=1, connections=2, seconds=s)),
+        generator_with(
+            lambda s: jobs.pgbench(address, "tpcb-like", scale=1, connections=2, seconds=s)
+        ),
         contenders.pgbench(address, "tpcb-like", 2),
     ]
     contender = present(next(one for one in both if one.name == name))

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +79,16 @@ FORMS: list[tuple[list[str], dict[str, Any]]] = [
     (["--unlogged-tables", "-I", "dtgv"], {"unlogged": 1, "primary_keys": 0}),
 ]
 
+COUNTED = {"shared_preload_libraries": "pg_stat_statements"}
+CALLS = """
+SELECT query, calls FROM pg_stat_statements s JOIN pg_database d ON d.oid = dbid
+WHERE datname = current_database() AND query ~* '^(BEGIN|END|UPDATE|SELECT abalance|INSERT)'"""
+
 
 @pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server of the oldest and of the newest version that is here, without autovacuum."""
-    settings = {"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"}
+    settings = {"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"} | COUNTED
     arm = Arm(name="bench", engine="postgres", base_dir=request.param, settings=settings)
     with a_place() as place, started(arm, place) as made:
         made.create_database(DATABASE)
@@ -281,6 +286,28 @@ def test_the_server_is_sent_what_pgbench_sends(server: Server, protocol: str) ->
     ours = logged(server, lambda: [run(server, steps(**given)[one]) for one in SCRIPTS])
     assert [len(one) for one in theirs] == [21, 21, 15, 15, 3, 3], "three transactions each"
     assert ours == theirs
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_transaction_has_as_many_calls_in_pg_stat_statements(server: Server, script: str) -> None:
+    emptied(server)
+    server.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements", database=DATABASE)
+    run(server, steps()["fill"])
+    count = 50
+    # Of a BEGIN that is prepared PostgreSQL counts the first execution only.
+    given = {"protocol": "simple", "transactions": count, "vacuum_before": 0}
+    options = ("-n", "-M", "simple", "-t", str(count), "-b", script)
+    theirs = calls(server, lambda: pgbench(server, *options))
+    assert calls(server, lambda: run(server, steps(**given)[script])) == theirs
+    assert set(theirs.values()) == {count}
+    server.execute("DROP EXTENSION pg_stat_statements", database=DATABASE)
+
+
+def calls(server: Server, during: Callable[[], object]) -> dict[str, int]:
+    """How often the server executed each statement meanwhile, by its own count."""
+    server.execute("SELECT pg_stat_statements_reset()", database=DATABASE)
+    during()
+    return {normal(query): number for query, number in server.execute(CALLS, database=DATABASE)}
 
 
 # --- Balances ------------------------------------------------------------------------------------

@@ -18,15 +18,16 @@ from bench import (
     figure,
     fill,
     fill_mysql,
+    fill_pgbench,
     insert,
     interleave,
     mysql,
     oltp,
     pace,
+    pgbench,
     point,
     scale,
     share,
-    tpcb,
 )
 from bench.compare import Bench, progress
 from bench.figure import Figure
@@ -39,12 +40,13 @@ from dbdyno.model.error import DynoError
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "point": point.measure,
     "mysql": mysql.measure,
-    "tpcb": tpcb.measure,
+    "pgbench": pgbench.measure,
     "oltp": oltp.measure,
     "insert": insert.measure,
     "scale": scale.measure,
     "pace": pace.measure,
     "fill": fill.measure,
+    "fill-pgbench": fill_pgbench.measure,
     "fill-mysql": fill_mysql.measure,
     "share": share.measure,
     "analysis": analysis.measure,

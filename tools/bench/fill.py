@@ -20,7 +20,6 @@ from bench.process import ContenderFailed
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Json
-from dbdyno.model.job import server_json
 
 SPEED_MIN = 5.0
 LOAD_S_MAX = 3600
@@ -104,9 +103,8 @@ def fill(
     step, *_ = workload.expand(loaded, {"rows": rows}, running.engine, version=release)
     (only,) = step.job["fills"]
     only["after"] = [sql for sql in only["after"] if not sql.startswith(UPKEEP)]
-    where = server_json(server.address_of(running))
-    job = step.job | {"autostart": True, "seed": jobs.SEED, "server": where}
     running.execute(*step.setup)
+    job = jobs.begun_on(server.address_of(running), step.job)
     contenders.generate(generator, job, LOAD_S_MAX)
 
 

@@ -12,21 +12,6 @@ SEED = 42
 ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE = 100_000, 10
 """Rows of pgbench's tables for each unit of its scale."""
 
-TPCB = (
-    ("begin", "BEGIN"),
-    ("account", "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid"),
-    ("balance", "SELECT abalance FROM pgbench_accounts WHERE aid = :aid"),
-    ("teller", "UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid"),
-    ("branch", "UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid"),
-    (
-        "history",
-        "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) "
-        "VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP)",
-    ),
-    ("end", "END"),
-)
-"""The statements of pgbench's built-in script `tpcb-like`, with its parameters."""
-
 
 def point(address: Address, sql: str, *, key_max: int, connections: int, seconds: float) -> Json:
     """The point query: `sql` ends where the key follows, drawn from 1 to `key_max`."""
@@ -38,23 +23,11 @@ def point(address: Address, sql: str, *, key_max: int, connections: int, seconds
     }
 
 
-def tpcb(address: Address, *, scale: int, connections: int, seconds: float) -> Json:
-    """pgbench's tpcb-like transaction: four values, then seven prepared statements."""
-    values = [
-        uniform("aid", "transaction", 1, ACCOUNTS_OF_SCALE * scale),
-        uniform("bid", "transaction", 1, scale),
-        uniform("tid", "transaction", 1, TELLERS_OF_SCALE * scale),
-        uniform("delta", "transaction", -5000, 5000),
-    ]
-    names = [value["name"] for value in values]
-    draws = [["draw", index] for index in range(len(values))]
-    sends = [["send", index] for index in range(len(TPCB))]
-    return whole(address, "tpcb", seconds) | {
-        "values": values,
-        "statements": [statement(name, pieces(sql, names)) for name, sql in TPCB],
-        "programs": [{"name": "tpcb", "code": draws + sends}],
-        "roles": [role("tpcb", "step", connections)],
-    }
+def pgbench(address: Address, script: str, *, scale: int, connections: int, seconds: float) -> Json:
+    """A script of pgbench's as the shipped workload makes it, on tables that are there."""
+    own = {"scale": scale, "clients": connections, "seconds": seconds, "protocol": "prepared"}
+    *_, step = workload.expand(workload.load("pgbench"), own, "postgres", steps=[script])
+    return begun_on(address, step.job)
 
 
 def insert(address: Address, *, seconds: float, clients: int = 1) -> tuple[Json, tuple[str, ...]]:
@@ -72,12 +45,14 @@ def insert(address: Address, *, seconds: float, clients: int = 1) -> tuple[Json,
 
 def oltp(address: Address, script: str, *, rows: int, connections: int, seconds: float) -> Json:
     """A script of sysbench's as the shipped workload makes it, on a table that is there."""
-    *_, step = workload.expand(
-        workload.load("sysbench-oltp", set=script),
-        {"clients": connections, "table_size": rows, "time": seconds},
-        "postgres",
-    )
-    return step.job | {"autostart": True, "seed": SEED, "server": server_json(address)}
+    own = {"clients": connections, "table_size": rows, "time": seconds}
+    *_, step = workload.expand(workload.load("sysbench-oltp", set=script), own, "postgres")
+    return begun_on(address, step.job)
+
+
+def begun_on(address: Address, job: Json) -> Json:
+    """A step's job with what the runner adds to it: it begins by itself."""
+    return job | {"autostart": True, "seed": SEED, "server": server_json(address)}
 
 
 def whole(address: Address, step: str, seconds: float) -> Json:
@@ -103,15 +78,6 @@ def uniform(name: str, per: str, low: int, high: int) -> Json:
 def statement(name: str, parts: Sequence[str | Json]) -> Json:
     """A prepared statement."""
     return {"name": name, "protocol": "prepared", "pieces": list(parts), "types": [], "rows": 1}
-
-
-def pieces(sql: str, names: Sequence[str]) -> list[str | Json]:
-    """SQL with `:name`, cut at its values."""
-    for index, name in enumerate(names):
-        sql = sql.replace(f":{name}", f"\0{index}\0")
-    cut = sql.split("\0")
-    found = [part if place % 2 == 0 else {"value": int(part)} for place, part in enumerate(cut)]
-    return [part for part in found if part != ""]
 
 
 def role(name: str, per: str, connections: int) -> Json:

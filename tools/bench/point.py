@@ -30,27 +30,18 @@ ACCOUNT = Query(
 SBTEST = Query(sql="SELECT c FROM sbtest1 WHERE id=", rows=500_000)
 
 Targets = Mapping[int, float | None]
-PGBENCH_CPU_MAX: Targets = {1: 0.90, 8: 0.85, 64: 0.85}
 BARE_LOOP_CPU_MAX: Targets = {8: None, 64: None, 512: 1.15}
 SYSBENCH_CPU_MAX: Targets = {1: None, 8: 0.70, 64: 0.70}
 """The targets by number of connections; None: shown without one."""
-PGBENCH_THROUGHPUT_MIN = 1.0
 PREPARE_S_MAX = 600
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
-    """The generator beside pgbench, the bare loop and sysbench, at rising connections."""
+    """The generator beside sysbench and the bare loop, at rising connections."""
     with server.running() as running:
         server.make_accounts(running, SCALE)
         make_sbtest(running)
         address = server.address_of(running)
-        for connections, cpu_max in PGBENCH_CPU_MAX.items():
-            yield from compare(
-                bench,
-                subject(connections, cpu_max, throughput_min=PGBENCH_THROUGHPUT_MIN),
-                generator(bench, address, ACCOUNT, connections),
-                contenders.pgbench(address, "select-only", connections),
-            )
         for connections, cpu_max in SYSBENCH_CPU_MAX.items():
             yield from compare(
                 bench,
@@ -67,16 +58,9 @@ def measure(bench: Bench) -> Iterator[Figure]:
             )
 
 
-def subject(
-    connections: int, cpu_max: float | None, throughput_min: float | None = None
-) -> Subject:
+def subject(connections: int, cpu_max: float | None) -> Subject:
     """A row of the table."""
-    return Subject(
-        measurement="point",
-        connections=connections,
-        cpu_max=cpu_max,
-        throughput_min=throughput_min,
-    )
+    return Subject(measurement="point", connections=connections, cpu_max=cpu_max)
 
 
 def generator(bench: Bench, address: Address, query: Query, connections: int) -> Contender:

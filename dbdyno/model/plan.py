@@ -56,6 +56,19 @@ class WorkloadUse:
     save: str | None = None  # "post-l.i2": keep the data directory after this step; None: never
     warm: str | None = None  # "prewarm" or "scan": after a start from what was kept; None: neither
     groups: tuple[str, ...] | None = None  # only these, and steps of none; None: all
+    load: Mapping[str, Any] = field(default_factory=dict)
+    """Of a plan that wants several loads: the parameters by which this one differs from them."""
+
+    @property
+    def title(self) -> str:
+        """Its name, with the load that it is of: a plan has each once."""
+        return loaded(self.name, self.load)
+
+
+def loaded(name: str, load: Mapping[str, Any]) -> str:
+    """What a workload is called that has this load: `pgbench@scale=10`."""
+    values = ",".join(f"{key}={value}" for key, value in load.items())
+    return f"{name}@{values}" if values else name
 
 
 @dataclass(frozen=True, kw_only=True)

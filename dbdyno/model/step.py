@@ -57,6 +57,7 @@ class Step:
     nominal_s: float | None  # what the step lasts where the target rate is held
     group: str | None = None  # the title under which tables list it: "point queries"
     invariants: tuple[str, ...] = ()  # SQL whose answer the load must not change
+    sweep: str | None = None  # the name that all steps of its sweep begin with; None: it is in none
     solo: bool = False  # a solo turn of a step that arms take in a duet
 
 

@@ -7,7 +7,8 @@ each arm. What needs the machine (is there room, can the server be brought) is c
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dbdyno import workload
@@ -69,7 +70,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         seed=form.seed,
         base=base,
         arms=double.with_doubles(arms, base, ghost=form.schedule.ghost),
-        workloads=tuple(_use(use) for use in form.workloads),
+        workloads=_uses(form, path, arms, source),
         schedule=table.schedule(form.schedule, source),
         data_dir=path_of(form.server.data_dir, path, "server.data_dir", source),
         wal_dir=path_of(form.server.wal_dir, path, "server.wal_dir", source),
@@ -105,6 +106,36 @@ def _arms(form: PlanForm, path: Path | None, source: str, arms_max: int | None) 
         if why is not None:
             raise refusal(source, f"arms.{name}", why)
     return arms_of(forms, path, source)
+
+
+def _uses(
+    form: PlanForm, path: Path | None, arms: Sequence[Arm], source: str
+) -> tuple[WorkloadUse, ...]:
+    """The workloads, each once for every load that the lists among its parameters ask for."""
+    uses: list[WorkloadUse] = []
+    for number, written in enumerate(form.workloads, start=1):
+        use = _use(written)
+        try:
+            loads = workload.of_loads(
+                workload.used(use, path),
+                {**HOST_CHECKED, **use.parameters},
+                arms[0].engine,
+                steps=use.steps,
+                groups=use.groups,
+            )
+        except WorkloadError as reason:
+            raise refusal(source, f"workloads[{number}]", str(reason)) from None
+        uses += [replace(use, parameters={**use.parameters, **load}, load=load) for load in loads]
+    return tuple(uses)
+
+
+def _numbered(plan: Plan) -> Iterator[tuple[int, WorkloadUse]]:
+    """The workloads with the numbers that they have in the file: loads of one share it."""
+    number, before = 0, None
+    for use in plan.workloads:
+        number += not (use.load and before == use.name)
+        before = use.name
+        yield number, use
 
 
 def _use(form: WorkloadForm) -> WorkloadUse:
@@ -149,7 +180,7 @@ def _check_together(plan: Plan, source: str) -> None:
 
 def _check_elsewhere(plan: Plan, source: str) -> None:
     """What is only possible with servers of our own, and what only with those of others."""
-    for number, use in enumerate(plan.workloads, start=1):
+    for number, use in _numbered(plan):
         for arm in plan.arms:
             if arm.dsn is not None and use.save is not None:
                 sentence = f"the data of arm `{arm.name}`, which has a `dsn`, are not ours to copy"
@@ -214,12 +245,10 @@ def _check_workloads(plan: Plan, source: str) -> list[str]:
     """Each workload expands for each arm, and each has a folder of its own; the steps' names."""
     folders: dict[str, str] = {}
     names: dict[str, None] = {}
-    for number, use in enumerate(plan.workloads, start=1):
+    for number, use in _numbered(plan):
         key = f"workloads[{number}]"
         try:
-            loaded = workload.load(
-                use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset
-            )
+            loaded = workload.used(use, plan.path)
             for name, release in dict.fromkeys((a.engine, version.release(a)) for a in plan.arms):
                 steps = _expand(loaded, use, name, release)
                 names |= dict.fromkeys(steps)

@@ -11,6 +11,9 @@ arm follows every other equally often (Williams 1949) cannot do that: its rows f
 have those for three within. So blocks draw each pair by itself, and only the turns within a step,
 which no later arm joins, are such rows.
 
+The steps of a sweep are gone through in an order of their own, which is the same for all arms of a
+block, and mirrored in the next.
+
 Where the base is run several times in a block, its runs lie among the others so that at most
 `OTHERS_MAX` of them come before, between and after; all such ways are equally likely.
 """
@@ -19,9 +22,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Sequence
+from itertools import groupby
 from math import comb
+from typing import TypeVar
 
 from dbdyno.model import Block, Plan, Step, WorkloadUse
+
+OneOrdered = TypeVar("OneOrdered")
 
 OTHERS_MAX = 4
 """So many other arms at most for each run of the base in a block, and between two of them."""
@@ -73,6 +80,40 @@ def of_block(block: Block, steps: Sequence[Step]) -> tuple[Step, ...]:
     if block.steps is None:
         return tuple(steps)
     return tuple(step for step in steps if step.name in block.steps.get(step.workload, ()))
+
+
+def swept(plan: Plan, number: int, steps: Sequence[Step], *, through: int = 0) -> tuple[Step, ...]:
+    """The steps of block `number` in the order in which every arm takes them.
+
+    Each sweep is gone through once, in an order drawn for it; an even block has the one before it
+    reversed. Steps up to the ordinal `through`, which lead to a kept state, stay as they are: all
+    blocks share what they leave.
+    """
+    found: list[Step] = []
+    for (name, drawn), its in groupby(steps, lambda one: (one.sweep, one.ordinal > through)):
+        some = tuple(its)
+        if name is not None and drawn:
+            some = _mirrored(_sweep(plan, _odd(number), some), number)
+        found += some
+    return tuple(found)
+
+
+def _sweep(plan: Plan, number: int, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps of a sweep in an order drawn for it."""
+
+    def drawn(step: Step) -> tuple[int, str]:
+        return _draw(plan.seed, number, "sweep", step.workload, step.name), step.name
+
+    return tuple(sorted(steps, key=drawn))
+
+
+def sweeps(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
+    """By sweep the names of its steps, in the order in which they stand here."""
+    found: dict[str, tuple[str, ...]] = {}
+    for step in steps:
+        if step.sweep is not None:
+            found[step.sweep] = (*found.get(step.sweep, ()), step.name)
+    return found
 
 
 def only(steps: Sequence[Step], wanted: Container[str], *, through: int = 0) -> tuple[Step, ...]:
@@ -136,7 +177,7 @@ def _odd(number: int) -> int:
     return number - 1 + number % 2
 
 
-def _mirrored(order: tuple[str, ...], number: int) -> tuple[str, ...]:
+def _mirrored(order: tuple[OneOrdered, ...], number: int) -> tuple[OneOrdered, ...]:
     """The order, for an even number from its end to its begin."""
     return order if number % 2 else order[::-1]
 

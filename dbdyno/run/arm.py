@@ -44,8 +44,11 @@ class Lab:
     through: int | None = None  # the last block before the next look; None: the plan's last
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
-        """The steps that an arm does in a block, as if from an empty server."""
-        return schedule.of_block(block, self.prepared.steps[use.name, arm])
+        """The steps that an arm does in a block, as if from an empty server, in their order."""
+        steps = schedule.of_block(block, self.prepared.steps[use.title, arm])
+        at = self.prepared.points.get((use.title, arm))
+        through = 0 if at is None else at.step.ordinal
+        return schedule.swept(self.plan, block.number, steps, through=through)
 
 
 @dataclass(kw_only=True)
@@ -80,7 +83,7 @@ class Run:
     @property
     def point(self) -> Point | None:
         """Where the arm's data are kept; None where the plan says nowhere."""
-        return self.lab.prepared.points.get((self.use.name, self.arm.name))
+        return self.lab.prepared.points.get((self.use.title, self.arm.name))
 
     def title(self, what: str) -> str:
         """Where the plan is, for the person who watches."""
@@ -99,7 +102,7 @@ class Run:
         if copy is not None and self.point is not None:
             steps = self.point.after(steps)
             self.attempt(partial(self.begin_from, copy, began=True))
-        self.lab.watch.begin(self.title("set-up"), Leg(self.use.name, "", RUN_OVERHEAD_S))
+        self.lab.watch.begin(self.title("set-up"), Leg(self.use.title, "", RUN_OVERHEAD_S))
         if copy is None:
             self.attempt(self.server.prepare)
         self.rest(warm=self.use.warm if copy is not None else None)
@@ -149,7 +152,7 @@ class Run:
     def hooks(self) -> Hooks:
         """The plan's hooks for this run."""
         return hooks.of_run(
-            self.lab.plan, arm=self.arm.name, block=self.block.number, workload=self.use.name
+            self.lab.plan, arm=self.arm.name, block=self.block.number, workload=self.use.title
         )
 
     def copy(self) -> golden.Copy | None:
@@ -222,7 +225,7 @@ class Run:
 
     def do(self, step: Step) -> None:
         """Runs a step, or skips it where an earlier one failed."""
-        leg = Leg(self.use.name, step.name, step.expected_s)
+        leg = Leg(self.use.title, step.name, step.expected_s)
         self.lab.watch.begin(self.title(step.name), leg)
         well, said = self.run_step(step)
         self.lab.watch.end(said, alarm=not well)

@@ -122,10 +122,10 @@ def has_servers(plan: Plan) -> bool:
 def begin(lab: Lab, blocks: Sequence[Block]) -> None:
     """What comes before the first block: notices, and what the load generator can do here."""
     for use in lab.plan.workloads:
-        brought = workload.brought(use, lab.prepared.steps[use.name, lab.plan.base])
+        brought = workload.brought(use, lab.prepared.steps[use.title, lab.plan.base])
         if brought:
             lab.watch.say(
-                f"{use.name}: the load comes first, as `steps` needs it: {', '.join(brought)}"
+                f"{use.title}: the load comes first, as `steps` needs it: {', '.join(brought)}"
             )
     for notice in memory_fit.notices(lab.plan, lab.prepared):
         lab.watch.say(notice)
@@ -189,8 +189,8 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
                 steps = lab.steps(block, use, name)
                 if plan.schedule.together:
                     steps, _ = schedule.in_turn(plan, use, steps)
-                at = prepared.points.get((use.name, name))
-                legs += legs_of_run(use.name, steps, at, prepared, there)
+                at = prepared.points.get((use.title, name))
+                legs += legs_of_run(use.title, steps, at, prepared, there)
             if plan.schedule.together:
                 _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
                 legs += interleave.legs(plan, use, steps, block.number)
@@ -293,7 +293,7 @@ def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
     """Runs every arm once through its steps; how many of them failed or were skipped, and what
     the block took.
     """
-    lab.results.begin_block(block, lab.plan.schedule.interleave)
+    lab.results.begin_block(block, lab.plan.schedule.interleave, sweeps_of(lab, block))
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
     failed = 0
     arms = {arm.name: arm for arm in lab.plan.arms}
@@ -309,13 +309,20 @@ def uses_of(lab: Lab, block: Block) -> tuple[WorkloadUse, ...]:
     return tuple(use for use in lab.plan.workloads if lab.steps(block, use, lab.plan.base))
 
 
+def sweeps_of(lab: Lab, block: Block) -> dict[str, dict[str, tuple[str, ...]]]:
+    """By workload and sweep the steps in the order in which the block goes through them."""
+    steps = (lab.steps(block, use, lab.plan.base) for use in uses_of(lab, block))
+    found = {some[0].workload: schedule.sweeps(some) for some in steps}
+    return {workload: its for workload, its in found.items() if its}
+
+
 def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, float]]:
     """What each step took, all arms together, in seconds: by workload and step."""
     found: dict[str, dict[str, float]] = {}
     for use in lab.plan.workloads:
-        for step in lab.prepared.steps[use.name, lab.plan.base]:
+        for step in lab.prepared.steps[use.title, lab.plan.base]:
             here = [
-                took_s for leg, took_s in legs if (leg.workload, leg.step) == (use.name, step.name)
+                took_s for leg, took_s in legs if (leg.workload, leg.step) == (use.title, step.name)
             ]
             if here:
                 found.setdefault(step.workload, {})[step.name] = sum(here)

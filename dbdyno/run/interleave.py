@@ -97,11 +97,11 @@ def in_duet(runs: Sequence[Run], step: Step) -> None:
     # Which arm begins on which cores is drawn as an order is.
     both = [(run, step_of(run, step)) for name in order for run in runs if run.arm.name == name]
     played = partial(duet.play, sets=core_sets.halves(core_sets.here()))
-    leg = Leg(first.use.name, step.name, step.expected_s)
+    leg = Leg(first.use.title, step.name, step.expected_s)
     taken(both, how, leg, of=Partner, play=played)
     for run, its in both if duet.has_solos(first.block.number) else ():
         alone = duet.solo(its)
-        leg = Leg(run.use.name, alone.name, alone.expected_s)
+        leg = Leg(run.use.title, alone.name, alone.expected_s)
         taken([(run, alone)], how, leg, of=Partner, play=played)
 
 
@@ -139,7 +139,7 @@ def player(run: Run, step: Step, how: Json, of: type[OnePlayer]) -> OnePlayer:
 
 def step_of(run: Run, step: Step) -> Step:
     """The same step with the job of the arm's own engine and version."""
-    steps = run.lab.prepared.steps[run.use.name, run.arm.name]
+    steps = run.lab.prepared.steps[run.use.title, run.arm.name]
     return next(one for one in steps if one.ordinal == step.ordinal)
 
 
@@ -150,17 +150,17 @@ def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step], number: int) -> It
         if plan.schedule.interleave == "slice":
             yield sliced_leg(plan, use, step)
         elif plan.schedule.interleave == "duet":
-            yield Leg(use.name, step.name, step.expected_s)
+            yield Leg(use.title, step.name, step.expected_s)
             if duet.has_solos(number):
                 alone = duet.solo(step)
-                yield from (Leg(use.name, alone.name, alone.expected_s) for _ in plan.arms)
+                yield from (Leg(use.title, alone.name, alone.expected_s) for _ in plan.arms)
         else:
-            yield from (Leg(use.name, step.name, step.expected_s) for _ in plan.arms)
+            yield from (Leg(use.title, step.name, step.expected_s) for _ in plan.arms)
 
 
 def rest_leg(use: WorkloadUse) -> Leg:
     """The part of the way on which all arms come to rest."""
-    return Leg(use.name, "", REST_EXPECTED_S)
+    return Leg(use.title, "", REST_EXPECTED_S)
 
 
 def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
@@ -168,7 +168,7 @@ def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     turn_s = plan.schedule.turn_s
     lost_share = settling_s(turn_s) / turn_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
-    return Leg(use.name, step.name, expected_s and expected_s * len(plan.arms))
+    return Leg(use.title, step.name, expected_s and expected_s * len(plan.arms))
 
 
 WAYS: Mapping[str, Callable[[Sequence[Run], Step], None]] = {

@@ -186,14 +186,14 @@ def judged_steps(lab: Lab, read: Read) -> tuple[StepComparison, ...]:
 
 def in_every(lab: Lab, use: WorkloadUse) -> tuple[Step, ...]:
     """The measured steps of a workload that every block has: all, or those after a kept state."""
-    steps = lab.prepared.steps[use.name, lab.plan.base]
-    at = lab.prepared.points.get((use.name, lab.plan.base))
+    steps = lab.prepared.steps[use.title, lab.plan.base]
+    at = lab.prepared.points.get((use.title, lab.plan.base))
     return tuple(step for step in (steps if at is None else at.after(steps)) if step.measured)
 
 
 def can_be_alone(lab: Lab, use: WorkloadUse) -> bool:
     """Whether a block can do some of these steps and not others: no later one writes."""
-    _, rest = schedule.parted(lab.prepared.steps[use.name, lab.plan.base])
+    _, rest = schedule.parted(lab.prepared.steps[use.title, lab.plan.base])
     return all(step in rest for step in in_every(lab, use))
 
 
@@ -220,9 +220,9 @@ def with_what_they_need(
     steps: dict[str, tuple[str, ...]] = {}
     rests = False
     for use in lab.plan.workloads:
-        everything = lab.prepared.steps[use.name, lab.plan.base]
+        everything = lab.prepared.steps[use.title, lab.plan.base]
         workload = everything[0].workload
-        at = lab.prepared.points.get((use.name, lab.plan.base))
+        at = lab.prepared.points.get((use.title, lab.plan.base))
         names = [name for of, name in wanted if of == workload]
         kept = schedule.only(everything, names, through=0 if at is None else at.step.ordinal)
         steps[workload] = tuple(step.name for step in kept)

@@ -43,7 +43,7 @@ def only_step(lab: Lab) -> Step | None:
     steps = [
         step
         for use in plan.workloads
-        for step in lab.prepared.steps[use.name, plan.base]
+        for step in lab.prepared.steps[use.title, plan.base]
         if step.headline is not None
     ]
     compares = len([arm for arm in plan.arms if arm.shown]) > 1

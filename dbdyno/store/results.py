@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -260,8 +260,16 @@ class Results:
         sync_folder(target.parent)
         return target
 
-    def begin_block(self, block: Block, interleave: str = "run") -> Path:
-        """Make the folder of a block that is missing, with its order.json."""
+    def begin_block(
+        self,
+        block: Block,
+        interleave: str = "run",
+        sweeps: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    ) -> Path:
+        """Make the folder of a block that is missing, with its order.json.
+
+        `sweeps`: by workload and sweep its steps, in the order in which they are gone through.
+        """
         folder = self._block_path(block.number)
         folder.mkdir(parents=True)
         order = {
@@ -270,6 +278,7 @@ class Results:
             "seed": block.seed,
             "interleave": interleave,
             "steps": None if block.steps is None else _listed(block.steps),
+            **({"sweeps": {of: _listed(its) for of, its in sweeps.items()}} if sweeps else {}),
             "started_unix_ns": time.time_ns(),
             "boot_id": _boot_id(),
         }
@@ -336,7 +345,7 @@ def _create(folder: Path, plan: Json) -> Results:
     return Results(folder, plan)
 
 
-def _listed(steps: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+def _listed(steps: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {workload: list(names) for workload, names in steps.items()}
 
 

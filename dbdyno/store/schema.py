@@ -71,7 +71,11 @@ NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
 SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
-ORDER = {"order": [str], "steps?": (None, {"*": [str]})}
+ORDER = {
+    "order": [str],
+    "steps?": (None, {"*": [str]}),
+    "sweeps?": {"*": {"*": [str]}},
+}
 BLOCK_DONE = {"took_s?": NUMBER, "steps_s?": {"*": {"*": NUMBER}}, "disturbed?": [str]}
 LOOKS = {
     "first": (None, int),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dbdyno.workload.estimate import Estimate, estimate
 from dbdyno.workload.expand import DROP, brought, expand
-from dbdyno.workload.file import KEEP, Workload, load, names, sha256, text
+from dbdyno.workload.file import KEEP, Workload, load, names, sha256, text, used
+from dbdyno.workload.grid import of_loads
 from dbdyno.workload.parameter import host
 from dbdyno.workload.step_selection import FILL
 
@@ -24,6 +25,8 @@ __all__ = [
     "host",
     "load",
     "names",
+    "of_loads",
     "sha256",
     "text",
+    "used",
 ]

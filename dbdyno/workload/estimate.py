@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.model import Step, engine
-from dbdyno.workload import job, parameter, schema
+from dbdyno.workload import job, parameter, schema, sweep
 from dbdyno.workload.file import Workload
 from dbdyno.workload.scope import Scope
 
@@ -28,7 +28,8 @@ class Estimate:
 def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
     """What these steps of the workload need with these parameters. Raises WorkloadError."""
     its = engine.of(steps[0].job["engine"] if steps else "fake")
-    values = parameter.of(workload, parameters, its)
+    given = sweep.beside(parameters, sweep.lists(workload, parameters, its))
+    values = parameter.of(workload, given, its)
     scope = Scope(source=workload.source, names=values, engine=its)
     rows, disk_bytes = 0, 0
     names = job.table_names(workload.file, scope)

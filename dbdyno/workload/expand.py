@@ -11,10 +11,10 @@ from dbdyno.model import engine as engines
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.model.job import table_names
-from dbdyno.workload import job, parameter, schema, step_selection
+from dbdyno.workload import job, parameter, schema, step_selection, sweep
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
-from dbdyno.workload.step_selection import Draft
+from dbdyno.workload.step_selection import Draft, Given
 
 HEADLINES = ("ips", "qps", "scan")
 """The published names of a step's throughput."""
@@ -42,27 +42,68 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     None takes the newest form. `steps` keeps only the steps of these names; they keep their
     ordinals. Where none of them creates a table that they use, the load comes before them.
     Steps of other sets than the workload's are there only where `steps` names them.
-    `groups` keeps only the steps of these groups and those of none.
+    `groups` keeps only the steps of these groups and those of none. A list among `parameters` for
+    one that has a single value has each step that is measured for some seconds once for each.
     Raises WorkloadError.
     """
-    try:
-        its = engines.of(engine)
-    except PlanError as error:
-        raise WorkloadError(str(error)) from None
-    scope = Scope(
-        source=workload.source,
-        names=parameter.of(workload, parameters, its),
-        engine=its,
-        version=version,
-        statements=workload.file.statements,
-    )
-    drafts, taken = step_selection.taken(workload, scope, parameters, steps, groups)
+    drafts, taken, swept = _drafts(workload, parameters, engine, version, (steps, groups))
     # What is left out may be what these parameters rule out.
     made = [(one, *_step(one, workload)) for one in taken]
     load = _load(drafts, made, workload) if steps is not None else []
     made = [*((one, *_step(one, workload)) for one in load), *made]
     _check_tables(drafts, made, workload)
+    does = ((one.base, one.values, ({**step.job, "step": ""}, step.setup)) for one, step, _ in made)
+    sweep.refuse_idle(workload, swept, does)
     return tuple(step for _, step, _ in made)
+
+
+def load_of(
+    workload: Workload,
+    parameters: Mapping[str, Any],
+    engine: str,
+    *,
+    steps: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+) -> list[object]:
+    """What makes the tables of these steps: by step its name, its SQL and its job.
+
+    Without the steps of a sweep, each of which makes its own. How many clients there are is told of
+    steps in which each of them does something. Raises WorkloadError.
+    """
+    drafts, taken, _ = _drafts(workload, parameters, engine, None, (steps, groups))
+    found: list[object] = []
+    for one in drafts if steps is not None else taken:
+        if one.loads and not one.timed:
+            step, _ = _step(one, workload)
+            by_client = any(role["per"] == "client" for role in step.job["roles"])
+            silent = () if by_client else ("clients", "threads")
+            does = {key: value for key, value in step.job.items() if key not in silent}
+            found.append((step.name, step.setup, does))
+    return found
+
+
+def _drafts(
+    workload: Workload,
+    parameters: Mapping[str, Any],
+    engine: str,
+    version: tuple[int, ...] | None,
+    wanted: tuple[Sequence[str] | None, Sequence[str] | None],
+) -> tuple[list[Draft], list[Draft], sweep.Lists]:
+    """All drafts, those that are taken, and what is swept; `wanted`: steps and groups."""
+    try:
+        its = engines.of(engine)
+    except PlanError as error:
+        raise WorkloadError(str(error)) from None
+    swept = sweep.lists(workload, parameters, its)
+    given = Given(values=sweep.beside(parameters, swept), swept=swept)
+    scope = Scope(
+        source=workload.source,
+        names=parameter.of(workload, given.values, its),
+        engine=its,
+        version=version,
+        statements=workload.file.statements,
+    )
+    return *step_selection.taken(workload, scope, given, *wanted), swept
 
 
 def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:
@@ -104,6 +145,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         nominal_s=made.nominal_s,
         group=_group(written, file, scope.at("group")),
         invariants=tuple(_own("invariants", written.invariants, tables, scope)),
+        sweep=one.base if one.values else None,
     ), made.uses
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from dbdyno.model import WorkloadUse
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.plan import loaded
 from dbdyno.workload.schema import WorkloadFile
 
 SUFFIX = ".toml"
@@ -67,6 +69,12 @@ def text(name_or_path: str, relative_to: Path | None = None) -> str:
     except (OSError, UnicodeDecodeError) as reason:
         sentence = reason.strerror if isinstance(reason, OSError) else "not UTF-8 text"
         raise WorkloadError(f"{path}: cannot be read as a workload file: {sentence}") from None
+
+
+def used(use: WorkloadUse, plan: Path | None) -> Workload:
+    """The workload as a plan uses it, by the name of its load. Raises WorkloadError as `load`."""
+    found = load(use.name, plan, fill=use.fill, set=use.set, preset=use.preset)
+    return replace(found, name=loaded(found.name, use.load))
 
 
 def load(

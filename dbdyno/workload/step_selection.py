@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
-from dbdyno.workload import parameter, schema
+from dbdyno.workload import parameter, schema, sweep
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import NAME, Workload
 from dbdyno.workload.scope import Scope
@@ -29,6 +29,7 @@ class Draft:
 
     name: str
     base: str  # the name without what a sweep adds
+    values: Mapping[str, Value] = field(default_factory=dict)  # with which a sweep has it
     form: schema.Step | None  # None: the fill
     place: Scope  # the step's, with its own parameters
     there: bool = True  # not: it has `when` 0, or is part of the other load
@@ -40,18 +41,32 @@ class Draft:
         step = self.form
         return step is None or step.load or step.fill is not None or bool(step.creates)
 
+    @property
+    def timed(self) -> bool:
+        """Whether it is measured for some seconds: such steps are swept."""
+        step = self.form
+        return step is not None and step.measured and step.seconds is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A plan's parameters."""
+
+    values: Mapping[str, Any]  # for steps that are not swept
+    swept: sweep.Lists = field(default_factory=dict)  # those of which it has a list
+
 
 def taken(
     workload: Workload,
     scope: Scope,
-    given: Mapping[str, Any],
+    given: Given,
     steps: Sequence[str] | None,
     groups: Sequence[str] | None,
 ) -> tuple[list[Draft], list[Draft]]:
     """All steps of the workload's set, numbered in its order, and those of them that are taken.
 
-    `given` are the plan's parameters. `steps` keeps only these, and brings them in from other sets;
-    `groups` keeps only the steps of these groups and those of none. Raises WorkloadError.
+    `steps` keeps only these, and brings them in from other sets; `groups` keeps only the steps of
+    these groups and those of none. Raises WorkloadError.
     """
     name = workload.set or ""
     listed = _listed(name, workload, scope, (name,))
@@ -69,7 +84,7 @@ def taken(
 
 
 def _drafts(
-    workload: Workload, scope: Scope, given: Mapping[str, Any], listed: Sequence[str] | None
+    workload: Workload, scope: Scope, given: Given, listed: Sequence[str] | None
 ) -> Iterator[Draft]:
     """Every step, those with `for` once for each combination, the first key slowest."""
     filled = any(table.fill for table in workload.file.tables.values())
@@ -84,10 +99,12 @@ def _drafts(
             names = dict(zip(step.each, items, strict=True))
             plain = _draft(step, place, names, workload)
             own = plain.there and _in_set(plain, workload, listed)
-            swept = _sweep(plain, workload, scope) if own else []
+            swept = _sweep(plain, workload, scope, given.swept) if own else []
             for values in swept:
-                base = place.knowing(parameter.of(workload, {**given, **values}, place.engine))
-                yield replace(_draft(step, base, names, workload), name=_swept(plain.base, values))
+                its = {**given.values, **values}
+                base = place.knowing(parameter.of(workload, its, place.engine))
+                draft = _draft(step, base, names, workload)
+                yield replace(draft, name=sweep.name(plain.base, values), values=values)
             if not swept:
                 yield plain
 
@@ -125,24 +142,28 @@ def _draft(
     return Draft(name=name, base=name, form=step, place=here, there=there)
 
 
-def _sweep(draft: Draft, workload: Workload, scope: Scope) -> list[dict[str, Value]]:
-    """The values of parameters with which the set has a timed step; none: as it is."""
-    chosen = workload.file.sets.get(workload.set or "")
-    step = draft.form
-    if chosen is None or step is None or not step.measured or step.seconds is None:
+def _sweep(
+    draft: Draft, workload: Workload, scope: Scope, own: sweep.Lists
+) -> list[dict[str, Value]]:
+    """The values of parameters with which there is a timed step; none: as it is.
+
+    A plan's `own` lists go before those of the set.
+    """
+    if not draft.timed:
         return []
+    chosen = workload.file.sets.get(workload.set or "")
+    written = {} if chosen is None else chosen.sweep
     place = scope.root("sets", str(workload.set), "sweep")
-    for key in chosen.sweep:
+    for key in written:
         if key not in workload.file.parameters:
             remedy = suggestion(key, workload.file.parameters)
             raise place.at(key).error(f"no such parameter; {remedy}")
-    lists = [_list(written, place.at(key)) for key, written in chosen.sweep.items()]
-    combinations = itertools.product(*lists) if lists else ()
-    return [dict(zip(chosen.sweep, one, strict=True)) for one in combinations]
-
-
-def _swept(name: str, values: Mapping[str, Value]) -> str:
-    return f"{name}@" + ",".join(f"{key}={value}" for key, value in values.items())
+    lists: sweep.Lists = {
+        **{key: _list(one, place.at(key)) for key, one in written.items() if key not in own},
+        **own,
+    }
+    combinations = itertools.product(*lists.values()) if lists else ()
+    return [dict(zip(lists, one, strict=True)) for one in combinations]
 
 
 # --- Those of a set -------------------------------------------------------------------------

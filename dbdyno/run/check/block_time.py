@@ -28,8 +28,8 @@ def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True)
 
 def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:
     """A guess of one run's time, in seconds; a run that makes a copy takes one, too."""
-    steps = prepared.steps[use.name, arm]
-    at = prepared.points.get((use.name, arm))
+    steps = prepared.steps[use.title, arm]
+    at = prepared.points.get((use.title, arm))
     copy_s = 0.0 if at is None else starting_state.copy_s(prepared.copy_bytes[at.key])
     if at is not None and copied:
         steps = at.after(steps)
@@ -40,7 +40,7 @@ def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse, number: int) -> fl
     """A guess of what block `number` takes longer as its arms take turns, in seconds."""
     if not plan.schedule.together:
         return 0.0
-    turns = schedule.in_turn(plan, use, prepared.steps[use.name, plan.base])[1]
+    turns = schedule.in_turn(plan, use, prepared.steps[use.title, plan.base])[1]
     whole = sum(leg.expected_s or 0.0 for leg in interleave.legs(plan, use, turns, number))
     return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
 
@@ -53,5 +53,5 @@ def steps_s(steps: Iterable[Step]) -> float:
 
 def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
     """Whether a run begins from a copy, if all goes well before it."""
-    at = prepared.points.get((use.name, arm))
+    at = prepared.points.get((use.title, arm))
     return at is not None and (number > 1 or at.key in prepared.copies)

@@ -16,14 +16,14 @@ StepsOf = Mapping[tuple[str, str], Sequence[Step]]
 
 def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> None:
     """Raises PlanError for the first step whose load cannot be made, or not alike for all arms."""
-    uses = {use.name: use for use in plan.workloads}
+    uses = {use.title: use for use in plan.workloads}
     for (name, arm), its in steps.items():
         for step in its:
             driver.of(step).check(step, plan, builds.get(arm))
         if plan.schedule.interleave in ("slice", "duet"):
             refuse_unpausing(plan.schedule.interleave, schedule.in_turn(plan, uses[name], its)[1])
     for use in plan.workloads:
-        refuse_unlike({arm.name: steps[use.name, arm.name] for arm in plan.arms})
+        refuse_unlike({arm.name: steps[use.title, arm.name] for arm in plan.arms})
 
 
 def refuse_unpausing(interleave: str, steps: Sequence[Step]) -> None:

@@ -12,7 +12,7 @@ from textwrap import wrap
 from dbdyno import engine, workload
 from dbdyno.engine import Build, Server
 from dbdyno.host import capacity
-from dbdyno.model import Arm, Block, Plan, WorkloadUse, can
+from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
 from dbdyno.run import duet, look_words, starting_state
 from dbdyno.run.check import disk_space, memory_fit, preflight, step_lengths
@@ -168,11 +168,11 @@ def of_comparing(plan: Plan) -> Iterator[str]:
 
 def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
     """A workload's steps with their times, and what is kept of it."""
-    steps = prepared.steps[use.name, plan.base]
-    at = prepared.points.get((use.name, plan.base))
+    steps = prepared.steps[use.title, plan.base]
+    at = prepared.points.get((use.title, plan.base))
     turns = schedule.in_turn(plan, use, steps)[1] if plan.schedule.together else ()
     brought = workload.brought(use, steps)
-    yield f"workload {use.name}"
+    yield f"workload {use.title}"
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         guess = "unknown" if step.expected_s is None else duration(step.expected_s)
@@ -205,15 +205,33 @@ def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
             names.append(name + "*" * copied)
             marked |= copied
         yield f"block {block.number}: {' '.join(names)}"
+        yield from (f"  {line}" for line in of_sweeps(plan, block, prepared))
         yield from (f"  {line}" for line in of_turns(plan, block, prepared))
     if marked:
         yield "* begins from a golden copy"
 
 
+def of_sweeps(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
+    """The order in which a block goes through each sweep."""
+    for use in plan.workloads:
+        of = f" of {use.title}" * (len(plan.workloads) > 1)
+        for name, its in schedule.sweeps(in_order(plan, use, block, prepared)).items():
+            yield f"{name}{of}: {' '.join(one.removeprefix(f'{name}@') for one in its)}"
+
+
+def in_order(plan: Plan, use: WorkloadUse, block: Block, prepared: Prepared) -> Sequence[Step]:
+    """The steps of a workload as the block goes through them."""
+    at = prepared.points.get((use.title, plan.base))
+    through = 0 if at is None else at.step.ordinal
+    steps = prepared.steps[use.title, plan.base]
+    return schedule.swept(plan, block.number, steps, through=through)
+
+
 def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
     """The order in which the arms of a block take the steps that they take in turn."""
     for use in plan.workloads if plan.schedule.together else ():
-        for step in schedule.in_turn(plan, use, prepared.steps[use.name, plan.base])[1]:
+        steps = in_order(plan, use, block, prepared)
+        for step in schedule.in_turn(plan, use, steps)[1]:
             if plan.schedule.interleave == "slice":
                 order = schedule.of_round(plan, block.number, step, 1)
                 yield f"{step.name}: {' '.join(order)}, then in turns that mirror each other"

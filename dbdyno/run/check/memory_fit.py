@@ -26,7 +26,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
             most = sum(sizes.values())
         if most > memory_bytes:
             yield (
-                f"tables of {use.name}: {gb(most)}, more than the host's {gb(memory_bytes)} of "
+                f"tables of {use.title}: {gb(most)}, more than the host's {gb(memory_bytes)} of "
                 "memory: what is read comes from the device, too"
             )
             continue
@@ -34,7 +34,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         small = [f"{name} {gb(buffers[name])}" for name in sizes if sizes[name] > buffers[name]]
         if small:
             yield (
-                f"tables of {use.name}: {gb(max(sizes.values()))}, more than {caches(plan)} "
+                f"tables of {use.title}: {gb(max(sizes.values()))}, more than {caches(plan)} "
                 f"({', '.join(small)}): "
                 "what is read comes from the page cache, too"
             )
@@ -42,7 +42,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
 
 def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> int:
     """Tables and indexes of a workload at their largest."""
-    steps = prepared.steps[use.name, arm]
+    steps = prepared.steps[use.title, arm]
     return preflight.estimate(plan, use, steps, prepared.sizing).disk_bytes
 
 

@@ -24,7 +24,7 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "blocks": plan.schedule.blocks,
         "arms": [arm_json(arm, prepared.builds.get(arm.name)) for arm in plan.arms],
         "workloads": [
-            workload_json(plan, use, prepared.steps.get((use.name, plan.base), ()))
+            workload_json(plan, use, prepared.steps.get((use.title, plan.base), ()))
             for use in plan.workloads
         ],
         "schedule": schedule_json(plan.schedule),

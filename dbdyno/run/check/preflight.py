@@ -155,7 +155,7 @@ def expanded(
 ) -> StepsOf:
     """The steps of all workloads and arms, whose servers are of these series."""
     return {
-        (use.name, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
+        (use.title, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
         for use in plan.workloads
         for arm in plan.arms
     }
@@ -177,7 +177,7 @@ def expand(
 
 def load(plan: Plan, use: WorkloadUse) -> workload.Workload:
     """The workload as the plan uses it: its load, its set of steps, its preset."""
-    return workload.load(use.name, plan.path, fill=use.fill, set=use.set, preset=use.preset)
+    return workload.used(use, plan.path)
 
 
 def parameters(use: WorkloadUse, sizing: Capacity) -> Json:
@@ -191,7 +191,7 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     refuse_unknown_plants(plan, server, prepared)
     server.check()
     if not server.drops_any:
-        steps = [step for use in plan.workloads for step in prepared.steps[use.name, arm.name]]
+        steps = [step for use in plan.workloads for step in prepared.steps[use.title, arm.name]]
         dropped_tables.refuse_others(
             server, dropped_tables.dropped(sql for step in steps for sql in step.setup)
         )
@@ -247,9 +247,9 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
     for arm in plan.arms:
         for use in filter(lambda one: one.save is not None, plan.workloads):
             server = provide_server(plan, arm, prepared, NO_LOG)
-            steps = prepared.steps[use.name, arm.name]
+            steps = prepared.steps[use.title, arm.name]
             at = starting_state.point(plan, use, steps, server)
-            points[use.name, arm.name] = at
+            points[use.title, arm.name] = at
             copy = starting_state.find(plan, at)
             if copy is not None:
                 copies[at.key] = copy
@@ -271,12 +271,12 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
         of_arm = []
         for use in plan.workloads:
             tables = estimate(
-                plan, use, prepared.steps[use.name, arm.name], prepared.sizing
+                plan, use, prepared.steps[use.title, arm.name], prepared.sizing
             ).disk_bytes
             wal = log_bytes(arm, server, tables)
             of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))
             of_arm.append(Need(what=disk_space.DATA, root=data_root, bytes=tables))
-            at = prepared.points.get((use.name, arm.name))
+            at = prepared.points.get((use.title, arm.name))
             if at is not None and at.key not in prepared.copies:
                 kept = max(prepared.copy_bytes[at.key] - wal, 0)
                 copies[at.key] = [
@@ -299,7 +299,7 @@ def log_bytes(arm: Arm, server: Server, tables_bytes: int) -> int:
 
 def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> None:
     """Raises PlanError where a fake arm plants something for a statement that no step has."""
-    steps = [step for use in plan.workloads for step in prepared.steps[use.name, server.name]]
+    steps = [step for use in plan.workloads for step in prepared.steps[use.title, server.name]]
     known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
     for key, name in server.planted:
         if name not in known:
@@ -336,7 +336,7 @@ def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
     """The connections of the arm's largest step: all roles, and one for cursors for each client."""
     largest = 0
     for use in plan.workloads:
-        for step in prepared.steps[use.name, arm.name]:
+        for step in prepared.steps[use.title, arm.name]:
             busy = job.connections(step.job)
             busy += sum(fill["streams"] or FILL_STREAMS_MAX for fill in step.job["fills"])
             largest = max(largest, busy + (step.job["clients"] if step.job["cursors"] else 0))

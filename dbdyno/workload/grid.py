@@ -1,0 +1,53 @@
+"""Which of a plan's lists change how the tables come to be, and the loads that they need.
+
+Steps of a sweep share their tables. So where the load itself differs, as by a scale, a workload is
+used once for each value.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbdyno.model import engine as engines
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload import sweep
+from dbdyno.workload.expand import load_of
+from dbdyno.workload.expression import Value
+from dbdyno.workload.file import Workload
+
+
+def of_loads(
+    workload: Workload,
+    given: Mapping[str, Any],
+    engine: str,
+    steps: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+) -> tuple[dict[str, Value], ...]:
+    """The values of each load that a plan's lists ask for; of a single one none.
+
+    The first list is slowest. Raises WorkloadError, also where a value is not a plain one: it names
+    the load, and must be the same on every host.
+    """
+    lists = sweep.lists(workload, given, engines.of(engine))
+
+    def load(key: str, value: Value) -> object:
+        its = {**sweep.beside(given, lists), key: value}
+        return load_of(workload, its, engine, steps=steps, groups=groups)
+
+    names = [key for key, values in lists.items() if _differ([load(key, one) for one in values])]
+    for key in names:
+        if any(isinstance(one, str) and "{" in one for one in given[key]):
+            raise WorkloadError(
+                f"{workload.source}: key `parameters.{key}`: is computed, but each of its values "
+                "names a load of its own; write the values"
+            )
+    if not names:
+        return ({},)
+    values = itertools.product(*(lists[key] for key in names))
+    return tuple(dict(zip(names, one, strict=True)) for one in values)
+
+
+def _differ(loads: Sequence[object]) -> bool:
+    return any(one != loads[0] for one in loads)

@@ -1,0 +1,93 @@
+"""Lists that a plan gives for parameters of one value: what it sweeps.
+
+Steps that are measured for some seconds are there once for each value. A parameter that changes how
+the tables come to be cannot be swept by steps, which share their tables: each of its values needs a
+load of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dbdyno.model.engine import Traits
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload import parameter
+from dbdyno.workload.expression import Value
+from dbdyno.workload.file import Workload
+
+NAMED = re.compile(r"[A-Za-z0-9._+-]+")
+"""What a value has to be that names a step, and so a folder."""
+Lists = Mapping[str, Sequence[Value]]
+"""By parameter the values that a plan wants of it."""
+
+
+def lists(workload: Workload, given: Mapping[str, Any], engine: Traits) -> dict[str, list[Value]]:
+    """The plan's lists for parameters that have one value, computed. Raises WorkloadError."""
+    defaults = workload.file.parameters
+    written = {
+        key: value
+        for key, value in given.items()
+        if isinstance(value, list) and key in defaults and not isinstance(defaults[key], list)
+    }
+    for key, items in written.items():
+        if not items:
+            raise _error(workload, key, "an empty list; write the values that are swept")
+    first = {**given, **{key: items[0] for key, items in written.items()}}
+    found: dict[str, list[Value]] = {}
+    for key, items in written.items():
+        found[key] = [parameter.of(workload, {**first, key: one}, engine)[key] for one in items]
+        for one in found[key]:
+            if found[key].count(one) > 1:
+                raise _error(workload, key, f"{one} is there twice; a sweep has each value once")
+            if not NAMED.fullmatch(str(one)):
+                sentence = "cannot stand in a step's name, which has letters, digits and . _ + -"
+                raise _error(workload, key, f"{one!r} {sentence}")
+    return found
+
+
+def beside(given: Mapping[str, Any], swept: Lists) -> dict[str, Any]:
+    """A plan's parameters for the steps that are not swept.
+
+    Of numbers they have the largest, so that a load has room for every value; else the first.
+    """
+    return {**given, **{key: _largest(values) for key, values in swept.items()}}
+
+
+def _largest(values: Sequence[Value]) -> Value:
+    numbers = [one for one in values if isinstance(one, (int, float))]
+    return max(numbers) if len(numbers) == len(values) else values[0]
+
+
+def name(base: str, values: Mapping[str, Value]) -> str:
+    """What a step is called that has these values: `point-query@clients=4,rate=0`."""
+    return f"{base}@" + ",".join(f"{key}={value}" for key, value in values.items())
+
+
+def refuse_idle(
+    workload: Workload, swept: Lists, steps: Iterable[tuple[str, Mapping[str, Value], object]]
+) -> None:
+    """Raises WorkloadError for a list that changes no step, as a sweep of it measures nothing.
+
+    `steps`: of each that is taken its name without the sweep, its values, and what it does.
+    """
+    taken = [one for one in steps if one[1]]
+    for key, values in swept.items():
+        if len(values) == 1 and taken:
+            continue
+        done: dict[tuple[object, ...], list[object]] = {}
+        for base, own, what in taken:
+            others = tuple((other, value) for other, value in own.items() if other != key)
+            done.setdefault((base, *others), []).append(what)
+        if all(one == alike[0] for alike in done.values() for one in alike):
+            raise _error(
+                workload,
+                key,
+                "a list, and no step that is taken and measured for some `seconds` differs by it; "
+                "write one value",
+            )
+
+
+def _error(workload: Workload, key: str, sentence: str) -> WorkloadError:
+    return WorkloadError(f"{workload.source}: key `parameters.{key}`: {sentence}")

@@ -7,6 +7,7 @@ to be made twice to stay unseen. Slow and without care for what is missing: the 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,21 @@ def response(raw: Raw, roles: Iterable[str], which: str = "response") -> dict[st
     if which == "service":
         longest = min(longest, max(largest for _, largest, _ in values))
     return times(values, longest)
+
+
+def moments(raw: Raw, roles: Iterable[str], which: str) -> list[float]:
+    """Mean and standard deviation by the histograms' cells, each time at its cell's middle."""
+    values = [
+        one
+        for tick in raw.of(*roles)
+        for name, operation in tick["operations"].items()
+        if operation["count"] and name not in parts_of_transactions(raw)
+        for one in cells(operation[which])
+    ]
+    count = sum(times for *_, times in values)
+    mean = sum((low + high) / 2 * times for low, high, times in values) / count
+    squares = sum(((low + high) / 2 - mean) ** 2 * times for low, high, times in values)
+    return [mean, math.sqrt(squares / count)]
 
 
 def parts_of_transactions(raw: Raw) -> set[str]:

@@ -89,6 +89,9 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
     not_planted = "runnable_us client_us wait_io_us wait_lwlock_us wait_lock_us wait_ipc_us"
     for name in (*not_planted.split(), "wait_other_us", "buffers_hit", "buffers_read"):
         expected[f"{name}_per_op"] = None
+    untold = "response_us_mean response_us_sd late_us_mean late_us_sd retried over_limit skipped"
+    failed = "failed_serialization failed_deadlock failed_other"
+    expected |= dict.fromkeys((*untold.split(), *failed.split()))
     expected |= {row.name: None for row in METRICS if row.servers == "InnoDB"}
     assert dict(run.metrics) == pytest.approx(expected)
     assert run.ending.status == "ok"

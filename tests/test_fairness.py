@@ -227,6 +227,8 @@ def tick(clients: list[list[int]]) -> Tick:
         errors=0,
         max_us=1,
         retries=0,
+        skipped=0,
+        over_limit=0,
         late_us_max=0,
         backlog=0,
         lag=None,

@@ -67,9 +67,14 @@ PART = {
     "rows": (None, Natural),
     "empty?": (None, Natural),
     "retries?": (None, Natural),
+    "retried?": (None, Natural),
+    "failed?": {"*": Natural},
+    "skipped?": Natural,
+    "over_limit?": Natural,
     "max_us": (None, Natural),
     "response": (None, str),
     "service?": (None, str),
+    "sums_us?": {"response": [NUMBER], "service": [NUMBER], "late": [NUMBER]},
 }
 """An operation of a tick."""
 

@@ -66,6 +66,17 @@ def role_connections(job: Json, role: Json) -> int:
     return int(role["connections"]) * clients(job, role)
 
 
+def has_limit(role: Json) -> bool:
+    """Whether a role has a latency limit."""
+    return role.get("latency_limit_ms") is not None
+
+
+def skips(role: Json) -> bool:
+    """Whether a role leaves out what missed its latency limit before it could begin."""
+    pace = role.get("pace") or {}
+    return has_limit(role) and pace.get("arrivals") in ("even", "poisson")
+
+
 def timed_operations(job: Json) -> set[str]:
     """The names under which whole operations are timed: a transaction's, not its statements'."""
     names = set()

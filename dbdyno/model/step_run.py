@@ -20,6 +20,8 @@ class ResponseTimes:
     p99_us: float
     p999_us: float
     max_us: int
+    mean_us: float | None = None  # of exact sums; None: the load does not tell them
+    sd_us: float | None = None  # the population's standard deviation, of the same
 
 
 @dataclass(frozen=True, kw_only=True)

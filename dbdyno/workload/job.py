@@ -52,6 +52,8 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         roles, kinds = role.from_roles(step.roles, content, scope)
     content.finish()
     role.check_tables(roles, content, scope)
+    stop = _stop(step, roles, scope)
+    role.check_tries(roles, timed=stop["seconds"] is not None, scope=scope)
     job = {
         **_frame(name, file, scope),
         "values": content.values,
@@ -60,7 +62,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         "programs": content.programs,
         "roles": roles,
         "fills": [],
-        "stop": _stop(step, roles, scope),
+        "stop": stop,
         "trace": step.trace,
         "capture": list(step.capture),
     }

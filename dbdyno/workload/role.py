@@ -15,6 +15,8 @@ from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope
 
 CONNECTIONS_MAX = 100_000
+LATENCY_LIMIT_MS_MAX = 86_400_000
+"""A day, as dyno-loadgen has it."""
 LEAD = 8
 """The published client's queues between its generator and its connections hold 8 statements."""
 KINDS = ("insert", "delete", "query")
@@ -137,13 +139,30 @@ def _json(name: str, role: schema.Role, choose: list[Json], content: Content, sc
         "pace": _pace(role.pace, rows, scope.at("pace")),
         "stop": _quota(role.stop, rows, scope.at("stop")),
         "after": list(role.after),
+        **_latency_limit(role, scope.at("latency_limit_ms")),
         "on_error": {
             "retry": _codes(role.on_error.retry, scope.engine),
-            "tries": scope.at("on_error", "tries").integer(role.on_error.tries, low=1),
+            "tries": scope.at("on_error", "tries").integer(role.on_error.tries, low=0),
             "otherwise": role.on_error.otherwise,
         },
         "on_lost": role.on_lost,
     }
+
+
+def _latency_limit(role: schema.Role, scope: Scope) -> Json:
+    """The role's latency limit, where it has one."""
+    limit_ms = scope.number(role.latency_limit_ms, low=0, high=LATENCY_LIMIT_MS_MAX)
+    return {"latency_limit_ms": float(limit_ms)} if limit_ms else {}
+
+
+def check_tries(roles: Sequence[Json], *, timed: bool, scope: Scope) -> None:
+    """Refuses tries without limit where nothing would end them."""
+    for role in roles:
+        if not (role["on_error"]["tries"] or timed or "latency_limit_ms" in role):
+            raise scope.at("roles", role["name"], "on_error", "tries").error(
+                "0, without limit, needs an end; give the role `latency_limit_ms` or the step "
+                "`seconds`"
+            )
 
 
 def _codes(written: list[str] | schema.Codes, engine: Traits) -> list[str]:

@@ -287,7 +287,7 @@ class OnError(Form):
 
     retry: list[str] | Codes = Field(default_factory=Codes)
     tries: Number = 10
-    otherwise: Literal["fail_step", "count"] = "fail_step"
+    otherwise: Literal["fail_step", "count", "count_retryable"] = "fail_step"
 
 
 class Role(Form):
@@ -303,6 +303,7 @@ class Role(Form):
     stop: Stop | None = None
     kind: Literal["insert", "delete", "query", "other"] | None = None
     after: list[str] = Field(default_factory=list)
+    latency_limit_ms: Number = 0
     on_error: OnError = Field(default_factory=OnError)
     on_lost: Literal["fail_step", "reconnect"] = "fail_step"
 

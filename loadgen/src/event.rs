@@ -138,7 +138,7 @@ pub struct Tick {
 }
 
 /// One operation's part of a tick.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OperationTick {
     /// Completed without error.
@@ -153,10 +153,46 @@ pub struct OperationTick {
     pub errors: BTreeMap<String, u64>,
     /// How often one was tried again.
     pub retries: u64,
+    /// Those that were tried again at least once, whatever became of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub retried: u64,
+    /// Those that ended without success, by the code of their last error.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, u64>,
+    /// Those that were never begun, as they were later already than the latency limit.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub skipped: u64,
+    /// Completed without error, but later than the latency limit.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub over_limit: u64,
     /// HDR histogram of completion − due, V2 deflate in base64.
     pub response: String,
     /// HDR histogram of completion − sent.
     pub service: String,
+    /// Exact sums of what completed without error; none where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sums_us: Option<SumsTick>,
+}
+
+/// Of times in microseconds, each time: their sum, and the sum of their squares.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SumsTick {
+    /// Completion − due.
+    pub response: [f64; 2],
+    /// Completion − sent.
+    pub service: [f64; 2],
+    /// First sending − due.
+    pub late: [f64; 2],
+}
+
+/// Whether a count is of nothing, so that it is not written.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes what it asks about by reference"
+)]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How a step ended.
@@ -183,6 +219,18 @@ pub struct Totals {
     pub errors: u64,
     /// How often an operation was tried again.
     pub retries: u64,
+    /// Operations that were tried again at least once.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub retried: u64,
+    /// Operations that ended without success.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub failed: u64,
+    /// Operations that were never begun.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub skipped: u64,
+    /// Operations that completed later than the latency limit.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub over_limit: u64,
 }
 
 impl Totals {
@@ -192,6 +240,10 @@ impl Totals {
         self.rows += other.rows;
         self.errors += other.errors;
         self.retries += other.retries;
+        self.retried += other.retried;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.over_limit += other.over_limit;
     }
 }
 

@@ -190,6 +190,12 @@ impl Begun {
         Some(self.schedule.available_ns(self.admitted))
     }
 
+    /// Tells whether its arrivals come one by one and by time alone, so that one can be left out.
+    #[must_use]
+    pub fn can_skip(&self) -> bool {
+        self.tie.is_none() && self.schedule.comes_singly()
+    }
+
     /// Returns how many operations of the member are due and not started.
     #[must_use]
     pub fn backlog(&mut self, member: usize, now_ns: u64) -> u64 {

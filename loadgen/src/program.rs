@@ -53,8 +53,10 @@ pub struct RoleCode {
     pub statements: Box<[usize]>,
     /// Codes after which an operation is tried again.
     pub retry: Box<[Code]>,
-    /// How many times it is tried in all.
+    /// How many times it is tried in all; `u32::MAX`: without limit.
     pub tries: u32,
+    /// The longest response time that is wanted; `u64::MAX`: none is too long.
+    pub limit_ns: u64,
     /// What follows an error then.
     pub otherwise: Otherwise,
     /// What follows the loss of a connection.
@@ -236,7 +238,11 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
                 _ => code.as_bytes().try_into().ok(),
             })
             .collect(),
-        tries: role.on_error.tries,
+        tries: match role.on_error.tries {
+            0 => u32::MAX,
+            tries => tries,
+        },
+        limit_ns: role.latency_limit_ns(),
         otherwise: role.on_error.otherwise,
         on_lost: role.on_lost,
     }

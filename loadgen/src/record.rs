@@ -1,17 +1,13 @@
 //! Counts what a worker does in a tick. Each worker owns its record; another thread serialises it and gives it back empty.
 
+mod histogram;
+mod sums;
+
+pub use histogram::{HISTOGRAM_BYTES, HISTOGRAM_US_MAX, Histogram, no_counts};
+pub use sums::{Sum, Sums};
+
 use crate::timeline::Cut;
-use hdrhistogram::Histogram as Counts;
 use std::collections::BTreeSet;
-
-/// The longest time that a histogram tells apart: one hour in microseconds. Longer ones count as this.
-pub const HISTOGRAM_US_MAX: u64 = 3_600_000_000;
-
-/// Significant decimal digits of a histogram.
-const HISTOGRAM_DIGITS: u8 = 3;
-
-/// What a histogram takes that has counted: four bytes for each time that it tells apart.
-pub const HISTOGRAM_BYTES: u64 = 23 * 1024 * 4;
 
 /// The records of a worker where the writer keeps up: one that it fills, and one on its way to the writer and back.
 pub const RECORDS_PER_WORKER: u64 = 2;
@@ -23,67 +19,6 @@ pub type Code = [u8; 5];
 #[must_use]
 pub fn code_text(code: Code) -> String {
     String::from_utf8_lossy(&code).trim_end().to_owned()
-}
-
-/// A histogram of times in microseconds, from 1 µs to [`HISTOGRAM_US_MAX`]. It takes its memory when it first counts, and
-/// keeps it: most of a job's histograms are of what another worker does.
-#[derive(Debug, Clone, Default)]
-pub struct Histogram(Option<Counts<u32>>);
-
-impl Histogram {
-    /// Counts a time.
-    #[inline]
-    pub fn record(&mut self, time_us: u64) {
-        self.room().saturating_record(time_us);
-    }
-
-    /// Returns what it has counted; none where that is nothing.
-    #[must_use]
-    pub fn counts(&self) -> Option<&Counts<u32>> {
-        self.0.as_ref().filter(|counts| !counts.is_empty())
-    }
-
-    #[inline]
-    fn room(&mut self) -> &mut Counts<u32> {
-        self.0.get_or_insert_with(no_counts)
-    }
-
-    /// Takes its memory if the other has.
-    fn make_room_as(&mut self, other: &Self) {
-        if other.0.is_some() {
-            self.room();
-        }
-    }
-
-    fn clear(&mut self) {
-        if let Some(counts) = self.0.as_mut().filter(|counts| !counts.is_empty()) {
-            counts.reset();
-        }
-    }
-
-    fn merge(&mut self, part: &Self) {
-        if let Some(counts) = part.counts() {
-            // Both have the same bounds, so that no value lies outside.
-            let _ = self.room().add(counts);
-        }
-    }
-}
-
-/// The same where both have counted the same, whoever has memory already.
-impl PartialEq for Histogram {
-    fn eq(&self, other: &Self) -> bool {
-        self.counts() == other.counts()
-    }
-}
-
-/// Returns counts of nothing.
-///
-/// # Panics
-/// Never with these bounds.
-#[cold]
-#[must_use]
-pub fn no_counts() -> Counts<u32> {
-    Counts::new_with_bounds(1, HISTOGRAM_US_MAX, HISTOGRAM_DIGITS).expect("bounds that are valid")
 }
 
 /// One client's part of a role's tick.
@@ -114,10 +49,20 @@ pub struct OperationRecord {
     pub errors: Vec<(Code, u64)>,
     /// How often an operation was tried again.
     pub retries: u64,
+    /// Operations that were tried again at least once, whatever became of them.
+    pub retried: u64,
+    /// Operations that ended without success, by the code of their last error.
+    pub failed: Vec<(Code, u64)>,
+    /// Operations that were never begun, as they were later already than the latency limit.
+    pub skipped: u64,
+    /// Of those that completed without error, those whose response time was over the latency limit.
+    pub over_limit: u64,
     /// Completion − due.
     pub response: Histogram,
     /// Completion − sent.
     pub service: Histogram,
+    /// The exact sums of the same, and of first sending − due.
+    pub sums: Sums,
 }
 
 /// One role's part of a tick.
@@ -182,6 +127,8 @@ pub struct Times {
     pub response_us: u64,
     /// Completion − sent.
     pub service_us: u64,
+    /// Sent − due.
+    pub late_us: u64,
 }
 
 impl Times {
@@ -192,6 +139,7 @@ impl Times {
         Self {
             response_us: microseconds(end_ns.saturating_sub(due_ns)),
             service_us: microseconds(end_ns.saturating_sub(sent_ns)),
+            late_us: microseconds(sent_ns.saturating_sub(due_ns)),
         }
     }
 }
@@ -213,22 +161,29 @@ impl OperationRecord {
         self.max_us = self.max_us.max(times.response_us);
         self.response.record(times.response_us);
         self.service.record(times.service_us);
+        self.sums.add(times);
     }
 
     /// Counts errors of a code.
     pub fn error(&mut self, code: Code, count: u64) {
-        match self.errors.iter_mut().find(|(known, _)| *known == code) {
-            Some((_, errors)) => *errors += count,
-            None => self.errors.push((code, count)),
-        }
+        add(&mut self.errors, code, count);
+    }
+
+    /// Counts an operation that ended with an error, after so many tries.
+    pub fn fail(&mut self, code: Code, tries: u32) {
+        add(&mut self.failed, code, 1);
+        self.retried += u64::from(tries > 1);
     }
 
     fn clear(&mut self) {
         (self.count, self.rows, self.empty) = (0, 0, 0);
-        (self.max_us, self.retries) = (0, 0);
+        (self.max_us, self.retries, self.retried) = (0, 0, 0);
+        (self.skipped, self.over_limit) = (0, 0);
         self.errors.clear();
+        self.failed.clear();
         self.response.clear();
         self.service.clear();
+        self.sums = Sums::default();
     }
 
     fn merge(&mut self, other: &Self) {
@@ -237,11 +192,26 @@ impl OperationRecord {
         self.empty += other.empty;
         self.max_us = self.max_us.max(other.max_us);
         self.retries += other.retries;
+        self.retried += other.retried;
+        self.skipped += other.skipped;
+        self.over_limit += other.over_limit;
         for (code, count) in &other.errors {
-            self.error(*code, *count);
+            add(&mut self.errors, *code, *count);
+        }
+        for (code, count) in &other.failed {
+            add(&mut self.failed, *code, *count);
         }
         self.response.merge(&other.response);
         self.service.merge(&other.service);
+        self.sums.merge(other.sums);
+    }
+}
+
+/// Adds to the count of a code.
+fn add(counts: &mut Vec<(Code, u64)>, code: Code, count: u64) {
+    match counts.iter_mut().find(|(known, _)| *known == code) {
+        Some((_, known)) => *known += count,
+        None => counts.push((code, count)),
     }
 }
 

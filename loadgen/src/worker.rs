@@ -2,7 +2,7 @@
 //!
 //! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
-//! `cursor`, `sleep`, `time` (ticks, pauses, the end).
+//! `skipping` (what is too late to begin), `cursor`, `sleep`, `time` (ticks, pauses, the end).
 
 mod cursor;
 mod failure;
@@ -13,6 +13,7 @@ mod losses;
 mod operation;
 #[cfg(test)]
 mod properties;
+mod skipping;
 mod sleep;
 mod state;
 #[cfg(test)]

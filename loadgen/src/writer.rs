@@ -1,9 +1,11 @@
 //! Writes events, on a thread of its own: it merges the workers' ticks, serialises them and gives the records back.
 
-use crate::event::{Event, OperationTick, Tick};
+use crate::event::{Event, OperationTick, SumsTick, Tick};
 use crate::message::Output;
 use crate::program::Compiled;
-use crate::record::{self, Histogram, OperationRecord, RoleRecord, Shape, TickRecord, code_text};
+use crate::record::{
+    self, Code, Histogram, OperationRecord, RoleRecord, Shape, Sums, TickRecord, code_text,
+};
 use crate::worker::ERRORS_WRITTEN_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -179,14 +181,15 @@ impl Writer {
             rows: record.rows,
             empty: record.empty,
             max_us: record.max_us,
-            errors: record
-                .errors
-                .iter()
-                .map(|(code, count)| (code_text(*code), *count))
-                .collect(),
+            errors: by_code(&record.errors),
             retries: record.retries,
+            retried: record.retried,
+            failed: by_code(&record.failed),
+            skipped: record.skipped,
+            over_limit: record.over_limit,
             response: self.histogram(&record.response),
             service: self.histogram(&record.service),
+            sums_us: (record.count > 0).then(|| sums(&record.sums)),
         }
     }
 
@@ -194,6 +197,25 @@ impl Writer {
         histogram
             .counts()
             .map_or_else(|| self.nothing.clone(), serialized)
+    }
+}
+
+/// Returns counts by code in the form of events.
+fn by_code(counts: &[(Code, u64)]) -> BTreeMap<String, u64> {
+    let counts = counts.iter();
+    counts
+        .map(|(code, count)| (code_text(*code), *count))
+        .collect()
+}
+
+/// Returns sums in the form of events.
+fn sums(sums: &Sums) -> SumsTick {
+    let [response, service, late] =
+        [sums.response, sums.service, sums.late].map(|sum| [sum.whole, sum.squares]);
+    SumsTick {
+        response,
+        service,
+        late,
     }
 }
 

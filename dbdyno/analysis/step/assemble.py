@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from dbdyno.analysis.step import (
     damaged_files,
@@ -11,6 +12,7 @@ from dbdyno.analysis.step import (
     generator_limit,
     metrics,
     step_warnings,
+    sums,
 )
 from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, Evidence
@@ -134,7 +136,12 @@ def responses(found: Evidence) -> Responses:
         if role.get("pace", {}).get("kind", "closed") != "closed"
     }
     by_kind = {
-        kind: _times(found.response(roles), found.service(roles), paced=not paced.isdisjoint(roles))
+        kind: _times(
+            found.response(roles),
+            found.service(roles),
+            partial(sums.of_roles, found, roles),
+            paced=not paced.isdisjoint(roles),
+        )
         for kind in KINDS
         for roles in [found.roles(kind)]
     }
@@ -142,6 +149,7 @@ def responses(found: Evidence) -> Responses:
         name: _times(
             _of_operation(found.histograms, name),
             _of_operation(found.services, name),
+            partial(sums.of_operation, found, name),
             paced=any((role, name) in found.histograms for role in paced),
         )
         for name in dict.fromkeys(name for _, name in found.histograms)
@@ -149,11 +157,20 @@ def responses(found: Evidence) -> Responses:
     return Responses(by_kind=_known(by_kind), by_operation=_known(by_operation))
 
 
-def _times(response: Histogram, service: Histogram, *, paced: bool) -> Times | None:
+def _times(
+    response: Histogram,
+    service: Histogram,
+    moments: Callable[[str], sums.Moments | None],
+    *,
+    paced: bool,
+) -> Times | None:
     if not response.count:
         return None
-    times = service.times() if service.count else None
-    return Times(response=response.times(), service=times, paced=paced)
+    return Times(
+        response=sums.with_moments(response.times(), moments("response")),
+        service=sums.with_moments(service.times(), moments("service")) if service.count else None,
+        paced=paced,
+    )
 
 
 def _of_operation(histograms: Mapping[tuple[str, str], Histogram], name: str) -> Histogram:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from dbdyno.analysis.step import evidence as basis
-from dbdyno.analysis.step import innodb, raw_files, time_ledger
+from dbdyno.analysis.step import failures, innodb, raw_files, sums, time_ledger
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
@@ -48,7 +48,9 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **apart(evidence, roles.statements),
         **scanned(evidence),
         **steadiness(evidence, roles),
+        **means(evidence),
         **trouble(evidence),
+        **failures.metrics(evidence),
         **device(evidence),
         **machine(evidence),
         **costs(evidence),
@@ -90,6 +92,21 @@ def throughput(evidence: Evidence) -> Metrics:
         "service_p99_us": service.percentile_us(0.99) if service.count else None,
         "response_p99_us": response.percentile_us(0.99) if response.count else None,
         "response_us_max": float(response.max_us) if response.count else None,
+    }
+
+
+def means(evidence: Evidence) -> Metrics:
+    """Exact means and standard deviations of what the headline counts; of lateness at a rate."""
+    roles = evidence.headline_roles
+    paces = {one["name"]: one["pace"]["kind"] for one in evidence.job.get("roles", [])}
+    paced = [role for role in roles if paces.get(role) == "rate"]
+    response = sums.of_roles(evidence, roles, "response")
+    late = sums.of_roles(evidence, paced, "late")
+    return {
+        "response_us_mean": response.mean_us if response else None,
+        "response_us_sd": response.sd_us if response else None,
+        "late_us_mean": late.mean_us if late else None,
+        "late_us_sd": late.sd_us if late else None,
     }
 
 

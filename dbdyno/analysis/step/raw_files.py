@@ -16,6 +16,8 @@ GAUGES = frozenset(
     | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
 )
 """What of a reading of the host is no counter."""
+SKIPPED = "skipped"
+"""The word of pgbench's log, with which its ticks count what it left out among the errors."""
 WHOLE_TICK_SHARE = 0.999
 """A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
 
@@ -32,6 +34,8 @@ class Tick:
     errors: int  # those that were tried again too
     max_us: int | None
     retries: int | None
+    skipped: int  # left out, as they missed their latency limit before they could begin
+    over_limit: int  # without error, but over their latency limit
     late_us_max: int | None
     backlog: int | None
     lag: str | None  # a histogram, as are those of operations; None in older results
@@ -138,15 +142,19 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             end_s += seconds
             ends[tick["tick"]] = end_s
         clients = tick["per_client"]
+        parts = tick["operations"].values()
         yield Tick(
             role=tick["role"],
             end_s=ends[tick["tick"]],
             seconds=seconds,
             count=sum(client[0] for client in clients),
             rows=total(client[1] for client in clients),
-            errors=sum(client[2] for client in clients),
+            errors=sum(client[2] for client in clients)
+            - sum(_words(part).get(SKIPPED, 0) for part in parts),
             max_us=longest(client[3] for client in clients),
-            retries=total(part.get("retries", 0) for part in tick["operations"].values()),
+            retries=total(part.get("retries", 0) for part in parts),
+            skipped=sum(part.get("skipped", _words(part).get(SKIPPED, 0)) for part in parts),
+            over_limit=sum(part.get("over_limit", 0) for part in parts),
             late_us_max=tick["late_us_max"],
             backlog=tick["backlog"],
             lag=tick.get("lag"),
@@ -154,6 +162,11 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             operations=tick["operations"],
             clients=clients,
         )
+
+
+def _words(part: Json) -> Mapping[str, int]:
+    """An operation's errors by their code or word."""
+    return part.get("errors") or {}
 
 
 # --- Counters --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.step import evidence as basis
+from dbdyno.analysis.step import failures
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
@@ -42,6 +43,7 @@ def warnings(
         *_nothing(evidence),
         *_misses(evidence, roles.statements),
         *_schedule(evidence, roles.targets),
+        *_limits(evidence),
         *_deletes(roles.targets),
         *_disturbed(evidence, metrics),
         *_unknown(evidence, metrics),
@@ -142,6 +144,25 @@ def _schedule(evidence: Evidence, targets: Sequence[Target]) -> Iterable[str]:
         yield f"target rate missed: {missed}"
 
 
+def _limits(evidence: Evidence) -> Iterable[str]:
+    """What was over its latency limit, or was left out as it would have been."""
+    for role in evidence.job.get("roles", []):
+        ticks = evidence.load.of([role["name"]])
+        done, over = sum(tick.count for tick in ticks), sum(tick.over_limit for tick in ticks)
+        skipped, limit_ms = sum(tick.skipped for tick in ticks), role.get("latency_limit_ms")
+        of = f" of `{role['name']}`"
+        if skipped:
+            failed = sum(failures.of_tick(tick) for tick in ticks)
+            said = failures.share(skipped, done + failed + skipped)
+            yield (
+                f"skipped: {said} operations{of}, never sent, as they were later than the latency"
+                " limit already when a connection was free"
+            )
+        if over:
+            said = failures.share(over, done)
+            yield f"over the latency limit: {said} operations{of} took over {limit_ms:g} ms"
+
+
 def _deletes(targets: Sequence[Target]) -> Iterable[str]:
     """Deletes behind inserts that held their rate: the table grows, which inserts do not show."""
     for target in targets:
@@ -204,9 +225,16 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
 def _errors(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
     errors, retries = metrics.get("errors") or 0.0, metrics.get("retries") or 0.0
     if errors:
-        yield f"errors: {errors:,.0f} operations failed"
+        classes = failures.by_class(evidence)
+        known = [
+            f"{classes[name]:,} {name}" for name in failures.CLASSES if classes and classes[name]
+        ]
+        by_class = f": {listed(known)}" if known else ""
+        yield f"errors: {errors:,.0f} operations failed{by_class}"
     if retries:
-        yield f"retries: {retries:,.0f} statements were sent again"
+        retried = metrics.get("retried")
+        of = f", of {retried:,.0f} operations" if retried else ""
+        yield f"retries: {retries:,.0f} statements were sent again{of}"
     logged = [e for e in evidence.end.get("log_events") or () if e["kind"] == "error"]
     if logged:
         count = f"{len(logged)} errors, the first" if len(logged) > 1 else "an error"

@@ -62,6 +62,16 @@ SERVICE: tuple[Metric, ...] = (
         for those before it. From when it was sent: maxop""",
     ),
     row.own(
+        "response_us_mean", "µs", "lower", 1,
+        """mean response time | of the same: the sum of all of them by their number, exact to the
+        microsecond. NA in results of older versions""",
+    ),
+    row.own(
+        "response_us_sd", "µs", "lower", 1,
+        """standard deviation of response times | of the same, of the population: the root of (sum
+        of squares by number) − mean², as pgbench has its latency stddev""",
+    ),
+    row.own(
         "service_p99_us", "µs", "lower", 0,
         """service time p99 | of the same, from when a statement was sent to its completion: what
         the published histograms of response times count. NA in results that do not have it""",
@@ -115,6 +125,16 @@ SERVICE: tuple[Metric, ...] = (
         to when it was sent, or to where it had still not been sent""",
     ),
     row.own(
+        "late_us_mean", "µs", "lower", 1,
+        """mean lateness | from when an operation of the headline's kind was due to its first
+        sending, of those that were completed without error, at a rate: the schedule lag of pgbench;
+        exact as response_us_mean""",
+    ),
+    row.own(
+        "late_us_sd", "µs", "lower", 1,
+        """standard deviation of lateness | of the same, as response_us_sd""",
+    ),
+    row.own(
         "lag_us_p99", "µs", "lower", 0,
         """the generator's own delay p99 | from when an operation was due and its connection free to
         its first sending, all clients and seconds of the window merged, of the role where it is
@@ -136,7 +156,39 @@ SERVICE: tuple[Metric, ...] = (
         """retries | statements of all roles that were sent again in the window""",
     ),
     row.own(
+        "retried", "count", "lower", 0,
+        """operations that were tried again | operations of all roles that ended in the window after
+        more than one try, whatever became of them; retries counts the tries""",
+    ),
+    row.own(
         "errors", "count", "lower", 0,
         """errors | operations of all roles that failed in the window and were not tried again""",
+    ),
+    row.own(
+        "failed_serialization", "count", "lower", 0,
+        """failed by serialization | operations of all roles that ended in the window without
+        success and whose last error was a serialization failure (40001); InnoDB has none. With the
+        next two rows what pgbench shows as failed transactions. NA in results of older
+        versions""",
+    ),
+    row.own(
+        "failed_deadlock", "count", "lower", 0,
+        """failed by deadlock | the same, by a deadlock: 40P01, with MySQL and MariaDB 40001""",
+    ),
+    row.own(
+        "failed_other", "count", "lower", 0,
+        """failed otherwise | the same, by any other error or the loss of the connection""",
+    ),
+    row.own(
+        "over_limit", "count", "lower", 0,
+        """over the latency limit | operations of all roles that were completed without error in the
+        window, but took longer than their role's `latency_limit_ms` since they were due; NA without
+        a limit""",
+    ),
+    row.own(
+        "skipped", "count", "lower", 0,
+        """skipped | operations of all roles that were never begun, as they were later than their
+        role's `latency_limit_ms` already when a connection could have begun them; they are in no
+        rate, no response time and no error. NA without a limit and a rate""",
     ),
 )  # fmt: skip

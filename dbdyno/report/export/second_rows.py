@@ -59,6 +59,8 @@ def _tick(tick: Tick, timed: set[str]) -> Json:
         "rows": tick.rows,
         "errors": tick.errors,
         "retries": tick.retries,
+        "skipped": tick.skipped,
+        "over_limit": tick.over_limit,
         "p50_us": times.percentile_us(0.5) if known else None,
         "p99_us": times.percentile_us(0.99) if known else None,
         "max_us": tick.max_us if tick.count else None,

@@ -94,6 +94,8 @@ _TIMES = """
     p99_us | number  | µs | 99 in 100
     p999_us | number | µs | 999 in 1,000
     max_us | integer | µs | the longest
+    mean_us | number | µs | the mean, of exact sums; null: the load does not tell them
+    sd_us  | number  | µs | the standard deviation, of the same
     """ + "\n".join(
     f"{name} | integer | | responses {what}"
     for name, what in (
@@ -315,6 +317,8 @@ TABLES: tuple[Table, ...] = (
         rows        | integer |    | rows that they affected or returned
         errors      | integer |    | errors, those that were tried again too
         retries     | integer |    | tries beyond the first
+        skipped     | integer |    | never begun, as they had missed their latency limit already
+        over_limit  | integer |    | completed without error, but over their latency limit
         p50_us      | number  | µs | half of the second's responses took no longer
         p99_us      | number  | µs | 99 in 100
         max_us      | integer | µs | the longest

@@ -9,7 +9,10 @@ from dbdyno.model import StepComparison, metric
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
-_RESPONSE = ("dps", "response", "service", "late", "lag", "queue", "backlog", "retries", "errors")
+_RESPONSE = (
+    *("dps", "response", "service", "late", "lag", "queue", "backlog", "over_limit", "skipped"),
+    *("retries", "retried", "errors", "failed"),
+)
 _COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
 _LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
 

@@ -87,6 +87,7 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
     columns = (
         Column(text="arm", left=True),
         *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
+        Column(text="mean", group=group),
         *(Column(text=text, group=group) for text, _ in _PERCENTILES),
         Column(text="max", group=group),
     )
@@ -96,8 +97,8 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
         look="wide",
         columns=columns,
         rows=tuple(rows),
-        note="All clients and blocks together; a percentile is the geometric mean of the blocks'. "
-        + timed.since,
+        note="All clients and blocks together; a percentile is the geometric mean of the blocks'; "
+        "the mean is of exact sums, and missing where a load does not tell them. " + timed.since,
     )
 
 
@@ -117,7 +118,15 @@ def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
         p99_us=_mean([part.p99_us for part in parts]),
         p999_us=_mean([part.p999_us for part in parts]),
         max_us=max(part.max_us for part in parts),
+        mean_us=_mean_of_all(parts),
     )
+
+
+def _mean_of_all(parts: Sequence[ResponseTimes]) -> float | None:
+    """The mean of all times of all blocks; None where one does not tell its own."""
+    sums = [part.mean_us * part.count for part in parts if part.mean_us is not None]
+    count = sum(part.count for part in parts)
+    return math.fsum(sums) / count if count and len(sums) == len(parts) else None
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -154,7 +163,7 @@ def _bucket_row(
     if times is None or times.count == 0:
         nothing = Cell(text=cells.words_for_nothing(result), tone="failed")
         blank = Cell(text="")
-        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES)))
+        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES) + 1))
         return Row(cells=row, group=group, arm=result.arm)
     total = sum(times.buckets) or 1
     shares = [
@@ -167,7 +176,8 @@ def _bucket_row(
     ]
     percentiles = [Cell(text=number.time_us(of(times))) for _, of in _PERCENTILES]
     slowest = Cell(text=number.time_us(times.max_us), tone=longest_tone(times.max_us, longest))
-    return Row(cells=(head, *shares, *percentiles, slowest), group=group, arm=result.arm)
+    mean = Cell(text="" if times.mean_us is None else number.time_us(times.mean_us))
+    return Row(cells=(head, *shares, mean, *percentiles, slowest), group=group, arm=result.arm)
 
 
 def longest_tone(value: float, all_values: Sequence[float]) -> Tone:

@@ -1,6 +1,7 @@
 //! Roles: connections that do the same at the same pace, when they do it, and what follows errors.
 
 use super::null_as_default;
+use crate::timeline::nanoseconds;
 use serde::{Deserialize, Serialize};
 
 /// Connections that do the same at the same pace.
@@ -26,6 +27,9 @@ pub struct Role {
     /// Roles that must have ended on all clients before this one starts.
     #[serde(default, deserialize_with = "null_as_default")]
     pub after: Vec<String>,
+    /// The longest response time that is wanted, in milliseconds; null: none is too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_limit_ms: Option<f64>,
     /// What follows an error.
     #[serde(default)]
     pub on_error: OnError,
@@ -39,6 +43,13 @@ impl Role {
     #[must_use]
     pub fn quota(&self) -> Option<u64> {
         self.stop.and_then(|stop| stop.operations)
+    }
+
+    /// The longest response time that is wanted, in nanoseconds; `u64::MAX`: none is too long.
+    #[must_use]
+    pub fn latency_limit_ns(&self) -> u64 {
+        let limit_ms = self.latency_limit_ms;
+        limit_ms.map_or(u64::MAX, |limit_ms| nanoseconds(limit_ms / 1e3))
     }
 
     /// Its connections over all clients of a job with so many.
@@ -145,7 +156,7 @@ pub struct OnError {
     /// The SQLSTATE codes after which the operation is tried again with the same values.
     #[serde(default)]
     pub retry: Vec<String>,
-    /// How many times an operation is tried in all.
+    /// How many times an operation is tried in all; 0: without limit.
     #[serde(default = "one")]
     pub tries: u32,
     /// What follows then, and after other codes.
@@ -176,6 +187,8 @@ pub enum Otherwise {
     FailStep,
     /// It is counted and the next operation follows.
     Count,
+    /// The same after codes that are tried again; after all others the step ends as failed.
+    CountRetryable,
 }
 
 /// What follows the loss of a connection.

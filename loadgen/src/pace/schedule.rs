@@ -47,6 +47,11 @@ impl Started {
         matches!(self.schedule, Schedule::Closed)
     }
 
+    /// Tells whether arrivals come one by one, whatever became of those before them.
+    pub(super) fn comes_singly(&self) -> bool {
+        matches!(self.schedule, Schedule::Even(_) | Schedule::Poisson(_))
+    }
+
     /// Returns when arrival `k` (the next one) may come.
     #[inline]
     pub(super) fn available_ns(&self, k: u64) -> u64 {

@@ -193,12 +193,9 @@ impl Step<'_> {
         let operation = OperationTick {
             count: new,
             rows: new,
-            empty: 0,
-            max_us: 0,
-            errors: BTreeMap::new(),
-            retries: 0,
             response: empty.clone(),
             service: empty.clone(),
+            ..OperationTick::default()
         };
         self.write(Event::Tick(Tick {
             mono_ns: cut.end_ns,

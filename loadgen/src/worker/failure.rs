@@ -22,10 +22,18 @@ impl<S: Sessions> Worker<S> {
             return;
         };
         let role = &self.code.roles[connection.role];
-        let again = retried(&role.retry, &error)
-            && connection.operation.tries < role.tries
+        let retryable = retried(&role.retry, &error);
+        let operation = &connection.operation;
+        let again = retryable
+            && operation.tries < role.tries
+            && self.now_ns.saturating_sub(operation.due_ns) <= role.limit_ns
             && !matches!(self.mode, Mode::Draining | Mode::Holding);
-        let fatal = !again && role.otherwise == Otherwise::FailStep;
+        let fatal = !again
+            && match role.otherwise {
+                Otherwise::FailStep => true,
+                Otherwise::Count => false,
+                Otherwise::CountRetryable => !retryable,
+            };
         let transaction = connection.operation.program.transaction;
         self.count_error(index, &error, fatal);
         if fatal {
@@ -53,10 +61,7 @@ impl<S: Sessions> Worker<S> {
     #[cold]
     pub(super) fn rolled_back(&mut self, index: usize) {
         if let Some(code) = self.connections[index].operation.failed {
-            if self.code.trace {
-                self.trace(index, Some(code));
-            }
-            self.finish(index);
+            self.fail_operation(index, code);
             return;
         }
         let connection = &mut self.connections[index];
@@ -75,6 +80,23 @@ impl<S: Sessions> Worker<S> {
             self.record.roles[role].operations[own].retries += 1;
         }
         self.go_on(index);
+    }
+
+    /// Ends an operation that its last error has ended.
+    fn fail_operation(&mut self, index: usize, code: Code) {
+        let connection = &self.connections[index];
+        let (role, operation) = (connection.role, &connection.operation);
+        let totals = &mut self.totals[role];
+        totals.failed += 1;
+        totals.retried += u64::from(operation.tries > 1);
+        if self.counts() {
+            let own = operation.program.operation;
+            self.record.roles[role].operations[own].fail(code, operation.tries);
+        }
+        if self.code.trace {
+            self.trace(index, Some(code));
+        }
+        self.finish(index);
     }
 
     /// Counts an error and writes it, if not too many of its kind have been.
@@ -125,10 +147,7 @@ impl<S: Sessions> Worker<S> {
     /// Ends the operation of a lost connection.
     fn lose_operation(&mut self, index: usize, error: &SessionError) {
         let code = self.count_loss(index, error);
-        if self.code.trace {
-            self.trace(index, Some(code));
-        }
-        self.finish(index);
+        self.fail_operation(index, code);
         if self.connections[index].state == State::Idle {
             self.make_anew(index);
         }

@@ -26,8 +26,13 @@ impl<S: Sessions> Worker<S> {
                 let Some(connection) = group.idle.pop_front() else {
                     break;
                 };
+                let skips = pacing.can_skip();
                 let allowed_ns = pacing.start(group.member, self.now_ns);
-                self.begin(connection, allowed_ns);
+                if skips && self.is_too_late(connection, allowed_ns) {
+                    self.skip(connection, allowed_ns);
+                } else {
+                    self.begin(connection, allowed_ns);
+                }
             }
         }
     }
@@ -240,12 +245,20 @@ impl<S: Sessions> Worker<S> {
         let totals = &mut self.totals[connection.role];
         totals.count += 1;
         totals.rows += operation.rows;
+        let response_ns = self.now_ns.saturating_sub(operation.due_ns);
+        let over_limit = u64::from(response_ns > self.code.roles[connection.role].limit_ns);
+        let retried = u64::from(operation.tries > 1);
+        totals.over_limit += over_limit;
+        totals.retried += retried;
         if counts {
             let program = operation.program;
             let times = Times::new(operation.due_ns, operation.sent_ns, self.now_ns);
             let role = &mut self.record.roles[connection.role];
             role.complete(connection.client, program.operation, times, operation.rows);
             role.per_client[connection.client as usize].rows -= operation.rows_counted;
+            let own = &mut role.operations[program.operation];
+            own.over_limit += over_limit;
+            own.retried += retried;
         }
         if self.code.trace {
             self.trace(index, None);

@@ -72,6 +72,8 @@ pub(super) struct Connection {
     /// Operations that it may still begin.
     pub(super) quota: u64,
     pub(super) begun: u64,
+    /// Operations that were due and that it has left out.
+    pub(super) skipped: u64,
     pub(super) completed_ns: u64,
     /// Since when it could have begun another: its last completion, or when it was made anew.
     pub(super) free_ns: u64,
@@ -174,6 +176,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 state: if quota > 0 { State::Idle } else { State::Done },
                 quota,
                 begun: 0,
+                skipped: 0,
                 completed_ns: 0,
                 free_ns: 0,
                 draw: Draw::new(job, &job.roles[group.role], number),

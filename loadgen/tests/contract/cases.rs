@@ -22,6 +22,27 @@ pub(crate) const CASES: &[Case] = &[
         "give `simple` or `prepared`",
     ),
     (
+        "qr100",
+        "/roles/0/on_error/tries",
+        "0",
+        "roles[0].on_error.tries",
+        "give the role `latency_limit_ms`",
+    ),
+    (
+        "qr100",
+        "/roles/0/latency_limit_ms",
+        "0",
+        "roles[0].latency_limit_ms",
+        "not above 0",
+    ),
+    (
+        "qr100",
+        "/roles/0/latency_limit_ms",
+        "86400001",
+        "roles[0].latency_limit_ms",
+        "more than a day",
+    ),
+    (
         "mysql",
         "/roles/0/on_error/retry/1",
         r#""12x""#,

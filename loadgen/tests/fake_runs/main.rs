@@ -10,6 +10,7 @@ mod endings;
 mod examples;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod limits;
 mod pacing;
 mod rates;
 mod sleeping;

@@ -1,7 +1,8 @@
 //! What makes a job's roles and fills valid.
 
 use super::{
-    Check, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_retry, refuse,
+    Check, DAY_S, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_retry,
+    refuse,
 };
 use crate::job::{
     Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Role, TableBy,
@@ -90,17 +91,28 @@ impl Job {
                 "is 0; leave the role out",
             )?;
             self.check_after(index, &key)?;
-            ensure(
-                role.on_error.tries >= 1,
-                format!("{key}.on_error.tries"),
-                "is 0; give at least 1",
-            )?;
+            self.check_limits(role, &key)?;
             for (code_index, code) in role.on_error.retry.iter().enumerate() {
                 let key = format!("{key}.on_error.retry[{code_index}]");
                 ensure_retry(code, self.engine, key)?;
             }
         }
         Ok(())
+    }
+
+    fn check_limits(&self, role: &Role, key: &str) -> Check {
+        if let Some(limit_ms) = role.latency_limit_ms {
+            let key = format!("{key}.latency_limit_ms");
+            ensure_positive(limit_ms, &key)?;
+            ensure(limit_ms <= DAY_S * 1e3, key, "is more than a day")?;
+        }
+        ensure(
+            role.on_error.tries > 0
+                || role.latency_limit_ms.is_some()
+                || self.stop.seconds.is_some(),
+            format!("{key}.on_error.tries"),
+            "is 0, without limit, which needs an end; give the role `latency_limit_ms` or the step `seconds`",
+        )
     }
 
     fn check_connections(&self, role: &Role, key: &str) -> Check {

@@ -1,0 +1,74 @@
+"""What did not go well: failures by their class, what was tried again, and latency limits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from dbdyno.analysis.step import raw_files
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import Tick
+from dbdyno.model import Json
+from dbdyno.model.job import has_limit, skips
+
+DEADLOCK, SERIALIZATION = "deadlock", "serialization"
+CLASSES = (SERIALIZATION, DEADLOCK, "other")
+"""As pgbench's `--failures-detailed` has them."""
+_CLASS_OF = {
+    "PostgreSQL": {"40001": SERIALIZATION, "40P01": DEADLOCK},
+    "InnoDB": {"40001": DEADLOCK},
+}
+"""By whose servers they are; what is not here is `other`. InnoDB's deadlocks are 40001."""
+_WORDS = {SERIALIZATION: SERIALIZATION, DEADLOCK: DEADLOCK, "other": "other", "failed": "other"}
+"""Those of pgbench's log; it does not tell the class unless asked to."""
+
+
+def metrics(evidence: Evidence) -> Mapping[str, float | None]:
+    """Counts of all roles in the window; None where the load does not tell, or has no limit."""
+    failed = by_class(evidence)
+    parts = [part for tick in evidence.load.ticks for part in tick.operations.values()]
+    told = any("sums_us" in part or "failed" in part for part in parts)
+    retried = sum(part.get("retried") or 0 for part in parts)
+    ticks, roles = evidence.load.ticks, evidence.job.get("roles", [])
+    skipped = sum(tick.skipped for tick in ticks)
+    over_limit = sum(tick.over_limit for tick in ticks)
+    return {
+        **{f"failed_{name}": None if failed is None else float(failed[name]) for name in CLASSES},
+        "retried": float(retried) if told else None,
+        "over_limit": float(over_limit) if any(map(has_limit, roles)) else None,
+        "skipped": float(skipped) if skipped or any(map(skips, roles)) else None,
+    }
+
+
+def by_class(evidence: Evidence) -> Counter[str] | None:
+    """Operations of the window that ended without success; None: the load does not tell."""
+    known = _CLASS_OF.get(evidence.servers, {})
+    found = Counter[str]()
+    told = False
+    for tick in evidence.load.ticks:
+        for part in tick.operations.values():
+            told |= "sums_us" in part or "failed" in part
+            for code, count in part.get("failed", {}).items():
+                found[known.get(code, "other")] += count
+            for word, count in _said_in_words(part).items():
+                found[_WORDS[word]] += count
+    return found if told or found else None
+
+
+def _said_in_words(part: Json) -> Mapping[str, int]:
+    """Failures as pgbench's log tells them."""
+    errors = part.get("errors") or {}
+    return {word: count for word, count in errors.items() if word in _WORDS}
+
+
+def share(count: float, of: float) -> str:
+    """A count beside what it is of: `12 of 3,400 (0.4 %)`."""
+    return f"{count:,.0f} of {of:,.0f} ({100 * (raw_files.per(count, of) or 0):.1f} %)"
+
+
+def of_tick(tick: Tick) -> int:
+    """Operations of a tick that ended without success, as far as the load tells."""
+    return sum(
+        sum((*part.get("failed", {}).values(), *_said_in_words(part).values()))
+        for part in tick.operations.values()
+    )

@@ -1,0 +1,179 @@
+"""Latency limits, tries without limit, failures by class: from a workload file to a reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno.analysis.step import assemble
+from dbdyno.model import Json, StepRun
+from test_pgbench import complaint as pgbench_complaint
+from test_pgbench import steps as pgbench_steps
+from test_statements import edit_json, edit_ticks, folder
+from workload_reader import complaint, role, steps
+
+TIMED = """
+[statements]
+get = "SELECT 1"
+
+[[steps]]
+name = "work"
+seconds = 10
+[steps.roles.query]
+run = "get"
+pace = { per_s = 100, arrivals = "poisson" }
+latency_limit_ms = 5
+on_error = { tries = 0, otherwise = "count_retryable" }
+"""
+
+
+# --- What a workload file says -------------------------------------------------------------------
+
+
+def test_a_roles_limit_and_tries_without_limit_are_in_its_job(tmp_path: Path) -> None:
+    (step,) = steps(TIMED, tmp_path)
+    made = role(step, "query")
+    assert made["latency_limit_ms"] == 5.0
+    assert (made["on_error"]["tries"], made["on_error"]["otherwise"]) == (0, "count_retryable")
+    (step,) = steps(TIMED.replace("= 5\n", "= 0\n"), tmp_path)
+    assert "latency_limit_ms" not in role(step, "query"), "0 is none"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        (
+            "seconds = 10",
+            "",
+            "key `steps[1].roles.query.on_error.tries`: 0, without limit, needs an end; give the "
+            "role `latency_limit_ms` or the step `seconds`",
+        ),
+        (
+            "tries = 0",
+            "tries = -1",
+            "key `steps[1].roles.query.on_error.tries`: must be at least 0, but is -1",
+        ),
+        (
+            "limit_ms = 5",
+            "limit_ms = -5",
+            "key `steps[1].roles.query.latency_limit_ms`: must be at least 0, but is -5",
+        ),
+        (
+            "limit_ms = 5",
+            "limit_ms = 86_400_001",
+            "key `steps[1].roles.query.latency_limit_ms`: must be at most 86400000, but is "
+            "86400001",
+        ),
+    ],
+)
+def test_a_limit_that_cannot_be_kept_is_refused(
+    before: str, after: str, line: str, tmp_path: Path
+) -> None:
+    text = TIMED.replace(before, after)
+    if not after:
+        text = text.replace("latency_limit_ms = 5\n", "stop = { operations = 9 }\n")
+    assert complaint(text, tmp_path) == line
+
+
+def test_pgbenchs_options_are_parameters_of_its_workload() -> None:
+    made = pgbench_steps(latency_limit_ms=5, tries=0, rate=500)["tpcb-like"].job["roles"][0]
+    assert (made["latency_limit_ms"], made["on_error"]["tries"]) == (5.0, 0)
+    assert made["on_error"]["otherwise"] == "count_retryable"
+    plain = pgbench_steps()["select-only"].job["roles"][0]
+    assert plain["on_error"]["tries"] == 10
+    assert "latency_limit_ms" not in plain
+    line = pgbench_complaint(tries=0, transactions=10)
+    assert line.endswith("give the role `latency_limit_ms` or the step `seconds`")
+
+
+# --- What a reader sees --------------------------------------------------------------------------
+
+
+def limited(tmp_path: Path, of_query: dict[str, Any], **role_keys: Any) -> StepRun:
+    """The step whose query role has those keys, and each of whose seconds has those figures."""
+    made = folder(tmp_path)
+
+    def edit_role(job: Json) -> None:
+        next(one for one in job["roles"] if one["name"] == "query").update(role_keys)
+
+    edit_json(made.path / "job.json", edit_role)
+    edit_ticks(made.path, lambda tick: tick["operations"]["query"].update(of_query))
+    return assemble.step_run(made)
+
+
+RATE = {"kind": "rate", "arrivals": "poisson", "per_s": 5_000.0}
+
+
+def test_what_was_skipped_and_over_the_limit_is_counted_and_said(tmp_path: Path) -> None:
+    counts = {"skipped": 40, "over_limit": 10, "failed": {"40001": 60}}
+    run = limited(tmp_path, counts, pace=RATE, latency_limit_ms=5.0)
+    assert (run.metrics["skipped"], run.metrics["over_limit"]) == (800.0, 200.0)
+    assert run.warnings[:2] == (
+        "skipped: 800 of 102,000 (0.8 %) operations of `query`, never sent, as they were later "
+        "than the latency limit already when a connection was free",
+        "over the latency limit: 200 of 100,000 (0.2 %) operations of `query` took over 5 ms",
+    )
+
+
+def test_nothing_skipped_is_0_at_a_rate_with_a_limit_and_unknown_without(tmp_path: Path) -> None:
+    found = {
+        name: limited(tmp_path / name, {}, **keys).metrics
+        for name, keys in {
+            "both": {"pace": RATE, "latency_limit_ms": 5.0},
+            "limit": {"latency_limit_ms": 5.0},
+            "rate": {"pace": RATE},
+        }.items()
+    }
+    assert [found[name]["skipped"] for name in found] == [0.0, None, None]
+    assert [found[name]["over_limit"] for name in found] == [0.0, 0.0, None]
+
+
+def test_failures_have_pgbenchs_classes_and_retries_their_operations(tmp_path: Path) -> None:
+    failed = {"40001": 3, "40P01": 2, "53300": 1}
+    counts = {"failed": failed, "errors": failed | {"40001": 8}, "retries": 5, "retried": 4}
+    run = limited(tmp_path, counts)
+    classes = [run.metrics[f"failed_{name}"] for name in ("serialization", "deadlock", "other")]
+    assert classes == [60.0, 40.0, 20.0]
+    assert (run.metrics["retries"], run.metrics["retried"]) == (100.0, 80.0)
+    assert "retries: 100 statements were sent again, of 80 operations" in run.warnings
+
+
+def test_on_innodb_40001_is_a_deadlock(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    edit_json(made.path / "job.json", lambda job: job.update(engine="mysql"))
+    edit_ticks(made.path, lambda tick: tick["operations"]["query"].update(failed={"40001": 3}))
+    found = assemble.step_run(made).metrics
+    assert (found["failed_serialization"], found["failed_deadlock"]) == (0.0, 60.0)
+
+
+def test_words_of_pgbenchs_log_count_in_their_place(tmp_path: Path) -> None:
+    words = {"skipped": 5, "deadlock": 2, "failed": 1}
+    made = folder(tmp_path)
+
+    def edit(tick: Json) -> None:
+        tick["operations"]["query"]["errors"] = words
+        tick["per_client"][0][2] += sum(words.values())
+
+    edit_ticks(made.path, edit)
+    run = assemble.step_run(made)
+    assert run.metrics["skipped"] == 100.0
+    assert (run.metrics["failed_deadlock"], run.metrics["failed_other"]) == (40.0, 20.0)
+    assert run.metrics["errors"] == 60.0, "what was skipped is no error"
+
+
+def test_means_and_deviations_are_of_exact_sums(tmp_path: Path) -> None:
+    # Of 5,000 in each second half took 100 and half 300 µs since they were due, half of that late.
+    sums = {
+        "response": [5_000 * 200.0, 2_500 * (100.0**2 + 300.0**2)],
+        "service": [5_000 * 100.0, 5_000 * 100.0**2],
+        "late": [5_000 * 100.0, 2_500 * 200.0**2],
+    }
+    run = limited(tmp_path, {"sums_us": sums}, pace=RATE)
+    names = ("response_us_mean", "response_us_sd", "late_us_mean", "late_us_sd")
+    assert [run.metrics[name] for name in names] == [200.0, 100.0, 100.0, 100.0]
+    assert (run.operations["query"].mean_us, run.operations["query"].sd_us) == (200.0, 100.0)
+    assert (run.service["query"].mean_us, run.service["query"].sd_us) == (100.0, 0.0)
+    closed = limited(tmp_path / "closed", {"sums_us": sums})
+    assert closed.metrics["late_us_mean"] is None, "nothing says when it should have been sent"

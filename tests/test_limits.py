@@ -88,6 +88,20 @@ def test_pgbenchs_options_are_parameters_of_its_workload() -> None:
     assert line.endswith("give the role `latency_limit_ms` or the step `seconds`")
 
 
+def test_a_role_may_have_a_connection_for_each_operation(tmp_path: Path) -> None:
+    text = TIMED.replace("latency_limit_ms", 'connect = "each"\nlatency_limit_ms')
+    (step,) = steps(text, tmp_path)
+    assert role(step, "query")["connect"] == "each"
+    (plain,) = steps(TIMED, tmp_path)
+    assert "connect" not in role(plain, "query")
+    line = complaint(text.replace('"each"', '"eech"'), tmp_path)
+    assert (
+        line == "key `steps[1].roles.query.connect`: no such word as `eech`; did you mean `each`?"
+    )
+    assert pgbench_steps(connect="each")["select-only"].job["roles"][0]["connect"] == "each"
+    assert "connect has to be once or each" in pgbench_complaint(connect="often")
+
+
 # --- What a reader sees --------------------------------------------------------------------------
 
 
@@ -161,6 +175,21 @@ def test_words_of_pgbenchs_log_count_in_their_place(tmp_path: Path) -> None:
     assert run.metrics["skipped"] == 100.0
     assert (run.metrics["failed_deadlock"], run.metrics["failed_other"]) == (40.0, 20.0)
     assert run.metrics["errors"] == 60.0, "what was skipped is no error"
+
+
+def test_connections_of_operations_have_a_mean_and_no_owner(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    edit_json(made.path / "job.json", lambda job: job["roles"][-1].update(connect="each"))
+    opened = iter(range(1, 100))
+
+    def edit(tick: Json) -> None:
+        tick["connects"] = {"count": 10, "sum_us": 10_000 * next(opened), "max_us": 99_999}
+
+    edit_ticks(made.path, edit)
+    run = assemble.step_run(made)
+    assert run.metrics["connect_us_mean"] == 10_500.0
+    assert run.warnings[0].startswith("a connection for each operation: which sessions are whose")
+    assert run.metrics["connections_cpu_per_op"] is not None
 
 
 def test_means_and_deviations_are_of_exact_sums(tmp_path: Path) -> None:

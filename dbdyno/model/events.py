@@ -114,6 +114,7 @@ EVENTS: Mapping[str, Event] = {
             "role": str,
             "per_client": [ClientRow],
             "operations": {"*": PART},
+            "connects?": {"count": Natural, "sum_us": Natural, "max_us": Natural},
         },
         told={
             "tick": ("seconds", Natural),
@@ -125,7 +126,7 @@ EVENTS: Mapping[str, Event] = {
         },
         judged=(
             *("tick", "active_ns", "measured", "role", "per_client", "operations"),
-            *("late_us_max", "backlog", "lag?", "queue?"),
+            *("late_us_max", "backlog", "lag?", "queue?", "connects?"),
         ),
     ),
     "paused": Event(judged=("mono_ns",)),
@@ -192,7 +193,8 @@ def judged(name: str) -> Form:
 
 
 def _judged(event: Event) -> dict[str, Form]:
-    return {key: event.forms[key.removesuffix("?")] for key in event.judged}
+    forms = event.forms
+    return {key: forms.get(key) or forms[key.removesuffix("?")] for key in event.judged}
 
 
 _JUDGED = {name: _judged(event) for name, event in EVENTS.items()}

@@ -71,6 +71,11 @@ def has_limit(role: Json) -> bool:
     return role.get("latency_limit_ms") is not None
 
 
+def connects_each(job: Json) -> bool:
+    """Whether operations of a role have a connection each, so that nobody knows whose they are."""
+    return any(role.get("connect") == "each" for role in job.get("roles", []))
+
+
 def skips(role: Json) -> bool:
     """Whether a role leaves out what missed its latency limit before it could begin."""
     pace = role.get("pace") or {}

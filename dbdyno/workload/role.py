@@ -20,6 +20,8 @@ LATENCY_LIMIT_MS_MAX = 86_400_000
 LEAD = 8
 """The published client's queues between its generator and its connections hold 8 statements."""
 KINDS = ("insert", "delete", "query")
+CONNECTS = ("once", "each")
+"""A connection for the whole step, or one for each operation."""
 
 
 def from_roles(
@@ -146,7 +148,16 @@ def _json(name: str, role: schema.Role, choose: list[Json], content: Content, sc
             "otherwise": role.on_error.otherwise,
         },
         "on_lost": role.on_lost,
+        **_connect(role, scope.at("connect")),
     }
+
+
+def _connect(role: schema.Role, scope: Scope) -> Json:
+    """How long a connection lasts, where that is not the step's time."""
+    connect = scope.text(role.connect)
+    if connect not in CONNECTS:
+        raise scope.error(f"no such word as `{connect}`; {suggestion(connect, CONNECTS)}")
+    return {} if connect == "once" else {"connect": connect}
 
 
 def _latency_limit(role: schema.Role, scope: Scope) -> Json:

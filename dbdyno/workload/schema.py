@@ -306,6 +306,7 @@ class Role(Form):
     latency_limit_ms: Number = 0
     on_error: OnError = Field(default_factory=OnError)
     on_lost: Literal["fail_step", "reconnect"] = "fail_step"
+    connect: str = "once"
 
 
 Load = Literal["fast", "published"]

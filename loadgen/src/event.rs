@@ -135,6 +135,21 @@ pub struct Tick {
     pub lag: String,
     /// HDR histogram of a reply's handling − the earliest moment at which it may have been readable.
     pub queue: String,
+    /// Connections that operations opened for themselves; none where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connects: Option<ConnectsTick>,
+}
+
+/// Connections that operations opened for themselves, and how long that took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectsTick {
+    /// How many.
+    pub count: u64,
+    /// All together.
+    pub sum_us: u64,
+    /// The longest.
+    pub max_us: u64,
 }
 
 /// One operation's part of a tick.

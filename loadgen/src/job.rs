@@ -16,7 +16,8 @@ pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, Sequence, Valu
 pub use piece::Piece;
 pub use place::{Place, Tls, TlsMode};
 pub use role::{
-    Arrivals, Choice, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy, TableUse,
+    Arrivals, Choice, Connect, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy,
+    TableUse,
 };
 pub use server::{Password, PasswordPlace, Server};
 

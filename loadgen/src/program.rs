@@ -1,7 +1,7 @@
 //! Compiles a job into what every worker reads and none changes.
 
 use crate::draw::{Draw, Values, class_part};
-use crate::job::{Capture, Instruction, Job, OnLost, Otherwise, Piece, Role};
+use crate::job::{Capture, Connect, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
 use crate::session::{Wire, number_code};
 use crate::statement::Statement;
@@ -61,6 +61,8 @@ pub struct RoleCode {
     pub otherwise: Otherwise,
     /// What follows the loss of a connection.
     pub on_lost: OnLost,
+    /// Whether each operation has a connection of its own.
+    pub connects_each: bool,
 }
 
 /// One program in one role: what an operation keeps of it from its beginning to its end.
@@ -245,6 +247,7 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         limit_ns: role.latency_limit_ns(),
         otherwise: role.on_error.otherwise,
         on_lost: role.on_lost,
+        connects_each: role.connect == Connect::Each,
     }
 }
 

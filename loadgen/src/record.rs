@@ -80,6 +80,34 @@ pub struct RoleRecord {
     pub lag: Histogram,
     /// Handling of a reply − the earliest moment at which it may have been readable: the generator's own queue.
     pub queue: Histogram,
+    /// Connections that operations opened for themselves.
+    pub connects: Connects,
+}
+
+/// Connections that were opened, and how long that took in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connects {
+    /// How many.
+    pub count: u64,
+    /// All together.
+    pub sum_us: u64,
+    /// The longest.
+    pub max_us: u64,
+}
+
+impl Connects {
+    /// Counts one.
+    pub fn add(&mut self, time_us: u64) {
+        self.count += 1;
+        self.sum_us += time_us;
+        self.max_us = self.max_us.max(time_us);
+    }
+
+    fn merge(&mut self, part: Self) {
+        self.count += part.count;
+        self.sum_us += part.sum_us;
+        self.max_us = self.max_us.max(part.max_us);
+    }
 }
 
 /// One operation, for jobs with `trace`.
@@ -224,6 +252,7 @@ impl RoleRecord {
             backlog: 0,
             lag: Histogram::default(),
             queue: Histogram::default(),
+            connects: Connects::default(),
         }
     }
 
@@ -266,6 +295,7 @@ impl RoleRecord {
         self.backlog = 0;
         self.lag.clear();
         self.queue.clear();
+        self.connects = Connects::default();
     }
 
     fn merge(&mut self, other: &Self) {
@@ -282,6 +312,7 @@ impl RoleRecord {
         self.backlog += other.backlog;
         self.lag.merge(&other.lag);
         self.queue.merge(&other.queue);
+        self.connects.merge(other.connects);
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
-//! `skipping` (what is too late to begin), `cursor`, `sleep`, `time` (ticks, pauses, the end).
+//! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `cursor`, `sleep`, `time` (ticks, pauses, the end).
 
+mod connecting;
 mod cursor;
 mod failure;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Writes events, on a thread of its own: it merges the workers' ticks, serialises them and gives the records back.
 
-use crate::event::{Event, OperationTick, SumsTick, Tick};
+use crate::event::{ConnectsTick, Event, OperationTick, SumsTick, Tick};
 use crate::message::Output;
 use crate::program::Compiled;
 use crate::record::{
@@ -172,6 +172,11 @@ impl Writer {
             cpu_us,
             lag: self.histogram(&counted.lag),
             queue: self.histogram(&counted.queue),
+            connects: (counted.connects.count > 0).then_some(ConnectsTick {
+                count: counted.connects.count,
+                sum_us: counted.connects.sum_us,
+                max_us: counted.connects.max_us,
+            }),
         }
     }
 

@@ -12,7 +12,13 @@ from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
-from dbdyno.model.job import role_connections, settle_s, statement_names, timed_operations
+from dbdyno.model.job import (
+    connects_each,
+    role_connections,
+    settle_s,
+    statement_names,
+    timed_operations,
+)
 from dbdyno.model.processor import BUSY, CPU_STATES
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats.response_times import Histogram, merged
@@ -54,6 +60,8 @@ class Evidence:
     @property
     def names_sessions(self) -> bool:
         """Whether it is known which of the server's sessions are whose."""
+        if connects_each(self.job):
+            return False
         return not self.job.get("driver") or "connected" in self.load.names
 
     @property

@@ -107,7 +107,15 @@ def means(evidence: Evidence) -> Metrics:
         "response_us_sd": response.sd_us if response else None,
         "late_us_mean": late.mean_us if late else None,
         "late_us_sd": late.sd_us if late else None,
+        "connect_us_mean": connect_us_mean(evidence),
     }
+
+
+def connect_us_mean(evidence: Evidence) -> float | None:
+    """Of the connections that operations of all roles opened; None where none did."""
+    opened = [tick.connects for tick in evidence.load.ticks if tick.connects]
+    count = sum(one["count"] for one in opened)
+    return per(sum(one["sum_us"] for one in opened), count)
 
 
 def per_second(evidence: Evidence) -> list[float]:

@@ -41,6 +41,7 @@ class Tick:
     lag: str | None  # a histogram, as are those of operations; None in older results
     queue: str | None
     operations: Mapping[str, Json]
+    connects: Json = field(default_factory=dict)  # opened by operations for themselves, if any
     clients: Sequence[
         Sequence[int | None]
     ] = ()  # by client: count, rows, errors, longest response in µs
@@ -160,6 +161,7 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             lag=tick.get("lag"),
             queue=tick.get("queue"),
             operations=tick["operations"],
+            connects=tick.get("connects", {}),
             clients=clients,
         )
 

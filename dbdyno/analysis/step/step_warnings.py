@@ -11,7 +11,7 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
 from dbdyno.model.comparison import FOUND_MIN
-from dbdyno.model.job import first_words
+from dbdyno.model.job import connects_each, first_words
 from dbdyno.model.step_run import SERVER_OWNERS
 
 GENERATOR_SHARE_MAX = 10.0
@@ -38,6 +38,7 @@ def warnings(
     return (
         *(f"{AT_LIMIT}: {reason}" for reason in window.limited or ()),
         *_clients(evidence),
+        *_short_sessions(evidence),
         *_untold(evidence, window),
         *_generator(evidence, metrics),
         *_nothing(evidence),
@@ -70,6 +71,15 @@ def _clients(evidence: Evidence) -> Iterable[str]:
         yield (
             f"two programs compared, too: the load is of the arm's own {job['program']}"
             f" {job['version']}; one for all arms says what the servers are"
+        )
+
+
+def _short_sessions(evidence: Evidence) -> Iterable[str]:
+    """Sessions that last no longer than an operation, so that their owners are not known."""
+    if connects_each(evidence.job):
+        yield (
+            "a connection for each operation: which sessions are whose is not known, so CPU per"
+            " operation is of all connections"
         )
 
 

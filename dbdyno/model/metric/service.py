@@ -135,6 +135,12 @@ SERVICE: tuple[Metric, ...] = (
         """standard deviation of lateness | of the same, as response_us_sd""",
     ),
     row.own(
+        "connect_us_mean", "µs", "lower", 1,
+        """mean time to connect | from when an operation with a connection of its own (`connect =
+        "each"`) asked for it to when it was there, with its statements prepared; of all roles. At a
+        rate response times have it in them, in a closed loop not. NA where connections last""",
+    ),
+    row.own(
         "lag_us_p99", "µs", "lower", 0,
         """the generator's own delay p99 | from when an operation was due and its connection free to
         its first sending, all clients and seconds of the window merged, of the role where it is

@@ -10,8 +10,8 @@ from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 _RESPONSE = (
-    *("dps", "response", "service", "late", "lag", "queue", "backlog", "over_limit", "skipped"),
-    *("retries", "retried", "errors", "failed"),
+    *("dps", "response", "service", "late", "connect_us_mean", "lag", "queue", "backlog"),
+    *("over_limit", "skipped", "retries", "retried", "errors", "failed"),
 )
 _COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
 _LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")

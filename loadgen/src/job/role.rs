@@ -36,6 +36,9 @@ pub struct Role {
     /// What follows the loss of a connection.
     #[serde(default)]
     pub on_lost: OnLost,
+    /// How long a connection lasts.
+    #[serde(default, skip_serializing_if = "Connect::is_once")]
+    pub connect: Connect,
 }
 
 impl Role {
@@ -189,6 +192,27 @@ pub enum Otherwise {
     Count,
     /// The same after codes that are tried again; after all others the step ends as failed.
     CountRetryable,
+}
+
+/// How long a connection of a role lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connect {
+    /// As long as the step.
+    #[default]
+    Once,
+    /// As long as an operation: each has one of its own.
+    Each,
+}
+
+impl Connect {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes what it asks about by reference"
+    )]
+    fn is_once(&self) -> bool {
+        *self == Self::Once
+    }
 }
 
 /// What follows the loss of a connection.

@@ -210,6 +210,7 @@ impl Step<'_> {
             cpu_us: (cpu_ns - account.cpu_ns) / 1000,
             lag: empty.clone(),
             queue: empty,
+            connects: None,
         }));
         (account.told, account.cpu_ns) = (rows, cpu_ns);
     }

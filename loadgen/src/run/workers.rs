@@ -187,7 +187,12 @@ impl Start {
         of_roles.chain(of_probes).collect()
     }
 
+    /// Says whose a session of the server is, unless it is closed again before the first operation.
     fn connected(&self, (role, client, connection): &(String, u32, u32), opened: &Opened) {
+        let mut roles = self.code.roles.iter();
+        if roles.any(|code| code.connects_each && code.name == *role) {
+            return;
+        }
         let _ = self.channels.output.send(Output::Event(Event::Connected {
             mono_ns: monotonic_ns(),
             role: role.clone(),

@@ -85,6 +85,8 @@ enum What {
     Reply(u64),
     Lost,
     Reconnected,
+    /// The same for an operation in flight, which is waited for as replies are.
+    Opened,
 }
 
 impl FakeSessions {
@@ -314,7 +316,7 @@ impl Sessions for FakeSessions {
         let replies = |events: &BinaryHeap<Reverse<(u64, u64, usize, What)>>| {
             events
                 .iter()
-                .any(|Reverse((.., what))| matches!(what, What::Reply(_)))
+                .any(|Reverse((.., what))| matches!(what, What::Reply(_) | What::Opened))
         };
         let next_ns = self
             .events
@@ -342,7 +344,7 @@ impl Sessions for FakeSessions {
                     self.sessions[session].life += 1;
                     ready.push(Ready::Session(session));
                 }
-                What::Reconnected => {
+                What::Reconnected | What::Opened => {
                     self.sessions[session].lost = false;
                     let opened = self.opened();
                     ready.push(Ready::Reconnected(session, Ok(opened)));
@@ -391,6 +393,15 @@ impl Sessions for FakeSessions {
     fn reconnect(&mut self, session: usize) {
         self.sessions[session].in_flight = None;
         self.at(self.now_ns + RECONNECT_NS, session, What::Reconnected);
+    }
+
+    fn open(&mut self, session: usize) {
+        self.sessions[session].in_flight = None;
+        self.at(self.now_ns + RECONNECT_NS, session, What::Opened);
+    }
+
+    fn end(&mut self, session: usize) {
+        self.sessions[session].in_flight = None;
     }
 
     fn close(&mut self) -> Result<(), SessionError> {

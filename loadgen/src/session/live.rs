@@ -150,7 +150,11 @@ impl LiveSessions {
                 in_flight: false,
                 writing: false,
             });
-            sessions.place(index, session).map_err(text)?;
+            if sessions.slots[index].purpose.is_for_one_operation(code) {
+                session.close();
+            } else {
+                sessions.place(index, session).map_err(text)?;
+            }
             opened(index, prepared);
         }
         Ok(sessions)
@@ -222,6 +226,49 @@ impl LiveSessions {
     fn lose(&mut self, index: usize) {
         self.slots[index].session = None;
         self.slots[index].in_flight = false;
+    }
+
+    /// Has a session made on another thread: once, or again and again for a while.
+    fn make(&mut self, session: usize, again: bool) {
+        self.lose(session);
+        self.reconnecting += 1;
+        let (code, targets, waker) = (
+            Arc::clone(&self.code),
+            Arc::clone(&self.targets),
+            self.waker.clone(),
+        );
+        let (sender, purpose) = (
+            self.reconnected.0.clone(),
+            self.slots[session].purpose.clone(),
+        );
+        let patience = if again {
+            RECONNECT_SECONDS_MAX
+        } else {
+            CONNECT_TIMEOUT
+        };
+        let reconnect = move || {
+            let deadline = Instant::now() + patience;
+            let outcome = loop {
+                let outcome = open_one(&code, &targets, &purpose, deadline);
+                if outcome.is_err() {
+                    // Also where nobody tries again here: the next operation might.
+                    std::thread::sleep(RECONNECT_PAUSE);
+                }
+                if outcome.is_ok() || !again || Instant::now() >= deadline {
+                    break outcome.map_err(SessionError::Lost);
+                }
+            };
+            // Where the worker has ended meanwhile nobody minds.
+            let _ = sender.send((session, outcome));
+            waker.wake();
+        };
+        if let Err(error) = self.reconnects.add(Box::new(reconnect)) {
+            let reason = SessionError::Lost(format!(
+                "no thread can be started for it: {error}; raise the limit of processes (`ulimit -u`, `pids.max`)"
+            ));
+            let _ = self.reconnected.0.send((session, Err(reason)));
+            self.waker.wake();
+        }
     }
 }
 
@@ -348,38 +395,18 @@ impl Sessions for LiveSessions {
     }
 
     fn reconnect(&mut self, session: usize) {
-        self.lose(session);
-        self.reconnecting += 1;
-        let (code, targets, waker) = (
-            Arc::clone(&self.code),
-            Arc::clone(&self.targets),
-            self.waker.clone(),
-        );
-        let (sender, purpose) = (
-            self.reconnected.0.clone(),
-            self.slots[session].purpose.clone(),
-        );
-        let reconnect = move || {
-            let deadline = Instant::now() + RECONNECT_SECONDS_MAX;
-            let outcome = loop {
-                match open_one(&code, &targets, &purpose, deadline) {
-                    Err(_) if Instant::now() + RECONNECT_PAUSE < deadline => {
-                        std::thread::sleep(RECONNECT_PAUSE);
-                    }
-                    outcome => break outcome.map_err(SessionError::Lost),
-                }
-            };
-            // Where the worker has ended meanwhile nobody minds.
-            let _ = sender.send((session, outcome));
-            waker.wake();
-        };
-        if let Err(error) = self.reconnects.add(Box::new(reconnect)) {
-            let reason = SessionError::Lost(format!(
-                "no thread can be started for it: {error}; raise the limit of processes (`ulimit -u`, `pids.max`)"
-            ));
-            let _ = self.reconnected.0.send((session, Err(reason)));
-            self.waker.wake();
+        self.make(session, true);
+    }
+
+    fn open(&mut self, session: usize) {
+        self.make(session, false);
+    }
+
+    fn end(&mut self, session: usize) {
+        if let Some(open) = self.slots[session].session.take() {
+            open.close();
         }
+        self.lose(session);
     }
 
     fn close(&mut self) -> Result<(), SessionError> {

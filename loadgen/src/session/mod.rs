@@ -56,7 +56,7 @@ pub enum Sent {
 pub enum Ready {
     /// The session has something to receive, or has been lost.
     Session(usize),
-    /// The session has been made anew.
+    /// The session has been made, or made anew, or could not be.
     Reconnected(usize, Result<Opened, SessionError>),
 }
 
@@ -116,8 +116,14 @@ pub trait Sessions {
     /// What the session has kept of its last replies: for cursors and jobs with `capture`.
     fn take_captured(&mut self, session: usize) -> Captured;
 
-    /// Makes a lost session anew; ends with [`Ready::Reconnected`].
+    /// Makes a lost session anew, as soon as the server lets it in; ends with [`Ready::Reconnected`].
     fn reconnect(&mut self, session: usize);
+
+    /// Tries once to make a session that is closed; ends with [`Ready::Reconnected`].
+    fn open(&mut self, session: usize);
+
+    /// Says goodbye to the server and closes a session, if it is open.
+    fn end(&mut self, session: usize);
 
     /// Has the server end what it still does for them, in bounded time, and closes all sessions.
     ///

@@ -21,6 +21,11 @@ pub(super) struct Purpose {
 }
 
 impl Purpose {
+    /// Tells whether the session lasts no longer than an operation.
+    pub(super) fn is_for_one_operation(&self, code: &Compiled) -> bool {
+        self.role.is_some_and(|role| code.roles[role].connects_each)
+    }
+
     /// The tables that a statement may be sent for.
     fn tables(&self, code: &Compiled, statement: usize) -> Range<u32> {
         match self.walk {
@@ -68,7 +73,12 @@ pub(super) fn open_one(
     let (parameters, thread) = match &mut session {
         AnySession::Postgres(session) => (prepare(code, session, purpose), None),
         AnySession::MySql(session) => {
-            let thread = session.server_tid().map_err(in_role)?;
+            // Nobody looks at a thread that is gone with its operation, and asking is a request of its own.
+            let thread = if purpose.is_for_one_operation(code) {
+                None
+            } else {
+                session.server_tid().map_err(in_role)?
+            };
             (prepare_mysql(code, session, purpose), thread)
         }
     };

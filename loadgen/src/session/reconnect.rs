@@ -1,15 +1,21 @@
-//! Threads that make lost sessions anew: a bounded number over all workers, however many are lost at once.
+//! Threads that make sessions while their worker does other things: lost ones anew, and those of operations that have one
+//! each. A bounded number over all workers, however many are wanted at once.
 //!
 //! A server that restarts loses all of its sessions in the same moment. A thread for each would be more than a system
-//! gives, and more handshakes than the server gets done.
+//! gives, and more handshakes than the server gets done. A thread without work stays a while, as starting one for each
+//! operation's session would cost more than handing it over.
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
+use std::time::Duration;
 
 /// The most sessions that are made anew at a time; the others wait for their turn.
 pub const RECONNECTS_AT_ONCE_MAX: usize = 64;
+
+/// How long a thread waits for more to do.
+const IDLE_MAX: Duration = Duration::from_millis(100);
 
 /// What makes one session anew and tells its worker.
 type Reconnect = Box<dyn FnOnce() + Send>;
@@ -19,6 +25,7 @@ pub struct Reconnects {
     at_once_max: usize,
     thread: fn() -> Builder,
     queue: Mutex<Queue>,
+    more: Condvar,
 }
 
 #[derive(Default)]
@@ -26,6 +33,8 @@ struct Queue {
     /// Where there are any, some thread is at work that comes to them.
     waiting: VecDeque<Reconnect>,
     threads: usize,
+    /// Of these, the ones that wait for something to do.
+    idle: usize,
 }
 
 impl Reconnects {
@@ -36,6 +45,7 @@ impl Reconnects {
             at_once_max,
             thread: || Builder::new().name("reconnect".to_owned()),
             queue: Mutex::default(),
+            more: Condvar::new(),
         })
     }
 
@@ -46,6 +56,10 @@ impl Reconnects {
     pub(super) fn add(self: &Arc<Self>, reconnect: Reconnect) -> io::Result<()> {
         let mut queue = self.queue();
         queue.waiting.push_back(reconnect);
+        if queue.waiting.len() <= queue.idle {
+            self.more.notify_one();
+            return Ok(());
+        }
         if queue.threads == self.at_once_max {
             return Ok(());
         }
@@ -73,9 +87,16 @@ impl Reconnects {
         }
     }
 
-    /// The next one that waits; where there is none, the thread that asks ends.
+    /// The next one that waits, or comes within a while; where there is none, the thread that asks ends.
     fn next(&self) -> Option<Reconnect> {
         let mut queue = self.queue();
+        if queue.waiting.is_empty() {
+            queue.idle += 1;
+            let nothing = |queue: &mut Queue| queue.waiting.is_empty();
+            let waited = self.more.wait_timeout_while(queue, IDLE_MAX, nothing);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queue.idle -= 1;
+        }
         let next = queue.waiting.pop_front();
         queue.threads -= usize::from(next.is_none());
         next

@@ -129,7 +129,7 @@ impl<S: Sessions> Worker<S> {
     pub(super) fn lost(&mut self, index: usize, error: &SessionError) {
         match (self.mode, self.connections[index].state) {
             // It has nothing more to do, or is being made anew already.
-            (Mode::Holding, _) | (_, State::Done | State::Lost) => {}
+            (Mode::Holding, _) | (_, State::Connecting | State::Done | State::Lost) => {}
             (_, State::Idle) => {
                 self.count_loss(index, error);
                 self.make_anew(index);
@@ -145,10 +145,11 @@ impl<S: Sessions> Worker<S> {
     }
 
     /// Ends the operation of a lost connection.
-    fn lose_operation(&mut self, index: usize, error: &SessionError) {
+    pub(super) fn lose_operation(&mut self, index: usize, error: &SessionError) {
         let code = self.count_loss(index, error);
         self.fail_operation(index, code);
-        if self.connections[index].state == State::Idle {
+        let connection = &self.connections[index];
+        if connection.state == State::Idle && !self.code.roles[connection.role].connects_each {
             self.make_anew(index);
         }
     }
@@ -189,6 +190,10 @@ impl<S: Sessions> Worker<S> {
     /// Takes a lost connection that has been made anew, or the reason why it cannot be.
     #[cold]
     pub(super) fn reconnected(&mut self, index: usize, outcome: Result<Opened, SessionError>) {
+        if self.connections[index].state == State::Connecting {
+            self.connected(index, outcome);
+            return;
+        }
         let connection = &mut self.connections[index];
         let name = self.code.roles[connection.role].name.clone();
         let opened = match outcome {

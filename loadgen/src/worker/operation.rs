@@ -66,7 +66,11 @@ impl<S: Sessions> Worker<S> {
         let program = self.code.roles[connection.role].choose(&connection.draw);
         (connection.operation.program, connection.operation.step) = (program, program.first);
         self.busy += 1;
-        self.go_on(index);
+        if self.code.roles[self.connections[index].role].connects_each {
+            self.connect(index);
+        } else {
+            self.go_on(index);
+        }
     }
 
     /// Runs an operation's program up to its next statement, and sends that.
@@ -180,6 +184,7 @@ impl<S: Sessions> Worker<S> {
                     State::InFlight => self.replied(index),
                     State::RollingBack => self.rolled_back(index),
                     State::Idle
+                    | State::Connecting
                     | State::AwaitsCursor
                     | State::Asleep
                     | State::Done
@@ -272,6 +277,9 @@ impl<S: Sessions> Worker<S> {
         self.busy -= 1;
         let connection = &mut self.connections[index];
         (connection.completed_ns, connection.free_ns) = (self.now_ns, self.now_ns);
+        if self.code.roles[connection.role].connects_each {
+            self.sessions.end(index);
+        }
         let group = &mut self.groups[connection.group];
         if !matches!(self.mode, Mode::Draining | Mode::Holding) {
             group.last_ns = Some(self.now_ns);

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub(super) enum State {
     /// It can begin an operation.
     Idle,
+    /// Its operation waits for a connection of its own.
+    Connecting,
     /// Its operation waits for the reading of a cursor.
     AwaitsCursor,
     /// A statement is in flight.
@@ -47,6 +49,8 @@ pub(super) struct Operation {
     pub(super) statement_sent_ns: u64,
     /// When its sleep ends.
     pub(super) wake_ns: u64,
+    /// When it asked for its connection.
+    pub(super) asked_ns: u64,
     pub(super) rows: u64,
     /// Whether it waited for the reading of a cursor before it was sent first.
     pub(super) awaited_cursor: bool,
@@ -207,10 +211,15 @@ impl Connection {
         self.parameters = parameters;
     }
 
-    /// Returns when its operation was due, where that waits for a cursor before anything of it was sent.
-    pub(super) fn unsent_due_ns(&self) -> Option<u64> {
-        let unsent = self.state == State::AwaitsCursor && self.operation.sent_ns == 0;
-        unsent.then_some(self.operation.due_ns)
+    /// Returns when its operation was due, where that waits for a cursor or a connection before anything of it was sent;
+    /// in a closed pace it is due only when it has its connection.
+    pub(super) fn unsent_due_ns(&self, closed: bool) -> Option<u64> {
+        let waits = match self.state {
+            State::AwaitsCursor => self.operation.sent_ns == 0,
+            State::Connecting => !closed,
+            _ => false,
+        };
+        waits.then_some(self.operation.due_ns)
     }
 }
 

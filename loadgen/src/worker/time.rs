@@ -272,7 +272,7 @@ impl<S: Sessions> Worker<S> {
         let group = &self.groups[index];
         let role = &mut self.record.roles[group.role];
         for connection in &group.connections {
-            if let Some(due_ns) = self.connections[*connection].unsent_due_ns() {
+            if let Some(due_ns) = self.connections[*connection].unsent_due_ns(group.closed) {
                 role.late(due_ns, at_ns);
             }
         }

@@ -96,6 +96,14 @@ impl<S: Sessions> Sessions for Counted<S> {
         self.sessions.reconnect(session);
     }
 
+    fn open(&mut self, session: usize) {
+        self.sessions.open(session);
+    }
+
+    fn end(&mut self, session: usize) {
+        self.sessions.end(session);
+    }
+
     fn close(&mut self) -> Result<(), SessionError> {
         self.sessions.close()
     }

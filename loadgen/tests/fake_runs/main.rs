@@ -5,6 +5,7 @@
     reason = "a test that unwraps fails where it stands"
 )]
 
+mod connecting;
 mod counting;
 mod endings;
 mod examples;

@@ -15,6 +15,7 @@ import pytest
 from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Across, Comparison, Json, Ratio
+from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.report import json_document
 from result_builder import build, plant
 from result_planted import Planted
@@ -41,7 +42,7 @@ JUDGEMENT = (
 LOOK = "blocks share confidence ratio low high"
 FORM = {
     "": "format dyno title label plan base arms ghost blocks aims looks calibration overall steps "
-    "across warnings void_blocks incomplete",
+    "across sweeps warnings void_blocks incomplete",
     "aims": "margin effect power level judge",
     "looks": "first minutes_max judge last taken coming",
     "looks.taken": "blocks share",
@@ -62,6 +63,14 @@ FORM = {
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
     "across": "kind workload arm first second clients blocks ratio low high",
+    "sweeps": "workload title parameter headline steps paced peaks",
+    "sweeps.steps": "value step",
+    "sweeps.peaks": "arm clients fewest most blocks throughput drop by_base drop_by_base "
+    "stood_still limited",
+    **dict.fromkeys(
+        (f"sweeps.peaks.{name}" for name in ("throughput", "drop", "by_base", "drop_by_base")),
+        "blocks ratio low high",
+    ),
 }
 """Format 2. A key may be added here; one that goes away is another format."""
 
@@ -78,6 +87,24 @@ def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[s
         yield path, set(value)
         for key, one in value.items():
             yield from keys(one, f"{path}.{key}".removeprefix("."), named=key in NAMED)
+
+
+FIGURE = Ratio(value=0.9, low=0.8, high=1.0, blocks=3)
+SWEEP = Sweep(
+    workload="w",
+    title="a",
+    parameter="clients",
+    headline="qps",
+    steps={1.0: "a@clients=1", 4.0: "a@clients=4"},
+    points=(),
+    paced=False,
+    peaks=(
+        Peak(
+            arm="pg18", clients=4, fewest=4, most=4, blocks=3, throughput=FIGURE, drop=FIGURE,
+            by_base=FIGURE, drop_by_base=FIGURE, stood_still=0, limited=(),
+        ),
+    ),
+)  # fmt: skip
 
 
 def whole(made: Comparison) -> Comparison:
@@ -104,6 +131,7 @@ def whole(made: Comparison) -> Comparison:
             cpu=judgement(CPU, ratio),
         ),
         across=(across,),
+        sweeps=(SWEEP,),
     )
 
 

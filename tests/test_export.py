@@ -14,8 +14,9 @@ import pytest
 import dbdyno
 from dbdyno.model.error import ExportError, ResultError
 from dbdyno.report.export import frames, manual, write
+from dbdyno.report.export.form import FRAME_TYPES, RESULT, RUN, Table
 from dbdyno.report.export.frames import Result
-from dbdyno.report.export.tables import FRAME_TYPES, RESULT, RUN, TABLES, Table, by_name
+from dbdyno.report.export.tables import TABLES, by_name
 from result_builder import build, plant
 from result_planted import CLIENTS, MONO_NS, SECOND_NS, Planted
 

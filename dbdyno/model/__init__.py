@@ -11,7 +11,6 @@ from dbdyno.model.comparison import (
     Cell,
     Comparison,
     Difference,
-    Ratio,
     StepComparison,
 )
 from dbdyno.model.engine import can
@@ -30,6 +29,7 @@ from dbdyno.model.plan import (
     Void,
     WorkloadUse,
 )
+from dbdyno.model.ratio import Ratio
 from dbdyno.model.step import Address, Headline, Sla, Step
 from dbdyno.model.step_run import (
     Ending,

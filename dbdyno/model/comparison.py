@@ -9,23 +9,15 @@ from typing import Literal
 from dbdyno.model.duet import Duet
 from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
+from dbdyno.model.ratio import Ratio
 from dbdyno.model.step_run import StepRun
+from dbdyno.model.sweep import Sweep
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
 
 FOUND_MIN = 0.99
 """Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
 PLACES_MAX = 4
 """So many places of one warning are named, the others counted."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ratio:
-    """A ratio to the base with its 95 % t interval on log ratios (None with one block)."""
-
-    value: float
-    low: float | None
-    high: float | None
-    blocks: int
 
 
 Bound = Literal["exact", "at least", "at most", "unknown"]
@@ -102,6 +94,7 @@ class Comparison:
     plan: Json
     steps: tuple[StepComparison, ...]
     across: tuple[Across, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
     overall: tuple[Overall, ...] = ()
     calibration: Calibration | None = None  # where a double of the base was measured
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged

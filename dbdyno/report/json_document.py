@@ -16,6 +16,7 @@ from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.report import known
 
@@ -47,6 +48,7 @@ def form(comparison: Comparison) -> Json:
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(one) for one in comparison.steps],
         "across": [_across(one) for one in comparison.across],
+        "sweeps": [_sweep(one) for one in comparison.sweeps],
         "warnings": comparison.warnings,
         "void_blocks": comparison.void_blocks,
         "incomplete": comparison.incomplete,
@@ -221,3 +223,28 @@ def _across(pair: Across) -> Json:
         "clients": pair.clients,
         **_ratio(pair.ratio),
     }
+
+
+def _sweep(sweep: Sweep) -> Json:
+    return {
+        "workload": sweep.workload,
+        "title": sweep.title,
+        "parameter": sweep.parameter,
+        "headline": sweep.headline,
+        "steps": [{"value": value, "step": step} for value, step in sweep.steps.items()],
+        "paced": sweep.paced,
+        "peaks": [_peak(one) for one in sweep.peaks],
+    }
+
+
+def _peak(peak: Peak) -> Json:
+    figures = {
+        name: None if ratio is None else _ratio(ratio)
+        for name, ratio in (
+            ("throughput", peak.throughput),
+            ("drop", peak.drop),
+            ("by_base", peak.by_base),
+            ("drop_by_base", peak.drop_by_base),
+        )
+    }
+    return asdict(peak) | figures

@@ -29,6 +29,7 @@ from dbdyno.report.section import (
     state,
     statements,
     summary,
+    sweeps,
     targets,
     throughput,
     time_ledger,
@@ -46,6 +47,7 @@ WORKLOAD: tuple[Section, ...] = (
     summary.SECTION,
     groups.SECTION,
     fragmentation.SECTION,
+    sweeps.SECTION,
     scaling.SECTION,
 )
 """What is said of a workload's steps beside each other, in reading order."""

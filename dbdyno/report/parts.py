@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.model import Across, Bound, Comparison, Ratio, Series, Span, StepComparison
+from dbdyno.model.sweep import Sweep
 from dbdyno.report.colors import Thresholds, Tone
 
 Level = Literal["brief", "report", "detail"]
@@ -173,6 +174,26 @@ class ScaleUp:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """A figure of an arm at one value of what is swept, with its interval."""
+
+    arm: str
+    x: float
+    figure: Ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """A figure over what a sweep varies, a line for each arm."""
+
+    axis: str  # what is swept
+    doubling: bool  # whether its values are as far apart as they multiply
+    scale: float  # what figures are multiplied by to be in the title's unit
+    logarithmic: bool  # whether the figures may have a logarithmic scale
+    points: tuple[CurvePoint, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """A sentence of the headline or of a step, with what it counts, which may have lists too."""
 
@@ -215,7 +236,7 @@ class Chart:
     name: str
     title: str  # with its unit
     describe: str
-    data: Bars | Lines | Layers | Ratios | ScaleUp
+    data: Bars | Lines | Layers | Ratios | ScaleUp | Curves
     level: Level = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title
@@ -301,6 +322,12 @@ class Subject:
         """Returns what compares its steps with each other."""
         workloads = {step.workload for step in self.steps}
         return tuple(one for one in self.comparison.across if one.workload in workloads)
+
+    @property
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """Returns the sweeps that its steps belong to."""
+        workloads = {step.workload for step in self.steps}
+        return tuple(one for one in self.comparison.sweeps if one.workload in workloads)
 
     @property
     def step(self) -> StepComparison:

@@ -42,7 +42,7 @@ def transposed(table: Table) -> Table:
     if table.heading:
         return table
     columns = tuple(
-        Column(text=row.cells[0].text, group=row.group, title=row.cells[0].title)
+        Column(text=row.cells[0].text, group=row.group, title=row.cells[0].title, arm=row.arm)
         for row in table.rows
     )
     rows = tuple(
@@ -57,6 +57,14 @@ def transposed(table: Table) -> Table:
         if place > 0
     )
     return replace(table, columns=(Column(text="", left=True), *columns), rows=rows)
+
+
+def standing(table: Table, characters_max: int) -> Table:
+    """The table on its side where its headings take more than this, and would take less so."""
+    wide = sum(len(column.text) for column in table.columns)
+    turned = transposed(table)
+    narrower = len(turned.columns) < len(table.columns)
+    return turned if wide > characters_max and narrower else table
 
 
 def without_blank(table: Table) -> Table:

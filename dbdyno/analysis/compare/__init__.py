@@ -21,6 +21,7 @@ from dbdyno.analysis.compare import (
     looks,
     pairing,
     step_cells,
+    sweeps,
     validity,
     void_blocks,
 )
@@ -82,6 +83,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         plan=plan,
         steps=found.steps,
         across=across(found.steps),
+        sweeps=sweeps.sweeps(rows),
         overall=found.overall,
         calibration=found.calibration,
         looked=looked,

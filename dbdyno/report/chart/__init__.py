@@ -2,8 +2,8 @@
 
 A specification holds its data and no colours: an arm's colour is its place in the page's list of
 arms (`look`). In `usermeta` stands what the page and pictures need beside Vega-Lite itself: `kind`
-(throughput, ratios, scaling, seconds), `columns` (panels side by side) and the `title` that a
-picture has inside and the page beside it.
+(throughput, ratios, scaling, curves, seconds), `columns` (panels side by side) and the `title` that
+a picture has inside and the page beside it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import textwrap
 
 from dbdyno.model import Json
-from dbdyno.report.chart import bars, layers, lines, style
+from dbdyno.report.chart import bars, curves, layers, lines, style
 from dbdyno.report.parts import (
     Bars,
     Chart,
+    Curves,
     Layers,
     Lines,
     Page,
@@ -59,6 +60,8 @@ def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
             return bars.ratios(chart.data, page.arms)
         case ScaleUp():
             return bars.scaling(chart.data, page.arms)
+        case Curves():
+            return curves.spec(chart.data, page.arms)
 
 
 def _titled(spec: Json, title: str, *subtitles: str) -> Json:

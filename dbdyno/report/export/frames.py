@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
 from dbdyno.report.export import second_rows, step_rows
+from dbdyno.report.export.form import FRAME_TYPES, Table
 from dbdyno.report.export.source import Source
 from dbdyno.report.export.step_rows import Rows
-from dbdyno.report.export.tables import FRAME_TYPES, TABLES, Table, by_name
+from dbdyno.report.export.tables import TABLES, by_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,7 +21,8 @@ ROWS_MAX = 10_000
 
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     (
-        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across", "notices"}),
+        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across"})
+        | {"swept", "peaks", "notices"},
         step_rows.facts,
     ),
     (

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.report.export.tables import RESULT, RUN, TABLES, Column, Table
+from dbdyno.report.export.form import RESULT, RUN, Column, Table
+from dbdyno.report.export.tables import TABLES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,74 @@ SELECT step, arm, block, name, per_s, rows_per_s, round(100 * (1 - found), 1) AS
 FROM statements
 WHERE found < 0.99 AND judged
 ORDER BY missed_pct DESC
+""",
+    ),
+    Question(
+        title="Throughput by scale and clients, the clients side by side (mean over the blocks)",
+        sql="""
+PIVOT (
+  SELECT arm, sweep, parameter_value AS scale, clients, rate
+  FROM steps NATURAL JOIN swept
+  WHERE parameter = 'scale' AND measured AND judged
+)
+ON clients USING round(avg(rate)) GROUP BY arm, sweep, scale ORDER BY arm, sweep, scale
+""",
+    ),
+    Question(
+        title="The five fastest steps of each arm, and what a client has of them",
+        sql="""
+SELECT arm, workload, step, clients, round(avg(rate)) AS per_s,
+       round(avg(rate) / clients) AS per_client
+FROM steps
+WHERE measured AND judged
+GROUP BY arm, workload, step, clients
+QUALIFY row_number() OVER (PARTITION BY arm ORDER BY avg(rate) DESC) <= 5
+ORDER BY arm, per_s DESC
+""",
+    ),
+    Question(
+        title="How far the blocks of a step lie apart, by the slowest; of three blocks and more",
+        sql="""
+SELECT workload, step, arm, count(*) AS blocks, round(min(rate)) AS least,
+       round(max(rate)) AS most, round(100 * (max(rate) / min(rate) - 1), 1) AS variation_pct
+FROM steps
+WHERE measured AND judged AND rate > 0
+GROUP BY workload, step, arm
+HAVING count(*) > 2
+ORDER BY variation_pct DESC, workload, step, arm
+""",
+    ),
+    Question(
+        title="The fastest step of each arm that keeps p99 under 10 ms in every block",
+        sql="""
+SELECT arm, workload, step, clients, round(avg(rate)) AS per_s,
+       round(max(p99_us) / 1000, 2) AS p99_ms
+FROM steps NATURAL JOIN response
+WHERE response."of" = 'kind' AND name = 'query' AND measured AND judged
+GROUP BY arm, workload, step, clients
+HAVING max(p99_us) < 10_000
+QUALIFY row_number() OVER (PARTITION BY arm ORDER BY avg(rate) DESC) = 1
+ORDER BY arm
+""",
+    ),
+    Question(
+        title="Response times by the rate that is asked for, and the rate that came",
+        sql="""
+SELECT workload, arm, sweep, clients, parameter_value AS asked, round(avg(rate)) AS per_s,
+       round(avg(p50_us)) AS p50_us, round(avg(p99_us)) AS p99_us
+FROM steps NATURAL JOIN swept NATURAL JOIN response
+WHERE parameter = 'rate' AND response."of" = 'kind' AND name = 'query' AND judged
+GROUP BY workload, arm, sweep, clients, asked
+ORDER BY workload, arm, sweep, clients, asked
+""",
+    ),
+    Question(
+        title="Where each arm peaks over the clients, and what is left with the most of them",
+        sql="""
+SELECT workload, sweep, arm, clients, fewest, most, round(peak) AS per_s, ratio, low, high,
+       drop_factor, drop_ratio
+FROM peaks
+ORDER BY workload, sweep, arm
 """,
     ),
 )

@@ -7,83 +7,7 @@ compares). A null is what cannot be known; it never stands for 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-Type = Literal["text", "integer", "number", "boolean", "time"]
-
-SQL_TYPES: dict[Type, str] = {
-    "text": "VARCHAR",
-    "integer": "BIGINT",
-    "number": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "time": "TIMESTAMP",
-}
-FRAME_TYPES: dict[Type, str] = {
-    "text": "string",
-    "integer": "Int64",
-    "number": "float64",
-    "boolean": "boolean",
-    "time": "datetime64[us]",
-}
-"""The same for pandas: whole numbers and truth values that may be missing, NaN for numbers."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """A named column."""
-
-    name: str
-    type: Type
-    unit: str  # empty where it has none
-    what: str
-
-    @property
-    def comment(self) -> str:
-        """What it is, with its unit."""
-        return f"{self.what} ({self.unit})" if self.unit else self.what
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table: what one of its rows is, and its columns."""
-
-    name: str
-    row: str
-    columns: tuple[Column, ...]
-
-
-def _columns(text: str) -> tuple[Column, ...]:
-    """Columns from lines of "name | type | unit | what"."""
-    found = []
-    for line in text.strip().splitlines():
-        name, kind, unit, what = (part.strip() for part in line.split("|"))
-        column = Column(name=name, type=kind, unit=unit, what=what)  # type: ignore[arg-type]
-        assert column.type in SQL_TYPES, line
-        found.append(column)
-    return tuple(found)
-
-
-RESULT = _columns("""
-    result | text | | the result folder, as it was named
-    plan   | text | | the plan's name
-""")
-
-RUN = _columns("""
-    workload | text    | | the workload's name
-    arm      | text    | | the arm's name
-    block    | integer | | the block's number, from 1
-    void     | integer | | 0; where this is a void try of the block: 1 for the first, and so on
-    judged   | boolean | | whether the block is complete and not void: only then reports count it
-    ordinal  | integer | | the step's place in its workload, from 1
-    step     | text    | | the step's name
-""")
-
-
-def _table(name: str, row: str, columns: str, key: tuple[Column, ...] = RUN) -> Table:
-    """A table whose rows begin with the result and, usually, the step of a run."""
-    return Table(name=name, row=" ".join(row.split()), columns=(*RESULT, *key, *_columns(columns)))
-
+from dbdyno.report.export.form import Table, table
 
 _TIMES = """
     of     | text    |    | kind (insert, delete, query) or operation
@@ -113,7 +37,7 @@ _TIMES = """
 )
 
 TABLES: tuple[Table, ...] = (
-    _table(
+    table(
         "plans", "a result folder: what was asked for, and on which machine",
         """
         label          | text    |       | the plan's label
@@ -130,7 +54,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    _table(
+    table(
         "arms", "an arm of a plan, and the server that it had in its last run",
         """
         arm            | text    | | the arm's name
@@ -144,7 +68,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    _table(
+    table(
         "settings", "a setting of an arm's server, as it ran last",
         """
         arm        | text    | | the arm's name
@@ -154,7 +78,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    _table(
+    table(
         "steps", "a step of a run, whether it ended well or not",
         """
         measured       | boolean |      | whether the step has metrics; others only prepare
@@ -179,7 +103,7 @@ TABLES: tuple[Table, ...] = (
         warnings       | text    |      | what calls the numbers into question, one sentence a line
         """,
     ),
-    _table(
+    table(
         "metrics", "a metric of a step of a run (docs/metrics.md)",
         """
         metric    | text   | | the metric's name
@@ -188,7 +112,7 @@ TABLES: tuple[Table, ...] = (
         value     | number | by metric | its value
         """,
     ),
-    _table(
+    table(
         "comparisons", "a metric of an arm in a step, over all judged blocks, against the base",
         """
         workload  | text    | | the workload's name
@@ -211,7 +135,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    _table(
+    table(
         "verdicts", """what is said of an arm in a step by one metric, over all judged blocks
         (docs/method.md); a step that no metric judges, as it failed, has a row without figures""",
         """
@@ -258,7 +182,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    _table(
+    table(
         "across", "two steps of one arm, over all judged blocks: the second by the first",
         """
         kind           | text    | | post by pre (after the writes by before) or scale-up
@@ -275,7 +199,50 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    _table(
+    table(
+        "swept", """a value with which a sweep has a step, or with which the workload has a load of
+        its own; joined naturally to `steps`, each of its rows has one for each parameter""",
+        """
+        workload  | text    | | the workload's name, with its load's values: pgbench@scale=10
+        ordinal   | integer | | the step's place in its workload, from 1
+        step      | text    | | the step's name, with its values: select-only@clients=4
+        sweep     | text    | | the step's name without them: select-only
+        parameter | text    | | the parameter's name
+        parameter_value | number | by parameter | its value; null where it is a text
+        parameter_text  | text   | | its value as it stands in the name
+        """,
+        (),
+    ),
+    table(
+        "peaks", """where an arm's throughput is greatest over the clients of a sweep, and what is
+        left with the most of them; each of the blocks has its own peak (docs/method.md)""",
+        """
+        workload   | text    | | the workload's name
+        sweep      | text    | | the step's name without its clients
+        base       | text    | | the arm that is compared with
+        arm        | text    | | the arm's name
+        blocks     | integer | | blocks that have the whole sweep
+        clients    | integer | | clients at the peak, of the block in the middle
+        fewest     | integer | | the fewest of the blocks
+        most       | integer | | the most of the blocks
+        peak       | number  | 1/s | the greatest throughput, geometric mean
+        peak_low   | number  | 1/s | lower end of its 95 % interval; null with one block
+        peak_high  | number  | 1/s | upper end of its 95 % interval
+        ratio      | number  | | geometric mean of the blocks' ratios, arm by base
+        low        | number  | | lower end of its 95 % interval
+        high       | number  | | upper end of its 95 % interval
+        drop_factor | number | | throughput with the most clients by the greatest
+        drop_factor_low | number  | | lower end of its 95 % interval
+        drop_factor_high | number  | | upper end of its 95 % interval
+        drop_ratio      | number | | geometric mean of the blocks' ratios of drops, arm by base
+        drop_ratio_low  | number | | lower end of its 95 % interval
+        drop_ratio_high | number | | upper end of its 95 % interval
+        stood_still | integer | | blocks without a drop, as nothing ended with the most clients
+        limited    | boolean | | whether the load generator was at its limit anywhere in it
+        """,
+        (),
+    ),
+    table(
         "notices", "something that calls a comparison into question, in a sentence",
         """
         workload | text    | | the workload's name; null: it is about the whole result
@@ -285,7 +252,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    _table(
+    table(
         "statements", "a kind of statement of a role, in a step's window",
         """
         role        | text   |        | the role's name
@@ -296,17 +263,17 @@ TABLES: tuple[Table, ...] = (
         found       | number |        | share of them that found a row; null: none is to be found
         """,
     ),
-    _table(
+    table(
         "response", """response times of a kind of operation, or of one operation, in a window: from
         when it was due to its completion""",
         _TIMES,
     ),
-    _table(
+    table(
         "service", """service times of the same: from when it was sent to its completion, as the
         published tables of response times have it; no rows where the generator did not say it""",
         _TIMES,
     ),
-    _table(
+    table(
         "ticks", "a role and second of a step's window, all clients together",
         """
         role        | text    |    | the role's name
@@ -326,7 +293,7 @@ TABLES: tuple[Table, ...] = (
         backlog     | integer |    | operations due and not yet sent
         """,
     ),
-    _table(
+    table(
         "clients", "a client of a role and second of a step's window",
         """
         role       | text    |    | the role's name
@@ -340,7 +307,7 @@ TABLES: tuple[Table, ...] = (
         max_us     | integer | µs | the longest response
         """,
     ),
-    _table(
+    table(
         "samples", """the time between two readings of the machine in a step's window, about a
         second; rates are differences of counters by that time, the rest is as of its end; other
         arms' turns, where slices are interleaved, are left out of all times""",
@@ -368,7 +335,7 @@ TABLES: tuple[Table, ...] = (
         rss_bytes               | integer | bytes   | the server's memory, shared memory once
         """,
     ),
-    _table(
+    table(
         "owner_samples", "an owner of costs between two readings, as in samples",
         """
         second                 | number  | s       | where it ends, since the window opened
@@ -381,7 +348,7 @@ TABLES: tuple[Table, ...] = (
         processes              | integer |         | how many it had
         """,
     ),
-    _table(
+    table(
         "costs", "what an owner spent in exactly a step's window; rest: what nobody accounts for",
         """
         owner            | text   |       | role:NAME, parallel:ROLE, background:KIND, rest …
@@ -392,7 +359,7 @@ TABLES: tuple[Table, ...] = (
         run_delay_us     | number | µs    | ready, and without a core; null in older results
         """,
     ),
-    _table(
+    table(
         "waits", """what sessions of an owner were seen to do in samples of a step's window; only
         where the plan's `[observe]` asks for them""",
         """
@@ -405,7 +372,7 @@ TABLES: tuple[Table, ...] = (
         interval_s | number  | s | the mean time between them
         """,
     ),
-    _table(
+    table(
         "spans", "a time in which a checkpoint or an autovacuum ran beside a step",
         """
         kind    | text   |   | checkpoint or autovacuum
@@ -414,7 +381,7 @@ TABLES: tuple[Table, ...] = (
         end_s   | number | s | its end
         """,
     ),
-    _table(
+    table(
         "targets", "a rate that a step asks of a role, and how it was held",
         """
         role           | text    |        | the role's name
@@ -426,7 +393,7 @@ TABLES: tuple[Table, ...] = (
         seconds_missed | integer | s      | of these, with less than 95 % of it
         """,
     ),
-    _table(
+    table(
         "fairness", "a client of a role that has several, in a step's window",
         """
         role     | text    |     | the role's name
@@ -439,7 +406,7 @@ TABLES: tuple[Table, ...] = (
         jain     | number  |     | Jain's index of the role's rates: 1 where all are equal
         """,
     ),
-    _table(
+    table(
         "stalls", "a role's seconds that all but stood still, in a step's window",
         """
         role      | text    |     | the role's name
@@ -450,7 +417,7 @@ TABLES: tuple[Table, ...] = (
         longest_s | integer | s   | the longest run of such seconds
         """,
     ),
-    _table(
+    table(
         "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
         """
         moment | text   | | before or after
@@ -461,7 +428,7 @@ TABLES: tuple[Table, ...] = (
     ),
 )  # fmt: skip
 
-_BY_NAME = {table.name: table for table in TABLES}
+_BY_NAME = {one.name: one for one in TABLES}
 
 
 def by_name(name: str) -> Table:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model.error import ExportError
+from dbdyno.report.export.form import SQL_TYPES, Table
 from dbdyno.report.export.frames import pieces
 from dbdyno.report.export.source import Source
-from dbdyno.report.export.tables import SQL_TYPES, TABLES, Table
+from dbdyno.report.export.tables import TABLES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

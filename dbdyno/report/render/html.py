@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
-from dbdyno.report import chart, number
+from dbdyno.report import chart, number, table_layout
 from dbdyno.report.chart import layers, lines, style
 from dbdyno.report.parts import (
     AnyPart,
@@ -36,6 +36,7 @@ POINTS_MIN = 60  # of one arm in one chart
 NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measured
 CHART_BYTES = 5_000  # of a chart without its lines; measured
 TITLE_LENGTH_MIN = 50  # characters of what is shown on hover, from which on it is there once
+HEADINGS_MAX = 90  # characters of a table's headings, with which it fits most windows
 SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
 _PLACE = "<charts>"
 """Where the charts' data goes once it is known how much there is room for.
@@ -163,6 +164,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["arranged"] = arranged
     environment.filters["kind"] = kind
     environment.filters["unbroken"] = number.unbroken
+    environment.filters["standing"] = standing
     return environment
 
 
@@ -170,6 +172,11 @@ def embed(value: object) -> str:
     """A value as JSON that may stand inside a script element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def standing(table: Table) -> Table:
+    """A table of steps, which stand in rows where their names are too long for columns."""
+    return table_layout.standing(table, HEADINGS_MAX)
 
 
 def has_groups(table: Table) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model import Across, Ratio, StepComparison
 from dbdyno.model import Cell as Result
+from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     AnyPart,
@@ -38,8 +39,8 @@ class _Sweep:
 
     @property
     def title(self) -> str:
-        """The step's name without the parameters that are swept."""
-        return self.first.step.partition(groups.SWEEP)[0]
+        """The step's name without its clients."""
+        return values(self.first.step)[CLIENTS][1]
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:

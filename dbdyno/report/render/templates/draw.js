@@ -39,7 +39,7 @@ function prepared(frame) {
 function fitted(spec, width) {
   const { kind, columns } = spec.usermeta;
   if (kind === "throughput") return { ...spec, width };
-  if (kind === "ratios" || kind === "scaling") return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
+  if (["ratios", "scaling", "curves"].includes(kind)) return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
   const inner = (width - looks.axis_px - 12 - looks.gap_px * (columns - 1)) / columns;
   return { ...spec, spec: { ...spec.spec, width: Math.max(24, Math.floor(inner)) } };
 }

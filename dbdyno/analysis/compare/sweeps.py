@@ -1,0 +1,137 @@
+"""Steps that a sweep repeats with other values side by side: curves, peaks and drops.
+
+Which steps belong together is in their names, `select-only@clients=4,rate=500` (docs/workload.md).
+A peak is of a block that has the whole sweep, and peaks are compared within blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbdyno.analysis.compare.pairing import by_block
+from dbdyno.analysis.compare.step_cells import Row
+from dbdyno.model import Cell, Ratio, StepRun
+from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep, SweepPoint, values
+from dbdyno.stats import sweep as curves
+from dbdyno.stats.interval import Interval
+from dbdyno.stats.sweep import Curve
+
+KINDS = {"ips": "insert", "qps": "query", "scan": "query"}
+"""Whose response times belong to a headline."""
+
+
+@dataclass(frozen=True)
+class _Swept:
+    """A row of a sweep, at its value."""
+
+    value: float
+    row: Row
+
+
+def sweeps(rows: Sequence[Row]) -> tuple[Sweep, ...]:
+    """All sweeps over a number of two values at least, in the order in which their steps stand."""
+    found: dict[tuple[str, str, str], list[_Swept]] = {}
+    for row in rows:
+        step = row.step
+        measured = any(run.facts.measured for cell in step.cells for run in cell.runs)
+        for key, (value, title) in values(step.step).items() if measured else ():
+            found.setdefault((step.workload, title, key), []).append(_Swept(value, row))
+    return tuple(
+        _sweep(title, key, sorted(some, key=lambda one: one.value))
+        for (_, title, key), some in found.items()
+        if len({one.value for one in some}) > 1
+        and len({one.row.step.headline for one in some} - {None}) == 1
+    )
+
+
+def _sweep(title: str, parameter: str, swept: Sequence[_Swept]) -> Sweep:
+    first = swept[0].row.step
+    headline = str(first.headline)
+    paced = any(_paced(cell, headline) for one in swept for cell in one.row.step.cells)
+    peaks = _peaks(swept, headline) if parameter == CLIENTS and not paced else ()
+    return Sweep(
+        workload=first.workload,
+        title=title,
+        parameter=parameter,
+        headline=headline,
+        steps={one.value: one.row.step.step for one in swept},
+        points=tuple(_points(swept, headline)),
+        paced=paced,
+        peaks=tuple(peaks),
+    )
+
+
+def _paced(cell: Cell, headline: str) -> bool:
+    """Whether the work that the headline counts was due by a schedule."""
+    times = (run.responses.by_kind.get(KINDS.get(headline, "")) for run in cell.runs)
+    return any(one is not None and one.paced for one in times)
+
+
+def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
+    for one in swept:
+        for cell in one.row.step.cells:
+            known = {
+                name: found
+                for name in (headline, P99)
+                if (found := _ratio(curves.mean(list(by_block(cell.runs, name).values()))))
+            }
+            if known:
+                yield SweepPoint(arm=cell.arm, value=one.value, figures=known)
+
+
+# --- Peaks -----------------------------------------------------------------------------------
+
+
+def _peaks(swept: Sequence[_Swept], headline: str) -> Iterable[Peak]:
+    """Of each arm that has a whole sweep in any block."""
+    for place, cell in enumerate(swept[0].row.step.cells):
+        runs = {one.value: one.row.step.cells[place].runs for one in swept}
+        faced = {one.value: one.row.faced.get(cell.arm) for one in swept}
+        bases = {value: its.base_runs for value, its in faced.items() if its is not None}
+        found = _peak(cell.arm, _curves(runs, headline), _curves(bases, headline))
+        if found is not None:
+            limits = (clients for clients, some in runs.items() if _is_limited(some))
+            yield replace(found, limited=tuple(int(clients) for clients in limits))
+
+
+def _is_limited(runs: Sequence[StepRun]) -> bool:
+    return any(run.window.limited for run in runs)
+
+
+def _curves(runs: Mapping[float, Sequence[StepRun]], headline: str) -> dict[int, Curve]:
+    """By block its whole curve; not of a block that lacks a value, or did nothing at all."""
+    known = {value: by_block(some, headline) for value, some in runs.items()}
+    blocks = set.intersection(*(set(some) for some in known.values())) if known else set()
+    found = {block: {value: known[value][block] for value in known} for block in sorted(blocks)}
+    return {block: curve for block, curve in found.items() if any(curve.values())}
+
+
+def _peak(arm: str, own: Mapping[int, Curve], base: Mapping[int, Curve]) -> Peak | None:
+    """An arm's peaks, by those of the base where it is not that itself."""
+    if not own:
+        return None
+    peaks = [curves.peak(curve) for curve in own.values()]
+    drops = {block: curves.drop(curve) for block, curve in own.items()}
+    both = [(one, base[block]) for block, one in own.items() if block in base]
+    by_base = [max(one.values()) / max(other.values()) for one, other in both]
+    fallen = [(curves.drop(one), curves.drop(other)) for one, other in both]
+    return Peak(
+        arm=arm,
+        clients=int(curves.typical(peaks)),
+        fewest=int(min(peaks)),
+        most=int(max(peaks)),
+        blocks=len(own),
+        throughput=_ratio(curves.mean([max(curve.values()) for curve in own.values()])),
+        drop=_ratio(curves.mean_drop(list(drops.values()))),
+        by_base=_ratio(curves.mean(by_base)),
+        drop_by_base=_ratio(curves.mean([its / other for its, other in fallen if other])),
+        stood_still=sum(not one for one in drops.values()),
+        limited=(),
+    )
+
+
+def _ratio(found: Interval | None) -> Ratio | None:
+    if found is None:
+        return None
+    return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)

@@ -1,0 +1,80 @@
+"""What a table of an export is: its columns with their types, and those that many begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Type = Literal["text", "integer", "number", "boolean", "time"]
+
+SQL_TYPES: dict[Type, str] = {
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "time": "TIMESTAMP",
+}
+FRAME_TYPES: dict[Type, str] = {
+    "text": "string",
+    "integer": "Int64",
+    "number": "float64",
+    "boolean": "boolean",
+    "time": "datetime64[us]",
+}
+"""The same for pandas: whole numbers and truth values that may be missing, NaN for numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A named column."""
+
+    name: str
+    type: Type
+    unit: str  # empty where it has none
+    what: str
+
+    @property
+    def comment(self) -> str:
+        """What it is, with its unit."""
+        return f"{self.what} ({self.unit})" if self.unit else self.what
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table: what one of its rows is, and its columns."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+
+def columns(text: str) -> tuple[Column, ...]:
+    """Columns from lines of "name | type | unit | what"."""
+    found = []
+    for line in text.strip().splitlines():
+        name, kind, unit, what = (part.strip() for part in line.split("|"))
+        column = Column(name=name, type=kind, unit=unit, what=what)  # type: ignore[arg-type]
+        assert column.type in SQL_TYPES, line
+        found.append(column)
+    return tuple(found)
+
+
+RESULT = columns("""
+    result | text | | the result folder, as it was named
+    plan   | text | | the plan's name
+""")
+
+RUN = columns("""
+    workload | text    | | the workload's name
+    arm      | text    | | the arm's name
+    block    | integer | | the block's number, from 1
+    void     | integer | | 0; where this is a void try of the block: 1 for the first, and so on
+    judged   | boolean | | whether the block is complete and not void: only then reports count it
+    ordinal  | integer | | the step's place in its workload, from 1
+    step     | text    | | the step's name
+""")
+
+
+def table(name: str, row: str, own: str, key: tuple[Column, ...] = RUN) -> Table:
+    """A table whose rows begin with the result and, usually, the step of a run."""
+    return Table(name=name, row=" ".join(row.split()), columns=(*RESULT, *key, *columns(own)))

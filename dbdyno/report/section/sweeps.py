@@ -1,0 +1,199 @@
+"""Steps that a sweep repeats with other values: where each arm peaks, and curves of all arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dbdyno.model import Ratio
+from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep
+from dbdyno.report import cells, number
+from dbdyno.report.parts import (
+    AnyPart,
+    Cell,
+    Chart,
+    Column,
+    CurvePoint,
+    Curves,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    anchored,
+)
+
+RATE = "rate"
+"""The parameter that says how often operations are due; 0 is as fast as they can."""
+LIMITED = "≥"
+
+NOTE = (
+    "Peak: the clients with the greatest throughput of a block, which has each number of clients "
+    "once; of several blocks the middle one, and from the fewest to the most. Drop: the throughput "
+    "with the most clients by that."
+)
+
+
+def _parts(subject: Subject) -> Iterable[AnyPart]:
+    """The peaks of all sweeps in one table, then the curves of each sweep beside each other."""
+    peaks = [one for one in subject.sweeps if one.peaks]
+    if peaks:
+        yield _table(peaks, subject)
+    for sweep in subject.sweeps:
+        drawn = tuple(_charts(sweep, f"{subject.anchor}-{anchored(sweep.title)}"))
+        if drawn:
+            yield Group(
+                name="",
+                title="",
+                parts=drawn,
+                entry="",
+                pair=True,
+                fold="Sweeps",
+            )
+
+
+SECTION = Section("workload", _parts)
+
+
+# --- Peaks -----------------------------------------------------------------------------------
+
+
+def _table(sweeps: Sequence[Sweep], subject: Subject) -> Table:
+    beside = len(subject.comparison.arms) > 1
+    by_base = (f"{number.TIMES} {subject.base}",) if beside else ()
+    rows = tuple(_row(peak, sweep, beside) for sweep in sweeps for peak in sweep.peaks)
+    blocks = max(peak.blocks for sweep in sweeps for peak in sweep.peaks)
+    counted = {cells.COUNTED.get(sweep.headline, sweep.headline) for sweep in sweeps}
+    limited = any(peak.limited for sweep in sweeps for peak in sweep.peaks)
+    still = any(peak.stood_still for sweep in sweeps for peak in sweep.peaks)
+    return Table(
+        name=f"{subject.anchor}-peaks",
+        title="Peaks over clients",
+        level="brief",
+        look="inline",
+        entry="peaks",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="clients", group="peak"),
+            Column(text=counted.pop() if len(counted) == 1 else "throughput/s", group="peak"),
+            *(Column(text=text, group="peak") for text in by_base),
+            Column(text="drop", group="with the most clients"),
+            *(Column(text=text, group="with the most clients") for text in by_base),
+        ),
+        rows=rows,
+        note=cells.sentences(
+            NOTE,
+            f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
+            f"{LIMITED}: the load generator was at its limit, the true peak may lie higher and "
+            "elsewhere."
+            if limited
+            else "",
+            cells.legend(rows, cells.STOOD_STILL_MARK) if still else "",
+        ),
+    )
+
+
+def _row(peak: Peak, sweep: Sweep, beside: bool) -> Row:
+    by_base = ((_ratio(peak.by_base),), (_ratio(peak.drop_by_base),)) if beside else ((), ())
+    least = f"{LIMITED} " if peak.limited else ""
+    greatest = peak.throughput.value if peak.throughput is not None else None
+    return Row(
+        cells=(
+            Cell(text=peak.arm),
+            Cell(
+                text=f"{peak.clients:,}",
+                detail=_range(peak),
+                title=said(peak),
+            ),
+            Cell(text=f"{least}{number.number(greatest)}"),
+            *by_base[0],
+            Cell(
+                text=number.ratio(peak.drop.value) if peak.drop is not None else number.MISSING,
+                detail=_interval(peak.drop),
+                mark=cells.STOOD_STILL if peak.stood_still else "",
+            ),
+            *by_base[1],
+        ),
+        group=sweep.title,
+        arm=peak.arm,
+    )
+
+
+def said(peak: Peak) -> str:
+    """Where an arm peaks, in words."""
+    reach = _range(peak).replace(number.EN_DASH, " to ")
+    among = f"{reach} in {number.blocks(peak.blocks)}" if reach else number.blocks(peak.blocks)
+    return f"{peak.arm} peaks at {_clients(peak.clients)} ({among})"
+
+
+def _clients(count: int) -> str:
+    return f"{count:,} client{'s' if count != 1 else ''}"
+
+
+def _range(peak: Peak) -> str:
+    if peak.fewest == peak.most:
+        return ""
+    return f"{peak.fewest:,}{number.EN_DASH}{peak.most:,}"
+
+
+def _ratio(ratio: Ratio | None) -> Cell:
+    if ratio is None:
+        return Cell(text="")
+    return Cell(
+        text=number.ratio(ratio.value), detail=_interval(ratio), title=cells.ratio_words(ratio)
+    )
+
+
+def _interval(ratio: Ratio | None) -> str:
+    return "" if ratio is None else number.interval(ratio.low, ratio.high)
+
+
+# --- Curves ----------------------------------------------------------------------------------
+
+
+def _charts(sweep: Sweep, prefix: str) -> Iterable[Chart]:
+    """Throughput and p99 against what is swept; of a rate that is held the p99 alone."""
+    if sweep.parameter not in (CLIENTS, RATE):
+        return
+    name = f"{prefix}-{sweep.parameter}"
+    counted = cells.COUNTED.get(sweep.headline, sweep.headline)
+    if not sweep.paced:
+        yield from _chart(sweep, sweep.headline, f"{name}-throughput", counted)
+    yield from _chart(sweep, P99, f"{name}-p99", "p99 in ms")
+
+
+def _chart(sweep: Sweep, metric: str, name: str, title: str) -> Iterable[Chart]:
+    points = tuple(
+        CurvePoint(arm=point.arm, x=point.value, figure=point.figures[metric])
+        for point in sweep.points
+        if metric in point.figures and (sweep.parameter != RATE or point.value > 0)
+    )
+    if len({point.x for point in points}) < 2:
+        return
+    latency = metric == P99
+    axis = "transactions/s asked for" if sweep.parameter == RATE else sweep.parameter
+    words = [said(peak) for peak in sweep.peaks] if not latency else []
+    words += [_from_to(points, arm, latency) for arm in dict.fromkeys(one.arm for one in points)]
+    yield Chart(
+        name=name,
+        title=f"{sweep.title}: {title}, by {sweep.parameter}",
+        describe="; ".join(words),
+        data=Curves(
+            axis=axis,
+            doubling=sweep.parameter == CLIENTS,
+            scale=1e-3 if latency else 1.0,
+            logarithmic=latency,
+            points=points,
+        ),
+        note="Geometric means; bands are 95 % t intervals.",
+    )
+
+
+def _from_to(points: Sequence[CurvePoint], arm: str, latency: bool) -> str:
+    """An arm's figures at both ends, in words."""
+    own = sorted((point for point in points if point.arm == arm), key=lambda one: one.x)
+    words = number.time_us if latency else number.number
+    first, last = own[0], own[-1]
+    return (
+        f"{arm} {words(first.figure.value)} at {number.number(first.x)}, "
+        f"{words(last.figure.value)} at {number.number(last.x)}"
+    )

@@ -1,0 +1,45 @@
+"""Where a curve over numbers of clients peaks, and how far it falls behind that. Pure arithmetic.
+
+A curve is what one block measured: a whole sweep. Reasons stand in docs/method.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median_low
+
+from dbdyno.stats import interval
+from dbdyno.stats.interval import Interval
+
+Curve = Mapping[float, float]
+"""Throughput by number of clients, of one block; not empty, none negative, one above 0."""
+
+
+def peak(curve: Curve) -> float:
+    """The clients with the greatest throughput: of several the fewest."""
+    return min(curve, key=lambda clients: (-curve[clients], clients))
+
+
+def drop(curve: Curve) -> float:
+    """The throughput with the most clients by the greatest: 1 where it peaks there."""
+    return curve[max(curve)] / curve[peak(curve)]
+
+
+def typical(peaks: Sequence[float]) -> float:
+    """The peak of the middle block, in rising order; of two in the middle the lower."""
+    return median_low(peaks)
+
+
+def mean(values: Sequence[float]) -> Interval | None:
+    """The geometric mean of those above 0, with the 95 % t interval of their logs; None of none."""
+    logs = [math.log(value) for value in values if value > 0]
+    return interval.log_interval(logs) if logs else None
+
+
+def mean_drop(drops: Sequence[float]) -> Interval | None:
+    """The same of drops, which are never above 1: so the interval ends there."""
+    found = mean(drops)
+    if found is None or found.high is None:
+        return found
+    return Interval(value=found.value, low=found.low, high=min(found.high, 1.0), count=found.count)

@@ -90,7 +90,7 @@ def test_clients_have_two_curves_and_a_rate_has_its_latency() -> None:
     throughput, p99, latency = drawn(page)
     assert [one.title for one in (throughput, p99, latency)] == [
         "read: queries/s, by clients",
-        "read: p99 in ms, by clients",
+        "read: p99 in ms (log scale), by clients",
         "read: p99 in ms, by rate",
     ]
     assert isinstance(latency.data, Curves)
@@ -107,6 +107,7 @@ def test_clients_are_as_far_apart_as_they_multiply_and_bands_are_drawn() -> None
     first, second = drawn(page)
     assert isinstance(first.data, Curves) and isinstance(second.data, Curves)
     spec = curves.spec(first.data, ARMS)
+    assert all(one["encoding"]["color"]["legend"]["values"] == list(ARMS) for one in spec["layer"])
     x = spec["layer"][0]["encoding"]["x"]
     assert (x["scale"]["type"], x["scale"]["base"], x["axis"]["values"]) == ("log", 2, [1, 4, 64])
     assert spec["layer"][0]["mark"]["type"] == "area"

@@ -189,7 +189,7 @@ class Curves:
     axis: str  # what is swept
     doubling: bool  # whether its values are as far apart as they multiply
     scale: float  # what figures are multiplied by to be in the title's unit
-    logarithmic: bool  # whether the figures may have a logarithmic scale
+    logarithmic: bool  # whether the figures, all above 0, have a logarithmic scale
     points: tuple[CurvePoint, ...]
 
 

@@ -12,7 +12,6 @@ from dbdyno.report.parts import CurvePoint, Curves
 HEIGHT = 220
 HEADROOM = 1.15  # of an interval that is drawn, by the greatest or the smallest figure
 ROOM = 1.04  # above the greatest figure, so that its point is whole
-LOG_FROM = 8  # figures that differ by more have a logarithmic scale
 
 
 def spec(chart: Curves, arms: Sequence[str]) -> Json:
@@ -24,8 +23,8 @@ def spec(chart: Curves, arms: Sequence[str]) -> Json:
         "scale": _scale(chart),
         "axis": {"tickCount": 5, "labelExpr": _LABEL},
     }
-    legend = {"legend": {"title": None, "values": shown}}
-    lines: Json = {"x": _x(chart), "color": color(arms)}
+    legend = {"legend": {"title": None, "values": shown, "symbolOpacity": 1}}
+    lines: Json = {"x": _x(chart), "color": color(arms) | legend}
     band = {"type": "area", "opacity": 0.18, "clip": True}
     return {
         "data": {"values": [_datum(point, chart.scale) for point in chart.points]},
@@ -41,7 +40,6 @@ def spec(chart: Curves, arms: Sequence[str]) -> Json:
                 "mark": {"type": "line", "point": {"filled": True, "size": 40}, "clip": True},
                 "encoding": {
                     **lines,
-                    "color": color(arms) | legend,
                     "y": {**y, "field": "value"},
                     "tooltip": [{"field": name} for name in ("arm", "x", "value", "low", "high")],
                 },
@@ -83,7 +81,7 @@ def _scale(chart: Curves) -> Json:
     ]
     least, most = min(figures), max(figures)
     high = short(min(max([most * ROOM, *ends]), most * HEADROOM))
-    if least > 0 and most / least > LOG_FROM and chart.logarithmic:
+    if chart.logarithmic:
         low = short(max(min([least / ROOM, *ends]), least / HEADROOM))
         return {"type": "log", "nice": False, "domain": [low, high]}
     return {"zero": True, "domain": [0, high]}

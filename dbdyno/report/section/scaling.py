@@ -45,7 +45,9 @@ class _Sweep:
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     """All steps of sweeps over clients in one table where they fit one; then each by itself."""
-    blocks, sweeps = subject.comparison.blocks, _sweeps(subject.steps, subject.across)
+    paced = {one.title for one in subject.sweeps if one.paced and one.parameter == CLIENTS}
+    found = _sweeps(subject.steps, subject.across)
+    blocks, sweeps = subject.comparison.blocks, [one for one in found if one.title not in paced]
     whole = _overview(sweeps, blocks, subject.anchor)
     if whole is not None:
         yield whole

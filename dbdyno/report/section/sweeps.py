@@ -25,6 +25,8 @@ from dbdyno.report.parts import (
 RATE = "rate"
 """The parameter that says how often operations are due; 0 is as fast as they can."""
 LIMITED = "≥"
+LOG_FROM = 8
+"""Response times of which the longest is more times the shortest have a logarithmic scale."""
 
 NOTE = (
     "Peak: the clients with the greatest throughput of a block, which has each number of clients "
@@ -171,17 +173,19 @@ def _chart(sweep: Sweep, metric: str, name: str, title: str) -> Iterable[Chart]:
         return
     latency = metric == P99
     axis = "transactions/s asked for" if sweep.parameter == RATE else sweep.parameter
+    figures = [point.figure.value for point in points]
+    logarithmic = latency and max(figures) > LOG_FROM * min(figures)
     words = [said(peak) for peak in sweep.peaks] if not latency else []
     words += [_from_to(points, arm, latency) for arm in dict.fromkeys(one.arm for one in points)]
     yield Chart(
         name=name,
-        title=f"{sweep.title}: {title}, by {sweep.parameter}",
+        title=f"{sweep.title}: {title}{' (log scale)' * logarithmic}, by {sweep.parameter}",
         describe="; ".join(words),
         data=Curves(
             axis=axis,
             doubling=sweep.parameter == CLIENTS,
             scale=1e-3 if latency else 1.0,
-            logarithmic=latency,
+            logarithmic=logarithmic,
             points=points,
         ),
         note="Geometric means; bands are 95 % t intervals.",

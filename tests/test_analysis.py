@@ -65,6 +65,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "csps": 30_000.0, "cpups": 28.18, "cspq": 6.0, "cpupq": 112.72,
         "dbgb1": 2.0, "dbgb2": 5.0, "rss": 3.0, "maxop": 0.0002, "p50": 5_000.0, "p99": 5_000.0,
         "response_p99_us": 200.0, "service_p99_us": 200.0, "response_us_max": 200.0,
+        "told_latency_ms": None,
         "late_ms_max": 1.5, "backlog_max": 3.0, "retries": 0.0,
         "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,
         "cpu_per_op": 100.0, "server_cpu_per_op": 100.0, "whole_server_cpu_per_op": 102.32,

@@ -50,6 +50,7 @@ class Traits:
     whole_major_from: int | None = None  # from this major on a series is one number: 17, not 9.6
     short_sizes: bool = False  # its sizes are written `4G`, not `4GB`
     names_compiler: bool = False  # it says by what it was compiled; else for which machine
+    sysbench: str | None = None  # what sysbench calls it, where that speaks to it
     program: str = "the server's program"  # whose hash identifies a build, in words
     can: frozenset[Capability] = frozenset()
 
@@ -72,6 +73,7 @@ _POSTGRES = Traits(
     newest="18",
     whole_major_from=10,
     names_compiler=True,
+    sysbench="pgsql",
     program="bin/postgres",
     can=frozenset(get_args(Capability)) - {"binary log"},
 )
@@ -86,6 +88,7 @@ _MYSQL = Traits(
     statistics="InnoDB",
     newest="9.7",
     short_sizes=True,
+    sysbench="mysql",
     can=frozenset(
         {"clock", "made", "kept", "slices", "explain", "binary log", "presets", "source"}
     ),

@@ -77,6 +77,8 @@ PART = {
     "sums_us?": {"response": [NUMBER], "service": [NUMBER], "late": [NUMBER]},
 }
 """An operation of a tick."""
+TIMES = {"max_us": (None, Natural), "response": str, "service": (None, str)}
+"""An operation of a whole window, of a load that does not tell the times of its seconds."""
 
 EVENTS: Mapping[str, Event] = {
     "hello": Event(
@@ -176,13 +178,19 @@ EVENTS: Mapping[str, Event] = {
         judged=("active_ns", "clients_end_ns"),
     ),
     "done": Event(
-        always={"status": str, "reason": (None, str), "totals": dict, "report?": (None, dict)},
+        always={
+            "status": str,
+            "reason": (None, str),
+            "totals": dict,
+            "report?": (None, dict),
+            "window?": (None, {"*": {"*": TIMES}}),
+        },
         told={
             "peak_rss_bytes": ("lag", Natural),
             "cpu_us": ("lag", Natural),
             "threads": ("lag", [{"busy_share": NUMBER}]),
         },
-        judged=("threads?",),
+        judged=("threads?", "window?"),
     ),
 }
 
@@ -194,7 +202,7 @@ def judged(name: str) -> Form:
 
 def _judged(event: Event) -> dict[str, Form]:
     forms = event.forms
-    return {key: forms.get(key) or forms[key.removesuffix("?")] for key in event.judged}
+    return {key: forms[key if key in forms else key.removesuffix("?")] for key in event.judged}
 
 
 _JUDGED = {name: _judged(event) for name, event in EVENTS.items()}

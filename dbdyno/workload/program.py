@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from dbdyno.model import Json
-from dbdyno.workload import pgbench, schema
+from dbdyno.model.document import suggestion
+from dbdyno.workload import pgbench, schema, sysbench
 from dbdyno.workload.role import CONNECTIONS_MAX, KINDS
 from dbdyno.workload.scope import Scope
 
 LIMIT_S = 600.0
 """What a program may take beside the step's seconds where the file says no limit."""
 LIMIT_S_MAX = 2_592_000
-DRIVERS = ("command", "pgbench")
+DRIVERS = ("command", "pgbench", "sysbench")
 """Programs by their driver; each has a key of a step by its name, which says what it runs."""
 ROLE_KEYS = frozenset({"connections", "kind", "per"})
 """What a role says of a program; what else it does is the program's."""
+AMOUNTS = ("count", "per_s", "per_min")
+"""Groups of a pattern that say how much was done: in the window, or at what rate."""
+GROUPS = (*AMOUNTS, "errors", "latency_ms")
 FOREIGN = ("parts", "stop", "sla", "capture", "trace", "fill", "load")
 """Keys of a step that dyno-loadgen carries out."""
 
@@ -23,6 +29,8 @@ def refuse_keys(step: schema.Step, scope: Scope) -> None:
     for name in DRIVERS:
         if step.driver != name and getattr(step, name) is not None:
             raise scope.at(name).error(f'goes with a program; write driver = "{name}", too')
+    if step.pattern is not None and step.driver != "command":
+        raise scope.at("pattern").error('goes with a program; write driver = "command", too')
     if step.driver == "loadgen":
         if step.limit_s is not None:
             raise scope.at("limit_s").error('goes with a program; write driver = "command", too')
@@ -60,7 +68,7 @@ def one_role(step: schema.Step, scope: Scope) -> tuple[Json, str]:
         "stop": None,
         "after": [],
     }
-    others = "other" if step.pgbench is None else "query"  # whose headline is qps
+    others = "other" if step.driver == "command" else "query"  # whose headline is qps
     return made, role.kind or (name if name in KINDS else others)
 
 
@@ -71,11 +79,20 @@ def call(step: schema.Step, seconds: float | None, warmup_s: float, scope: Scope
         if step.limit_s is None
         else scope.at("limit_s").number(step.limit_s, low=1, high=LIMIT_S_MAX)
     )
-    return {"driver": step.driver, "workload": scope.source, "limit_s": limit_s} | (
-        {"command": _words(step.command or [], scope.at("command"))}
-        if step.pgbench is None
-        else {"pgbench": _pgbench(step, step.pgbench, seconds, scope)}
-    )
+    called: Json = {"driver": step.driver, "workload": scope.source, "limit_s": limit_s}
+    if step.command is not None:
+        called["command"] = _words(step.command, scope.at("command"))
+        if step.pattern is not None:
+            called["pattern"] = _patterns(step, step.pattern, scope.at("pattern"))
+        return called
+    _windowed(step, seconds, scope)
+    if step.pgbench is not None:
+        return called | {"pgbench": pgbench.called(step.pgbench, scope.at("pgbench"))}
+    assert step.sysbench is not None, "each driver has its key"
+    for key, value in (("seconds", seconds), ("warmup_s", warmup_s)):
+        if value != int(value or 0):
+            raise scope.at(key).error(f"sysbench takes whole seconds, not {value:g}")
+    return called | {"sysbench": sysbench.called(step.sysbench, scope.at("sysbench"))}
 
 
 def _words(command: str | list[str], place: Scope) -> list[str]:
@@ -83,11 +100,38 @@ def _words(command: str | list[str], place: Scope) -> list[str]:
     return [place.text(word) for word in words]
 
 
-def _pgbench(
-    step: schema.Step, written: schema.Pgbench, seconds: float | None, scope: Scope
-) -> Json:
-    if not seconds:
-        raise scope.at("seconds").error("missing: they are the window in pgbench's run")
+def _patterns(step: schema.Step, written: schema.Pattern, place: Scope) -> Json:
+    """The patterns of a program's lines. Raises WorkloadError."""
     if step.headline is not None and step.headline.count != "operations":
-        raise scope.at("headline").error('pgbench tells of operations; write count = "operations"')
-    return pgbench.called(written, scope.at("pgbench"))
+        raise place.at("result").error('tells of operations; write count = "operations"')
+    made = {}
+    for key in ("open", "close", "result"):
+        text = getattr(written, key)
+        if text is None:
+            continue
+        try:
+            found = re.compile(text)
+        except re.error as error:
+            raise place.at(key).error(f"is no regular expression: {error}") from error
+        if other := found.groupindex.keys() - (GROUPS if key == "result" else set()):
+            raise place.at(key).error(
+                f"no group `{min(other)}` here; {suggestion(min(other), GROUPS)}"
+            )
+        made[key] = text
+    amounts = re.compile(written.result).groupindex.keys() & set(AMOUNTS)
+    if len(amounts) != 1:
+        raise place.at("result").error(
+            f"has {len(amounts)} groups that say how much was done; name one of "
+            "(?P<count>…), (?P<per_s>…) and (?P<per_min>…)"
+        )
+    return made
+
+
+def _windowed(step: schema.Step, seconds: float | None, scope: Scope) -> None:
+    """Raises WorkloadError where the window is not one in the run of pgbench or sysbench."""
+    if not seconds:
+        raise scope.at("seconds").error(f"missing: they are the window in {step.driver}'s run")
+    if step.headline is not None and step.headline.count != "operations":
+        raise scope.at("headline").error(
+            f'{step.driver} tells of operations; write count = "operations"'
+        )

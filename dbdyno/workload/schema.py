@@ -349,6 +349,25 @@ class Pgbench(Form):
     options: list[str] = Field(default_factory=list)
 
 
+class Sysbench(Form):
+    """What sysbench runs; options are written as on its command line."""
+
+    program: str = "sysbench"
+    script: str
+    options: list[str] = Field(default_factory=list)
+
+
+class Pattern(Form):
+    """Regular expressions for lines of a program that writes no events.
+
+    `open` and `close` say which lines are the ends of the window, `result` has what was done in it.
+    """
+
+    result: str
+    open: str | None = None
+    close: str | None = None
+
+
 class Step(Form):
     """One interval of the workload, or several where it has `for`."""
 
@@ -363,9 +382,11 @@ class Step(Form):
     creates: list[str] = Field(default_factory=list)
     fills: list[str] = Field(default_factory=list)
     setup: Sql | None = None
-    driver: Literal["loadgen", "command", "pgbench"] = "loadgen"
+    driver: Literal["loadgen", "command", "pgbench", "sysbench"] = "loadgen"
     command: str | list[str] | None = None
+    pattern: Pattern | None = None
     pgbench: Pgbench | None = None
+    sysbench: Sysbench | None = None
     limit_s: Number | None = None
     roles: dict[str, Role] = Field(default_factory=dict)
     parts: list[Part] = Field(default_factory=list)

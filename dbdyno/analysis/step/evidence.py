@@ -294,7 +294,7 @@ class _Times(NamedTuple):
 
 
 def _histograms(load: raw_files.Load) -> _Times:
-    """The ticks' histograms, merged.
+    """The ticks' histograms, merged; of a load that tells those of its window only, these.
 
     The longest response is told exactly, the longest service by three digits: no more than that.
     """
@@ -310,6 +310,12 @@ def _histograms(load: raw_files.Load) -> _Times:
                 if part.get("service") is not None:
                     service.setdefault(key, []).append(part["service"])
                 longest_us[key] = raw_files.longest([longest_us.get(key, 0), part["max_us"]])
+    for role, parts in (load.done.get("window") or {}).items():
+        for name, part in parts.items():
+            response.setdefault((role, name), []).append(part["response"])
+            if part["service"] is not None:
+                service.setdefault((role, name), []).append(part["service"])
+            longest_us[role, name] = part["max_us"]
     wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
     found = _Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
     for key, histogram in found.response.items():

@@ -92,6 +92,7 @@ def throughput(evidence: Evidence) -> Metrics:
         "service_p99_us": service.percentile_us(0.99) if service.count else None,
         "response_p99_us": response.percentile_us(0.99) if response.count else None,
         "response_us_max": float(response.max_us) if response.count else None,
+        "told_latency_ms": raw_files.number(evidence.load.done.get("report") or {}, "latency_ms"),
     }
 
 

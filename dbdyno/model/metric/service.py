@@ -76,6 +76,11 @@ SERVICE: tuple[Metric, ...] = (
         """service time p99 | of the same, from when a statement was sent to its completion: what
         the published histograms of response times count. NA in results that do not have it""",
     ),
+    row.own(
+        "told_latency_ms", "ms", "lower", 3,
+        """mean latency, as told | what pgbench, sysbench or a program's output says by itself, of
+        what it timed: pgbench of its whole run, the others of the window; NA of other loads""",
+    ),
     # --- How evenly clients and seconds were served, and targets ---
     row.own(
         "jain", "of 1", "higher", 4,

@@ -51,6 +51,7 @@ def refuse_unlike(by_arm: Mapping[str, Sequence[Step]]) -> None:
                 "driver": makes.name,
                 "command": step.job.get("command"),
                 "pgbench": step.job.get("pgbench"),
+                "sysbench": step.job.get("sysbench"),
                 "version of the program": makes.version(step),
             }
             other, theirs = first.setdefault(step.name, (arm, its))

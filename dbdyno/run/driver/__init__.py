@@ -1,4 +1,4 @@
-"""What makes the load of a step: dyno-loadgen, pgbench, or a program that a workload file names.
+"""What makes a step's load: dyno-loadgen, pgbench, sysbench, or what a workload file names.
 
 Whoever measures starts it, hears its events and lets it begin; which of them it is, `of` says.
 """
@@ -99,9 +99,12 @@ class GeneratorDied(GeneratorError, LabDied):
 def of(step: Step) -> Driver:
     """What makes the load of a step, as its workload file says."""
     # Each of them builds on what stands above.
-    from dbdyno.run.driver import loadgen, pgbench, program
+    from dbdyno.run.driver import loadgen, pgbench, program, sysbench
 
-    drivers: tuple[Driver, ...] = (loadgen.Loadgen(), program.Program(), pgbench.Pgbench())
+    drivers: tuple[Driver, ...] = (
+        *(loadgen.Loadgen(), program.Program()),
+        *(pgbench.Pgbench(), sysbench.Sysbench()),
+    )
     return next(one for one in drivers if one.name == step.job.get("driver", "loadgen"))
 
 

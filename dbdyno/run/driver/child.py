@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.run import hooks
 from dbdyno.run.driver import GeneratorDied
@@ -186,3 +187,24 @@ class Child:
 def placed(cpus: str | None) -> list[str]:
     """The words before a program's own that keep it on these processors; None: on all."""
     return [] if cpus is None else ["taskset", "--cpu-list", cpus]
+
+
+def cpu_ns(pid: int) -> Mapping[str, int]:
+    """The CPU time of each thread of a process; empty where nobody tells."""
+    try:
+        return {
+            path.parent.name: int(path.read_text().split()[0])
+            for path in Path(f"/proc/{pid}/task").glob("*/schedstat")
+        }
+    except (OSError, ValueError, IndexError):
+        return {}
+
+
+def thread_shares(
+    before: Mapping[str, int], after: Mapping[str, int], passed_ns: int
+) -> list[Json]:
+    """What each thread spent between two looks, as the event `done` has it."""
+    return [
+        {"cpu_us": spent_ns / 1e3, "busy_share": spent_ns / passed_ns}
+        for spent_ns in (after[thread] - before.get(thread, 0) for thread in after)
+    ]

@@ -13,23 +13,22 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from dbdyno.builds import Build
-from dbdyno.model import Address, Json, Plan, Step, events
-from dbdyno.model.error import GeneratorError, PlanError
+from dbdyno.model import Address, Json, Plan, Step
+from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
-from dbdyno.model.form import misfit
 from dbdyno.model.job import connections, server_json
 from dbdyno.run.driver import END_TIMEOUT_S
 from dbdyno.run.driver.child import Child, placed
+from dbdyno.run.driver.lines import Lines, Reader, hello, ready
+from dbdyno.run.driver.pattern import Patterns
 from dbdyno.run.measurement import Bench
 
-OWN_EVENTS = ("hello", "ready", "started", "paused", "resumed")
-"""Events that dyno writes for a program."""
 VERSION_DIGITS = 12
 
 
@@ -151,7 +150,7 @@ class Run:
         self._job = job
         self._keep = keep
         self._cpus = cpus
-        self._reader = Lines(job)
+        self._reader: Reader = Patterns(job) if "pattern" in job else Lines(job)
         self._began = threading.Event()
         self._child: Child | None = None
         self._told_to_end = False
@@ -190,19 +189,19 @@ class Run:
         Raises GeneratorError where the program cannot be started or writes what is no event, and
         GeneratorDied where somebody else killed it.
         """
-        yield self._said(self._reader.hello())
-        yield self._said(self._reader.ready())
+        yield self._said(hello(self._job))
+        yield self._said(ready())
         self._began.wait()
         if not self._told_to_end:
             child = self._start()
             yield self._said(
                 {"event": "started", "mono_ns": time.monotonic_ns(), "unix_ns": time.time_ns()}
             )
+            yield from map(self._said, self._reader.begun())
             for line in child.output:
-                if line.strip():
-                    yield self._said(self._reader.event(line))
+                yield from map(self._said, self._reader.events(line))
         if not self._reader.over:
-            yield self._said(self._reader.done(*self._end_of_it()))
+            yield from map(self._said, self._reader.done(*self._end_of_it()))
 
     def _said(self, event: Json) -> Json:
         self._keep(json.dumps(event, separators=(",", ":")))
@@ -231,9 +230,8 @@ class Run:
         if child is None or (self._told_to_end and child.overdue is None):
             return "stopped", None
         failure = child.failure()
-        if failure is None and not self._reader.closed:
-            said = f": {child.last_line}" if child.last_line else ""
-            failure = f"`{child.name}` ended without the event `window_close`{said}"
+        if failure is None and (failure := self._reader.missing()) is not None:
+            failure += f": {child.last_line}" if child.last_line else ""
         return ("ok", None) if failure is None else ("failed", failure)
 
     def __enter__(self) -> Self:
@@ -249,110 +247,3 @@ class Run:
         self.hang_up()
         if self._child is not None:
             self._child.__exit__(kind, error, traceback)
-
-
-class Lines:
-    """The lines of a program as events of the contract, in their order; pure but for the clock."""
-
-    def __init__(self, job: Json) -> None:
-        self.closed = False  # whether the window has closed
-        self.over = False
-        self._job = job
-        self._role: str = job["roles"][0]["name"]
-        self._open = False
-        self._totals = {"count": 0, "rows": 0, "errors": 0, "retries": 0}
-        self._untold: set[str] = set()  # of the totals
-
-    def hello(self) -> Json:
-        """Which program it is."""
-        own = {"protocol": events.PROTOCOL, "version": self._job["version"]}
-        return completed({"event": "hello", **own, "program": self._job["program"]})
-
-    def ready(self) -> Json:
-        """It can always begin."""
-        return completed({"event": "ready"})
-
-    def done(self, status: str, reason: str | None) -> Json:
-        """The last event, with the totals of the ticks; null where they do not tell."""
-        totals = {
-            key: None if key in self._untold else value for key, value in self._totals.items()
-        }
-        return completed(
-            {"event": "done", "status": status, "reason": reason, "totals": {self._role: totals}}
-        )
-
-    def event(self, line: str) -> Json:
-        """A line that the program wrote, whole. Raises GeneratorError where it is no event."""
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        if not isinstance(event, dict) or event.get("event") not in events.EVENTS:
-            self._refuse(line, "is no event; send whatever else it says to standard error")
-        name = event["event"]
-        if name in OWN_EVENTS:
-            self._refuse(line, f"`{name}` is dyno's to write; begin with `window_open`")
-        if name in ("tick", "connected"):
-            event = {"role": self._role} | event
-        if name == "done":
-            event = {"reason": None, "totals": {}} | event
-        event = completed(event)
-        wrong = misfit(event, events.EVENTS[name].forms)
-        if wrong is None and (novel := events.unknown(event)):
-            wrong = f"has {' and '.join(novel)}, which nobody knows"
-        if wrong is None and event.get("role", self._role) != self._role:
-            wrong = f"`role` is {event['role']!r}, and the step has `{self._role}` only"
-        self._refuse(line, wrong or self._out_of_order(name, measured=event.get("measured", False)))
-        self._count(event)
-        return event
-
-    def _refuse(self, line: str, wrong: str | None) -> None:
-        if wrong is not None:
-            raise GeneratorError(
-                f"`{self._job['program']}` wrote a line that does not fit contract/README.md: "
-                f"{wrong}: {line.strip()[:200]}"
-            )
-
-    def _out_of_order(self, name: str, *, measured: bool) -> str | None:
-        """What is wrong with an event that comes now; takes note of the window's ends."""
-        if name == "window_open":
-            if self._open:
-                return "the window is open already"
-            self._open = True
-        if name == "window_close":
-            if self.closed or not self._open:
-                return "no window is open"
-            self.closed = True
-        elif name == "tick" and measured and (self.closed or not self._open):
-            return "no window is open"
-        if name == "done":
-            self.over = True
-        return None
-
-    def _count(self, event: Json) -> None:
-        if event["event"] != "tick":
-            return
-        parts = [part.get("retries") for part in event["operations"].values()]
-        columns = {
-            "count": [row[0] for row in event["per_client"]],
-            "rows": [row[1] for row in event["per_client"]],
-            "errors": [row[2] for row in event["per_client"]],
-            "retries": parts,
-        }
-        for key, values in columns.items():
-            self._totals[key] += sum(filter(None, values))
-            if None in values:
-                self._untold.add(key)
-
-
-def completed(event: Mapping[str, object]) -> Json:
-    """The event with the moment at which it was read, and null where it tells nothing."""
-    its = events.EVENTS[str(event["event"])]
-    whole: Json = {"mono_ns": time.monotonic_ns(), **dict.fromkeys(its.told), **event}
-    parts = whole.get("operations")
-    if isinstance(parts, dict):
-        told = dict.fromkeys(key.removesuffix("?") for key in events.PART if key != "count")
-        whole["operations"] = {
-            name: told | part if isinstance(part, dict) else part for name, part in parts.items()
-        }
-    return whole

@@ -9,32 +9,25 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from dbdyno import engine
 from dbdyno.model import Json, events
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.job import address, clients, role_connections
-from dbdyno.run.driver.child import Child, placed
+from dbdyno.model.job import clients, role_connections
+from dbdyno.run.driver.child import Child, cpu_ns, placed, thread_shares
+from dbdyno.run.driver.lines import completed
 from dbdyno.run.driver.pgbench import log, report
 from dbdyno.run.driver.pgbench.report import Report
-from dbdyno.run.driver.program import completed, environment
+from dbdyno.run.driver.program import environment
+from dbdyno.run.driver.sessions import CONNECT_S_MAX, LOOK_EVERY_S, looks
 from dbdyno.workload.pgbench import connects
 
 GATE = ["sh", "-c", 'read -r go && exec "$@"', "gate"]
 """Becomes pgbench, with the same process id, when a line comes; ends where none can come."""
-LOOK_EVERY_S = 0.05
-CONNECT_S_MAX = 60.0
-"""For the sessions of all clients, since its threads began."""
-SESSIONS = """
-SELECT pid FROM pg_stat_activity
-WHERE application_name = '{name}' AND client_port IS NOT NULL ORDER BY backend_start, pid
-"""
-"""Parallel workers have the name of whom they help, and no client."""
 CLOCK_KEPT_FROM = 14
 """From this major version on the log's clock is the monotonic one, set once as pgbench begins."""
 CLOCK_MOVED_NS_MAX = 5_000_000
@@ -152,13 +145,9 @@ class Run:
                 return []
         if connects(self._job["pgbench"]["options"]):
             return []
-        asked = engine.of(self._job["engine"]).client
-        where = address(self._job["server"])
-        sql = SESSIONS.format(name=self._job["session"])
         until_s = time.monotonic() + CONNECT_S_MAX
         before: list[int] = []
-        while not self._child.ended.wait(LOOK_EVERY_S):
-            found = [int(pid) for (pid,) in asked.execute(where, [sql], CONNECT_S_MAX)]
+        for found in looks(self._job, self._child.ended):
             if len(found) == self._count and found == before:  # one that ends may still be seen
                 return found
             before = found
@@ -188,10 +177,7 @@ class Run:
         yield self._say("window_close", mono_ns=close_ns, active_ns=length_ns)
         passed_ns, after = time.monotonic_ns() - begun_ns, cpu_ns(pid)
         self._clocks_ns.append(unix_minus_mono_ns())
-        self._threads = [
-            {"cpu_us": spent_ns / 1e3, "busy_share": spent_ns / passed_ns}
-            for spent_ns in (after[thread] - before.get(thread, 0) for thread in after)
-        ]
+        self._threads = thread_shares(before, after, passed_ns)
         self._read.wait()
         self._child.send(signal.SIGALRM)
 
@@ -285,14 +271,3 @@ def unix_minus_mono_ns() -> int:
         before_ns, unix_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
         looks.append((after_ns - before_ns, unix_ns - (before_ns + after_ns) // 2))
     return min(looks)[1]
-
-
-def cpu_ns(pid: int) -> Mapping[str, int]:
-    """The CPU time of each thread of a process; empty where nobody tells."""
-    try:
-        return {
-            path.parent.name: int(path.read_text().split()[0])
-            for path in Path(f"/proc/{pid}/task").glob("*/schedstat")
-        }
-    except (OSError, ValueError, IndexError):
-        return {}

@@ -1,0 +1,120 @@
+"""The lines of a program that knows nothing of dyno, of which patterns find those that tell.
+
+One opens the window (else the program's start does), one closes it (else the result does), one has
+the result: how much was done in it. Nothing else is made up: seconds and response times are null.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+
+from dbdyno.model import Json
+from dbdyno.model.error import GeneratorError
+from dbdyno.run.driver.lines import completed
+
+PER_S = {"per_s": 1.0, "per_min": 1 / 60}
+"""Groups that are rates: how many a second each is."""
+
+
+class Patterns:
+    """The events of a program whose output is text."""
+
+    def __init__(self, job: Json) -> None:
+        self.closed = False  # whether the window has closed
+        self.over = False  # such a program never says so
+        self._job = job
+        self._role: str = job["roles"][0]["name"]
+        self._patterns: Mapping[str, str] = job["pattern"]
+        self._result: dict[str, float] | None = None
+        self._open_ns: int | None = None
+        self._length_ns = 0
+
+    def begun(self) -> Iterator[Json]:
+        """The window opens as the program starts, where no line of its own opens it."""
+        if "open" not in self._patterns:
+            yield self._opened()
+
+    def events(self, line: str) -> Iterator[Json]:
+        """What a line of the program tells. Raises GeneratorError where a number is none."""
+        if self._open_ns is None:
+            if re.search(self._patterns["open"], line):
+                yield self._opened()
+            return
+        found = re.search(self._patterns["result"], line)
+        if not self.closed and (found if "close" not in self._patterns else self._closes(line)):
+            self.closed = True
+            now_ns = time.monotonic_ns()
+            self._length_ns = now_ns - self._open_ns
+            yield completed(
+                {"event": "window_close", "mono_ns": now_ns, "active_ns": self._length_ns}
+            )
+        if found and self.closed and self._result is None:
+            self._result = {
+                name: self._number(text, line) for name, text in found.groupdict().items() if text
+            }
+
+    def missing(self) -> str | None:
+        """Why its lines are no measurement; None: they are one."""
+        for key, lacks in (
+            ("open", self._open_ns is None),
+            ("close", not self.closed and "close" in self._patterns),
+            ("result", self._result is None),
+        ):
+            if lacks:
+                return (
+                    f"`{self._job['program']}` ended, and no line of its output matched "
+                    f"`pattern.{key}`, {self._patterns[key]!r}: hold the pattern against what it "
+                    "prints"
+                )
+        return None
+
+    def done(self, status: str, reason: str | None) -> Iterator[Json]:
+        """The window as one tick, and the last event."""
+        if status != "ok" or self._result is None:
+            yield completed({"event": "done", "status": status, "reason": reason, "totals": {}})
+            return
+        count, errors = self._count(self._result), round(self._result.get("errors", 0))
+        yield completed(
+            {
+                "event": "tick",
+                "active_ns": self._length_ns,
+                "measured": True,
+                "role": self._role,
+                "per_client": [[count, None, errors, None]],
+                "operations": {self._role: {"count": count}},
+            }
+        )
+        total = {"count": count, "rows": None, "errors": errors, "retries": None}
+        yield completed(
+            {
+                "event": "done",
+                "status": status,
+                "reason": reason,
+                "totals": {self._role: total},
+                "report": self._result,
+            }
+        )
+
+    def _opened(self) -> Json:
+        self._open_ns = time.monotonic_ns()
+        return completed({"event": "window_open", "mono_ns": self._open_ns})
+
+    def _closes(self, line: str) -> bool:
+        return re.search(self._patterns["close"], line) is not None
+
+    def _count(self, result: Mapping[str, float]) -> int:
+        if "count" in result:
+            return round(result["count"])
+        (per_s,) = (result[name] * share for name, share in PER_S.items() if name in result)
+        return round(per_s * self._length_ns / 1e9)
+
+    def _number(self, text: str, line: str) -> float:
+        try:
+            return float(text.replace(",", ""))
+        except ValueError:
+            raise GeneratorError(
+                f"`{self._job['program']}`: `pattern.result` finds `{text}`, which is no number, "
+                f"in: {line.strip()[:200]}"
+            ) from None

@@ -1,0 +1,167 @@
+"""sysbench as the load of a step: its own scripts and yours, one sysbench for all arms.
+
+It runs the step's script by way of a file of dyno's (`script.py`), so that all sessions are there
+at both ends of the window. Its warm-up ends with a report of its own (`--report-checkpoints`),
+after which it counts anew: so the last report and the histogram are of the window.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from dbdyno.builds import VERSION_S_MAX, Build
+from dbdyno.model import Address, Json, Plan, Step, engine
+from dbdyno.model.error import PlanError
+from dbdyno.model.events import Told
+from dbdyno.model.job import connections, server_json
+from dbdyno.run.driver.program import VERSION_DIGITS, of_server
+from dbdyno.run.driver.sysbench import report
+from dbdyno.run.driver.sysbench.run import Run
+from dbdyno.run.measurement import Bench
+from dbdyno.workload.sysbench import is_file
+
+SEEDS = 2**31 - 1
+"""0 would have sysbench take the time."""
+
+
+class Sysbench:
+    """sysbench as a driver."""
+
+    name = "sysbench"
+    tells: frozenset[Told] = frozenset({"seconds", "histograms", "connections", "lag"})
+
+    def check(self, step: Step, plan: Plan, build: Build | None) -> None:
+        """Raises PlanError where it does not speak to the arm, or lacks itself or its script."""
+        job = step.job
+        where = f"{job['workload']}: step `{step.name}`: key "
+        its = engine.of(job["engine"])
+        if its.sysbench is None:
+            raise PlanError(f"{where}`driver`: sysbench does not speak to {its.product}")
+        script = job["sysbench"]["script"]
+        path = program(job)
+        if is_file(script):
+            if not _file(job).is_file():
+                raise PlanError(
+                    f"{where}`sysbench.script`: there is no file `{script}`: write its path from "
+                    "the workload file on"
+                )
+        elif report.NO_SCRIPT in said(path, script, "help"):
+            raise PlanError(
+                f"{where}`sysbench.script`: {path} has no script `{script}`: write the name of one "
+                "that comes with it (oltp_point_select …), or the path of a .lua file"
+            )
+
+    def version(self, step: Step) -> str:
+        """Its version, and a hash of the script where that is a file."""
+        version = _version(step.job)
+        if not is_file(step.job["sysbench"]["script"]):
+            return version
+        digest = hashlib.sha256(_file(step.job).read_bytes()).hexdigest()[:VERSION_DIGITS]
+        return f"{version}, script {digest}"
+
+    def prepare(self, step: Step, bench: Bench) -> Json:
+        """The job: how sysbench is called, and what its environment tells it of the server.
+
+        Raises PlanError where there is no such sysbench, or it cannot speak to the server.
+        """
+        address = bench.server.address()
+        assert address is not None, "what sysbench speaks to has an address"
+        job = step.job | {"engine": bench.server.engine}
+        mark = f"dyno-sysbench-{time.monotonic_ns()}"
+        return job | {
+            "seed": bench.seed,
+            "server": server_json(address),
+            "program": self.name,
+            "version": _version(job),
+            "command": [str(program(job)), *words(job, address, bench.seed)],
+            "folder": str(_file(job).parent.absolute()),
+            "session": mark,
+            "environment": of_server(address) | {"PGAPPNAME": mark},
+            "report": "seconds and histogram",
+        }
+
+    def start(self, job: Json, keep: Callable[[str], None], cpus: str | None) -> Run:
+        """sysbench, whose threads have their sessions before `ready`."""
+        return Run(job, keep, cpus=cpus)
+
+
+def program(job: Json) -> Path:
+    """The file of sysbench itself. Raises PlanError where there is none."""
+    asked = job["sysbench"]["program"]
+    word = str(Path(job["workload"]).parent / asked) if "/" in asked else asked
+    found = shutil.which(word, path=os.environ.get("PATH"))
+    if found is None:
+        raise PlanError(
+            f"{job['workload']}: step `{job['step']}`: key `sysbench.program`: there is no program "
+            f"`{asked}`: write its path from the workload file on, or install sysbench"
+        )
+    return Path(found).absolute()
+
+
+def words(job: Json, address: Address, seed: int) -> list[str]:
+    """The arguments of sysbench, as on its command line."""
+    its, stop = job["sysbench"], job["stop"]
+    seconds, warmup_s = int(stop["seconds"]), int(stop["warmup_s"])
+    arguments = [f"--threads={connections(job)}", f"--time={warmup_s + seconds}", "--events=0"]
+    arguments += ["--report-interval=1", "--histogram=on", f"--rand-seed={seed % SEEDS + 1}"]
+    if warmup_s:
+        arguments.append(f"--report-checkpoints={warmup_s}")
+    return [*arguments, *_server(job, address), *its["options"], its["script"], "run"]
+
+
+def _server(job: Json, address: Address) -> list[str]:
+    """Where the server is. Raises PlanError where sysbench cannot be told without harm."""
+    name = engine.of(job["engine"]).sysbench
+    where = f"{job['workload']}: step `{job['step']}`: key `driver`: sysbench"
+    by_words = address.host.startswith("/") and not Path(address.host).is_dir()
+    place = {"socket": address.host} if by_words else {"host": address.host, "port": address.port}
+    if by_words or name != "pgsql":  # libpq reads its environment
+        if address.password is not None:
+            raise PlanError(
+                f"{where} takes a password on its command line only, where others can read it: "
+                "give the arm a user without one, or another driver"
+            )
+        if address.tls is not None:
+            raise PlanError(f"{where} takes no TLS settings: give the arm another driver")
+    told = place | {"user": address.user, "db": address.database}
+    return [f"--db-driver={name}", *(f"--{name}-{key}={value}" for key, value in told.items())]
+
+
+def _file(job: Json) -> Path:
+    return Path(job["workload"]).parent / str(job["sysbench"]["script"])
+
+
+def _version(job: Json) -> str:
+    """Raises PlanError where the program says none, and so is no sysbench from 1.0 on."""
+    path = program(job)
+    found = report.version(said(path, "--version"))
+    if found is None:
+        raise PlanError(
+            f"{job['workload']}: step `{job['step']}`: key `sysbench.program`: {path} is no "
+            "sysbench of version 1.0 or later"
+        )
+    return found
+
+
+def said(path: Path, *arguments: str) -> str:
+    """What sysbench prints; empty where it cannot be run."""
+    try:
+        return _said(path, path.stat().st_mtime_ns, arguments)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+@cache
+def _said(path: Path, changed_ns: int, arguments: tuple[str, ...]) -> str:
+    """Asked once for each file as it is since `changed_ns`."""
+    done = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False
+    )
+    return done.stdout + done.stderr

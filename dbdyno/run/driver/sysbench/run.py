@@ -1,0 +1,279 @@
+"""A sysbench at work: from threads that wait for `go` to the report that it prints."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dbdyno.model import Json, engine, events
+from dbdyno.model.error import GeneratorError
+from dbdyno.model.job import role_connections
+from dbdyno.run.driver.child import Child, cpu_ns, placed, thread_shares
+from dbdyno.run.driver.lines import completed
+from dbdyno.run.driver.program import environment
+from dbdyno.run.driver.sessions import looks
+from dbdyno.run.driver.sysbench import report, script
+from dbdyno.run.driver.sysbench.report import Report, Second
+from dbdyno.workload.sysbench import is_file
+
+NS_PER_S = 1_000_000_000
+
+
+class Run:
+    """A sysbench, from its start to its last event. Use it as a context manager."""
+
+    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None) -> None:
+        """Starts sysbench. Raises GeneratorError where it cannot be started."""
+        self._job = job
+        self._keep = keep
+        (self._role,) = job["roles"]
+        self._count = role_connections(job, self._role)
+        self._began = threading.Event()
+        self._read = threading.Event()  # counters are read: it may end
+        self._told_to_end = False
+        self._refused: str | None = None  # the first line that says what went wrong
+        self._open_ns = 0
+        self._close_ns = 0
+        self._told = Told(job, self._role["name"])
+        self._threads: list[Json] = []
+        self._folder = Path(tempfile.mkdtemp(prefix="dyno-sysbench-"))
+        *words, name, command = job["command"]
+        wrapped = self._folder / "dyno.lua"
+        own = is_file(name)
+        wrapped.write_text(script.text(Path(job["folder"], Path(name).name) if own else name))
+        try:
+            self._child = Child(
+                [*placed(cpus), *words, str(wrapped), command],
+                name=job["program"],
+                folder=job["folder"] if own else self._folder,
+                environment=environment(job),
+                limit_s=job["limit_s"],
+                scratch=[self._folder],
+            )
+        except GeneratorError:
+            shutil.rmtree(self._folder)
+            raise
+
+    def go(self) -> None:
+        """Lets it begin, after `ready`."""
+        self._began.set()
+
+    def pause(self) -> None:
+        """Nobody asks sysbench for it: plans that would are refused."""
+        raise AssertionError("sysbench cannot pause")
+
+    resume = pause
+
+    def stop(self) -> None:
+        """Ends it early; after `window_close` lets it end by itself."""
+        if self._close_ns:
+            self._read.set()
+        else:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Ends it: nobody listens any more."""
+        self._told_to_end = True
+        self._began.set()
+        self._read.set()
+        self._child.end()
+
+    kill = hang_up
+
+    def events(self) -> Iterator[Json]:
+        """All events up to `done`; of the window's last second when its report is there.
+
+        Raises GeneratorDied where somebody else killed it, ServerError where the server does not
+        say which sessions are its own.
+        """
+        own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
+        yield self._say("hello", protocol=events.PROTOCOL, **own)
+        if self._heard(report.READY):
+            for number, pid in enumerate(self._sessions()):
+                client = number // self._role["connections"]
+                whose = {"role": self._role["name"], "client": client, "connection": number}
+                yield self._say("connected", **whose, server_pid=pid)
+            yield self._say("ready", connections=self._count, threads=self._count)
+            self._began.wait()
+            yield from self._work()
+        rest = [line for line in self._lines() if report.second(line) is None]
+        yield from self._outcome(rest)
+
+    def _work(self) -> Iterator[Json]:
+        """From the first event of its threads to their last."""
+        self._let_go()
+        for line in self._lines():
+            if line == report.STARTED:
+                yield self._say("started", unix_ns=time.time_ns())
+            if line.endswith(report.CHECKPOINT) if self._told.warmup_s else line == report.STARTED:
+                self._open_ns = time.monotonic_ns()
+                yield self._say("window_open", mono_ns=self._open_ns)
+                begun_ns, before = time.monotonic_ns(), cpu_ns(self._child.pid)
+            found = report.second(line)
+            if found is not None and (tick := self._told.tick(found)) is not None:
+                yield self._say("tick", **tick)
+            if line == report.OVER:
+                break
+        if not self._open_ns or not self._heard(report.OVER, self._count - 1):
+            return
+        self._close_ns = time.monotonic_ns()
+        passed_ns, after = self._close_ns - begun_ns, cpu_ns(self._child.pid)
+        self._threads = thread_shares(before, after, passed_ns)
+        length_ns = self._close_ns - self._open_ns
+        yield self._say("window_close", mono_ns=self._close_ns, active_ns=length_ns)
+        self._read.wait()
+        self._let_go()
+
+    def _say(self, name: str, **keys: object) -> Json:
+        event = completed({"event": name, **keys})
+        self._keep(json.dumps(event, separators=(",", ":")))
+        return event
+
+    def _lines(self) -> Iterator[str]:
+        """What it prints, from here on; ends it at the first line that says what went wrong."""
+        for line in self._child.output:
+            if self._refused is None and (fatal := report.FATAL.match(line)):
+                self._refused = f"`{self._child.name}`: {fatal[1]}"
+                self._child.end()
+            yield line.strip()
+
+    def _heard(self, word: str, more: int | None = None) -> bool:
+        """Whether each thread has said this (or so many more of them), before its output ended."""
+        wanted = self._count if more is None else more
+        lines = self._lines()
+        while wanted and (line := next(lines, None)) is not None:
+            wanted -= line == word
+        return not wanted
+
+    def _let_go(self) -> None:
+        """A line for each thread that waits for one."""
+        with contextlib.suppress(BrokenPipeError):  # its end is seen by its output
+            self._child.input.write("\n" * self._count)
+            self._child.input.flush()
+
+    def _sessions(self) -> list[int]:
+        """The server's processes of its sessions.
+
+        None where they are not one for each thread: then nobody knows which is whose.
+        """
+        if "pgbench" not in engine.of(self._job["engine"]).can:
+            return []  # sessions are threads of the server, and have no process
+        before: list[int] | None = None
+        for found in looks(self._job, self._child.ended):
+            if found == before:  # one that ends may still be seen
+                return found if len(found) == self._count else []
+            before = found
+        return []
+
+    def _outcome(self, lines: list[str]) -> Iterator[Json]:
+        """The window's last second, and `done`."""
+        self._child.wait()
+        if self._told_to_end and self._refused is None and self._child.overdue is None:
+            yield self._say("done", status="stopped", reason=None, totals={})
+            return
+        printed = report.parse(lines)
+        reason = self._failure(printed)
+        if reason is not None or printed is None:
+            yield self._say("done", status="failed", reason=reason, totals={})
+            return
+        yield self._say("tick", **self._told.last(printed, self._close_ns - self._open_ns))
+        times = report.times(lines, printed, queued=self._told.queued)
+        name = self._role["name"]
+        total = {"count": printed.events, "rows": None, "errors": 0, "retries": printed.errors}
+        yield self._say(
+            "done",
+            status="ok",
+            reason=None,
+            totals={name: total},
+            threads=self._threads or None,
+            report=asdict(printed),
+            window=None if times is None else {name: {self._told.operation: times}},
+        )
+
+    def _failure(self, printed: Report | None) -> str | None:
+        """Why the run is no measurement; None: it is one."""
+        name = f"`{self._child.name}`"
+        if self._refused is not None:
+            return self._refused
+        failure = self._child.failure()
+        if failure is not None:
+            return failure
+        if not self._close_ns:
+            return f"{name} ended before its window was over"
+        return f"{name} printed no number of events" if printed is None else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends it, and removes its folder."""
+        self.hang_up()
+        self._child.__exit__(kind, error, traceback)
+        shutil.rmtree(self._folder)
+
+
+class Told:
+    """Its seconds as ticks. All but the window's last are as it tells them; the last is the rest.
+
+    So ticks add up to what the last report has, to the event.
+    """
+
+    def __init__(self, job: Json, role: str) -> None:
+        self.operation = Path(job["sysbench"]["script"]).name
+        self.queued = any(_name(option) == "rate" for option in job["sysbench"]["options"])
+        self.warmup_s = int(job["stop"]["warmup_s"])
+        self._end_s = self.warmup_s + int(job["stop"]["seconds"])
+        self._role = role
+        self._number = 0
+        self._sum: Mapping[str, int] = dict.fromkeys(("events", "errors", "active_ns"), 0)
+
+    def tick(self, second: Second) -> Json | None:
+        """The tick of a second; None of the window's last and of what follows."""
+        ends_s = round(second.since_start_s)
+        if ends_s >= self._end_s:
+            return None
+        counts = {
+            "events": second.events,
+            "errors": second.errors,
+            "active_ns": round(second.seconds * NS_PER_S),
+        }
+        if ends_s <= self.warmup_s:
+            return self._tick(counts, measured=False)
+        self._sum = {key: value + counts[key] for key, value in self._sum.items()}
+        return self._tick(counts, measured=True)
+
+    def last(self, printed: Report, active_ns: int) -> Json:
+        """The window's last tick: what the report has beside the others."""
+        whole = {"events": printed.events, "errors": printed.errors or 0, "active_ns": active_ns}
+        rest = {key: max(0, value - self._sum[key]) for key, value in whole.items()}
+        return self._tick(rest, measured=True)
+
+    def _tick(self, counts: Mapping[str, int], *, measured: bool) -> Json:
+        self._number += 1
+        count, retries = counts["events"], counts["errors"]
+        return {
+            "tick": self._number,
+            "active_ns": counts["active_ns"],
+            "measured": measured,
+            "role": self._role,
+            "per_client": [[count, None, 0, None]],
+            "operations": {self.operation: {"count": count, "retries": retries}},
+        }
+
+
+def _name(option: str) -> str:
+    return option[2:].partition("=")[0].replace("_", "-")

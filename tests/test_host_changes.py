@@ -89,6 +89,7 @@ class Prepared:
     """What `keep_host` asks of a prepared plan."""
 
     data_path = Path("/data")
+    wal_path = None
 
 
 def facts_of(comparison: Comparison, host: Json) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from dbdyno.doctor import memory, other_load, processor, storage
+from dbdyno.doctor import memory, other_load, processor, requirement, storage
 from dbdyno.doctor.finding import SEVERITIES, Finding, Need
 from dbdyno.model import Json
 
@@ -12,17 +12,21 @@ __all__ = ["Finding", "Need", "findings"]
 
 
 def findings(
-    facts: Json, needs: Sequence[Need] = (), lab: str | None = None
+    facts: Json,
+    needs: Sequence[Need] = (),
+    lab: str | None = None,
+    required: Mapping[str, requirement.Value] | None = None,
 ) -> tuple[Finding, ...]:
     """What the facts of host.json come to, what disturbs most first.
 
     Facts that are missing or null find nothing. `needs`: of servers that are to be started; `lab`:
-    who else measures on the host.
+    who else measures on the host; `required`: what a plan asks of it.
     """
     found = [
         *other_load.findings(facts, lab),
         *memory.findings(facts, needs),
         *processor.findings(facts),
         *storage.findings(facts),
+        *requirement.findings(facts, required or {}, needs),
     ]
     return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))

@@ -178,6 +178,7 @@ class Plan:
     hooks: tuple[Hook, ...] = ()
     aims: Aims = field(default_factory=Aims)
     lengths: Lengths | None = None  # those that dyno chose; they stand in `workloads`, `schedule`
+    require: Mapping[str, bool | int | str] = field(default_factory=dict)  # of the host
 
 
 @dataclass(frozen=True, kw_only=True)

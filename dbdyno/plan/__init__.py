@@ -81,6 +81,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         placement=table.placement(form.server, form.generator, source),
         hooks=hook.hooks_of(form.hooks, [arm.name for arm in arms], source),
         aims=table.aims(form.verdict, source),
+        require=table.require(form.require),
     )
     _check_waits(plan, source)
     _check_together(plan, source)

@@ -158,6 +158,25 @@ class VerdictForm(Form):
     judge: str = Aims.judge
 
 
+class RequireForm(Form):
+    """What the host has to have, as it is written; what is left out may be as it is."""
+
+    huge_pages: Literal[True] | None = None
+    wal_device: Literal[True] | None = None
+    swappiness: int | None = None
+    max_map_count: int | None = None
+    somaxconn: int | None = None
+    transparent_huge_pages: Literal["always", "madvise", "never"] | None = None
+    transparent_huge_pages_defrag: (
+        Literal["always", "defer", "defer+madvise", "madvise", "never"] | None
+    ) = None
+    scheduler: str | None = None
+    read_ahead_kb: int | None = None
+    file_system: str | None = None
+    governor: str | None = None
+    clock_source: str | None = None
+
+
 class PlanForm(Form):
     """The whole plan as it is written."""
 
@@ -173,6 +192,7 @@ class PlanForm(Form):
     observe: ObserveForm = Field(default_factory=ObserveForm)
     hooks: list[HookForm] = Field(default_factory=list)
     verdict: VerdictForm = Field(default_factory=VerdictForm)
+    require: RequireForm = Field(default_factory=RequireForm)
 
 
 NAMING = "use letters, digits, dots, underscores, plus and minus signs, at most 64"

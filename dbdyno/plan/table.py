@@ -16,6 +16,7 @@ from dbdyno.model.verdict import Aims
 from dbdyno.plan.schema import (
     GeneratorForm,
     ObserveForm,
+    RequireForm,
     ScheduleForm,
     ServerForm,
     VerdictForm,
@@ -130,6 +131,11 @@ def placement(server: ServerForm, generator: GeneratorForm, source: str) -> Plac
         generator_cpus=generator.cpus,
         interleave_memory=server.interleave_memory,
     )
+
+
+def require(form: RequireForm) -> dict[str, bool | int | str]:
+    """What the host has to have, in the order of docs/plan.md."""
+    return form.model_dump(exclude_none=True)
 
 
 def _blocks(form: ScheduleForm, source: str) -> int:

@@ -98,7 +98,7 @@ def keep_host(results: Results, prepared: Prepared, *, measure: bool, duet: bool
     Raises ResultError where the folder was measured on another machine or kernel: such blocks are
     not pooled.
     """
-    now = facts.collect(prepared.data_path, measure=measure)
+    now = facts.collect(prepared.data_path, wal_path=prepared.wal_path, measure=measure)
     if duet:
         now["duet"] = duet_acceptance.known(now)
     before = results.host()

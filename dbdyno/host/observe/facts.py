@@ -63,9 +63,16 @@ HYPERVISORS = {
 
 
 def collect(
-    data_path: Path, *, measure: bool = True, look_s: float = LOOK_S, reader: Reader | None = None
+    data_path: Path,
+    *,
+    wal_path: Path | None = None,
+    measure: bool = True,
+    look_s: float = LOOK_S,
+    reader: Reader | None = None,
 ) -> Json:
     """The facts of this machine and of the storage under `data_path`; None: cannot be read.
+
+    `wal_path`: where logs lie, if not with the data.
 
     `measure`: also looks for `look_s` seconds at what else the host does, and measures what a sync
     and a reading of the clock take: a second in all. `unread` says why a fact is null.
@@ -91,6 +98,7 @@ def collect(
         "control_group": limits.control_group(reader),
         "login_service": limits.login_service(reader),
         "data": storage.data(reader, data_path),
+        "wal": None if wal_path is None else storage.data(reader, wal_path),
         "sysctl": {name: sysctl(reader, name) for name in SYSCTL},
         "sync": None,
         "look": None,

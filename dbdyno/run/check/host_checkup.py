@@ -39,8 +39,10 @@ def check_up(
     """
     needs = [*asked_for(shared_buffers), *(needs_of(plan) if plan is not None else ())]
     path = data_dir or (plan.data_dir if plan is not None else None) or place.data_root()
-    found = facts.collect(path, look_s=LOOK_S)
-    return Checkup(facts=found, findings=doctor.findings(found, needs, lock.holder()))
+    wal_path = plan.wal_dir if plan is not None else None
+    found = facts.collect(path, wal_path=wal_path, look_s=LOOK_S)
+    required = plan.require if plan is not None else None
+    return Checkup(facts=found, findings=doctor.findings(found, needs, lock.holder(), required))
 
 
 def asked_for(shared_buffers: str | None) -> Iterable[Need]:

@@ -48,6 +48,8 @@ def between(plan: Plan) -> Json:
         found["placement"] = asdict(plan.placement)
     if plan.lengths is not None:
         found["lengths"] = asdict(plan.lengths)
+    if plan.require:
+        found["require"] = dict(plan.require)
     if plan.hooks:
         found["hooks"] = [asdict(hook) for hook in plan.hooks]
     return found

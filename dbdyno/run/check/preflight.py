@@ -25,7 +25,7 @@ from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can, job
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.run import starting_state
-from dbdyno.run.check import disk_space, drivers, dropped_tables
+from dbdyno.run.check import disk_space, drivers, dropped_tables, requirements
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.check.disk_space import Need
 from dbdyno.run.starting_state import Point
@@ -57,6 +57,7 @@ class Prepared:
     device: device.Device | None
     wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
     settled: Mapping[str, Settled] = field(default_factory=dict)  # by arm, as builds
+    wal_path: Path | None = None  # where logs lie, if not with the data
 
 
 def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
@@ -68,11 +69,14 @@ def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
     try:
         return look(plan, pinned)
     except DynoError as error:
-        raise type(error)(f"{plan.path or 'the plan'}: {error}") from error
+        where = plan.path or "the plan"
+        lines = (f"{where}: {line}" for line in str(error).splitlines())
+        raise type(error)("\n".join(lines)) from error
 
 
 def look(plan: Plan, pinned: Json | None) -> Prepared:
     """The checks of `prepare`, whose errors do not name the file yet."""
+    requirements.refuse_unmet(plan)
     data_path = quiesce.existing(starting_state.data_root(plan))
     capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
     capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
@@ -98,6 +102,7 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
         disk=(),
         data_path=data_path,
         device=device.find(data_path),
+        wal_path=None if plan.wal_dir is None else quiesce.existing(plan.wal_dir),
     )
     drivers.refuse_unfit(plan, steps, builds)
     prepared = dataclasses.replace(prepared, settled=settle(plan, prepared))

@@ -1,0 +1,42 @@
+"""Whether this host has what a plan requires of it: before anything is fetched or started."""
+
+from __future__ import annotations
+
+from dbdyno.doctor import requirement
+from dbdyno.host import place
+from dbdyno.host.observe import facts
+from dbdyno.model import Json, Plan, can
+from dbdyno.model.error import PlanError
+from dbdyno.run.check import host_checkup
+
+
+def refuse_unmet(plan: Plan) -> None:
+    """Raises PlanError with a line for each setting that the host has not."""
+    if not plan.require:
+        return
+    for arm in plan.arms:
+        if can(arm, "clock") and not can(arm, "made"):
+            raise PlanError(
+                f"require: the server of arm {arm.name} runs elsewhere, and its host cannot be "
+                "seen: remove it"
+            )
+    unmet = lines(plan, look(plan))
+    if unmet:
+        raise PlanError("\n".join(unmet))
+
+
+def look(plan: Plan) -> Json:
+    """The facts of this host that a plan may require."""
+    return facts.collect(
+        plan.data_dir or place.data_root(), wal_path=plan.wal_dir, measure=False
+    )  # fmt: skip
+
+
+def lines(plan: Plan, found: Json) -> list[str]:
+    """What of these facts is not as the plan requires it, a line each, with what mends it."""
+    needs = list(host_checkup.needs_of(plan))
+    return [
+        f"require: {one.what.removeprefix('the plan requires ')}; "
+        + "; ".join((*one.mend, *([one.barred] if one.barred else [])))
+        for one in requirement.findings(found, plan.require, needs)
+    ]

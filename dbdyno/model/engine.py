@@ -49,6 +49,8 @@ class Traits:
     newest: str  # the newest version that we know of
     whole_major_from: int | None = None  # from this major on a series is one number: 17, not 9.6
     short_sizes: bool = False  # its sizes are written `4G`, not `4GB`
+    prepares_begin: bool = True  # BEGIN can be a prepared statement
+    commits_end: bool = False  # END alone ends no transaction there: a script's is sent as COMMIT
     names_compiler: bool = False  # it says by what it was compiled; else for which machine
     sysbench: str | None = None  # what sysbench calls it, where that speaks to it
     program: str = "the server's program"  # whose hash identifies a build, in words
@@ -89,6 +91,8 @@ _MYSQL = Traits(
     newest="9.7",
     short_sizes=True,
     sysbench="mysql",
+    prepares_begin=False,
+    commits_end=True,
     can=frozenset(
         {"clock", "made", "kept", "slices", "explain", "binary log", "presets", "source"}
     ),
@@ -103,6 +107,7 @@ TRAITS: dict[str, Traits] = {
         job="mariadb",
         sql=("mariadb", "mysql"),
         newest="12.3",
+        prepares_begin=True,
     ),
     "fake": Traits(
         name="fake",

@@ -11,6 +11,8 @@ SETTLE_S_DEFAULT = 0.2
 "stop")."""
 SETTLE_SHARE_MAX = 0.25
 """Of a turn: what settles is no more than this, as a short turn follows a short pause."""
+SENDING = frozenset({"draw", "send", "sleep"})
+"""Instructions of programs that are no scripts."""
 CONTROL = frozenset(
     {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"}
 )
@@ -86,10 +88,19 @@ def timed_operations(job: Json) -> set[str]:
     """The names under which whole operations are timed: a transaction's, not its statements'."""
     names = set()
     for program in job.get("programs", []):
-        sends = [code[1] for code in program["code"] if code[0] == "send"]
-        single = len(sends) == 1
-        names.add(job["statements"][sends[0]]["name"] if single else program["name"])
+        sends = [job["statements"][code[1]] for code in program["code"] if code[0] == "send"]
+        alone = len(sends) == 1 and not computes(program, sends[0])
+        names.add(sends[0]["name"] if alone else program["name"])
     return names
+
+
+def computes(program: Json, statement: Json) -> bool:
+    """Whether a program of one statement does anything besides, as scripts do."""
+    verbs = {code[0] for code in program["code"]}
+    variables = any(
+        "variable" in piece for piece in statement.get("pieces", []) if isinstance(piece, dict)
+    )
+    return bool(verbs - SENDING) or variables or "into" in statement
 
 
 def statement_names(job: Json) -> frozenset[str]:

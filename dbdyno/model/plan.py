@@ -56,6 +56,9 @@ class WorkloadUse:
     save: str | None = None  # "post-l.i2": keep the data directory after this step; None: never
     warm: str | None = None  # "prewarm" or "scan": after a start from what was kept; None: neither
     groups: tuple[str, ...] | None = None  # only these, and steps of none; None: all
+    # Scripts of pgbench's by the step that runs them, and variables that they begin with.
+    scripts: Mapping[str, tuple[str, ...]] | None = None
+    variables: Mapping[str, Any] | None = None
     load: Mapping[str, Any] = field(default_factory=dict)
     """Of a plan that wants several loads: the parameters by which this one differs from them."""
 

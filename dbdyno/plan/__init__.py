@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from dbdyno import workload
 from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.plan import double, duet, hook, matrix, schedule, table
+from dbdyno.plan import double, duet, hook, matrix, schedule, table, workload_use
 from dbdyno.plan.arm import arms_of
 from dbdyno.plan.schedule import SAVE
-from dbdyno.plan.schema import NAMING, PlanForm, WorkloadForm, path_of, refusal
+from dbdyno.plan.schema import NAMING, PlanForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
 SEED_MAX = 2**53 - 1
 """The largest whole number that every reader of JSON keeps exactly."""
 
-HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
-"""The host that presets are tried with when a plan is read: what is right for it is for others."""
 WARMS = ("none", "prewarm", "scan")
 BESIDE_ARMS = ("log",)
 """Names that the result folder itself uses where arms and workloads have theirs."""
@@ -70,7 +67,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         seed=form.seed,
         base=base,
         arms=double.with_doubles(arms, base, ghost=form.schedule.ghost),
-        workloads=_uses(form, path, arms, source),
+        workloads=workload_use.uses(form, path, arms, source),
         schedule=table.schedule(form.schedule, source),
         data_dir=path_of(form.server.data_dir, path, "server.data_dir", source),
         wal_dir=path_of(form.server.wal_dir, path, "server.wal_dir", source),
@@ -109,27 +106,6 @@ def _arms(form: PlanForm, path: Path | None, source: str, arms_max: int | None) 
     return arms_of(forms, path, source)
 
 
-def _uses(
-    form: PlanForm, path: Path | None, arms: Sequence[Arm], source: str
-) -> tuple[WorkloadUse, ...]:
-    """The workloads, each once for every load that the lists among its parameters ask for."""
-    uses: list[WorkloadUse] = []
-    for number, written in enumerate(form.workloads, start=1):
-        use = _use(written)
-        try:
-            loads = workload.of_loads(
-                workload.used(use, path),
-                {**HOST_CHECKED, **use.parameters},
-                arms[0].engine,
-                steps=use.steps,
-                groups=use.groups,
-            )
-        except WorkloadError as reason:
-            raise refusal(source, f"workloads[{number}]", str(reason)) from None
-        uses += [replace(use, parameters={**use.parameters, **load}, load=load) for load in loads]
-    return tuple(uses)
-
-
 def _numbered(plan: Plan) -> Iterator[tuple[int, WorkloadUse]]:
     """The workloads with the numbers that they have in the file: loads of one share it."""
     number, before = 0, None
@@ -137,20 +113,6 @@ def _numbered(plan: Plan) -> Iterator[tuple[int, WorkloadUse]]:
         number += not (use.load and before == use.name)
         before = use.name
         yield number, use
-
-
-def _use(form: WorkloadForm) -> WorkloadUse:
-    return WorkloadUse(
-        name=form.name,
-        parameters=form.parameters,
-        steps=None if form.steps is None else tuple(form.steps),
-        groups=None if form.groups is None else tuple(form.groups),
-        fill=form.fill,
-        set=form.set,
-        preset=form.preset,
-        save=form.save,
-        warm=None if form.warm == "none" else form.warm,
-    )
 
 
 def _check_waits(plan: Plan, source: str) -> None:
@@ -293,7 +255,7 @@ def _check_save(use: WorkloadUse, names: Sequence[str], name: str, where: str) -
 def _expand(
     loaded: workload.Workload, use: WorkloadUse, name: str, release: version.Version | None
 ) -> Mapping[str, Step]:
-    parameters = {**HOST_CHECKED, **use.parameters}
+    parameters = {**workload_use.HOST_CHECKED, **use.parameters}
     if use.steps is not None and use.groups is not None:
         raise WorkloadError("a plan names `steps` or `groups`; remove one of them")
     steps = workload.expand(

@@ -75,9 +75,11 @@ class ArmForm(Form):
 
 
 class WorkloadForm(Form):
-    """A workload's use as it is written."""
+    """A workload's use as it is written: by name, or as scripts of pgbench's."""
 
-    name: str
+    name: str | None = None
+    pgbench: list[str] | dict[str, list[str]] | None = None
+    variables: dict[str, Scalar] | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     steps: list[str] | None = None
     groups: list[str] | None = None
@@ -185,7 +187,8 @@ class PlanForm(Form):
     seed: int = 1
     base: str | None = None
     arms: dict[str, ArmForm] = Field(min_length=1)
-    workloads: list[WorkloadForm] = Field(min_length=1)
+    workload: WorkloadForm | None = None
+    workloads: list[WorkloadForm] = Field(default_factory=list)
     schedule: ScheduleForm = Field(default_factory=ScheduleForm)
     server: ServerForm = Field(default_factory=ServerForm)
     generator: GeneratorForm = Field(default_factory=GeneratorForm)

@@ -102,6 +102,7 @@ def _drafts(
         engine=its,
         version=version,
         statements=workload.file.statements,
+        folder=workload.folder,
     )
     return *step_selection.taken(workload, scope, given, *wanted), swept
 

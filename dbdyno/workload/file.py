@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,7 +14,9 @@ from dbdyno.model import WorkloadUse
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.plan import loaded
+from dbdyno.workload.mixes import Mixes, with_scripts
 from dbdyno.workload.schema import WorkloadFile
+from dbdyno.workload.script import files
 
 SUFFIX = ".toml"
 KEEP = "keep"
@@ -37,6 +40,7 @@ class Workload:
     fill: str
     set: str | None = None
     preset: str | None = None
+    folder: Path = Path()  # where paths of scripts begin
 
 
 def names() -> list[str]:
@@ -73,22 +77,34 @@ def text(name_or_path: str, relative_to: Path | None = None) -> str:
 
 def used(use: WorkloadUse, plan: Path | None) -> Workload:
     """The workload as a plan uses it, by the name of its load. Raises WorkloadError as `load`."""
-    found = load(use.name, plan, fill=use.fill, set=use.set, preset=use.preset)
+    found = load(
+        use.name,
+        plan,
+        fill=use.fill,
+        set=use.set,
+        preset=use.preset,
+        scripts=use.scripts,
+        variables=use.variables,
+    )
     return replace(found, name=loaded(found.name, use.load))
 
 
-def load(
+def load(  # noqa: PLR0913 (each choice of a plan by its name)
     name_or_path: str,
     relative_to: Path | None = None,
     *,
     fill: str | None = None,
     set: str | None = None,
     preset: str | None = None,
+    scripts: Mixes | None = None,
+    variables: Mapping[str, bool | int | float | str] | None = None,
 ) -> Workload:
     """Reads a workload, to be loaded as `fill` says; None: as the file says, or else the fast way.
 
-    `set` names a set of its steps (None: as the file says), `preset` values of its parameters.
-    Raises WorkloadError with one line where it is none, or has no such load, set or preset.
+    `set` names a set of its steps (None: as the file says), `preset` values of its parameters,
+    `scripts` the steps that run a plan's scripts, which begin with these `variables`.
+    Raises WorkloadError with one line where it is none, or has no such load, set or preset; what
+    is wrong in a script is shown below the line.
     """
     source = name_or_path
     name = name_or_path
@@ -105,6 +121,9 @@ def load(
     file = read(WorkloadFile, text(name_or_path, relative_to), source, WorkloadError)
     if preset is not None and preset not in file.presets:
         raise WorkloadError(f"{source}: no preset `{preset}`; {suggestion(preset, file.presets)}")
+    folder = _folder(relative_to) if not _is_path(name_or_path) else Path(source).parent
+    if scripts is not None:
+        file = with_scripts(file, scripts, variables or {}, folder)
     return Workload(
         name=name,
         source=source,
@@ -113,6 +132,7 @@ def load(
         fill=_fill(file, fill, source),
         set=_set(file, set, source),
         preset=preset,
+        folder=folder,
     )
 
 
@@ -159,10 +179,20 @@ def sha256(name_or_path: str, relative_to: Path | None = None) -> str:
     return hashlib.sha256(text(name_or_path, relative_to).encode()).hexdigest()
 
 
+def scripts_sha256(loaded: Workload) -> dict[str, str]:
+    """The SHA-256 of each of the workload's scripts, in hexadecimal, by its path."""
+    return files.sha256(loaded.file, loaded.folder)
+
+
 def _is_path(name_or_path: str) -> bool:
     return "/" in name_or_path or name_or_path.endswith(SUFFIX)
 
 
 def _path(name_or_path: str, relative_to: Path | None) -> Path:
+    return _folder(relative_to) / name_or_path
+
+
+def _folder(relative_to: Path | None) -> Path:
+    """The folder of a plan, or that folder itself."""
     folder = relative_to or Path()
-    return (folder.parent if folder.suffix == SUFFIX else folder) / name_or_path
+    return folder.parent if folder.suffix == SUFFIX else folder

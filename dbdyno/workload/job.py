@@ -51,6 +51,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
     else:
         roles, kinds = role.from_roles(step.roles, content, scope)
     content.finish()
+    explain = {**content.explain, **content.scripts.explain}
     role.check_tables(roles, content, scope)
     stop = _stop(step, roles, scope)
     role.check_tries(roles, timed=stop["seconds"] is not None, scope=scope)
@@ -60,6 +61,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         "cursors": content.cursors,
         "statements": content.statements,
         "programs": content.programs,
+        **content.scripts.json(),
         "roles": roles,
         "fills": [],
         "stop": stop,
@@ -69,7 +71,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
     return Made(
         job=job,
         kinds=kinds,
-        explain=content.explain,
+        explain=explain,
         uses=content.named | {one["table"]["of"] for one in roles if one["table"]},
         nominal_s=_nominal_s(job),
     )

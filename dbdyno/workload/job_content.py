@@ -15,6 +15,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.workload import distribution, explain_literals, sql
 from dbdyno.workload.schema import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
+from dbdyno.workload.script.files import StepScripts
 from dbdyno.workload.value import (
     MAKERS,
     ROW,
@@ -60,6 +61,7 @@ class Content:
         self._bound: set[str] = set()  # statements that need a cursor
         self._tables: dict[str, str | None] = {}  # statement -> the kind of table it names
         self._entering: list[str] = []
+        self.scripts = StepScripts(file, scope)
 
     def value(self, name: str) -> int:
         """The number of a value of the file."""
@@ -266,6 +268,8 @@ class Content:
 
     def add_program(self, name: str, form: Statement | Transaction) -> int:
         """Enters a program: what is drawn once for all of it, then its statements."""
+        if isinstance(form, Transaction) and form.script is not None:
+            return self._add_script(name)
         code: list[Instruction] = []
         first: set[int] = set()
         anew: set[int] = set()  # what repetitions draw
@@ -284,6 +288,17 @@ class Content:
         code = [Instruction("draw", number) for number in sorted(first - anew)] + code
         self._check_drawn(name, code)
         self.programs.append({"name": name, "code": [list(one) for one in code]})
+        return len(self.programs) - 1
+
+    def _add_script(self, name: str) -> int:
+        """Enters the program of a script, with its statements."""
+        begin = len(self.statements)
+        code = self.scripts.program(name, self.statements)
+        for statement in self.statements[begin:]:
+            texts = " ".join(piece for piece in statement["pieces"] if isinstance(piece, str))
+            self.named |= {kind for kind in self.file.tables if sql.has_word(texts, kind)}
+            self._tables[statement["name"]] = None
+        self.programs.append({"name": name, "code": code})
         return len(self.programs) - 1
 
     def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
@@ -415,6 +430,9 @@ class Part:
 
 def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
     """What a transaction does, in its order; without what is repeated 0 times."""
+    if not transaction.do or transaction.protocol is not None:
+        wrong = "protocol" if transaction.do else "do"
+        raise scope.at(wrong).error("a transaction has a `do`, or a `script` and its `protocol`")
     parts: list[Part] = []
     for number, one in enumerate(transaction.do, start=1):
         place = scope.at("do", number)

@@ -70,15 +70,24 @@ def connects(options: Sequence[str]) -> bool:
 
 
 def _script(text: str, scope: Scope, *, builtin: bool) -> Json:
-    """A script and its weight, which the last `@` begins, as on pgbench's command line."""
-    name, mark, weight = scope.text(text).rpartition("@")
+    """A script as a job has it."""
+    found = script_and_weight(scope.text(text))
+    if found is None:
+        raise scope.error(f"`{text}` is no script with a weight; write it as `name@3`")
+    name, weight = found
+    if builtin and name not in BUILTIN:
+        raise scope.error(f"no builtin `{name}`; {suggestion(name, BUILTIN)}")
+    return {"name": name, "builtin": builtin, "weight": weight}
+
+
+def script_and_weight(text: str) -> tuple[str, int] | None:
+    """A script and its weight, which the last `@` begins; None where it is no such text."""
+    name, mark, weight = text.rpartition("@")
     if not mark:
         name, weight = weight, "1"
     if not weight.isdecimal() or int(weight) > WEIGHT_MAX or not name:
-        raise scope.error(f"`{text}` is no script with a weight; write it as `name@3`")
-    if builtin and name not in BUILTIN:
-        raise scope.error(f"no builtin `{name}`; {suggestion(name, BUILTIN)}")
-    return {"name": name, "builtin": builtin, "weight": int(weight)}
+        return None
+    return name, int(weight)
 
 
 def _options(words: Sequence[str], scope: Scope) -> Iterator[str]:

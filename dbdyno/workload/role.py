@@ -33,7 +33,12 @@ def from_roles(
         for name, role in roles.items()
         if scope.at("roles", name, "when").number(role.when)
     }
-    made = [_role(name, role, content, scope.at("roles", name)) for name, role in roles.items()]
+    chosen = {name: _weights(one, content, scope.at("roles", name)) for name, one in roles.items()}
+    content.scripts.read(one for weights in chosen.values() for one, _ in weights)
+    made = [
+        _json(name, role, _programs(chosen[name], content), content, scope.at("roles", name))
+        for name, role in roles.items()
+    ]
     for one in made:
         place = scope.at("roles", one["name"])
         _check_tie(one, made, place.at("pace"))
@@ -89,17 +94,24 @@ def _part_name(sql: str, taken: Sequence[str]) -> str:
     return word if number == 1 else f"{word}{number}"
 
 
-def _role(name: str, role: schema.Role, content: Content, scope: Scope) -> Json:
-    return _json(name, role, _choose(role, content, scope), content, scope)
+_Chosen = tuple[str, tuple[int, Scope]]
+"""A statement or transaction, its weight, and where it is named."""
 
 
-def _choose(role: schema.Role, content: Content, scope: Scope) -> list[Json]:
-    """The programs that a role runs, with their weights."""
+def _programs(chosen: Sequence[_Chosen], content: Content) -> list[Json]:
+    return [
+        {"program": content.program(name, place), "weight": weight}
+        for name, (weight, place) in chosen
+    ]
+
+
+def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]:
+    """What a role runs, with its weights; what is never chosen is left out."""
     if (role.run is None) == (role.choose is None):
         raise scope.error("needs either `run` or `choose`")
     if role.run is not None:
         place = scope.at("run")
-        return [{"program": content.program(place.text(role.run), place), "weight": 1}]
+        return [(place.text(role.run), (1, place))]
     place = scope.at("choose")
     weights = role.choose
     if isinstance(weights, str):
@@ -112,11 +124,7 @@ def _choose(role: schema.Role, content: Content, scope: Scope) -> list[Json]:
     chosen = {one: place.at(one).integer(weight, low=0) for one, weight in weights.items()}
     if not any(chosen.values()):
         raise place.error(_nothing(weights, scope))
-    return [
-        {"program": content.program(one, place), "weight": weight}
-        for one, weight in chosen.items()
-        if weight
-    ]
+    return [(one, (weight, place)) for one, weight in chosen.items() if weight]
 
 
 def _nothing(weights: Mapping[str, schema.Number], scope: Scope) -> str:

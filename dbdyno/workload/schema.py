@@ -251,10 +251,15 @@ class Sleep(Form):
 
 
 class Transaction(Form):
-    """Statements that are sent one after the other and timed as a whole."""
+    """Statements that are sent one after the other and timed as a whole, or a script's.
+
+    `script` is the path of a script of pgbench's, `protocol` how its statements are sent.
+    """
 
     draw: list[str] = Field(default_factory=list)
-    do: list[str | Repetition | Sleep] = Field(min_length=1)
+    do: list[str | Repetition | Sleep] = Field(default_factory=list)
+    script: str | None = None
+    protocol: str | None = None
 
 
 class Pace(Form):
@@ -440,6 +445,7 @@ class WorkloadFile(Form):
     checks: dict[str, Number] = Field(default_factory=dict)
     tables: dict[str, Table] = Field(default_factory=dict)
     values: dict[str, Maker] = Field(default_factory=dict)
+    variables: dict[str, bool | Number] = Field(default_factory=dict)
     cursors: dict[str, Cursor] = Field(default_factory=dict)
     statements: dict[str, Annotated[Statement, BeforeValidator(_same_for_all)]] = Field(
         default_factory=dict

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
@@ -35,7 +36,8 @@ class Scope:
     """A place in a workload file; `engine` is the one whose SQL is taken.
 
     `version` is the server's release, such as (17,) or (8, 4); None takes the newest SQL.
-    `statements` are the file's, which SQL before a job can name.
+    `statements` are the file's, which SQL before a job can name; `folder` is where the paths of
+    scripts begin.
     """
 
     source: str
@@ -44,6 +46,7 @@ class Scope:
     version: tuple[int, ...] | None = None
     key: str = ""
     statements: Mapping[str, PerEngine] = field(default_factory=dict)
+    folder: Path = Path()
 
     @property
     def spoken(self) -> str:

@@ -111,11 +111,14 @@ def plain(value: object) -> object:
 
 
 def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
-    """A workload's use, with a hash of its text, and of each program that it runs."""
+    """A workload's use, with a hash of its text, and of each program and script that it runs."""
     programs = {step.name: driver.of(step).version(step) for step in steps}
     known = {name: version for name, version in programs.items() if version is not None}
+    loaded = load(plan, use)
+    scripts = workload.scripts_sha256(loaded)
     return asdict(use) | {
-        "folder": load(plan, use).name,
+        "folder": loaded.name,
         "sha256": workload.sha256(use.name, plan.path),
         **({"programs": known} if known else {}),
+        **({"scripts_sha256": scripts} if scripts else {}),
     }

@@ -1,0 +1,89 @@
+"""How a plan names its workloads: `[[workloads]]`, or `workload` where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dbdyno import workload
+from dbdyno.model import Arm, WorkloadUse
+from dbdyno.model.error import WorkloadError
+from dbdyno.plan.schema import PlanForm, WorkloadForm, refusal
+from dbdyno.workload import mixes
+
+HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
+"""The host that presets are tried with when a plan is read: what is right for it is for others."""
+
+
+def uses(
+    form: PlanForm, path: Path | None, arms: Sequence[Arm], source: str
+) -> tuple[WorkloadUse, ...]:
+    """The workloads of a plan, each once for every load that its lists of parameters ask for.
+
+    Raises PlanError.
+    """
+    found: list[WorkloadUse] = []
+    for key, use in _written(form, source):
+        try:
+            loads = workload.of_loads(
+                workload.used(use, path),
+                {**HOST_CHECKED, **use.parameters},
+                arms[0].engine,
+                steps=use.steps,
+                groups=use.groups,
+            )
+        except WorkloadError as reason:
+            raise refusal(source, key, str(reason)) from None
+        found += [replace(use, parameters={**use.parameters, **load}, load=load) for load in loads]
+    return tuple(found)
+
+
+def _written(form: PlanForm, source: str) -> Iterator[tuple[str, WorkloadUse]]:
+    """The workloads as they are written, by their keys."""
+    if form.workload is not None and form.workloads:
+        raise refusal(source, "workload", "there are `workloads`, too; write all of them there")
+    if form.workload is not None:
+        yield "workload", _use(form.workload, "workload", source)
+        return
+    if not form.workloads:
+        raise refusal(source, "workloads", "missing; name at least one")
+    for number, one in enumerate(form.workloads, 1):
+        yield f"workloads[{number}]", _use(one, f"workloads[{number}]", source)
+
+
+def _use(form: WorkloadForm, key: str, source: str) -> WorkloadUse:
+    scripts = _scripts(form, key, source)
+    steps = form.steps if form.steps is not None or scripts is None else list(scripts)
+    return WorkloadUse(
+        name=form.name or mixes.WORKLOAD,
+        parameters=form.parameters,
+        steps=None if steps is None else tuple(steps),
+        groups=None if form.groups is None else tuple(form.groups),
+        fill=form.fill,
+        set=form.set,
+        preset=form.preset,
+        save=form.save,
+        warm=None if form.warm == "none" else form.warm,
+        scripts=scripts,
+        variables=form.variables,
+    )
+
+
+def _scripts(form: WorkloadForm, key: str, source: str) -> dict[str, tuple[str, ...]] | None:
+    """The plan's scripts by the step that runs them; None where it names a workload."""
+    if form.pgbench is None:
+        if form.name is None:
+            raise refusal(source, f"{key}.name", "missing")
+        if form.variables is not None:
+            sentence = 'only scripts have variables; write pgbench = ["mix.sql"], or remove them'
+            raise refusal(source, f"{key}.variables", sentence)
+        return None
+    if form.name is not None:
+        sentence = "names the workload, too; remove `name`, or name scripts in a workload file"
+        raise refusal(source, f"{key}.pgbench", sentence)
+    if isinstance(form.pgbench, list):
+        return {mixes.STEP: tuple(form.pgbench)}
+    if not form.pgbench:
+        raise refusal(source, f"{key}.pgbench", 'has no scripts; write ["mix.sql"]')
+    return {name: tuple(scripts) for name, scripts in form.pgbench.items()}

@@ -1,0 +1,240 @@
+"""The commands of a script, parsed one by one: SQL, and what begins with a backslash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dbdyno.model.document import suggestion
+from dbdyno.workload.script import expression
+from dbdyno.workload.script.expression import Node
+from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.sql import NAME, Backslash, Lexer, Sql
+
+BLANK = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)*")
+WORD = re.compile(r"(?:(?!\\\r?\n)[^ \t\r\f\v\n])+")
+UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
+SLEEP_US_MAX = 86_400 * 1_000_000
+"""A day, as in a transaction of a workload file."""
+CONSTANT = re.compile(r"([-+]?[0-9]+)(.*)")
+REFUSED = {
+    "shell": "it runs a program in the middle of what is measured, and stops all clients meanwhile",
+    "setshell": "it runs a program in the middle of what is measured, and stops all clients "
+    "meanwhile; give the value as one of the plan's `variables`",
+}
+PLAIN = ("else", "endif", "startpipeline", "syncpipeline", "endpipeline")
+"""Commands without arguments."""
+COMMANDS = ("set", "if", "elif", "sleep", "gset", "aset", *PLAIN)
+
+
+@dataclass(frozen=True)
+class Into:
+    """What the result of a statement is kept in: variables that begin with the prefix."""
+
+    prefix: str
+    every: bool  # \\aset
+
+
+@dataclass(frozen=True)
+class Send:
+    """An SQL command."""
+
+    sql: Sql
+    into: Into | None = None
+
+    @property
+    def offset(self) -> int:
+        """Where it begins."""
+        return self.sql.offset
+
+
+@dataclass(frozen=True)
+class Assign:
+    """A variable's new value."""
+
+    variable: str
+    value: Node
+    offset: int
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Where a branch begins that depends on an expression."""
+
+    word: Literal["if", "elif"]
+    value: Node
+    offset: int
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """A wait: of `amount` units, or as many as the variable says."""
+
+    amount: int
+    variable: str | None
+    unit_us: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A command without arguments."""
+
+    word: str
+    offset: int
+
+
+Command = Send | Assign | Condition | Sleep | Plain
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a backslash command."""
+
+    text: str
+    offset: int
+
+
+def parse(source: Source) -> tuple[Command, ...]:
+    """The commands of a script in their order. Raises WorkloadError that shows the place."""
+    lexer = Lexer(source)
+    commands: list[Command] = []
+    for item in lexer.items():
+        if isinstance(item, Sql):
+            commands.append(Send(item))
+            continue
+        words = _Words(source, item)
+        name = words.next()
+        if name is not None and name.text.lower() in ("gset", "aset"):
+            _keep(name, words, commands)
+        elif name is not None:
+            commands.append(_command(name, words))
+        lexer.position = words.end
+    if not commands:
+        raise source.error(0, "the script has no command")
+    return tuple(commands)
+
+
+class _Words:
+    """The words of a backslash command; `end` is where its line ends, once all were taken."""
+
+    def __init__(self, source: Source, backslash: Backslash) -> None:
+        self.source = source
+        self.offset = backslash.offset
+        self.end = backslash.offset + 1
+
+    def next(self) -> Word | None:
+        """The next word of the command; None at the end of its line."""
+        self.end = _after(BLANK, self.source, self.end)
+        match = WORD.match(self.source.text, self.end)
+        if match is None:
+            return None
+        self.end = match.end()
+        return Word(match[0], match.start())
+
+    def rest(self) -> list[Word]:
+        """All that follow."""
+        return list(iter(self.next, None))
+
+
+def _after(pattern: re.Pattern[str], source: Source, start: int) -> int:
+    match = pattern.match(source.text, start)
+    return start if match is None else match.end()
+
+
+def _command(name: Word, words: _Words) -> Command:
+    """The command that begins with this word."""
+    kind, source = name.text.lower(), words.source
+    if kind == "set":
+        return _set(name, words)
+    if kind in ("if", "elif"):
+        value, words.end = expression.parse(source, words.end)
+        return Condition("if" if kind == "if" else "elif", value, words.offset)
+    if kind == "sleep":
+        return _sleep(name, words)
+    if kind in REFUSED:
+        raise source.error(words.offset, f"\\{kind} is not run here: {REFUSED[kind]}")
+    if kind not in PLAIN:
+        remedy = suggestion(kind, COMMANDS)
+        raise source.error(words.offset, f"no command `\\{name.text}`; {remedy}")
+    if extra := words.next():
+        raise source.error(extra.offset, f"\\{kind} takes no argument")
+    return Plain(kind, words.offset)
+
+
+def _set(name: Word, words: _Words) -> Assign:
+    variable = words.next()
+    if variable is None:
+        raise words.source.error(words.end, "\\set needs a variable and an expression")
+    if not NAME.fullmatch(variable.text):
+        sentence = f"`{variable.text}` cannot name a variable; use letters, digits, underscores"
+        raise words.source.error(variable.offset, sentence)
+    value, words.end = expression.parse(words.source, words.end)
+    return Assign(variable.text, value, words.offset)
+
+
+def _sleep(name: Word, words: _Words) -> Sleep:
+    """`\\sleep 10 ms`, `\\sleep 10ms`, `\\sleep :n`; seconds where there is no unit."""
+    source, arguments = words.source, words.rest()
+    if not arguments:
+        raise source.error(words.end, "\\sleep needs a number, or a variable, such as :delay")
+    if len(arguments) > 2:
+        raise source.error(arguments[2].offset, "\\sleep takes a number and a unit, and no more")
+    first, unit = arguments[0], arguments[1] if len(arguments) > 1 else None
+    amount, variable = 0, None
+    if first.text.startswith(":"):
+        variable = first.text[1:]
+        if not NAME.fullmatch(variable):
+            raise source.error(first.offset, f"`{first.text}` is no variable")
+    else:
+        match = CONSTANT.fullmatch(first.text)
+        if match is None or (match[2] and unit is not None):
+            sentence = f"`{first.text}` is no whole number of time units"
+            raise source.error(first.offset, sentence)
+        amount = max(0, int(match[1]))
+        unit = Word(match[2], first.offset + match.start(2)) if match[2] else unit
+    unit_us = _unit_us(unit, source)
+    if amount * unit_us > SLEEP_US_MAX:
+        raise source.error(first.offset, "\\sleep lasts a day at most")
+    return Sleep(amount, variable, unit_us, words.offset)
+
+
+def _unit_us(unit: Word | None, source: Source) -> int:
+    if unit is None:
+        return UNITS_US["s"]
+    if unit.text.lower() not in UNITS_US:
+        raise source.error(unit.offset, f"no unit `{unit.text}`; use us, ms or s")
+    return UNITS_US[unit.text.lower()]
+
+
+def _keep(name: Word, words: _Words, commands: list[Command]) -> None:
+    """Has the SQL command before \\gset or \\aset keep its result."""
+    kind, source = name.text.lower(), words.source
+    arguments = words.rest()
+    if len(arguments) > 1:
+        raise source.error(arguments[1].offset, f"\\{kind} takes one prefix, and no more")
+    before = commands[-1] if commands else None
+    if not isinstance(before, Send) or before.into is not None:
+        raise source.error(words.offset, f"\\{kind} has to follow an SQL command")
+    prefix = arguments[0] if arguments else Word("", words.end)
+    if prefix.text and not NAME.fullmatch(prefix.text):
+        sentence = f"no variable can begin with `{prefix.text}`; use letters, digits, underscores"
+        raise source.error(prefix.offset, sentence)
+    commands[-1] = replace(before, into=Into(prefix.text, kind == "aset"))
+
+
+def names_in(commands: tuple[Command, ...]) -> Iterator[str]:
+    """The variables that commands assign or read, each as often as it stands there."""
+    for command in commands:
+        match command:
+            case Send():
+                yield from (use.name for use in command.sql.variables)
+            case Assign():
+                yield command.variable
+                yield from (str(node.value) for node in command.value.variables())
+            case Condition():
+                yield from (str(node.value) for node in command.value.variables())
+            case Sleep(variable=str(variable)):
+                yield variable

@@ -1,0 +1,113 @@
+"""Finds and reads scripts, and brings those of a step into its job."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from dbdyno.model import Json
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload.schema import WorkloadFile
+from dbdyno.workload.scope import Scope
+from dbdyno.workload.script.compile import Script, Scripts
+from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.sql import NAME
+
+PROTOCOLS = ("simple", "extended", "prepared")
+SCALE = "scale"
+"""The variable that has the parameter of its name, and without one pgbench's 1."""
+
+
+def text(path: Path, folder: Path) -> str:
+    """A script as it was written; `path` begins at the folder. Raises WorkloadError."""
+    try:
+        found = (folder / path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as reason:
+        sentence = reason.strerror if isinstance(reason, OSError) else "not UTF-8 text"
+        raise WorkloadError(f"{folder / path}: cannot be read as a script: {sentence}") from None
+    if "\0" in found:
+        raise WorkloadError(f"{folder / path}: cannot be read as a script: it has a NUL character")
+    return found
+
+
+def sha256(file: WorkloadFile, folder: Path) -> dict[str, str]:
+    """The SHA-256 of each script that the file names, in hexadecimal, by its path there."""
+    paths = (one.script for one in file.transactions.values() if one.script is not None)
+    return {
+        path: hashlib.sha256(text(Path(path), folder).encode()).hexdigest()
+        for path in sorted(set(paths))
+    }
+
+
+class StepScripts:
+    """The scripts of one step, read together: one may use what another one sets."""
+
+    def __init__(self, file: WorkloadFile, scope: Scope) -> None:
+        self._file = file
+        self._scope = scope
+        self._read: dict[str, Script] = {}
+        self._scripts: Scripts | None = None
+
+    def read(self, programs: Iterable[str]) -> None:
+        """Reads those of the step's programs that are scripts; before the first is entered."""
+        for name in programs:
+            transaction = self._file.transactions.get(name)
+            if transaction is not None and transaction.script is not None:
+                self._read[name] = self._script(name, transaction.script)
+        if self._read:
+            self._scripts = Scripts(list(self._read.values()), self._given(), self._scope.engine)
+
+    def program(self, name: str, statements: list[Json]) -> list[list[str | int]]:
+        """The instructions of a script; its statements are added to the job's."""
+        assert self._scripts is not None, "the step's scripts were read"
+        return self._scripts.program(self._read[name], statements)
+
+    def json(self) -> Json:
+        """The job's keys of scripts; none where the step has no script."""
+        return {} if self._scripts is None else self._scripts.json()
+
+    @property
+    def explain(self) -> Mapping[str, str]:
+        """Statements by their names, as EXPLAIN takes them."""
+        return {} if self._scripts is None else self._scripts.explain
+
+    def _script(self, name: str, path: str) -> Script:
+        place = self._scope.root("transactions", name)
+        transaction = self._file.transactions[name]
+        if transaction.do or transaction.draw:
+            raise place.error("has either `script` or `do` and `draw`; remove one")
+        source = Source(path, text(Path(path), self._scope.folder))
+        return Script.of(name, source, self._protocol(transaction.protocol, place))
+
+    def _protocol(self, written: str | None, place: Scope) -> str:
+        place = place.root("protocol") if written is None else place.at("protocol")
+        protocol = place.text(self._file.protocol if written is None else written)
+        sends = self._scope.engine.sends
+        if protocol not in PROTOCOLS or protocol not in sends:
+            theirs = " or ".join(f"`{one}`" for one in PROTOCOLS if one in sends)
+            product = self._scope.engine.product
+            raise place.error(f"scripts on {product} are sent by {theirs}, not `{protocol}`")
+        return protocol
+
+    def _given(self) -> dict[str, Json]:
+        """Variables that have a value from the beginning on, as a job says it."""
+        known = self._scope.names.get(SCALE, 1)
+        written: dict[str, object] = {SCALE: known, **self._file.variables}
+        return {name: self._initial(name, value) for name, value in written.items()}
+
+    def _initial(self, name: str, written: object) -> Json:
+        place = self._scope.root("variables", name)
+        if not NAME.fullmatch(name):
+            raise place.error("cannot name a variable; use letters, digits and underscores")
+        if isinstance(written, bool):
+            return {"boolean": written}
+        assert isinstance(written, (int, float, str, list)), "the form has it so"
+        value = place.value(written)
+        if isinstance(value, list):
+            raise place.error("a variable has one value, no list")
+        if isinstance(value, str):
+            return {"text": value}
+        if isinstance(value, float):
+            return {"double": place.number(value)}
+        return {"integer": place.integer(value)}

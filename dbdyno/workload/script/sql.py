@@ -1,0 +1,198 @@
+"""Cuts a script into SQL commands and the backslashes between them, as pgbench's lexer does.
+
+A command ends with a semicolon outside of quotes, comments, brackets and bodies of SQL functions,
+or where a backslash command follows. What begins with `--` before a command is left out; comments
+within one go to the server. In quotes standard strings are assumed (a backslash is one).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dbdyno.workload.script.source import Source
+
+LETTER = r"A-Za-z_\x80-\U0010ffff"
+NAME = re.compile(rf"[{LETTER}][{LETTER}0-9]*")
+"""What can be a variable's name."""
+VARIABLE = re.compile(rf"(?<!:):({NAME.pattern})")
+"""A variable in SQL, wherever it stands; `::` is a cast."""
+TOKEN = re.compile(
+    rf"""(?P<space>[ \t\n\r\f\v]+|--[^\n]*)
+    |(?P<quoted>[eE]'(?:[^'\\]|\\.|'')*'
+        |(?:[bBnNxX]|[uU]&)?'(?:[^']|'')*'|(?:[uU]&)?"(?:[^"]|"")*"
+        |\$(?P<tag>(?:[{LETTER}][{LETTER}0-9]*)?)\$.*?\$(?P=tag)\$)
+    |(?P<open>'|"|\$(?:[{LETTER}][{LETTER}0-9]*)?\$)
+    |(?P<comment>/\*)
+    |(?P<word>[{LETTER}][{LETTER}0-9$]*)
+    |(?P<number>[0-9][{LETTER}0-9]*)
+    |(?P<escaped>\\[;:])
+    |(?P<backslash>\\)
+    |(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+BRACKET = re.compile(r"/\*|\*/")
+AROUND = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
+"""What may stand before a command and says nothing."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A variable's place in SQL: from `start` to `end` of the text, `offset` in the script."""
+
+    name: str
+    start: int
+    end: int
+    offset: int
+    quoted: bool  # within quotes or a comment
+
+
+@dataclass(frozen=True)
+class Sql:
+    """One command as it is sent.
+
+    `parts` are where the commands of a compound begin and end in the text, without blanks and
+    comments around them; those that are empty are left out.
+    """
+
+    text: str
+    offset: int
+    variables: tuple[Use, ...]
+    parts: tuple[tuple[int, int], ...]
+
+    def words(self) -> Iterator[tuple[str, ...]]:
+        """The words of each part, in capitals, without what closes it."""
+        for start, end in self.parts:
+            yield tuple(self.text[start:end].upper().split())
+
+
+@dataclass(frozen=True)
+class Backslash:
+    """Where a backslash command begins."""
+
+    offset: int
+
+
+class Lexer:
+    """Goes through a script; whoever meets a `Backslash` says by `position` where SQL goes on."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.position = 0
+        self._brackets = 0  # open ones; a backslash command does not close them
+        self._begins = 0  # open BEGIN and CASE of an SQL function's body
+
+    def items(self) -> Iterator[Sql | Backslash]:
+        """The commands and backslashes in their order. Raises WorkloadError: a quote is open."""
+        while self.position < len(self.source.text):
+            command = _Command()
+            ended = self._command(command)
+            if command.text:
+                yield command.finished()
+            if ended is not None:
+                yield ended
+
+    def _command(self, command: _Command) -> Backslash | None:
+        """Collects one command; returns the backslash that ends it, if one does."""
+        text = self.source.text
+        while self.position < len(text):
+            start = self.position
+            match = TOKEN.match(text, start)
+            assert match is not None, "every character is some token"
+            self.position, kind = match.end(), match.lastgroup
+            if kind == "backslash":
+                return Backslash(start)
+            if kind == "open":
+                raise self.source.error(start, f"the quote {match[0]} is never closed")
+            if kind == "comment":
+                self.position = self._comment_end(start)
+                command.add(text[start : self.position], start, quoted=True)
+            elif kind == "space":
+                comment = match[0].startswith("--")
+                command.add_space(match[0], start, quoted=comment)
+            elif kind == "escaped":
+                command.add(match[0][1], start + 1, cut=match[0] == r"\;")
+            else:
+                ends = match[0] == ";" and not self._brackets and not self._begins
+                command.add(match[0], start, quoted=match["quoted"] is not None, cut=ends)
+                self._count(match, command)
+                if ends:
+                    return None
+        return None
+
+    def _comment_end(self, start: int) -> int:
+        """Where a comment ends; comments nest."""
+        depth = 0
+        for match in BRACKET.finditer(self.source.text, start):
+            depth += 1 if match[0] == "/*" else -1
+            if not depth:
+                return match.end()
+        raise self.source.error(start, "the comment /* is never closed")
+
+    def _count(self, match: re.Match[str], command: _Command) -> None:
+        """Counts brackets, and what an SQL function's body opens and closes."""
+        if match["other"]:
+            self._brackets += match[0] == "("
+            self._brackets -= match[0] == ")" and self._brackets > 0
+        elif match["word"]:
+            word = match[0].lower()
+            command.words.append(word)
+            if not command.creates_routine() or self._brackets:
+                return
+            self._begins += word == "begin" or (word == "case" and self._begins > 0)
+            self._begins -= word == "end" and self._begins > 0
+
+
+class _Command:
+    """A command that is being collected."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.words: list[str] = []
+        self._starts: list[int] = []  # of each piece in the text
+        self._offsets: list[int] = []  # of each piece in the script
+        self._quoted: list[bool] = []
+        self._cuts: list[int] = []  # the semicolons between commands
+
+    def add(self, text: str, offset: int, *, quoted: bool = False, cut: bool = False) -> None:
+        if cut:
+            self._cuts.append(len(self.text))
+        self._starts.append(len(self.text))
+        self._offsets.append(offset)
+        self._quoted.append(quoted)
+        self.text += text
+
+    def add_space(self, text: str, offset: int, *, quoted: bool) -> None:
+        """Blanks and `--` before the command are no part of it."""
+        if self.text:
+            self.add(text, offset, quoted=quoted)
+
+    def creates_routine(self) -> bool:
+        """Whether it began as CREATE [OR REPLACE] FUNCTION or PROCEDURE."""
+        words = [word for word in self.words[:4] if word not in ("or", "replace")]
+        return words[:1] == ["create"] and words[1:2] in (["function"], ["procedure"])
+
+    def finished(self) -> Sql:
+        edges = [-1, *self._cuts, len(self.text)]
+        parts = (_part(self.text, a + 1, b) for a, b in pairwise(edges))
+        return Sql(
+            text=self.text,
+            offset=self._offsets[0],
+            variables=tuple(self._use(match) for match in VARIABLE.finditer(self.text)),
+            parts=tuple((start, end) for start, end in parts if start < end),
+        )
+
+    def _use(self, match: re.Match[str]) -> Use:
+        piece = bisect_right(self._starts, match.start()) - 1
+        offset = self._offsets[piece] + match.start() - self._starts[piece]
+        return Use(match[1], match.start(), match.end(), offset, self._quoted[piece])
+
+
+def _part(text: str, start: int, end: int) -> tuple[int, int]:
+    """The same without blanks and comments in front, and blanks behind."""
+    match = AROUND.match(text, start, end)
+    begin = start if match is None else match.end()
+    return begin, begin + len(text[begin:end].rstrip())

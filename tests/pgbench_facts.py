@@ -1,0 +1,344 @@
+"""What pgbench says to scripts and expressions, as a list: tests hold the lab and pgbench to it.
+
+The scripts stand for those of pgbench's documentation and its own tests, written anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["ok", "start", "run"]
+"""It runs; it is refused before it begins; its client or step ends as it runs."""
+MANY = ", ".join(str(number) for number in range(17))
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A script, and pgbench's verdict; `ours` where the lab says it earlier than pgbench."""
+
+    script: str
+    pgbench: Verdict
+    ours: Verdict
+    protocol: str = "simple"
+
+
+def ok(script: str, protocol: str = "simple") -> Fact:
+    """Both run it."""
+    return Fact(script, "ok", "ok", protocol)
+
+
+def start(script: str, protocol: str = "simple") -> Fact:
+    """Both refuse it before it begins."""
+    return Fact(script, "start", "start", protocol)
+
+
+def early(script: str, protocol: str = "simple") -> Fact:
+    """pgbench ends as it runs it, the lab refuses it before it begins."""
+    return Fact(script, "run", "start", protocol)
+
+
+def run(script: str, protocol: str = "simple") -> Fact:
+    """Both end as they run it."""
+    return Fact(script, "run", "run", protocol)
+
+
+FACTS: dict[str, Fact] = {
+    # --- Commands ---
+    "nothing": start(""),
+    "only a comment": start("-- nothing here\n"),
+    "only a semicolon": ok(";"),
+    "only a C comment": ok("/* nothing here */"),
+    "a backslash alone": ok("\\\nSELECT 1;"),
+    "no final semicolon": ok("SELECT 1"),
+    "unknown command": start("\\nosuchcommand\n"),
+    "a command in capitals": ok("\\SET x 1\nSELECT :x;"),
+    "blanks behind the backslash": ok("\\ set x 1\nSELECT :x;"),
+    "SQL before a command needs no semicolon": ok("SELECT 1\n\\set x 2\nSELECT :x;"),
+    "a continued line": ok("\\set x \\\n 1 + \\\n 2\nSELECT :x;"),
+    "a continued word": ok("\\sleep\\\n 1\\\n us\nSELECT 1;"),
+    # --- SQL ---
+    "semicolons in quotes": ok('SELECT \';\', "a;".b FROM (SELECT 1 AS b) AS "a;";'),
+    "semicolons in dollars": ok("DO $body$ BEGIN PERFORM 1; PERFORM 2; END $body$;"),
+    "semicolons in comments": ok("SELECT /* ; /* ; */ ; */ 1 -- ;\n;"),
+    "an escape string": ok(r"SELECT E'\';', 'a\';"),
+    "semicolons in a routine": ok(
+        "CREATE OR REPLACE FUNCTION f_dyno() RETURNS int BEGIN ATOMIC SELECT 1; "
+        "SELECT CASE WHEN true THEN 2 END; END;\nSELECT f_dyno();"
+    ),
+    "casts and slices": ok("SELECT 1::int, (ARRAY[1, 2, 3])[1:2], '12:30:00'::time;"),
+    "a name that nothing sets stays": run("SELECT :nothing;"),
+    "a name that nothing sets stays in quotes": ok("SELECT 'a :nothing b';"),
+    "quotes are no shelter": run("\\set x 1\nSELECT 1/(':x' <> '1')::int;"),
+    "an error of the server": run("SELECT 1/0;"),
+    "a syntax error of the server": run("SELECT 1 + ;"),
+    "a compound": ok("SELECT 1\\; SELECT 2;"),
+    "a compound of empty ones": ok("\\; \\; SELECT 1 \\; ;"),
+    "an escaped colon": ok("\\set x 2\nSELECT (ARRAY[1,2,3])[1\\:2];"),
+    # --- Protocols ---
+    "parameters": ok("\\set x 1\nSELECT :x::int + :x::int;", "prepared"),
+    "parameters anew": ok("\\set x 1\nSELECT :x::int + :x::int;", "extended"),
+    "a compound with parameters": early("SELECT 1\\; SELECT 2;", "extended"),
+    "a compound of one": ok("\\; SELECT 1\\; ;", "prepared"),
+    "a parameter in quotes": early("\\set x 1\nSELECT ':x';", "extended"),
+    "256 parameters": start(f"\\set i 0\nSELECT LEAST({', '.join([':i'] * 256)});", "prepared"),
+    "255 parameters": ok(f"\\set i 0\nSELECT LEAST({', '.join([':i'] * 255)});", "prepared"),
+    # --- \set ---
+    "set without anything": start("\\set\n"),
+    "set without expression": start("\\set x\n"),
+    "set of no name": early("\\set . 1\n"),
+    "set of a name that begins with a digit": early("\\set 1x 1\n"),
+    "set of a name beyond ASCII": ok("\\set größe 1\nSELECT :größe;"),
+    "an operand is missing": start("\\set i 1 +\n"),
+    "an operator is missing": start("\\set i 1 2\n"),
+    "a bracket is missing": start("\\set i (1\n"),
+    "a bracket too many": start("\\set i 1)\n"),
+    "a character that is none": start("\\set i ;\n"),
+    "a comment behind an expression": start("\\set i 1 -- one\n"),
+    "an assignment operator": start("\\set i := 1\n"),
+    "comparisons in a chain": start("\\set i 1 < 2 < 3\n"),
+    "equations in a chain": start("\\set i 1 = 1 = 1\n"),
+    "tests in a chain": ok("\\set i 1 is null is not null\nSELECT :i;"),
+    "an unknown function": start("\\set i noSuchFunction()\n"),
+    "a function without brackets": start("\\set i pi\n"),
+    "a function in capitals": ok("\\set i ABS(-1)\nSELECT :i;"),
+    "arguments: ln": start("\\set d ln(1.0, 2.0)\n"),
+    "arguments: least": start("\\set i least()\n"),
+    "arguments: greatest": start("\\set i greatest()\n"),
+    "arguments: 17": early(f"\\set i least({MANY})\n"),
+    "arguments: hash of none": start("\\set i hash()\n"),
+    "arguments: hash of three": start("\\set i hash(1, 2, 3)\n"),
+    "arguments: permute of one": start("\\set i permute(1)\n"),
+    "arguments: permute of four": start("\\set i permute(1, 2, 3, 4)\n"),
+    "arguments: a comma too many": start("\\set i abs(1,)\n"),
+    "arguments: a comma in front": ok("\\set i abs(,-1)\nSELECT :i;"),
+    "case without when": start("\\set i case true then 1 else 0 end\n"),
+    "case without end": start("\\set i case when true then 1\n"),
+    "an integer that is too large": start("\\set i 100000000000000000000\n"),
+    "the largest integer and one": start("\\set i 9223372036854775808\n"),
+    "the smallest integer": ok("\\set i -9223372036854775808\nSELECT :i;"),
+    "a double that is too large": start("\\set d 1.0E309\n"),
+    "a double that begins with a point": start("\\set d .1E310\n"),
+    "a double that is too small": start("\\set d 1e-400\n"),
+    "a number and a name": start("\\set d 1x\n"),
+    "a variable that is never set": early("\\set i :nosuchvariable\n"),
+    "a variable that is set later": run("\\set i :later\n\\set later 1\n"),
+    "a variable that is set in a branch": run("\\if false\n\\set x 1\n\\endif\n\\set y :x\n"),
+    "division by zero": run("\\set i 1/0\n"),
+    "division by zero that is not reached": ok("\\set i case when true then 1 else 1/0 end\n"),
+    "an empty range": run("\\set i random(5, 3)\n"),
+    "a range that is too large": run("\\set i random(-9223372036854775807, 9223372036854775807)\n"),
+    "gaussian: too narrow": run("\\set i random_gaussian(0, 10, 1.0)\n"),
+    "exponential: not above 0": run("\\set i random_exponential(0, 10, 0.0)\n"),
+    "zipfian: too small": run("\\set i random_zipfian(0, 10, 1)\n"),
+    "zipfian: too large": run("\\set i random_zipfian(0, 10, 1000000)\n"),
+    "permute of nothing": run("\\set i permute(0, 0)\n"),
+    "not of a double": run("\\set b not 0.0\n"),
+    "a sum with a boolean": run("\\set i true + 2\n"),
+    "a logarithm of a boolean": run("\\set d ln(true)\n"),
+    "a draw between booleans": run("\\set b random(false, true)\n"),
+    "a double that is no integer": run("\\set i int(1e32)\n"),
+    "a sum that is too large": run("\\set i (1<<62) + (1<<62)\n"),
+    "a difference that is too small": run("\\set i 0 - (1<<62) - (1<<62) - (1<<62)\n"),
+    "a product that is too large": run("\\set i 2 * (1<<62)\n"),
+    "a quotient that is too large": run("\\set i (-9223372036854775808) / -1\n"),
+    # --- Conditionals ---
+    "if without endif": start("\\if 1\n"),
+    "elif without if": start("\\elif 1\n"),
+    "else without if": start("\\else\n"),
+    "endif without if": start("\\endif\n"),
+    "elif after else": start("\\if 1\n\\else\n\\elif 0\n\\endif\n"),
+    "else after else": start("\\if 1\n\\else\n\\else\n\\endif\n"),
+    "if without expression": start("\\if\n\\endif\n"),
+    "elif without operand": start("\\if 0\n\\elif +\n\\endif\n"),
+    "else with an argument": start("\\if 0\n\\else BAD\n\\endif\n"),
+    "endif with an argument": start("\\if 0\n\\endif BAD\n"),
+    "an inner if that is open": start("\\if 1\n\\if 0\n\\endif\n"),
+    "nested conditionals": ok(
+        "\\if 0\n\\if 1/0\n\\endif\n\\elif null\nSELECT 1/0;\n\\elif 0.5\n\\if false\n"
+        "SELECT 1/0;\n\\else\nSELECT 1;\n\\endif\n\\elif 1/0\n\\else\nSELECT 1/0;\n\\endif\n"
+    ),
+    "a branch that fails": run("\\if 1\nSELECT 1/0;\n\\endif\n"),
+    "a condition that fails": run("\\if 1/0\n\\endif\n"),
+    # --- \sleep ---
+    "sleep without anything": start("\\sleep\n"),
+    "sleep of too much": start("\\sleep 1 us more\n"),
+    "sleep of an unknown unit": start("\\sleep 1 week\n"),
+    "sleep of no number": start("\\sleep soon\n"),
+    "sleep of a fraction": start("\\sleep 0.5 s\n"),
+    "sleep of two units": start("\\sleep 1ms us\n"),
+    "sleep, in all forms": ok(
+        "\\set n 1\n\\sleep 1us\n\\sleep 1 US\n\\sleep 0\n\\sleep +1 ms\n\\sleep -1 s\n"
+        "\\sleep :n ms\n\\set n 1.9\n\\sleep :n us\nSELECT 1;"
+    ),
+    "sleep of a variable that is never set": early("\\sleep :nosuchvariable\n"),
+    "sleep of a variable that is no number": run("\\set n true\n\\sleep :n\n"),
+    # --- \gset, \aset ---
+    "gset alone": start("\\gset\n"),
+    "gset behind a set": start("\\set i 1\n\\gset\n"),
+    "gset behind a gset": start("SELECT 1 AS i \\gset\n\\gset\n"),
+    "gset with two prefixes": start("SELECT 1 \\gset a b\n"),
+    "gset": ok("SELECT 1 AS i, 2 AS j \\gset\n\\set k 6 / (:i + :j - 1)\nSELECT :k;"),
+    "gset behind a semicolon": ok("SELECT 1 AS i;\n\\gset\n\\set k 1 / :i\n"),
+    "gset with a prefix": ok("SELECT 1 AS i \\gset x_\n\\set k 1 / :x_i\n"),
+    "gset with a prefix that is forgotten": early("SELECT 1 AS i \\gset x_\n\\set k :i\n"),
+    "gset of the last one": ok("SELECT 0 AS i\\; SELECT 1 AS i\\; \\gset\n\\set k 1 / :i\n"),
+    "gset over a set": ok("\\set i 0\nSELECT 1 AS i \\gset\n\\set k 1 / :i\n"),
+    "gset of a column twice": ok("SELECT 0 AS i, 1 AS i \\gset\n\\set k 1 / :i\n"),
+    "gset of no column": ok("SELECT \\gset\n"),
+    "gset of no row": run("SELECT 1 AS i WHERE false \\gset\n"),
+    "gset of two rows": run("SELECT generate_series(1, 2) AS i \\gset\n"),
+    "gset of no query": run("DROP TABLE IF EXISTS nosuchtable_dyno \\gset\n"),
+    "gset of a nameless column": run("SELECT 1 \\gset\n"),
+    "gset of a strange column": run('SELECT 1 AS "bad name!" \\gset\n'),
+    "gset of a text that is no number": run("SELECT 'bla' AS i \\gset\n\\set k :i + 1\n"),
+    "gset of an almost boolean": run("SELECT 'trueX' AS b \\gset\n\\set k :b or true\n"),
+    "gset of words": ok(
+        "SELECT 'y' AS a, 'OFF' AS b, 'null' AS c, '+3' AS d, '1e1' AS e \\gset\n"
+        "\\set k 1 / case when :a and not :b and :c is null and :d = 3 and :e = 10 "
+        "then 1 else 0 end\n"
+    ),
+    "gset with parameters": ok("SELECT 1 AS i \\gset\n\\set k 1 / :i\nSELECT :k::int;", "prepared"),
+    "aset": ok("SELECT 6 AS i\\; SELECT 7 AS j \\aset\n\\set k 1 / (:j - :i)\n"),
+    "aset of rows": ok(
+        "SELECT 8 AS i UNION SELECT 9 ORDER BY 1 DESC \\aset\n\\set k 1 / (9 - :i)\n"
+    ),
+    "aset of nothing": run("SELECT 1 AS i WHERE false \\aset\n\\set k :i\n"),
+    "aset of nothing keeps": ok("\\set i 1\nSELECT 0 AS i WHERE false \\aset\n\\set k 1 / :i\n"),
+    # --- Pipelines ---
+    "a pipeline": ok("\\startpipeline\nSELECT 1;\nSELECT 2;\n\\endpipeline\n", "extended"),
+    "a prepared pipeline": ok("\\startpipeline\nSELECT 1;\nSELECT 2;\n\\endpipeline\n", "prepared"),
+    "a pipeline of a transaction": ok(
+        "\\startpipeline\nBEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT 1;\nEND;\n\\endpipeline\n",
+        "prepared",
+    ),
+    "a simple pipeline": early("\\startpipeline\nSELECT 1;\n\\endpipeline\n"),
+    "a pipeline in a pipeline": early("\\startpipeline\n\\startpipeline\n", "extended"),
+    "an end of no pipeline": early("\\endpipeline\n", "extended"),
+    "a pipeline that is left open": early("\\startpipeline\nSELECT 1;\n", "extended"),
+    "gset in a pipeline": early(
+        "\\startpipeline\nSELECT 1 AS i \\gset\n\\endpipeline\n", "extended"
+    ),
+    "a pipeline with an argument": start("\\startpipeline now\n", "extended"),
+    # --- Transactions ---
+    "a transaction": ok("BEGIN;\nSELECT 1;\nEND;\n"),
+    "a transaction that is left open": early("BEGIN;\nSELECT 1;\n"),
+    "a transaction in a compound": ok("BEGIN\\; SELECT 1\\; COMMIT;\n"),
+    "a transaction that is ended by a rollback": ok(
+        "BEGIN;\nSAVEPOINT s;\nROLLBACK TO s;\n\\if 1\nROLLBACK;\n\\else\nCOMMIT;\n\\endif\n"
+    ),
+    "a transaction that goes on in another": early("BEGIN;\nCOMMIT AND CHAIN;\n"),
+    "a transaction that does not": ok("BEGIN;\nCOMMIT AND NO CHAIN;\n"),
+    "automatic variables": ok("\\set i 1 / (:scale + :client_id)\nSELECT :random_seed;"),
+}
+"""By what it is about."""
+
+EXPRESSIONS = (
+    # What binds how strongly.
+    "1 + 2 * 3",
+    "(1 + 2) * 3",
+    "2 - 3 - 4",
+    "17 / (4|1) + (4 + (7 >> 2))",
+    "- (3 * 4 - (-(~ 1) + -(~ 0))) / -1 + 3 % -1",
+    "~ 1 + 2",
+    "~ 1 | 2",
+    "1 | 2 # 3 & 4",
+    "1 << 2 + 1",
+    "- 2 * 3 + 4",
+    "not 1 = 2 and true",
+    "not true or true",
+    "1 = 1 is not null",
+    "true and false or true",
+    "1 + 2 < 4 and 4 > 3",
+    "2 <> 3",
+    "2 != 2",
+    "64 % (((2 + 1 * 2 + (1 # 2) | 4 * (2 & 11)) - (1 << 2)) + 2)",
+    # Integers.
+    "-7 / 2",
+    "-7 % 3",
+    "7 % -3",
+    "mod(-7, 3)",
+    "-9223372036854775808",
+    "9223372036854775807",
+    "1 << 63",
+    "-1 >> 1",
+    "abs(-4)",
+    "least(5, 4, 3, 2)",
+    "greatest(5, 4, 3, 2)",
+    "least(,7)",
+    "int(7.3)",
+    "int(2.5)",
+    "int(3.5)",
+    "int(-2.5)",
+    # Doubles.
+    "1.0",
+    "0.1 + 0.2",
+    "1 / 3.0",
+    "1e20 * 10",
+    "2.0 * 3",
+    "-0.0",
+    "0 - 0.0",
+    "1.0 / 0",
+    "7.9 % 4",
+    "sqrt(+1.5 * 2.0) * abs(-0.8E1)",
+    "pi()",
+    "exp(1)",
+    "ln(10)",
+    "double(1 + 1)",
+    "greatest(4, 2, -1.17)",
+    "least(-5.18, .0E0, 1.0/0)",
+    "pow(-3, 3)",
+    "power(2.0, 10)",
+    "pow(0, 0)",
+    "pow(-2, -3)",
+    "pow(9223372036854775807, 2)",
+    "1e15",
+    "1e16",
+    "123456789012345678.0",
+    "1.5e-7",
+    # Booleans and null.
+    "true",
+    "FALSE",
+    "null",
+    "null + 1",
+    "null and false",
+    "false and null",
+    "true or null",
+    "null or true",
+    "not null",
+    "null is null",
+    "1 is null",
+    "null isnull",
+    "null notnull",
+    "true is true",
+    "1 is true",
+    "false is not true",
+    "null is not false",
+    "null = null",
+    "1 = 1.0",
+    "1.0 > 0.5",
+    # CASE.
+    "case when 1 then 2 end",
+    "case when 0 then 2 end",
+    "case when null then 1 when 0.5 then 2 else 3 end",
+    "case when false then 1/0 else 4 end",
+    "CASE WHEN NOT FALSE THEN 3 * 12.5 END",
+    "true or 1/0 = 1",
+    "false and 1/0 = 1",
+    # Hashes and permutations.
+    "hash(10, 5432)",
+    "hash_murmur2(10, 5432)",
+    "hash_fnv1a(10, 5432)",
+    "hash(10) = hash(10, :default_seed)",
+    "permute(0, 1)",
+    "permute(0, 2, 5431)",
+    "permute(1, 2, 5433)",
+    "permute(9223372036854775796, 9223372036854775797, 5432)",
+    "permute(-5, 1000, 7)",
+    "permute(0, 4) + permute(1, 4) + permute(2, 4) + permute(3, 4)",
+    # Variables that are there by themselves.
+    ":scale",
+    ":client_id",
+    ":random_seed",
+)
+"""Expressions without chance, whose values pgbench and the lab have to agree on."""

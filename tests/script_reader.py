@@ -1,0 +1,62 @@
+"""Scripts of the tests: compiled as a step's, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.model import Json, engine
+from dbdyno.workload.script import Script, Scripts, Source
+from dbdyno.workload.script.expression import Node, parse
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A script's instructions, and what the job says besides."""
+
+    code: list[list[Any]]
+    statements: list[Json]
+    job: Json
+    explain: Mapping[str, str]
+
+    def texts(self) -> list[str]:
+        """Its statements as readable text."""
+        return [
+            "".join(
+                piece if isinstance(piece, str) else f"<{self.name(piece['variable'])}>"
+                for piece in statement["pieces"]
+            )
+            for statement in self.statements
+        ]
+
+    def name(self, number: int) -> str:
+        return str(self.job["variables"][number]["name"])
+
+
+def compiled(
+    text: str,
+    protocol: str = "simple",
+    to: str = "postgres",
+    given: Mapping[str, Json] | None = None,
+) -> Compiled:
+    """The script of one step."""
+    script = Script.of("mix.sql", Source("mix.sql", text), protocol)
+    known = {"scale": {"integer": 1}, **(given or {})}
+    scripts = Scripts([script], known, engine.of(to))
+    statements: list[Json] = []
+    code = scripts.program(script, statements)
+    return Compiled(code, statements, scripts.json(), scripts.explain)
+
+
+def tree(text: str) -> str:
+    """An expression as its tree: `(add 1 (multiply 2 3))`."""
+
+    def shown(node: Node) -> str:
+        if node.arguments:
+            return f"({node.form} {' '.join(map(shown, node.arguments))})"
+        if node.form == "variable":
+            return f":{node.value}"
+        return node.form if node.value is None else str(node.value)
+
+    return shown(parse(Source("e.sql", text), 0)[0])

@@ -10,7 +10,7 @@ use dyno_loadgen::record::{Shape, TickRecord, Times};
 use dyno_loadgen::run::run;
 use dyno_loadgen::session::postgres::{Framing, Reader};
 use dyno_loadgen::session::{Incoming, Reply};
-use dyno_loadgen::statement::{ParameterKind, Parameters, Statement};
+use dyno_loadgen::statement::{ParameterKind, Parameters, Source, Statement};
 use std::hint::black_box;
 use std::sync::mpsc::channel;
 
@@ -78,12 +78,11 @@ fn encode_insert_of_50_rows_prepared(bencher: Bencher) {
     job.statements[0].types.clear();
     let values = Values::new(&job);
     let sources = Statement::compile(&job, 0, "pi1").sources;
-    let kinds = sources.iter().map(|source| {
-        let format = source.map(|index| values.list[index].format);
-        match format {
-            Some(Format::Integer) | None => ParameterKind::Int4,
-            Some(_) => ParameterKind::Text,
-        }
+    let integer = |index: usize| values.list[index].format == Format::Integer;
+    let kinds = sources.iter().map(|source| match source {
+        Source::Cursor => ParameterKind::Int4,
+        Source::Value(index) if integer(*index) => ParameterKind::Int4,
+        Source::Value(_) | Source::Variable => ParameterKind::Text,
     });
     let parameters = Parameters::new(kinds.collect());
     encode(bencher, &job, "pi1", &parameters);

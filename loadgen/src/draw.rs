@@ -5,6 +5,7 @@
 
 use crate::job::{Bound, ClientNumber, Format, Job, Maker, Per, Role, Sequence, Value};
 use crate::text::{write_integer, write_quoted, write_timestamp};
+use crate::value::expression::{Expression, Outcome, Registers};
 use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
@@ -173,6 +174,8 @@ pub struct Draw {
     drawn: Box<[i64]>,
     /// One for each of the job's cursors: what statements write and values are bounded by.
     pub cursors: Box<[i64]>,
+    /// One for each of the job's variables: what they hold.
+    pub variables: Registers,
     /// Wall-clock time in seconds since 1970, UTC, for values of `clock`.
     pub unix_s: i64,
     /// The local time that was drawn last, and its text: a statement writes it with every row.
@@ -186,6 +189,11 @@ impl Draw {
     pub fn new(job: &Job, role: &Role, connection: u64) -> Self {
         let parts = [name_part(&job.step), name_part(&role.name), connection];
         let state = mix(job.seed, &parts);
+        let client = match role.per {
+            Per::Client => connection / u64::from(role.connections),
+            Per::Step => connection,
+        }
+        .cast_signed();
         Self {
             connection: state,
             operation: state,
@@ -193,11 +201,8 @@ impl Draw {
             of_role: (connection, role.connections_of(job.clients)),
             sequence: connection,
             item: 0,
-            client: match role.per {
-                Per::Client => connection / u64::from(role.connections),
-                Per::Step => connection,
-            }
-            .cast_signed(),
+            client,
+            variables: Registers::new(job, client),
             drawn: vec![0; job.values.len()].into_boxed_slice(),
             cursors: vec![0; job.cursors.len()].into_boxed_slice(),
             unix_s: 0,
@@ -255,6 +260,21 @@ impl Draw {
             Source::Clock => self.read_clock(values.utc_offset_s),
             Source::Constant(number) => *number,
         };
+    }
+
+    /// Computes an expression with what the variables hold.
+    ///
+    /// # Errors
+    /// What cannot be computed.
+    #[inline]
+    pub fn evaluate(&mut self, expression: &Expression) -> Outcome {
+        let (operation, next) = (self.operation, &mut self.next);
+        let mut random = || {
+            let random = mix_in(operation, *next);
+            *next += 1;
+            random
+        };
+        expression.evaluate(&mut self.variables, &mut random)
     }
 
     /// Begins an item of a repetition, by its number from 0: draws the values that each item has of its own.

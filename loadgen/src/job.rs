@@ -7,7 +7,9 @@ mod dsn;
 mod maker;
 mod piece;
 mod place;
+mod program;
 mod role;
+mod script;
 mod server;
 
 pub use check::JobError;
@@ -15,9 +17,14 @@ pub use dsn::Dsn;
 pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, Sequence, Value};
 pub use piece::Piece;
 pub use place::{Place, Tls, TlsMode};
+pub use program::{Instruction, Program};
 pub use role::{
     Arrivals, Choice, Connect, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy,
     TableUse,
+};
+pub use script::{
+    ARGUMENTS_MAX, Assignment, Branch, Expression, FirstClient, Function, Initial, Into, Rest,
+    SeedOf, Variable,
 };
 pub use server::{Password, PasswordPlace, Server};
 
@@ -75,6 +82,18 @@ pub struct Job {
     /// Numbers that are read from the server now and then.
     #[serde(default)]
     pub cursors: Vec<Cursor>,
+    /// Registers that programs compute with.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub variables: Vec<Variable>,
+    /// What `set` does.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub assignments: Vec<Assignment>,
+    /// What `unless` does.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub branches: Vec<Branch>,
+    /// What `rest` does.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sleeps: Vec<Rest>,
     /// The statements.
     #[serde(default)]
     pub statements: Vec<Statement>,
@@ -237,53 +256,12 @@ pub struct Statement {
     /// Statements of a class share an operation's table where tables are drawn; null: its own, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-}
-
-/// What an operation does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Program {
-    /// The program's name.
-    pub name: String,
-    /// Its instructions in order.
-    pub code: Vec<Instruction>,
-}
-
-/// One instruction of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "(String, usize)", into = "(String, usize)")]
-pub enum Instruction {
-    /// Draws a value of scope `transaction`.
-    Draw(usize),
-    /// Sends a statement and waits for its reply.
-    Send(usize),
-    /// Leaves the connection idle for so many microseconds.
-    Sleep(usize),
-}
-
-impl TryFrom<(String, usize)> for Instruction {
-    type Error = String;
-
-    fn try_from((verb, index): (String, usize)) -> Result<Self, String> {
-        match verb.as_str() {
-            "draw" => Ok(Self::Draw(index)),
-            "send" => Ok(Self::Send(index)),
-            "sleep" => Ok(Self::Sleep(index)),
-            _ => Err(format!(
-                "no instruction `{verb}`; there are `draw`, `send` and `sleep`"
-            )),
-        }
-    }
-}
-
-impl From<Instruction> for (String, usize) {
-    fn from(instruction: Instruction) -> Self {
-        match instruction {
-            Instruction::Draw(index) => ("draw".to_owned(), index),
-            Instruction::Send(index) => ("send".to_owned(), index),
-            Instruction::Sleep(us) => ("sleep".to_owned(), us),
-        }
-    }
+    /// Which variables take what it returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub into: Option<Into>,
+    /// Where it was written, for messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 /// When the step ends: with the quotas of roles, or after a time.

@@ -3,8 +3,9 @@
 use crate::draw::{Draw, Values, class_part};
 use crate::job::{Capture, Connect, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
-use crate::session::{Wire, number_code};
+use crate::session::{Keep, Wire, number_code};
 use crate::statement::Statement;
+use crate::value::expression::ScriptCode;
 
 /// A job in the form that workers run.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Compiled {
     pub trace: bool,
     /// What is kept of what statements return.
     pub capture: Box<[Capture]>,
+    /// What scripts compute.
+    pub script: ScriptCode,
 }
 
 /// One statement, for all tables that it may go to.
@@ -38,6 +41,12 @@ pub struct StatementCode {
     pub needs: Box<[usize]>,
     /// The cursors that its generation advances.
     pub advances: Box<[usize]>,
+    /// Which results are kept for variables.
+    pub keep: Keep,
+    /// The names of columns, and the variables that take them.
+    pub into: Box<[(Box<[u8]>, usize)]>,
+    /// Where it was written.
+    pub place: String,
 }
 
 /// What a role runs and how it takes errors.
@@ -68,12 +77,14 @@ pub struct RoleCode {
 /// One program in one role: what an operation keeps of it from its beginning to its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Program {
-    /// The index of its first step in [`Compiled::steps`]; the last is [`Step::End`].
+    /// The index of its first step in [`Compiled::steps`]; the last is [`Step::End`] or [`Step::EndScript`].
     pub first: usize,
     /// The index of its operation in the role.
     pub operation: usize,
-    /// Whether it sends more than one statement, each of which is timed for itself too.
+    /// Whether it sends more than one statement, or is a script: each statement is timed for itself too.
     pub transaction: bool,
+    /// Whether it computes with variables, branches or pipelines.
+    pub script: bool,
     /// Whether each of several statements commits by itself, as none begins a transaction.
     pub commits_each: bool,
 }
@@ -92,6 +103,34 @@ pub enum Step {
     },
     /// Leaves the connection idle for so long, in nanoseconds.
     Sleep(u64),
+    /// Makes an assignment.
+    Set(usize),
+    /// Goes on elsewhere unless a condition is true.
+    Unless {
+        /// The branch's index.
+        branch: usize,
+        /// The step that comes else.
+        to: usize,
+    },
+    /// Goes on elsewhere.
+    Jump(usize),
+    /// Leaves the connection idle as long as a variable says.
+    Rest(usize),
+    /// Sends a statement, or in a pipeline gathers it.
+    Pipe {
+        /// The statement's index.
+        statement: usize,
+        /// The index of the statement's own operation in the role.
+        operation: usize,
+    },
+    /// Begins to gather what is sent.
+    Pipeline,
+    /// Ends a part of a pipeline.
+    Sync,
+    /// Sends what was gathered.
+    Flush,
+    /// Completes the operation of a script.
+    EndScript,
     /// Completes the operation.
     End,
 }
@@ -159,6 +198,7 @@ impl Compiled {
             wire: Wire::of(job).unwrap_or(Wire::Postgres),
             trace: job.trace,
             capture: job.capture.as_slice().into(),
+            script: ScriptCode::new(job),
         }
     }
 
@@ -213,6 +253,21 @@ fn statement_code(job: &Job, index: usize) -> StatementCode {
         class: class_part(statement.class.as_ref().unwrap_or(&statement.name)),
         needs: needs.into_iter().collect(),
         advances,
+        keep: match &statement.into {
+            None => Keep::Nothing,
+            Some(into) if into.every => Keep::Every,
+            Some(_) => Keep::Last,
+        },
+        into: statement
+            .into
+            .iter()
+            .flat_map(|into| &into.columns)
+            .map(|(name, variable)| (name.as_bytes().into(), *variable))
+            .collect(),
+        place: statement
+            .place
+            .clone()
+            .unwrap_or_else(|| statement.name.clone()),
     }
 }
 
@@ -268,27 +323,48 @@ fn compile_program(
             })
     };
     let first = steps.len();
-    let transaction = job.sends(program) > 1;
+    let transaction = job.is_transaction(program);
     let own = transaction.then(|| operation(&job.programs[program].name));
     let mut last = 0;
-    for instruction in &job.programs[program].code {
+    let code = &job.programs[program].code;
+    for instruction in code {
         steps.push(match *instruction {
             Instruction::Draw(value) => Step::Draw(value),
             Instruction::Sleep(us) => Step::Sleep(us as u64 * 1000),
+            Instruction::Set(assignment) => Step::Set(assignment),
+            Instruction::Unless(branch) => Step::Unless {
+                branch,
+                to: first + job.branches[branch].to,
+            },
+            Instruction::Jump(to) => Step::Jump(first + to),
+            Instruction::Rest(sleep) => Step::Rest(sleep),
+            Instruction::Pipeline => Step::Pipeline,
+            Instruction::Sync => Step::Sync,
+            Instruction::Flush => Step::Flush,
             Instruction::Send(statement) => {
                 last = operation(&job.statements[statement].name);
-                Step::Send {
-                    statement,
-                    operation: last,
+                let operation = last;
+                if code.contains(&Instruction::Pipeline) {
+                    Step::Pipe {
+                        statement,
+                        operation,
+                    }
+                } else {
+                    Step::Send {
+                        statement,
+                        operation,
+                    }
                 }
             }
         });
     }
-    steps.push(Step::End);
+    let script = job.is_script(program);
+    steps.push(if script { Step::EndScript } else { Step::End });
     Program {
         first,
         operation: own.unwrap_or(last),
         transaction,
+        script,
         commits_each: transaction && !begins_transaction(job, program),
     }
 }

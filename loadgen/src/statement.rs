@@ -13,6 +13,7 @@ use crate::session::mysql::encode as mysql;
 use crate::session::mysql::encode::ParameterType;
 use crate::session::postgres::encode;
 use crate::text::{date_time, write_integer};
+use crate::value::expression::{Registers, Scalar};
 use compile::{execute_parts, parts, statement_draws, wire_name, write_sql};
 pub use parameter::{Bound, Handle, Overflow, ParameterKind, Parameters};
 
@@ -28,11 +29,26 @@ pub struct Statement {
     pub sql: String,
     /// For `execute`: the SQL that prepares it.
     pub prepare: String,
-    /// For each parameter the value it comes from; none for a cursor.
-    pub sources: Box<[Option<usize>]>,
+    /// For each parameter what it comes from.
+    pub sources: Box<[Source]>,
     /// The values that are drawn once for the statement.
     draws: Box<[usize]>,
+    /// Whether PostgreSQL parses it with its first execution, as it may need what scripts make before.
+    pub late: bool,
+    /// Whether it asks for the names of its columns and for texts, as variables take them.
+    describes: bool,
     parts: Box<[Part]>,
+}
+
+/// What a parameter comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A value, by its index.
+    Value(usize),
+    /// A cursor.
+    Cursor,
+    /// A variable: each time it may be of another kind.
+    Variable,
 }
 
 /// How a statement's request is written.
@@ -46,19 +62,20 @@ enum Form {
     Named,
     /// A text with literals, in MySQL's protocol.
     MySqlText,
-    /// Executed by the number that the server gave it; with the types of its parameters.
-    MySqlExecute(Box<[u8]>),
+    /// Executed by the number that the server gave it; with the types of its parameters, and whether those change.
+    MySqlExecute(Box<[u8]>, bool),
 }
 
 impl Form {
-    fn new(job: &Job, protocol: Protocol, sources: &[Option<usize>]) -> Self {
+    fn new(job: &Job, protocol: Protocol, sources: &[Source]) -> Self {
         let mysql = matches!(Wire::of(job), Some(Wire::MySql(_)));
         match (mysql, protocol) {
             (true, Protocol::Prepared) => Self::MySqlExecute(
                 sources
                     .iter()
-                    .flat_map(|value| [parameter_type(job, *value) as u8, 0])
+                    .flat_map(|source| [parameter_type(job, *source) as u8, 0])
                     .collect(),
+                sources.contains(&Source::Variable),
             ),
             (true, _) => Self::MySqlText,
             (false, Protocol::Simple | Protocol::Execute) => Self::Text,
@@ -68,13 +85,17 @@ impl Form {
     }
 }
 
-/// Returns the type that a value, or none for a cursor, has as a parameter of MySQL.
-fn parameter_type(job: &Job, value: Option<usize>) -> ParameterType {
-    match value.map(|index| job.values[index].format) {
-        None | Some(Format::Integer) => ParameterType::BigInt,
-        Some(Format::Decimal2) => ParameterType::Decimal,
-        Some(Format::Text) => ParameterType::VarString,
-        Some(Format::Timestamp) => ParameterType::DateTime,
+/// Returns the type that a parameter of MySQL has; that of a variable is written when it is known.
+fn parameter_type(job: &Job, source: Source) -> ParameterType {
+    match source {
+        Source::Cursor => ParameterType::BigInt,
+        Source::Variable => ParameterType::Null,
+        Source::Value(index) => match job.values[index].format {
+            Format::Integer => ParameterType::BigInt,
+            Format::Decimal2 => ParameterType::Decimal,
+            Format::Text => ParameterType::VarString,
+            Format::Timestamp => ParameterType::DateTime,
+        },
     }
 }
 
@@ -84,6 +105,7 @@ enum Part {
     Bytes(Box<[u8]>),
     Value(usize),
     Cursor(usize),
+    Variable(usize),
     Repeat {
         count: u32,
         separator: Box<[u8]>,
@@ -115,9 +137,14 @@ impl Statement {
             form: Form::new(job, statement.protocol, &sources),
             prepare: format!("PREPARE {wire_name}{types} AS {sql}"),
             wire_name,
+            late: statement.place.is_some()
+                && numbered
+                && matches!(statement.protocol, Protocol::Extended | Protocol::Prepared)
+                && sources.iter().all(|source| *source == Source::Variable),
             sql,
             sources: sources.into(),
             draws: statement_draws(job, index),
+            describes: statement.into.is_some(),
             parts,
         }
     }
@@ -128,6 +155,25 @@ impl Statement {
     /// Returns [`Overflow`] where a number does not fit its parameter; nothing usable is left in `out` then.
     #[inline]
     pub fn encode<'a>(
+        &self,
+        values: &Values,
+        draw: &mut Draw,
+        bound: impl Into<Bound<'a>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Overflow> {
+        self.gather(values, draw, bound, out)?;
+        if matches!(self.form, Form::Unnamed | Form::Named) {
+            encode::sync(out);
+        }
+        Ok(())
+    }
+
+    /// Does the same without the end of a request of the extended protocol, which the caller appends behind several.
+    ///
+    /// # Errors
+    /// As [`Statement::encode`].
+    #[inline]
+    pub fn gather<'a>(
         &self,
         values: &Values,
         draw: &mut Draw,
@@ -151,10 +197,15 @@ impl Statement {
                 mysql::end(out, mark);
                 return Ok(());
             }
-            Form::MySqlExecute(types) => {
-                let declared = handle.declares.then_some(&**types);
+            Form::MySqlExecute(types, vary) => {
+                let declared = (handle.declares || *vary).then_some(&**types);
                 let mark = mysql::execute_begin(out, handle.id, types.len() / 2, declared);
-                let mut sink = MySqlParameters { values };
+                let mut sink = MySqlParameters {
+                    values,
+                    mark,
+                    count: types.len() / 2,
+                    written: 0,
+                };
                 write(&self.parts, values, draw, out, &mut sink);
                 mysql::end(out, mark);
                 return Ok(());
@@ -163,7 +214,14 @@ impl Statement {
                 encode::parse_unnamed(out, self.sql.as_bytes());
                 b""
             }
-            Form::Named => self.wire_name.as_bytes(),
+            Form::Named => {
+                if handle.declares {
+                    // What an error skipped may be there or not.
+                    encode::close_statement(out, self.wire_name.as_bytes());
+                    encode::parse_named(out, self.wire_name.as_bytes(), self.sql.as_bytes());
+                }
+                self.wire_name.as_bytes()
+            }
         };
         let mark = encode::bind_begin(out, name, &parameters.binary);
         let mut sink = PostgresParameters {
@@ -176,8 +234,13 @@ impl Statement {
         if let Some(overflow) = sink.overflow {
             return Err(overflow);
         }
-        encode::bind_end(out, mark);
-        encode::execute_sync(out);
+        if self.describes {
+            encode::bind_end_text(out, mark);
+            encode::describe_portal(out);
+        } else {
+            encode::bind_end(out, mark);
+        }
+        encode::execute(out);
         Ok(())
     }
 
@@ -186,7 +249,7 @@ impl Statement {
     /// # Errors
     /// Returns one sentence where the job has other values than the server expects.
     pub fn parameters(&self, values: &Values, oids: &[u32]) -> Result<Parameters, String> {
-        let kinds: Vec<_> = oids.iter().map(|oid| ParameterKind::of_oid(*oid)).collect();
+        let mut kinds: Vec<_> = oids.iter().map(|oid| ParameterKind::of_oid(*oid)).collect();
         if kinds.len() != self.sources.len() {
             return Err(format!(
                 "the server sees {} parameters where the job has {} values",
@@ -194,9 +257,14 @@ impl Statement {
                 self.sources.len()
             ));
         }
-        for (number, (kind, source)) in (1..).zip(kinds.iter().zip(&self.sources)) {
-            let Some(value) = source.map(|index| &values.list[index]) else {
-                continue;
+        for (number, (kind, source)) in (1..).zip(kinds.iter_mut().zip(&self.sources)) {
+            let value = match source {
+                Source::Value(index) => &values.list[*index],
+                Source::Cursor => continue,
+                Source::Variable => {
+                    *kind = ParameterKind::Text;
+                    continue;
+                }
             };
             let text = matches!(value.format, Format::Text | Format::Timestamp);
             if text && *kind != ParameterKind::Text {
@@ -221,6 +289,9 @@ trait Sink {
 
     /// Takes a cursor's number.
     fn cursor(&mut self, out: &mut Vec<u8>, number: i64);
+
+    /// Takes what a variable holds.
+    fn variable(&mut self, out: &mut Vec<u8>, index: usize, variables: &Registers);
 }
 
 /// Gives parts to a sink, and draws the values of each item of a repetition before it.
@@ -237,6 +308,7 @@ fn write(
             Part::Bytes(bytes) => sink.bytes(out, bytes),
             Part::Value(index) => sink.value(out, *index, draw),
             Part::Cursor(index) => sink.cursor(out, draw.cursors[*index]),
+            Part::Variable(index) => sink.variable(out, *index, &draw.variables),
             Part::Repeat {
                 count,
                 separator,
@@ -283,16 +355,27 @@ impl Sink for Literals<'_> {
     fn cursor(&mut self, out: &mut Vec<u8>, number: i64) {
         write_integer(out, number);
     }
+
+    #[inline]
+    fn variable(&mut self, out: &mut Vec<u8>, index: usize, variables: &Registers) {
+        variables.write(out, index);
+    }
 }
 
 /// Writes the parameters of a prepared statement of MySQL.
 struct MySqlParameters<'a> {
     values: &'a Values,
+    /// Where the request begins.
+    mark: usize,
+    /// How many parameters there are, and how many have been written.
+    count: usize,
+    written: usize,
 }
 
 impl Sink for MySqlParameters<'_> {
     #[inline]
     fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
+        self.written += 1;
         match self.values.list[index].format {
             Format::Integer => mysql::integer(out, draw.drawn(index)),
             Format::Timestamp => mysql::date_time(out, date_time(draw.drawn(index))),
@@ -304,7 +387,26 @@ impl Sink for MySqlParameters<'_> {
 
     #[inline]
     fn cursor(&mut self, out: &mut Vec<u8>, number: i64) {
+        self.written += 1;
         mysql::integer(out, number);
+    }
+
+    fn variable(&mut self, out: &mut Vec<u8>, index: usize, variables: &Registers) {
+        let type_ = match variables.given(index) {
+            Some(Scalar::Null) => ParameterType::Null,
+            Some(Scalar::Integer(_) | Scalar::Boolean(_)) => ParameterType::BigInt,
+            Some(Scalar::Double(_)) => ParameterType::Double,
+            None => ParameterType::VarString,
+        };
+        mysql::declare(out, self.mark, (self.written, self.count), type_);
+        self.written += 1;
+        match variables.given(index) {
+            Some(Scalar::Null) => {}
+            Some(Scalar::Integer(number)) => mysql::integer(out, number),
+            Some(Scalar::Boolean(truth)) => mysql::integer(out, i64::from(truth)),
+            Some(Scalar::Double(number)) => mysql::double(out, number),
+            None => mysql::text(out, |out| variables.write(out, index)),
+        }
     }
 }
 
@@ -359,5 +461,12 @@ impl Sink for PostgresParameters<'_> {
     #[inline]
     fn cursor(&mut self, out: &mut Vec<u8>, number: i64) {
         self.bind(out, number, |out| write_integer(out, number));
+    }
+
+    /// Binds a text, whatever it holds: null is the word, as in pgbench.
+    #[inline]
+    fn variable(&mut self, out: &mut Vec<u8>, index: usize, variables: &Registers) {
+        self.bound += 1;
+        encode::parameter(out, |out| variables.write(out, index));
     }
 }

@@ -1,5 +1,7 @@
 //! Numbers, times and texts as bytes, appended to a buffer without a formatter.
 
+use std::fmt::Write;
+
 const SECONDS_PER_DAY: i64 = 86_400;
 const DIGITS: &[u8; 10] = b"0123456789";
 
@@ -7,6 +9,103 @@ const DIGITS: &[u8; 10] = b"0123456789";
 #[inline]
 pub fn write_integer(out: &mut Vec<u8>, number: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// The significant digits of a double: as many as every double of so many keeps (C's `DBL_DIG`).
+const DOUBLE_DIGITS: usize = 15;
+
+/// Room for a double in scientific notation: sign, digits, point, `e`, and an exponent of three digits with its sign.
+const DOUBLE_BYTES_MAX: usize = DOUBLE_DIGITS + 8;
+
+/// Bytes on the stack that a formatter writes to.
+struct Stack {
+    bytes: [u8; DOUBLE_BYTES_MAX],
+    length: usize,
+}
+
+impl Write for Stack {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        let room = self
+            .bytes
+            .get_mut(self.length..end)
+            .ok_or(std::fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// Appends a double with 15 significant digits as C's `%.15g` writes it: without zeros at its end, and with an exponent
+/// where that is below -4 or above 14. The digits come from a formatter, which asks for no memory.
+pub fn write_double(out: &mut Vec<u8>, number: f64) {
+    if !number.is_finite() {
+        if number.is_sign_negative() {
+            out.push(b'-');
+        }
+        out.extend_from_slice(if number.is_nan() { b"nan" } else { b"inf" });
+        return;
+    }
+    let mut text = Stack {
+        bytes: [0; DOUBLE_BYTES_MAX],
+        length: 0,
+    };
+    // A number has room: the digits are as many as are asked for.
+    let _ = write!(text, "{number:.*e}", DOUBLE_DIGITS - 1);
+    let text = &text.bytes[..text.length];
+    let (sign, text) = match text {
+        [b'-', rest @ ..] => (&b"-"[..], rest),
+        rest => (&b""[..], rest),
+    };
+    let mark = text
+        .iter()
+        .position(|byte| *byte == b'e')
+        .unwrap_or(text.len());
+    let exponent = str::from_utf8(&text[mark..]).map_or("", |exponent| &exponent[1..]);
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    // One digit, a point, the others.
+    let mut digits = [0; DOUBLE_DIGITS];
+    digits[0] = text[0];
+    digits[1..].copy_from_slice(&text[2..mark]);
+    let used = digits
+        .iter()
+        .rposition(|digit| *digit != b'0')
+        .map_or(1, |last| last + 1);
+    out.extend_from_slice(sign);
+    write_digits(out, &digits[..used], exponent);
+}
+
+/// Appends the significant digits of a number whose first stands for so many powers of ten.
+fn write_digits(out: &mut Vec<u8>, digits: &[u8], exponent: i32) {
+    let (first, rest) = digits.split_at(1);
+    match usize::try_from(exponent) {
+        Ok(whole) if whole < DOUBLE_DIGITS => {
+            let whole = whole + 1;
+            out.extend_from_slice(&digits[..whole.min(digits.len())]);
+            out.resize(out.len() + whole.saturating_sub(digits.len()), b'0');
+            if digits.len() > whole {
+                out.push(b'.');
+                out.extend_from_slice(&digits[whole..]);
+            }
+        }
+        Err(_) if exponent >= -4 => {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + exponent.unsigned_abs() as usize - 1, b'0');
+            out.extend_from_slice(digits);
+        }
+        _ => {
+            out.extend_from_slice(first);
+            if !rest.is_empty() {
+                out.push(b'.');
+                out.extend_from_slice(rest);
+            }
+            out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
+            if exponent.unsigned_abs() < 10 {
+                out.push(b'0');
+            }
+            write_integer(out, i64::from(exponent.unsigned_abs()));
+        }
+    }
 }
 
 /// Year, then month, day, hour, minute and second of a time that counts seconds since 1970-01-01 00:00:00.
@@ -127,7 +226,44 @@ mod tests {
         assert_eq!(out, b"'it''s \\\\'''");
     }
 
+    #[test]
+    fn doubles_are_written_as_c_writes_them_with_fifteen_digits() {
+        for (number, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.5, "1.5"),
+            (-100.0, "-100"),
+            (0.1 + 0.2, "0.3"),
+            (std::f64::consts::PI, "3.14159265358979"),
+            (1e14, "100000000000000"),
+            (1e15, "1e+15"),
+            (123_456_789_012_345_678.0, "1.23456789012346e+17"),
+            (999_999_999_999_999.9, "1e+15"),
+            (0.0001, "0.0001"),
+            (0.000_012_5, "1.25e-05"),
+            (5e-324, "4.94065645841247e-324"),
+            (f64::MAX, "1.79769313486232e+308"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+            (-f64::NAN, "-nan"),
+        ] {
+            let mut out = Vec::new();
+            write_double(&mut out, number);
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_double_of_fifteen_digits_reads_as_it_was(digits in -999_999_999_999_999_i64..=999_999_999_999_999, exponent in -300..280) {
+            let number: f64 = format!("{digits}e{exponent}").parse().unwrap();
+            let mut out = Vec::new();
+            write_double(&mut out, number);
+            let again: f64 = String::from_utf8(out).unwrap().parse().unwrap();
+            prop_assert_eq!(again.to_bits(), number.to_bits());
+        }
+
         #[test]
         fn integers_read_as_they_are(number: i64) {
             let mut out = Vec::new();

@@ -2,7 +2,8 @@
 //!
 //! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
-//! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `cursor`, `sleep`, `time` (ticks, pauses, the end).
+//! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `cursor`, `sleep`, `script`
+//! (what computes), `time` (ticks, pauses, the end).
 
 mod connecting;
 mod cursor;
@@ -14,6 +15,9 @@ mod losses;
 mod operation;
 #[cfg(test)]
 mod properties;
+mod script;
+#[cfg(test)]
+mod scripts;
 mod skipping;
 mod sleep;
 mod state;
@@ -40,7 +44,7 @@ use sleep::Sleepers;
 use state::{ClientEnd, Connection, Group, Waiting};
 
 pub(crate) use failure::ERRORS_WRITTEN_MAX;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -112,6 +116,8 @@ pub struct Worker<S: Sessions> {
     busy: usize,
     /// Groups that may have something to start.
     due_groups: Vec<usize>,
+    /// Groups that have just completed an operation that sent nothing, and wait for their turn.
+    computing: VecDeque<usize>,
 }
 
 impl<S: Sessions> Worker<S> {
@@ -160,6 +166,7 @@ impl<S: Sessions> Worker<S> {
             cpu: time::Cpu::default(),
             busy: 0,
             due_groups: Vec::with_capacity(layout.groups.len() * 2),
+            computing: VecDeque::with_capacity(layout.groups.len()),
             shape,
             code,
             shared,
@@ -200,6 +207,7 @@ impl<S: Sessions> Worker<S> {
         match self.mode {
             Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
             Mode::Pausing => self.timeline.wake_ns(),
+            Mode::Running if !self.computing.is_empty() => self.now_ns,
             Mode::Running => {
                 let until_ns = self.timeline.wake_ns().min(self.due_ns());
                 let until_ns = until_ns.min(self.sleepers.wake_ns());
@@ -255,6 +263,9 @@ impl<S: Sessions> Worker<S> {
             self.wake_sleepers();
             self.admit();
             self.start_due();
+            if !self.computing.is_empty() {
+                self.take_turns();
+            }
         }
         if !S::COMMANDS_AT_TICKS || !matches!(self.mode, Mode::Running | Mode::Pausing) {
             self.obey();

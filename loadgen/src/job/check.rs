@@ -1,6 +1,7 @@
 //! Reading a job and everything that makes one valid, so that nothing of it has to be checked again.
 
 mod load;
+mod script;
 mod server;
 mod sql;
 mod value;
@@ -184,6 +185,7 @@ impl Job {
         )?;
         self.check_values()?;
         self.check_cursors()?;
+        self.check_variables()?;
         self.check_statements()?;
         self.check_programs()?;
         if self.fills.is_empty() {

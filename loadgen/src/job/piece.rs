@@ -17,6 +17,8 @@ pub enum Piece {
     Number(String),
     /// A cursor's value, by its index.
     Cursor(usize),
+    /// What a variable holds, by its index; in a text as it is, without quotes.
+    Variable(usize),
     /// Pieces that are repeated, with values of scope `item` drawn anew.
     Repeat {
         /// How often.
@@ -35,6 +37,7 @@ struct RawPiece {
     table: Option<String>,
     number: Option<String>,
     cursor: Option<usize>,
+    variable: Option<usize>,
     repeat: Option<u32>,
     separator: Option<String>,
     pieces: Option<Vec<Piece>>,
@@ -51,6 +54,7 @@ impl RawPiece {
                 table: None,
                 number: None,
                 cursor: None,
+                variable: None,
             } => Ok(Piece::Repeat {
                 repeat,
                 separator: separator.unwrap_or_default(),
@@ -61,16 +65,18 @@ impl RawPiece {
                 table,
                 number,
                 cursor,
+                variable,
                 repeat: None,
                 separator: None,
                 pieces: None,
-            } => match (value, table, number, cursor) {
-                (Some(index), None, None, None) => Ok(Piece::Value(index)),
-                (None, Some(name), None, None) => Ok(Piece::Table(name)),
-                (None, None, Some(name), None) => Ok(Piece::Number(name)),
-                (None, None, None, Some(index)) => Ok(Piece::Cursor(index)),
+            } => match (value, table, number, cursor, variable) {
+                (Some(index), None, None, None, None) => Ok(Piece::Value(index)),
+                (None, Some(name), None, None, None) => Ok(Piece::Table(name)),
+                (None, None, Some(name), None, None) => Ok(Piece::Number(name)),
+                (None, None, None, Some(index), None) => Ok(Piece::Cursor(index)),
+                (None, None, None, None, Some(index)) => Ok(Piece::Variable(index)),
                 _ => Err(
-                    "a piece needs exactly one of `value`, `table`, `number`, `cursor`, `repeat`",
+                    "a piece needs exactly one of `value`, `table`, `number`, `cursor`, `variable`, `repeat`",
                 ),
             },
             _ => Err("a piece with `repeat` has `separator` and `pieces` and nothing else"),
@@ -87,7 +93,7 @@ impl<'de> Deserialize<'de> for Piece {
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
                 formatter.write_str(
-                    "a text or an object with `value`, `table`, `number`, `cursor` or `repeat`",
+                    "a text or an object with `value`, `table`, `number`, `cursor`, `variable` or `repeat`",
                 )
             }
 
@@ -112,6 +118,7 @@ impl Serialize for Piece {
             Self::Text(text) => serializer.serialize_str(text),
             Self::Value(index) => entry(serializer, "value", index),
             Self::Cursor(index) => entry(serializer, "cursor", index),
+            Self::Variable(index) => entry(serializer, "variable", index),
             Self::Table(name) => entry(serializer, "table", name),
             Self::Number(name) => entry(serializer, "number", name),
             Self::Repeat {

@@ -15,6 +15,7 @@ use rustix::net::RecvFlags;
 use super::cancel::CancelKey;
 use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
+use super::results::{Keep, Results};
 use super::socket;
 use super::target::Target;
 use super::transport::Transport;
@@ -54,13 +55,32 @@ pub struct Reply {
     pub rows: u64,
     /// The first error, if the server reported one.
     pub error: Option<ServerError>,
+    /// Whether a transaction is open on the session, by the last that the server told of it.
+    pub in_block: bool,
+    /// What is kept of its rows, where a script wants them.
+    pub results: Option<Box<Results>>,
 }
 
 impl Reply {
     /// Makes room for the next answer.
     pub fn clear(&mut self) {
+        self.begin(Keep::Nothing);
+    }
+
+    /// Returns where rows are kept, if a script wants those of this answer.
+    #[inline]
+    pub fn gathering(&mut self) -> Option<&mut Results> {
+        self.results.as_deref_mut().filter(|kept| kept.takes_rows())
+    }
+
+    /// Does the same, and says what of the answer is kept.
+    #[inline]
+    pub fn begin(&mut self, keep: Keep) {
         self.rows = 0;
         self.error = None;
+        if let Some(results) = &mut self.results {
+            results.begin(keep);
+        }
     }
 }
 
@@ -94,6 +114,9 @@ pub trait Incoming: fmt::Debug + Sized {
     fn ask_by(&mut self, _request: &[u8]) {
         self.ask();
     }
+
+    /// Takes note that the request has so many answers, each of which ends with the server being ready.
+    fn await_answers(&mut self, _answers: u32) {}
 
     /// Takes what was read, all of it. True when the answer to a request is complete.
     ///
@@ -246,6 +269,11 @@ impl<R: Incoming> Session<R> {
             self.output.extend_from_slice(&request[sent..]);
         }
         Ok(whole)
+    }
+
+    /// Takes note that what was sent last has so many answers.
+    pub fn await_answers(&mut self, answers: u32) {
+        self.reader.await_answers(answers);
     }
 
     /// Sends what is in the output. True when all of it is sent (once more does nothing then);

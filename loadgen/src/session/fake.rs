@@ -2,12 +2,14 @@
 //!
 //! What is planted here (a service time, a stall, an error each so often) has an exact answer in the events.
 
-use super::{Captured, Command, Opened, Ready, Reply, Sent, ServerError, SessionError, Sessions};
-use crate::job::{Fake, Job};
+use super::{
+    Captured, Command, Opened, Ready, Reply, Results, Sent, ServerError, SessionError, Sessions,
+};
+use crate::job::{Fake, Format, Job, Piece, Statement};
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
 use crate::shared::Waker;
-use crate::statement::{ParameterKind, Parameters};
+use crate::statement::{ParameterKind, Parameters, Source};
 use crate::timeline::nanoseconds;
 use crate::value::{mix, name_part};
 use std::cmp::Reverse;
@@ -25,6 +27,9 @@ const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The first of the process numbers that are given out; above what Linux gives.
 const FIRST_PID: u32 = 10_000_000;
+
+/// How long computing takes that sends nothing, as time would not pass else.
+const COMPUTING_NS: u64 = 10_000;
 
 /// Requests in the order in which they were sent, with their sessions.
 pub type RequestLog = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
@@ -60,6 +65,87 @@ struct StatementPlan {
     /// Each so many executions end with this code.
     errors: Vec<(u64, [u8; 5])>,
     executions: u64,
+    /// Whether a transaction is open behind it; none where it does not change that.
+    opens: Option<bool>,
+    /// The columns that variables take, and the rows that have them.
+    into: (Box<[Box<[u8]>]>, u64),
+}
+
+/// How long the fake takes over a statement or a cursor.
+fn service_ns(fake: &Fake, name: &str) -> u64 {
+    nanoseconds(fake.service_us.get(name).unwrap_or(&fake.default_us) / 1e6)
+}
+
+impl StatementPlan {
+    fn new(fake: &Fake, statement: &Statement) -> Self {
+        let name = &statement.name;
+        let errors = fake.errors.iter().filter(|error| error.statement == *name);
+        let columns = statement.into.iter().flat_map(|into| into.columns.keys());
+        let columns = columns.map(|column| column.as_bytes().into());
+        Self {
+            service_ns: service_ns(fake, name),
+            rows: *fake.rows.get(name).unwrap_or(&statement.rows),
+            errors: errors
+                .filter_map(|error| Some((error.every, error.code.as_bytes().try_into().ok()?)))
+                .collect(),
+            executions: 0,
+            opens: opens(&statement.pieces),
+            into: (columns.collect(), *fake.rows.get(name).unwrap_or(&1)),
+        }
+    }
+
+    fn answer(&mut self, reply: &mut Reply) {
+        self.executions += 1;
+        let mut errors = self.errors.iter();
+        let planted = errors.find(|(every, _)| self.executions.is_multiple_of(*every));
+        if let Some((_, code)) = planted {
+            reply.error = Some(ServerError {
+                code: *code,
+                number: 0,
+                message: "planted by the fake".to_owned(),
+            });
+            return;
+        }
+        reply.rows += self.rows;
+        reply.in_block = self.opens.unwrap_or(reply.in_block);
+        if let Some(results) = &mut reply.results {
+            self.fill(results);
+        }
+    }
+
+    /// Gives the columns that variables take, each with 1 in it.
+    fn fill(&self, results: &mut Results) {
+        let (names, rows) = &self.into;
+        if !names.is_empty() {
+            results.begin_result(u16::try_from(names.len()).unwrap_or(u16::MAX));
+            for name in names {
+                results.name(name);
+            }
+            for _ in 0..*rows {
+                results.begin_row();
+                for _ in names {
+                    results.value(Some(b"1"));
+                }
+            }
+        }
+        results.complete(self.rows);
+    }
+}
+
+/// Whether a statement begins a transaction or ends one, by its first word.
+fn opens(pieces: &[Piece]) -> Option<bool> {
+    let Some(Piece::Text(text)) = pieces.first() else {
+        return None;
+    };
+    let word = text.split_whitespace().next()?.trim_end_matches(';');
+    let is = |words: &[&str]| words.iter().any(|other| word.eq_ignore_ascii_case(other));
+    if is(&["BEGIN", "START"]) {
+        Some(true)
+    } else if is(&["COMMIT", "END", "ROLLBACK", "ABORT"]) {
+        Some(false)
+    } else {
+        None
+    }
 }
 
 #[derive(Debug)]
@@ -75,6 +161,8 @@ struct FakeSession {
     requests: u64,
     output: Vec<u8>,
     in_flight: Option<Sent>,
+    /// The statements of its pipeline.
+    gathered: Vec<usize>,
     /// Counts its lives, so that replies to an earlier one are dropped.
     life: u64,
     lost: bool,
@@ -100,21 +188,10 @@ impl FakeSessions {
         waker: Waker,
     ) -> (Self, Vec<Opened>) {
         let fake = job.fake.clone().unwrap_or_default();
-        let service_ns =
-            |name: &str| nanoseconds(fake.service_us.get(name).unwrap_or(&fake.default_us) / 1e6);
-        let statements = job.statements.iter().map(|statement| StatementPlan {
-            service_ns: service_ns(&statement.name),
-            rows: *fake.rows.get(&statement.name).unwrap_or(&statement.rows),
-            errors: fake
-                .errors
-                .iter()
-                .filter(|error| error.statement == statement.name)
-                .filter_map(|error| Some((error.every, error.code.as_bytes().try_into().ok()?)))
-                .collect(),
-            executions: 0,
-        });
+        let statements = job.statements.iter();
+        let statements = statements.map(|statement| StatementPlan::new(&fake, statement));
         let cursors = job.cursors.iter().map(|cursor| CursorPlan {
-            service_ns: service_ns(&cursor.name),
+            service_ns: service_ns(&fake, &cursor.name),
             value: *fake.cursor.get(&cursor.name).unwrap_or(&0),
         });
         let mut identities = Vec::new();
@@ -138,6 +215,7 @@ impl FakeSessions {
             requests: 0,
             output: Vec::with_capacity(64 << 10),
             in_flight: None,
+            gathered: Vec::new(),
             life: 0,
             lost: false,
         };
@@ -212,33 +290,31 @@ impl FakeSessions {
         (service_ns as f64 * (1.0 + self.fake.jitter * (2.0 * random - 1.0))).round() as u64
     }
 
-    fn answer(&mut self, sent: Sent, reply: &mut Reply) {
-        if let Sent::Statement(index) = sent {
-            let plan = &mut self.statements[index];
-            plan.executions += 1;
-            let planted = plan
-                .errors
-                .iter()
-                .find(|(every, _)| plan.executions.is_multiple_of(*every));
-            match planted {
-                Some((_, code)) => {
-                    reply.error = Some(ServerError {
-                        code: *code,
-                        number: 0,
-                        message: "planted by the fake".to_owned(),
-                    });
+    fn answer(&mut self, session: usize, sent: Sent, reply: &mut Reply) {
+        match sent {
+            Sent::Statement(index) => self.statements[index].answer(reply),
+            Sent::Pipeline(_) => {
+                let gathered = &mut self.sessions[session].gathered;
+                for index in gathered.drain(..) {
+                    // Behind an error nothing is done.
+                    if reply.error.is_none() {
+                        self.statements[index].answer(reply);
+                    }
                 }
-                None => reply.rows = plan.rows,
             }
+            Sent::Rollback => reply.in_block = false,
+            Sent::Cursor(_) => {}
         }
     }
 }
 
 /// The parameters of each statement: integers in eight bytes, the rest as text.
 fn parameters(job: &Job, code: &Compiled) -> Arc<[Parameters]> {
-    let kind = |source: Option<usize>| match source.map(|index| job.values[index].format) {
-        None | Some(crate::job::Format::Integer) => ParameterKind::Int8,
-        Some(_) => ParameterKind::Text,
+    let integer = |index: usize| job.values[index].format == Format::Integer;
+    let kind = |source| match source {
+        Source::Cursor => ParameterKind::Int8,
+        Source::Value(index) if integer(index) => ParameterKind::Int8,
+        Source::Value(_) | Source::Variable => ParameterKind::Text,
     };
     (0..job.statements.len())
         .map(|index| {
@@ -272,6 +348,14 @@ impl Sessions for FakeSessions {
         self.now_ns
     }
 
+    fn gathered(&mut self, session: usize, statement: usize) {
+        self.sessions[session].gathered.push(statement);
+    }
+
+    fn computed(&mut self) {
+        self.now_ns += COMPUTING_NS;
+    }
+
     fn process_cpu_ns(&mut self) -> u64 {
         self.replies * CPU_NS_PER_REPLY
     }
@@ -299,6 +383,12 @@ impl Sessions for FakeSessions {
         let service_ns = match sent {
             Sent::Statement(index) => self.statements[index].service_ns,
             Sent::Cursor(index) => self.cursors[index].service_ns,
+            Sent::Pipeline(_) => {
+                let gathered = self.sessions[session].gathered.iter();
+                gathered
+                    .map(|index| self.statements[*index].service_ns)
+                    .sum()
+            }
             Sent::Rollback => nanoseconds(self.fake.default_us / 1e6),
         };
         let service_ns = self.jittered(session, service_ns).max(1);
@@ -342,6 +432,7 @@ impl Sessions for FakeSessions {
                 What::Lost => {
                     self.sessions[session].lost = true;
                     self.sessions[session].life += 1;
+                    self.sessions[session].gathered.clear();
                     ready.push(Ready::Session(session));
                 }
                 What::Reconnected | What::Opened => {
@@ -369,7 +460,7 @@ impl Sessions for FakeSessions {
         };
         self.replies += 1;
         self.now_ns += self.handling_ns;
-        self.answer(sent, reply);
+        self.answer(session, sent, reply);
         Ok(true)
     }
 
@@ -386,7 +477,7 @@ impl Sessions for FakeSessions {
                 notices: vec!["the fake did it".to_owned()],
                 ..Captured::default()
             },
-            Some(Sent::Rollback) | None => Captured::default(),
+            Some(Sent::Rollback | Sent::Pipeline(_)) | None => Captured::default(),
         }
     }
 

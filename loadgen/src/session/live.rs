@@ -298,12 +298,15 @@ impl Sessions for LiveSessions {
     }
 
     #[inline]
-    fn send(&mut self, session: usize, _sent: Sent, _now_ns: u64) -> Result<(), SessionError> {
+    fn send(&mut self, session: usize, sent: Sent, _now_ns: u64) -> Result<(), SessionError> {
         let slot = &mut self.slots[session];
         let Some(open) = &mut slot.session else {
             return Err(SessionError::Lost("the connection is lost".to_owned()));
         };
         let whole = open.send(&self.request)?;
+        if let Sent::Pipeline(answers) = sent {
+            open.await_answers(answers);
+        }
         slot.in_flight = true;
         if !whole {
             self.watch_writing(session, true)?;

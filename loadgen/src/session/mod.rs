@@ -20,6 +20,7 @@ mod password;
 pub mod postgres;
 pub mod readable;
 mod reconnect;
+mod results;
 mod socket;
 mod target;
 mod tls;
@@ -36,6 +37,7 @@ pub use error::{ServerError, SessionError, number_code};
 pub use exchange::{Bulk, Incoming, ReadBuffer, Reply, Session};
 pub use password::{Privacy, resolve};
 pub use reconnect::{RECONNECTS_AT_ONCE_MAX, Reconnects};
+pub use results::{Keep, Results};
 pub use target::Target;
 pub use tls::Tls;
 pub use wire::{AnySession, MySqlChoice, Wire};
@@ -45,6 +47,8 @@ pub use wire::{AnySession, MySqlChoice, Wire};
 pub enum Sent {
     /// A statement by its index.
     Statement(usize),
+    /// A pipeline of statements, with so many synchronisations, each of which is answered.
+    Pipeline(u32),
     /// The reading of a cursor by its index.
     Cursor(usize),
     /// A ROLLBACK after an error within a transaction.
@@ -112,6 +116,14 @@ pub trait Sessions {
     /// # Errors
     /// `Lost` or `Protocol`: the session is over.
     fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError>;
+
+    /// Takes note that a statement has been gathered for the session's next pipeline.
+    #[inline]
+    fn gathered(&mut self, _session: usize, _statement: usize) {}
+
+    /// Takes note that a worker has computed for a while without anything else: where time is virtual, it passes then.
+    #[inline]
+    fn computed(&mut self) {}
 
     /// What the session has kept of its last replies: for cursors and jobs with `capture`.
     fn take_captured(&mut self, session: usize) -> Captured;

@@ -148,12 +148,18 @@ fn prepare(
     purpose: &Purpose,
 ) -> Result<Vec<Parameters>, String> {
     let mut parsed = Vec::new();
+    let mut parameters = vec![Parameters::default(); code.statements.len()];
+    let mut late = 0;
     let of_role = purpose.role.map(|role| &code.roles[role].statements);
     for index in of_role.into_iter().flatten() {
-        for statement in purpose
-            .tables(code, *index)
-            .map(|table| code.statement(*index, table))
-        {
+        let tables = purpose.tables(code, *index);
+        let only = code.statement(*index, tables.start);
+        if only.late && tables.len() == 1 {
+            parameters[*index] = Parameters::late(only.sources.len(), late);
+            late += 1;
+            continue;
+        }
+        for statement in tables.map(|table| code.statement(*index, table)) {
             match statement.protocol {
                 Protocol::Simple => {}
                 Protocol::Execute => {
@@ -175,7 +181,6 @@ fn prepare(
         let refused = parsed.get(types.len()).or(parsed.last());
         return Err(refused.map_or_else(String::new, |(_, refused, _)| named(refused, &error)));
     }
-    let mut parameters = vec![Parameters::default(); code.statements.len()];
     let mut previous = None;
     for ((index, statement, _), oids) in parsed.iter().zip(&types) {
         let own = statement

@@ -144,6 +144,11 @@ impl AnySession {
         either!(self, session => session.send(request))
     }
 
+    /// Takes note that what was sent last has so many answers.
+    pub fn await_answers(&mut self, answers: u32) {
+        either!(self, session => session.await_answers(answers));
+    }
+
     /// Goes on sending; true when all is sent.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Compiling a statement's pieces: to SQL with parameters, and to parts of bytes and values.
 
-use super::Part;
+use super::{Part, Source};
 use crate::job::{Job, Piece, Scope};
 use std::collections::BTreeSet;
 
@@ -26,23 +26,24 @@ pub(super) fn wire_name(name: &str, index: usize, table: &str) -> String {
     )
 }
 
-/// Appends the SQL with a mark for each value, `$n` where they are numbered, else `?`; and to `sources` for each mark the
-/// value, or none for a cursor.
+/// Appends the SQL with a mark for each value, `$n` where they are numbered, else `?`; and to `sources` for each mark what
+/// it stands for.
 pub(super) fn write_sql(
     pieces: &[Piece],
     table: &str,
     numbered: bool,
-    (sql, sources): (&mut String, &mut Vec<Option<usize>>),
+    (sql, sources): (&mut String, &mut Vec<Source>),
 ) {
     for piece in pieces {
         match piece {
             Piece::Text(text) => sql.push_str(text),
             Piece::Table(_) => sql.push_str(table),
             Piece::Number(of) => sql.push_str(table.strip_prefix(of.as_str()).unwrap_or_default()),
-            Piece::Value(_) | Piece::Cursor(_) => {
+            Piece::Value(_) | Piece::Cursor(_) | Piece::Variable(_) => {
                 sources.push(match piece {
-                    Piece::Value(index) => Some(*index),
-                    _ => None,
+                    Piece::Value(index) => Source::Value(*index),
+                    Piece::Variable(_) => Source::Variable,
+                    _ => Source::Cursor,
                 });
                 if numbered {
                     sql.push('$');
@@ -88,6 +89,7 @@ pub(super) fn parts(job: &Job, pieces: &[Piece], table: &str) -> Box<[Part]> {
             }
             Piece::Value(index) => Part::Value(*index),
             Piece::Cursor(index) => Part::Cursor(*index),
+            Piece::Variable(index) => Part::Variable(*index),
             Piece::Repeat {
                 repeat,
                 separator,
@@ -130,7 +132,7 @@ fn arguments(pieces: &[Piece]) -> Vec<Piece> {
     for piece in pieces {
         let argument = match piece {
             Piece::Text(_) | Piece::Table(_) | Piece::Number(_) => continue,
-            Piece::Value(_) | Piece::Cursor(_) => piece.clone(),
+            Piece::Value(_) | Piece::Cursor(_) | Piece::Variable(_) => piece.clone(),
             Piece::Repeat { repeat, pieces, .. } => match self::arguments(pieces) {
                 none if none.is_empty() => continue,
                 pieces => Piece::Repeat {

@@ -35,6 +35,8 @@ pub struct Parameters {
     pub(super) binary: Box<[bool]>,
     /// MySQL's numbers of the prepared statement: of the connection's own table, or by the table's number.
     numbers: Box<[u32]>,
+    /// Whether PostgreSQL is asked to parse the statement with its first execution.
+    late: bool,
     /// Which of a connection's flags, that tell what has been executed, is the statement's first.
     first_flag: usize,
 }
@@ -44,7 +46,7 @@ pub struct Parameters {
 pub struct Handle {
     /// The server's number of it.
     pub(super) id: u32,
-    /// Whether the types of its parameters have to be declared, as nothing has executed it yet.
+    /// Whether the types of its parameters have to be declared, or in PostgreSQL the whole of it, as nothing has executed it yet.
     pub(super) declares: bool,
 }
 
@@ -89,10 +91,22 @@ impl Parameters {
         }
     }
 
-    /// Returns how many statements MySQL has prepared for it.
+    /// Takes so many parameters, all of them texts, of a statement that PostgreSQL parses with its first execution;
+    /// `first_flag` counts those before it on the connection.
+    #[must_use]
+    pub fn late(count: usize, first_flag: usize) -> Self {
+        Self {
+            late: true,
+            first_flag,
+            ..Self::new(vec![ParameterKind::Text; count])
+        }
+    }
+
+    /// Returns how many flags a connection needs for it: one for each statement that MySQL has prepared, or for the one
+    /// that PostgreSQL has not parsed yet.
     #[must_use]
     pub fn prepared(&self) -> usize {
-        self.numbers.len()
+        self.numbers.len() + usize::from(self.late)
     }
 
     /// Returns the statement for a table's number, and marks it as executed: `executed` has a flag for each of the
@@ -104,8 +118,10 @@ impl Parameters {
         } else {
             0
         };
-        let Some(id) = self.numbers.get(table) else {
-            return self.into();
+        let id = match self.numbers.get(table) {
+            Some(id) => id,
+            None if self.late => &0,
+            None => return self.into(),
         };
         let before = std::mem::replace(&mut executed[self.first_flag + table], true);
         Bound {

@@ -5,7 +5,7 @@ use super::{Mode, Worker};
 use crate::event::Event;
 use crate::job::{OnLost, Otherwise};
 use crate::record::{self, Code};
-use crate::session::{Opened, Sent, ServerError, SessionError, Sessions, number_code};
+use crate::session::{Keep, Opened, Sent, ServerError, SessionError, Sessions, Wire, number_code};
 
 /// Errors of one role and code that are written; all are counted.
 pub(crate) const ERRORS_WRITTEN_MAX: u32 = 20;
@@ -34,7 +34,16 @@ impl<S: Sessions> Worker<S> {
                 Otherwise::Count => false,
                 Otherwise::CountRetryable => !retryable,
             };
-        let transaction = connection.operation.program.transaction;
+        connection.pipeline.open = false;
+        let program = connection.operation.program;
+        if program.script {
+            // Statements behind the error were skipped, and with them perhaps their preparing.
+            connection.executed.fill(false);
+        }
+        // Of a script PostgreSQL tells whether a transaction is open; other programs begin none that only one statement is in.
+        let closed =
+            program.script && !connection.reply.in_block && self.code.wire == Wire::Postgres;
+        let transaction = program.transaction && !closed;
         self.count_error(index, &error, fatal);
         if fatal {
             let role = &self.code.roles[self.connections[index].role].name;
@@ -45,7 +54,7 @@ impl<S: Sessions> Worker<S> {
         if transaction {
             // The server may be within a transaction that only a ROLLBACK ends.
             connection.state = State::RollingBack;
-            connection.reply.clear();
+            connection.reply.begin(Keep::Nothing);
             let out = self.sessions.output(index);
             out.clear();
             self.code.wire.text(out, b"ROLLBACK");
@@ -147,6 +156,8 @@ impl<S: Sessions> Worker<S> {
     /// Ends the operation of a lost connection.
     pub(super) fn lose_operation(&mut self, index: usize, error: &SessionError) {
         let code = self.count_loss(index, error);
+        let connection = &mut self.connections[index];
+        (connection.pipeline.open, connection.reply.in_block) = (false, false);
         self.fail_operation(index, code);
         let connection = &self.connections[index];
         if connection.state == State::Idle && !self.code.roles[connection.role].connects_each {

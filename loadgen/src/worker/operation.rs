@@ -20,7 +20,8 @@ impl<S: Sessions> Worker<S> {
                 let Some(pacing) = self.pacings[group.pacing].begun_mut() else {
                     break;
                 };
-                if group.course != Course::Going || !pacing.ready(group.member, self.now_ns) {
+                let going = group.course == Course::Going && !group.computing;
+                if !going || !pacing.ready(group.member, self.now_ns) {
                     break;
                 }
                 let Some(connection) = group.idle.pop_front() else {
@@ -100,13 +101,18 @@ impl<S: Sessions> Worker<S> {
                     self.complete(index);
                     return;
                 }
+                step => {
+                    if !self.run_script(index, step) {
+                        return;
+                    }
+                }
             }
         }
     }
 
     /// Writes a statement into the session's buffer and sends it.
     #[inline]
-    fn generate(&mut self, index: usize, statement: usize) {
+    pub(super) fn generate(&mut self, index: usize, statement: usize) {
         self.use_cursors(index, statement);
         let connection = &mut self.connections[index];
         connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
@@ -130,13 +136,19 @@ impl<S: Sessions> Worker<S> {
             .generated
             .max(connection.operation.step + 1);
         connection.state = State::InFlight;
-        connection.reply.clear();
+        connection.reply.begin(self.code.statements[statement].keep);
         if let Err(overflow) = encoded {
             let name = &self.code.statement(statement, connection.table).wire_name;
             self.fail(format!("statement {name}: {overflow}"));
             self.finish(index);
             return;
         }
+        self.send(index, Sent::Statement(statement));
+    }
+
+    /// Sends what is in the session's buffer.
+    #[inline]
+    pub(super) fn send(&mut self, index: usize, sent: Sent) {
         self.now_ns = self.sessions.now_ns();
         let operation = &mut self.connections[index].operation;
         operation.statement_sent_ns = self.now_ns;
@@ -144,17 +156,14 @@ impl<S: Sessions> Worker<S> {
             operation.sent_ns = self.now_ns;
             self.sent_first(index);
         }
-        if let Err(error) = self
-            .sessions
-            .send(index, Sent::Statement(statement), self.now_ns)
-        {
+        if let Err(error) = self.sessions.send(index, sent, self.now_ns) {
             self.lost(index, &error);
         }
     }
 
     /// Counts how late an operation's first statement is: behind its schedule, and by the generator's own doing.
     #[inline]
-    fn sent_first(&mut self, index: usize) {
+    pub(super) fn sent_first(&mut self, index: usize) {
         if !self.counts() {
             return;
         }
@@ -220,9 +229,16 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
         operation.rows += connection.reply.rows;
+        if operation.program.script && !self.take_results(index) {
+            return;
+        }
+        let connection = &mut self.connections[index];
+        let operation = &mut connection.operation;
         if operation.program.transaction {
             let step = self.code.steps[operation.step];
-            if let (true, Step::Send { operation: own, .. }) = (counts, step) {
+            if let (true, Step::Send { operation: own, .. } | Step::Pipe { operation: own, .. }) =
+                (counts, step)
+            {
                 let times = Times::new(
                     operation.statement_due_ns,
                     operation.statement_sent_ns,
@@ -230,10 +246,11 @@ impl<S: Sessions> Worker<S> {
                 );
                 let role = &mut self.record.roles[connection.role];
                 role.operations[own].complete(times, connection.reply.rows);
-                if operation.program.commits_each {
-                    role.per_client[connection.client as usize].rows += connection.reply.rows;
-                    operation.rows_counted += connection.reply.rows;
-                }
+            }
+            if counts && operation.program.commits_each {
+                let role = &mut self.record.roles[connection.role];
+                role.per_client[connection.client as usize].rows += connection.reply.rows;
+                operation.rows_counted += connection.reply.rows;
             }
             operation.statement_due_ns = self.now_ns;
         }
@@ -243,7 +260,7 @@ impl<S: Sessions> Worker<S> {
 
     /// Completes an operation that has done its program.
     #[inline]
-    fn complete(&mut self, index: usize) {
+    pub(super) fn complete(&mut self, index: usize) {
         let counts = self.counts();
         let connection = &mut self.connections[index];
         let operation = &connection.operation;
@@ -329,7 +346,9 @@ impl<S: Sessions> Worker<S> {
         }
         let connection = &self.connections[index];
         let role = &self.code.roles[connection.role];
-        let Step::Send { operation, .. } = self.code.steps[connection.operation.step] else {
+        let (Step::Send { operation, .. } | Step::Pipe { operation, .. }) =
+            self.code.steps[connection.operation.step]
+        else {
             return;
         };
         self.write(Event::Captured {
@@ -352,6 +371,6 @@ impl<S: Sessions> Worker<S> {
 }
 
 #[inline]
-fn unix_s(now_ns: u64, ahead_ns: u64) -> i64 {
+pub(super) fn unix_s(now_ns: u64, ahead_ns: u64) -> i64 {
     ((now_ns + ahead_ns) / 1_000_000_000).cast_signed()
 }

@@ -38,8 +38,14 @@ impl<S: Sessions> Worker<S> {
         }
         connection.state = State::Asleep;
         connection.operation.wake_ns = self.now_ns.saturating_add(duration_ns);
+        let unsent = connection.operation.sent_ns == 0;
         let sleeper = Reverse((connection.operation.wake_ns, index));
         self.sleepers.0.push(sleeper);
+        if unsent {
+            // A script may sleep before it sends: it has begun by that.
+            self.connections[index].operation.sent_ns = self.now_ns;
+            self.sent_first(index);
+        }
         true
     }
 

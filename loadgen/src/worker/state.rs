@@ -1,5 +1,6 @@
 //! Holds what a worker keeps of connections, groups and roles that wait for others.
 
+use super::script::Pipeline;
 use crate::draw::Draw;
 use crate::job::{Job, Pace, Per};
 use crate::layout::{self, GroupLayout, Walk, WorkerLayout};
@@ -91,6 +92,8 @@ pub(super) struct Connection {
     /// What has come of the reply so far, as it may come in several parts.
     pub(super) reply: Reply,
     pub(super) operation: Operation,
+    /// What a script gathers to send it together.
+    pub(super) pipeline: Pipeline,
 }
 
 /// How far a group has come.
@@ -132,6 +135,8 @@ pub(super) struct Group {
     pub(super) left: usize,
     pub(super) course: Course,
     pub(super) last_ns: Option<u64>,
+    /// Whether it has completed an operation that sent nothing, and others have their turn before its next.
+    pub(super) computing: bool,
 }
 
 /// A pacing that has not begun, as its role waits for others.
@@ -187,8 +192,12 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 cursors: vec![None; job.cursors.len()].into(),
                 executed: none_executed(&parameters),
                 parameters,
-                reply: Reply::default(),
+                reply: Reply {
+                    results: job.takes_results(group.role).then(Box::default),
+                    ..Reply::default()
+                },
                 operation: Operation::default(),
+                pipeline: Pipeline::default(),
             });
         }
         parts
@@ -252,6 +261,7 @@ fn new_group(job: &Job, layout: &GroupLayout, first: usize, all: &[Connection]) 
         connections,
         course: Course::Going,
         last_ns: None,
+        computing: false,
     }
 }
 

@@ -222,9 +222,9 @@ pub(crate) const CASES: &[Case] = &[
     (
         "qr100",
         "/programs/0/code/0",
-        r#"["jump", 1]"#,
+        r#"["shell", 1]"#,
         "programs[0].code[0]",
-        "no instruction `jump`",
+        "no instruction `shell`; there are `draw`",
     ),
     (
         "qr100",

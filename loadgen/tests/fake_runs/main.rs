@@ -14,6 +14,7 @@ mod harness;
 mod limits;
 mod pacing;
 mod rates;
+mod scripts;
 mod sleeping;
 
 use dyno_loadgen::event::Tick;

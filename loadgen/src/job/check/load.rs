@@ -59,7 +59,7 @@ impl Job {
             .flat_map(|choice| &self.programs[choice.program].code)
             .filter_map(|instruction| match instruction {
                 Instruction::Send(statement) => Some(*statement),
-                Instruction::Draw(_) | Instruction::Sleep(_) => None,
+                _ => None,
             })
             .collect()
     }
@@ -147,7 +147,7 @@ impl Job {
         let statements = self.statements_of(role);
         for choice in &role.choose {
             let program = &self.programs[choice.program];
-            let clash = self.sends(choice.program) > 1
+            let clash = self.is_transaction(choice.program)
                 && statements
                     .iter()
                     .any(|index| self.statements[*index].name == program.name);
@@ -161,6 +161,12 @@ impl Job {
             )?;
         }
         Ok(())
+    }
+
+    /// Whether a program is timed as a whole and each of its statements for itself: it sends several, or is a script.
+    #[must_use]
+    pub fn is_transaction(&self, program: usize) -> bool {
+        self.sends(program) > 1 || self.is_script(program)
     }
 
     /// How many statements a program sends.

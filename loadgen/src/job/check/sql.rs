@@ -68,6 +68,7 @@ impl Job {
                     self.engine.name()
                 ),
             )?;
+            self.check_script_of(statement, &key)?;
             let types = statement.types.len();
             ensure(
                 if statement.protocol == Protocol::Execute {
@@ -100,6 +101,10 @@ impl Job {
                 }
                 Piece::Cursor(cursor) => {
                     ensure_index(*cursor, self.cursors.len(), key, "cursors")?;
+                    parameters += 1;
+                }
+                Piece::Variable(variable) => {
+                    self.check_variable(*variable, key)?;
                     parameters += 1;
                 }
                 Piece::Table(name) | Piece::Number(name) => ensure(
@@ -151,7 +156,7 @@ impl Job {
         )?;
         for (index, program) in self.programs.iter().enumerate() {
             let mut drawn = BTreeSet::new();
-            let mut sends = 0;
+            let (mut sends, mut asleep) = (0, Vec::new());
             for (line, instruction) in program.code.iter().enumerate() {
                 let key = format!("programs[{index}].code[{line}]");
                 match *instruction {
@@ -183,12 +188,27 @@ impl Job {
                         sends += 1;
                     }
                     Instruction::Sleep(us) => {
-                        check_sleep(us, sends > 0, &program.code[line + 1..], &key)?;
+                        asleep.push(line);
+                        ensure(
+                            us <= SLEEP_US_MAX,
+                            key,
+                            format!("sleeps {us} µs; at most {SLEEP_US_MAX}, a day"),
+                        )?;
                     }
+                    _ => self.check_script_line(program, line, &key)?,
+                }
+            }
+            if !self.sleeps_anywhere(index) {
+                for line in asleep {
+                    check_sleep(
+                        &program.code,
+                        line,
+                        format!("programs[{index}].code[{line}]"),
+                    )?;
                 }
             }
             ensure(
-                sends > 0,
+                sends > 0 || self.is_script(index),
                 format!("programs[{index}].code"),
                 "sends no statement; add a `send`",
             )?;
@@ -293,12 +313,8 @@ fn walk<'a>(pieces: &'a [Piece], visit: &mut impl FnMut(&'a Piece)) {
 }
 
 /// A sleep is within a program: before it, it would be lateness; after it, pace.
-fn check_sleep(us: usize, sent: bool, later: &[Instruction], key: &str) -> Check {
-    let sends = later.iter().any(|one| matches!(one, Instruction::Send(_)));
-    ensure(sent && sends, key, "a `sleep` stands between two `send`s")?;
-    ensure(
-        us <= SLEEP_US_MAX,
-        key,
-        format!("sleeps {us} µs; at most {SLEEP_US_MAX}, a day"),
-    )
+fn check_sleep(code: &[Instruction], line: usize, key: String) -> Check {
+    let sends = |part: &[Instruction]| part.iter().any(|one| matches!(one, Instruction::Send(_)));
+    let within = sends(&code[..line]) && sends(&code[line + 1..]);
+    ensure(within, key, "a `sleep` stands between two `send`s")
 }

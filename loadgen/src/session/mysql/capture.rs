@@ -3,6 +3,8 @@
 use crate::session::capture::{Capture, Row};
 use crate::session::error::{SessionError, one_line};
 use crate::session::fields::Fields;
+use crate::session::results::Results;
+use crate::text::{write_double, write_integer};
 use std::fmt::Write;
 
 /// What stands for NULL in a row of texts.
@@ -20,18 +22,8 @@ pub struct Column {
 impl Capture<Column> {
     /// Takes the description of a column ("Column Definition").
     pub(super) fn take_column(&mut self, body: &[u8]) -> Result<(), SessionError> {
-        let mut fields = Fields(body);
-        // Catalogue, schema, table, table as it is called in the schema.
-        for _ in 0..4 {
-            fields.counted()?;
-        }
-        let name = fields.counted()?;
-        fields.counted()?;
-        // The length of what follows, character set, width.
-        fields.bytes(1 + 2 + 4)?;
-        let type_ = fields.u8()?;
-        let unsigned = fields.le_u16()? & UNSIGNED != 0;
-        self.keep_column(name, Column { type_, unsigned });
+        let (name, column) = column(body)?;
+        self.keep_column(name, column);
         Ok(())
     }
 
@@ -49,6 +41,68 @@ impl Capture<Column> {
         }
         self.keep_notice(info, |info| Ok(one_line(info)))
     }
+}
+
+/// Reads the name of a column and what it is from its description ("Column Definition").
+pub(super) fn column(body: &[u8]) -> Result<(&[u8], Column), SessionError> {
+    let mut fields = Fields(body);
+    // Catalogue, schema, table, table as it is called in the schema.
+    for _ in 0..4 {
+        fields.counted()?;
+    }
+    let name = fields.counted()?;
+    fields.counted()?;
+    // The length of what follows, character set, width.
+    fields.bytes(1 + 2 + 4)?;
+    let type_ = fields.u8()?;
+    let unsigned = fields.le_u16()? & UNSIGNED != 0;
+    Ok((name, Column { type_, unsigned }))
+}
+
+/// Keeps a row for variables, as texts or in binary form; integers, doubles and texts take no memory of their own.
+pub(super) fn gather_row(
+    results: &mut Results,
+    columns: &[Column],
+    body: &[u8],
+    binary: bool,
+) -> Result<(), SessionError> {
+    let mut fields = Fields(body);
+    results.begin_row();
+    let nulls = if binary {
+        fields.u8()?;
+        fields.bytes((columns.len() + 2).div_ceil(8))?
+    } else {
+        &[]
+    };
+    for (place, column) in (2..).zip(columns) {
+        if binary && nulls[place / 8] >> (place % 8) & 1 == 1 {
+            results.value(None);
+        } else if let ([NULL, rest @ ..], false) = (fields.0, binary) {
+            fields.0 = rest;
+            results.value(None);
+        } else if !binary {
+            results.value(Some(fields.counted()?));
+        } else {
+            results.value_by(|out| write_binary(*column, &mut fields, out))?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends a value in binary form as its text.
+fn write_binary(
+    column: Column,
+    fields: &mut Fields,
+    out: &mut Vec<u8>,
+) -> Result<(), SessionError> {
+    match (column.type_, column.unsigned) {
+        (3 | 9, false) => write_integer(out, fields.le_u32()?.cast_signed().into()),
+        (8, false) => write_integer(out, i64::from_le_bytes(fields.array()?)),
+        (5, _) => write_double(out, f64::from_le_bytes(fields.array()?)),
+        (1..=13, _) => out.extend_from_slice(binary_value(column, fields)?.as_bytes()),
+        _ => out.extend_from_slice(fields.counted()?),
+    }
+    Ok(())
 }
 
 fn text_row(columns: &[Column], body: &[u8]) -> Result<Row, SessionError> {

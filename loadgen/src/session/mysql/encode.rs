@@ -19,6 +19,10 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ParameterType {
+    /// A double of eight bytes.
+    Double = 5,
+    /// Nothing.
+    Null = 6,
     /// Eight bytes, signed.
     BigInt = 8,
     /// Year to second.
@@ -76,6 +80,24 @@ pub(super) fn is_execution(request: &[u8]) -> bool {
 #[inline]
 pub fn integer(out: &mut Vec<u8>, number: i64) {
     out.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Appends a double.
+pub fn double(out: &mut Vec<u8>, number: f64) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Where the bits of parameters that are NULL begin in an execution: behind header, command, number, flags, iterations.
+const NULLS: usize = HEADER_BYTES + 1 + 4 + 1 + 4;
+
+/// Writes the type of one parameter (its place, and of how many) into an execution that begins at the mark and declares
+/// types, and takes note of one that is NULL.
+pub fn declare(out: &mut [u8], mark: usize, (place, count): (usize, usize), type_: ParameterType) {
+    let nulls = mark + NULLS;
+    out[nulls + count.div_ceil(8) + 1 + 2 * place] = type_ as u8;
+    if type_ == ParameterType::Null {
+        out[nulls + place / 8] |= 1 << (place % 8);
+    }
 }
 
 /// Appends year to second.

@@ -3,7 +3,7 @@
 //! (MySQL documentation, "MySQL Client/Server Protocol": "Command Phase", "Text Resultset", "Binary Protocol Resultset".)
 
 use super::MySqlSession;
-use super::capture::Column;
+use super::capture::{Column, column, gather_row};
 use super::encode;
 use super::encode::PAYLOAD_BYTES_MAX;
 use super::framing::{Framing, Packet};
@@ -23,6 +23,8 @@ const LOCAL_FILE: u8 = 0xfb;
 /// A packet that begins as the last one of a result and is as long as this is a row.
 const END_BYTES_MAX: usize = 9;
 
+/// A transaction is open.
+const IN_TRANSACTION: u16 = 0x0001;
 /// Another answer to the same request follows.
 const MORE_RESULTS: u16 = 0x0008;
 /// `\` has no meaning in literals.
@@ -82,6 +84,8 @@ pub(super) struct Answer {
     /// Whether they are in binary form, as those of prepared statements are.
     binary: bool,
     capture: Option<Box<Capture<Column>>>,
+    /// The columns of the result that comes in, where a script wants its rows.
+    gathered: Vec<Column>,
     /// The error that the server sent unasked, as it does before it ends a session.
     parting: Option<ServerError>,
     pub(super) prepared: Prepared,
@@ -105,6 +109,7 @@ impl Reader {
                 rows: 0,
                 binary: false,
                 capture: None,
+                gathered: Vec::new(),
                 parting: None,
                 prepared: Prepared::default(),
                 warnings: 0,
@@ -143,9 +148,9 @@ impl Reader {
 impl Answer {
     /// Tells whether a packet with that first byte is needed even where it is cut.
     #[inline]
-    fn wants(&self) -> impl Fn(u8) -> bool + use<> {
+    fn wants(&self, gathers: bool) -> impl Fn(u8) -> bool + use<> {
         let all = match self.expect {
-            Expect::Row | Expect::Columns(_) => self.capture.is_some(),
+            Expect::Row | Expect::Columns(_) => self.capture.is_some() || gathers,
             Expect::Descriptions(_) => false,
             Expect::Answer | Expect::Statement => true,
         };
@@ -192,6 +197,11 @@ impl Answer {
             }
             (Expect::Row, _) => {
                 self.rows += 1;
+                if let Some(results) = reply.gathering()
+                    && packet.length < PAYLOAD_BYTES_MAX
+                {
+                    gather_row(results, &self.gathered, packet.body, self.binary)?;
+                }
                 match &mut self.capture {
                     Some(capture) if packet.length < PAYLOAD_BYTES_MAX => {
                         capture.take_row(packet.body, self.binary)?;
@@ -206,6 +216,13 @@ impl Answer {
                 {
                     capture.take_column(packet.body)?;
                 }
+                if let Some(results) = reply.gathering()
+                    && !(first == END && packet.length < END_BYTES_MAX)
+                {
+                    let (name, column) = column(packet.body)?;
+                    results.name(name);
+                    self.gathered.push(column);
+                }
                 self.expect = match left {
                     0..=1 => Expect::Row,
                     more => Expect::Columns(more - 1),
@@ -219,7 +236,7 @@ impl Answer {
                 if let Some(capture) = &mut self.capture {
                     capture.take_info(done.info)?;
                 }
-                Ok(self.has_ended(done.status))
+                Ok(self.has_ended(done.status, done.affected, reply))
             }
             (Expect::Answer, LOCAL_FILE) => {
                 if self.bulk != Bulk::Offered {
@@ -228,7 +245,7 @@ impl Answer {
                 self.bulk = Bulk::Wanted;
                 Ok(false)
             }
-            (Expect::Answer, _) => self.begin_result(packet),
+            (Expect::Answer, _) => self.begin_result(packet, reply),
             (Expect::Statement, OK) => self.take_prepared(packet),
             (Expect::Statement, _) => Err(misplaced()),
             (Expect::Descriptions(left), _) => {
@@ -239,7 +256,7 @@ impl Answer {
     }
 
     #[inline]
-    fn begin_result(&mut self, packet: &Packet) -> Result<bool, SessionError> {
+    fn begin_result(&mut self, packet: &Packet, reply: &mut Reply) -> Result<bool, SessionError> {
         let columns = Fields(packet.body).length()?;
         if !(1..=COLUMNS_MAX).contains(&columns) {
             return Err(misplaced());
@@ -248,6 +265,10 @@ impl Answer {
         self.expect = Expect::Columns(columns + u64::from(self.ends_descriptions));
         if let Some(capture) = &mut self.capture {
             capture.begin();
+        }
+        if let Some(results) = reply.gathering() {
+            results.begin_result(u16::try_from(columns).unwrap_or(u16::MAX));
+            self.gathered.clear();
         }
         Ok(false)
     }
@@ -264,7 +285,7 @@ impl Answer {
         };
         let rows = self.rows;
         self.count(rows, reply)?;
-        Ok(self.has_ended(status))
+        Ok(self.has_ended(status, rows, reply))
     }
 
     #[inline]
@@ -281,8 +302,12 @@ impl Answer {
     }
 
     #[inline]
-    fn has_ended(&mut self, status: u16) -> bool {
+    fn has_ended(&mut self, status: u16, rows: u64, reply: &mut Reply) -> bool {
         self.expect = Expect::Answer;
+        reply.in_block = status & IN_TRANSACTION != 0;
+        if let Some(results) = &mut reply.results {
+            results.complete(rows);
+        }
         status & MORE_RESULTS == 0
     }
 
@@ -334,7 +359,8 @@ impl Incoming for Reader {
             framing, answer, ..
         } = self;
         let (mut input, mut ready) = (bytes, false);
-        while let Some(packet) = framing.next(&mut input, answer.wants()) {
+        let gathers = reply.gathering().is_some();
+        while let Some(packet) = framing.next(&mut input, answer.wants(gathers)) {
             ready |= answer.receive(&packet, reply)?;
         }
         Ok(ready)

@@ -77,11 +77,36 @@ pub fn bind_end(out: &mut Vec<u8>, mark: usize) {
     end(out, mark);
 }
 
+/// Ends a bind; the results shall come as texts.
+pub fn bind_end_text(out: &mut Vec<u8>, mark: usize) {
+    out.extend_from_slice(&[0, 0]);
+    end(out, mark);
+}
+
+/// Forgets a statement of that name, if there is one.
+pub fn close_statement(out: &mut Vec<u8>, name: &[u8]) {
+    let mark = begin(out, b'C');
+    out.push(b'S');
+    text(out, name);
+    end(out, mark);
+}
+
+/// Asks for the columns of the unnamed portal.
+pub fn describe_portal(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"D\0\0\0\x06P\0");
+}
+
 /// Executes the unnamed portal, all rows, and ends the request.
 #[inline]
 pub fn execute_sync(out: &mut Vec<u8>) {
-    out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
+    execute(out);
     sync(out);
+}
+
+/// Executes the unnamed portal, all rows.
+#[inline]
+pub fn execute(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
 }
 
 /// Ends a request of the extended protocol.
@@ -207,6 +232,10 @@ mod tests {
         parameter(&mut out, |out| out.extend_from_slice(b"seven"));
         bind_end(&mut out, mark);
         execute_sync(&mut out);
+        let mark = bind_begin(&mut out, b"s1", &[]);
+        bind_end_text(&mut out, mark);
+        describe_portal(&mut out);
+        close_statement(&mut out, b"s1");
         copy_fail(&mut out, "stopped");
         copy_done(&mut out);
         terminate(&mut out);
@@ -229,6 +258,10 @@ mod tests {
         assert!(bound.is_ok());
         frontend::execute("", 0, &mut out).expect("execute");
         frontend::sync(&mut out);
+        let none: [&[u8]; 0] = [];
+        assert!(frontend::bind("", "s1", [], none, write, [], &mut out).is_ok());
+        frontend::describe(b'P', "", &mut out).expect("describe");
+        frontend::close(b'S', "s1", &mut out).expect("close");
         frontend::copy_fail("stopped", &mut out).expect("fail");
         frontend::copy_done(&mut out);
         frontend::terminate(&mut out);

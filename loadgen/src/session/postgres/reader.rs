@@ -5,6 +5,8 @@ use super::{PostgresSession, encode};
 use crate::session::capture::Capture;
 use crate::session::error::{ServerError, SessionError};
 use crate::session::exchange::{Bulk, Incoming, Reply};
+use crate::session::fields::Fields;
+use crate::session::results::Results;
 use crate::session::target::Target;
 use std::time::Instant;
 
@@ -18,8 +20,8 @@ const ROWS_MAX: u64 = 1 << 48;
 #[derive(Debug)]
 pub struct Reader {
     framing: Framing,
-    /// Whether a request has been made whose answer is not complete.
-    asked: bool,
+    /// How many answers are still to come to what was asked.
+    asked: u32,
     /// What is kept of the answers, while somebody wants it.
     pub(super) capture: Option<Box<Capture<bool>>>,
     /// The error that the server sent unasked, as it does before it ends a session.
@@ -34,7 +36,7 @@ impl Reader {
     pub fn new(framing: Framing) -> Self {
         Self {
             framing,
-            asked: false,
+            asked: 0,
             capture: None,
             parting: None,
             bulk: Bulk::Unexpected,
@@ -53,35 +55,54 @@ impl Incoming for Reader {
 
     #[inline]
     fn ask(&mut self) {
-        self.asked = true;
+        self.asked = 1;
+    }
+
+    fn await_answers(&mut self, answers: u32) {
+        self.asked = answers;
     }
 
     fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
         let mut input = bytes;
         let mut ready = false;
         let capturing = self.capture.is_some();
-        let wanted = |tag| capturing || matches!(tag, b'C' | b'E' | b'Z');
+        let gathering = reply.gathering().is_some();
+        let wanted = |tag| {
+            capturing
+                || matches!(tag, b'C' | b'E' | b'Z')
+                || (gathering && matches!(tag, b'T' | b'D'))
+        };
         while let Some(message) = self.framing.next(&mut input, wanted)? {
             match message.tag {
-                b'C' if self.asked => {
+                b'C' if self.asked > 0 => {
                     let rows = rows_of_tag(message.body)?;
                     reply.rows = reply.rows.saturating_add(rows);
+                    if let Some(results) = &mut reply.results {
+                        results.complete(rows);
+                    }
                     if let Some(capture) = &mut self.capture {
                         let affected = &mut capture.captured.affected;
                         *affected = affected.saturating_add(rows);
                     }
                 }
-                b'Z' if self.asked => (self.asked, ready) = (false, true),
+                b'Z' if self.asked > 0 => {
+                    self.asked -= 1;
+                    ready = self.asked == 0;
+                    reply.in_block = message.body != b"I";
+                }
                 b'E' => {
                     let error = ServerError::parse(message.body)?;
-                    if self.asked {
+                    if self.asked > 0 {
                         reply.error.get_or_insert(error);
                     } else {
                         self.parting = Some(error);
                     }
                 }
-                b'D' | b'T' | b't' if !self.asked => return Err(unasked(message.tag)),
+                b'D' | b'T' | b't' if self.asked == 0 => return Err(unasked(message.tag)),
                 b'D' | b'T' | b'N' | b't' => {
+                    if let Some(results) = reply.gathering() {
+                        gather(results, message.tag, message.body)?;
+                    }
                     if let Some(capture) = &mut self.capture {
                         capture.take(message.tag, message.body)?;
                     }
@@ -89,9 +110,15 @@ impl Incoming for Reader {
                 b'G' if self.bulk == Bulk::Offered => self.bulk = Bulk::Wanted,
                 // Parameters and notifications may come at any time.
                 b'A' | b'S' => (),
-                other if !self.asked => return Err(unasked(other)),
+                other if self.asked == 0 => return Err(unasked(other)),
                 // Completions of the extended protocol, COPY to us.
-                b'1' | b'2' | b'3' | b'H' | b'I' | b'c' | b'd' | b'n' | b's' => (),
+                b'1' | b'2' | b'3' | b'H' | b'c' | b'd' | b'n' | b's' => (),
+                // An empty statement.
+                b'I' => {
+                    if let Some(results) = &mut reply.results {
+                        results.complete(0);
+                    }
+                }
                 other => return Err(unexpected(other)),
             }
         }
@@ -131,6 +158,33 @@ impl Incoming for Reader {
     fn is_not_ready(error: &ServerError) -> bool {
         error.code == *CANNOT_CONNECT_NOW
     }
+}
+
+/// Keeps the names of a result's columns, or a row.
+fn gather(results: &mut Results, tag: u8, body: &[u8]) -> Result<(), SessionError> {
+    let mut fields = Fields(body);
+    match tag {
+        b'T' => {
+            let columns = fields.be_u16()?;
+            results.begin_result(columns);
+            for _ in 0..columns {
+                results.name(fields.text()?);
+                // Table, column number, type, its size and modifier, form.
+                fields.bytes(18)?;
+            }
+        }
+        b'D' => {
+            results.begin_row();
+            for _ in 0..fields.be_u16()? {
+                results.value(match fields.be_u32()? {
+                    u32::MAX => None,
+                    length => Some(fields.bytes(length as usize)?),
+                });
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Returns the number at the end of a command tag (`INSERT 0 50`, `SELECT 12`); 0 for one without

@@ -115,6 +115,14 @@ def test_a_table_of_lists_makes_several_steps(folder: Path) -> None:
     ]  # fmt: skip
 
 
+def test_own_scripts_write_unless_the_plan_says_that_they_do_not(folder: Path) -> None:
+    assert steps(planned(folder, '["mix.sql"]'))["scripts"].writes
+    more = "parameters = { read_only = 1 }"
+    assert not steps(planned(folder, '["mix.sql"]', more))["scripts"].writes
+    sliced = more + '\n[schedule]\ninterleave = "slice"\n[arms.b]\nversion = "17"\n'
+    assert len(planned(folder, '["mix.sql"]', sliced).arms) == 2
+
+
 def test_one_workload_may_be_said_in_one_line(folder: Path) -> None:
     text = 'workload = {{ pgbench = {scripts} {more} }}\n[arms.a]\nversion = "17"\n'
     made = planned(folder, '["mix.sql"]', ", parameters = { scale = 3 }", text)

@@ -132,7 +132,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         name=name,
         workload=workload.name,
         measured=written.measured,
-        writes=written.writes,
+        writes=_writes(written, scope.at("writes")),
         warm=written.warm,
         setup=tuple(setup),
         job=made.job,
@@ -148,6 +148,12 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         invariants=tuple(_own("invariants", written.invariants, tables, scope)),
         sweep=one.base if one.values else None,
     ), made.uses
+
+
+def _writes(step: schema.Step, scope: Scope) -> bool:
+    """Whether it changes data."""
+    written = step.writes
+    return written if isinstance(written, bool) else bool(scope.number(written))
 
 
 def _fill_s(made: Json) -> float:

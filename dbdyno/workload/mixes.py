@@ -122,7 +122,7 @@ def _step(template: schema.Step, name: str, mix: _Mix, tables: Sequence[str]) ->
             "name": name,
             "when": 1,
             "setup": template.setup if mix.uses(tables) else None,
-            "writes": not reads,
+            "writes": template.writes if not reads else False,
             "invariants": template.invariants if mix.built_in and not reads else None,
             "roles": roles,
         }

@@ -398,7 +398,7 @@ class Step(Form):
     stop: str | list[str] | None = None
     seconds: Number | None = None
     warmup_s: Number = 0
-    writes: bool = True
+    writes: bool | Number = True
     warm: Literal["none"] = "none"
     measured: bool = True
     headline: Headline | None = None

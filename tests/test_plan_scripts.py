@@ -13,6 +13,7 @@ from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.model.job import timed_operations
 from dbdyno.run.check import plan_record
+from dbdyno.store import continuation
 from workload_reader import role
 
 ARM = '[arms.a]\nversion = "17"\n'
@@ -211,7 +212,9 @@ def test_a_plan_s_record_has_a_hash_of_each_script(folder: Path) -> None:
     }
     (folder / "own.sql").write_text(OWN + "SELECT 2;\n")
     again = plan_record.workload_json(made, use, ())
-    assert again["scripts_sha256"]["own.sql"] != written["scripts_sha256"]["own.sql"]
+    refused = continuation.refused({"workloads": [written]}, {"workloads": [again]}, highest=1)
+    assert refused is not None
+    assert refused.startswith("`workloads[0].scripts_sha256.own.sql` is ")
 
 
 FILE = """

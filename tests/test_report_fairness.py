@@ -328,6 +328,22 @@ def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) ->
     )
 
 
+def test_a_plan_s_scripts_are_told_with_their_weights_and_variables(three: Comparison) -> None:
+    use = {
+        "name": "pgbench",
+        "scripts": {"mix": ["a.sql@3", "tpcb-like"]},
+        "parameters": {"scale": 10},
+        "variables": {"region": 3},
+        "scripts_sha256": {"a.sql": "12ab"},
+    }
+    made = page.make(replace(three, plan={**three.plan, "workloads": [use]}))
+    blocks = report_parts.texts(made, "introduction")[-1]
+    assert blocks.startswith(
+        "The workload is pgbench with step mix of a.sql@3, tpcb-like, scale = 10, region = 3. "
+    )
+    assert report_parts.pairs(made, "repeat-pinned")["script a.sql"] == "sha256 12ab"
+
+
 def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:
     bare = page.make(replace(three, host={}, servers={}, plan={}, differences=()))
     text = " ".join(report_parts.texts(bare, "introduction"))

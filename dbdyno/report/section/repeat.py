@@ -70,6 +70,8 @@ def _pinned(plan: Json) -> Iterable[tuple[str, str]]:
     for use in plan.get("workloads") or []:
         if isinstance(use, dict):
             yield "workload", joined([use.get("name"), prefixed("sha256", use.get("sha256"))])
+            for path, found in (use.get("scripts_sha256") or {}).items():
+                yield f"script {path}", prefixed("sha256", found)
 
 
 def _sizing(sizing: Json) -> str:

@@ -130,15 +130,16 @@ _CHOICES = ("set", "preset", "fill", "save", "warm")  # of a plan's workload (do
 
 
 def _workloads(plan: Json) -> Iterable[str]:
-    """Each workload as the plan uses it: its set of steps, its preset, parameters of the plan."""
+    """Each workload as the plan uses it: its steps, its preset, its scripts, the plan's values."""
     for use in plan.get("workloads") or []:
         if not isinstance(use, dict):
             continue
         chosen = [f"{key} {use[key]}" for key in _CHOICES if use.get(key)]
         chosen += [f"groups {_named(use['groups'])}"] if use.get("groups") else []
-        given = [
-            f"{name} = {_value(value)}" for name, value in (use.get("parameters") or {}).items()
-        ]
+        mixes = (use.get("scripts") or {}).items()
+        chosen += [f"step {step} of {_named(scripts)}" for step, scripts in mixes]
+        values = {**(use.get("parameters") or {}), **(use.get("variables") or {})}
+        given = [f"{name} = {_value(value)}" for name, value in values.items()]
         words = [*chosen, *([_named(given)] if given else [])]
         how = f" with {', '.join(words)}" if words else " with its own parameters"
         yield f"The workload is {use.get('name')}{how}."

@@ -43,8 +43,11 @@ def test_a_complaint_shows_the_place_with_tabs_as_they_are() -> None:
         ("\\shell ls", "mix.sql:1:1: \\shell is not run here: it runs a program in the middle"),
         ("\\setshell n ls", "give the value as one of the plan's `variables`"),
         ("\\sett x 1", "mix.sql:1:1: no command `\\sett`; did you mean `set`?"),
-        ("SELECT 1;\n\\set y :ad", "mix.sql:2:8: variable `ad` is never set; there are `"),
-        ("\\set aid 1\n\\set y :aib", "variable `aib` is never set; did you mean `aid`?"),
+        (
+            "SELECT 1;\n\\set y :ad",
+            "mix.sql:2:8: variable `ad` is never set: set it, or name it under `variables`; there",
+        ),
+        ("\\set aid 1\n\\set y :aib", "under `variables`; did you mean `aid`?"),
         ("SELECT 'a", "mix.sql:1:8: the quote ' is never closed"),
         ("SELECT $a$ $b$", "mix.sql:1:8: the quote $a$ is never closed"),
         ("SELECT /* /* */", "mix.sql:1:8: the comment /* is never closed"),

@@ -1,7 +1,8 @@
 """Workloads: benchmarks as data. A file and its parameters become steps that are ready to run.
 
 A workload file is a TOML document (docs/workload.md); the shipped ones lie in `shipped`.
-Nothing here knows a benchmark by its name, draws randomness, or reads anything but the file.
+Nothing here draws randomness, or reads anything but the file and the scripts that it, or a plan,
+names. Of benchmarks only pgbench is known by its name, whose scripts plans can name.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ class Scripts:
         """The number of a variable. Raises WorkloadError where nothing ever sets it."""
         if not self.known(name):
             there = {*self._assigned, *self._initial}
-            sentence = f"variable `{name}` is never set; {suggestion(name, there)}"
+            remedy = f"set it, or name it under `variables`; {suggestion(name, there)}"
+            sentence = f"variable `{name}` is never set: {remedy}"
             raise source.error(offset, sentence)
         if name not in self._numbers:
             self._numbers[name] = len(self.variables)
@@ -132,6 +133,7 @@ class _Program:
         self.source = script.source
         self.protocol = script.protocol
         self.statements = statements
+        self.names = {str(statement["name"]) for statement in statements}
         self.code: list[list[str | int]] = []
         choices: list[_Choice] = []
         for one in script.commands:
@@ -219,8 +221,9 @@ class _Program:
         """Enters a statement, under the number of its line."""
         sql = one.sql
         name = f"{self.name}:{self.source.line(sql.offset)}"
-        if name in {statement["name"] for statement in self.statements}:
+        if name in self.names:
             name += f":{self.source.column(sql.offset)}"
+        self.names.add(name)
         protocol = self._protocol(sql)
         if protocol != "simple":
             self._check_parameters(sql)

@@ -59,6 +59,7 @@ class WorkloadUse:
     # Scripts of pgbench's by the step that runs them, and variables that they begin with.
     scripts: Mapping[str, tuple[str, ...]] | None = None
     variables: Mapping[str, Any] | None = None
+    p99_below_us: float | None = None  # the highest rate is searched that keeps this; None: not
     load: Mapping[str, Any] = field(default_factory=dict)
     """Of a plan that wants several loads: the parameters by which this one differs from them."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.model.find import Probed
 from dbdyno.model.json import Json
 from dbdyno.model.plan import Password
 
@@ -58,6 +59,8 @@ class Step:
     group: str | None = None  # the title under which tables list it: "point queries"
     invariants: tuple[str, ...] = ()  # SQL whose answer the load must not change
     sweep: str | None = None  # the name that all steps of its sweep begin with; None: it is in none
+    p99_below_us: float | None = None  # after it the highest rate is searched that keeps this
+    probed: Probed | None = None  # a window of such a search; None: a step
     solo: bool = False  # a solo turn of a step that arms take in a duet
 
 

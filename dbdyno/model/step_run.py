@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dbdyno.model.find import Probed
+
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
 
@@ -170,6 +172,7 @@ class StepFacts:
     headline: str | None = None  # the headline metric's name
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
+    probed: Probed | None = None  # a window of a search; None: a step
     solo: bool = False  # a solo turn of a step that arms take in a duet
 
 

@@ -14,7 +14,7 @@ from dbdyno import workload
 from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.plan import double, duet, hook, matrix, schedule, table, workload_use
+from dbdyno.plan import double, duet, find, hook, matrix, schedule, table, workload_use
 from dbdyno.plan.arm import arms_of
 from dbdyno.plan.schedule import SAVE
 from dbdyno.plan.schema import NAMING, PlanForm, path_of, refusal
@@ -216,6 +216,8 @@ def _check_workloads(plan: Plan, source: str) -> list[str]:
                 steps = _expand(loaded, use, name, release)
                 names |= dict.fromkeys(steps)
                 _check_save(use, tuple(steps), name, f"{source}: key `{key}")
+                if use.p99_below_us is not None:
+                    find.check(use.p99_below_us, plan.schedule, tuple(steps.values()), use.save)
                 if plan.schedule.together:
                     _check_turns(plan, use, loaded, tuple(steps.values()))
         except WorkloadError as reason:

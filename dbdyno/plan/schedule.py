@@ -22,11 +22,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from itertools import groupby
 from math import comb
 from typing import TypeVar
 
 from dbdyno.model import Block, Plan, Step, WorkloadUse
+from dbdyno.stats.find import PROBES_USUAL
 
 OneOrdered = TypeVar("OneOrdered")
 
@@ -114,6 +116,40 @@ def sweeps(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
         if step.sweep is not None:
             found[step.sweep] = (*found.get(step.sweep, ()), step.name)
     return found
+
+
+def searched(steps: Sequence[Step], save: str | None) -> tuple[Step, ...]:
+    """The steps after the one of `save` for which a highest rate can be searched.
+
+    They are measured for some seconds, and their headline's role does what it can.
+    """
+    saved = (save or "").removeprefix(SAVE)
+    last = max((step.ordinal for step in steps if step.name == saved), default=0)
+    return tuple(step for step in steps if step.ordinal > last and _does_what_it_can(step))
+
+
+def _does_what_it_can(step: Step) -> bool:
+    headline = step.headline
+    roles = step.job["roles"] if headline is not None and step.job["stop"]["seconds"] else ()
+    its = [role for role in roles if headline is not None and role["name"] == headline.role]
+    return step.measured and bool(its) and all(one["pace"]["kind"] == "closed" for one in its)
+
+
+def with_searches(use: WorkloadUse, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, where the plan's `find` has some take as much longer as a search takes."""
+    if use.p99_below_us is None:
+        return tuple(steps)
+    its = {step.name for step in searched(steps, use.save)}
+    return tuple(
+        replace(
+            step,
+            p99_below_us=use.p99_below_us,
+            expected_s=step.expected_s and step.expected_s * (1 + PROBES_USUAL),
+        )
+        if step.name in its
+        else step
+        for step in steps
+    )
 
 
 def only(steps: Sequence[Step], wanted: Container[str], *, through: int = 0) -> tuple[Step, ...]:

@@ -88,6 +88,7 @@ class WorkloadForm(Form):
     preset: str | None = None
     save: str | None = None
     warm: str = "none"
+    find: str | None = None
 
 
 class VoidForm(Form):

@@ -9,6 +9,7 @@ from pathlib import Path
 from dbdyno import workload
 from dbdyno.model import Arm, WorkloadUse
 from dbdyno.model.error import WorkloadError
+from dbdyno.plan import find
 from dbdyno.plan.schema import PlanForm, WorkloadForm, refusal
 from dbdyno.workload import mixes
 
@@ -54,6 +55,10 @@ def _written(form: PlanForm, source: str) -> Iterator[tuple[str, WorkloadUse]]:
 
 def _use(form: WorkloadForm, key: str, source: str) -> WorkloadUse:
     scripts = _scripts(form, key, source)
+    try:
+        p99_below_us = find.p99_below_us(form.find)
+    except WorkloadError as reason:
+        raise refusal(source, key, str(reason)) from None
     steps = form.steps if form.steps is not None or scripts is None else list(scripts)
     return WorkloadUse(
         name=form.name or mixes.WORKLOAD,
@@ -67,6 +72,7 @@ def _use(form: WorkloadForm, key: str, source: str) -> WorkloadUse:
         warm=None if form.warm == "none" else form.warm,
         scripts=scripts,
         variables=form.variables,
+        p99_below_us=p99_below_us,
     )
 
 

@@ -17,6 +17,7 @@ from dbdyno.report.section import (
     fragmentation,
     groups,
     headline,
+    highest_rate,
     measured_on,
     metrics,
     noise_budget,
@@ -48,6 +49,7 @@ WORKLOAD: tuple[Section, ...] = (
     groups.SECTION,
     fragmentation.SECTION,
     sweeps.SECTION,
+    highest_rate.SECTION,
     scaling.SECTION,
 )
 """What is said of a workload's steps beside each other, in reading order."""

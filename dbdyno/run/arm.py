@@ -19,7 +19,7 @@ from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.plan import schedule
-from dbdyno.run import hooks, measurement, starting_state
+from dbdyno.run import find, hooks, measurement, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.check import disk_space, preflight
 from dbdyno.run.check.preflight import Prepared
@@ -244,9 +244,18 @@ class Run:
             if self.broken is not None:
                 measurement.give_up(step, bench, folder, self.broken)
             found = steps.measure(step, bench, folder, self.lab.watch.rate)
+            searched = self.search(step, found)
         except StepFailed as error:
             return self.ended(step, error)
-        return self.ended(step, found)
+        well, said = self.ended(step, found)
+        return well, "; ".join(filter(None, (said, searched)))
+
+    def search(self, step: Step, done: Json) -> str:
+        """Searches the highest rate where the plan wants it; what was found in words."""
+        if step.p99_below_us is None:
+            return ""
+        self.bench = replace(self.bench, warm=None)
+        return find.search(step, done, self.place, self.lab.watch.rate)
 
     @property
     def able(self) -> bool:

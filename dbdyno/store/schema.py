@@ -124,6 +124,7 @@ STEP = {
     "group?": (None, str),
     "sla?": (None, {"role": str, "rows_per_s": Positive}),
     "roles?": {"*": str},
+    "probed?": (None, {"per_s": Positive, "closed_per_s": Positive, "p99_below_us": Positive}),
 }
 JOB = {
     "clients": Natural,

@@ -16,6 +16,7 @@ from dbdyno.analysis.compare import (
     cost_to_decide,
     differences,
     duet,
+    find,
     golden_copies,
     host_changes,
     looks,
@@ -47,7 +48,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     folders = [step for block in its for run in block.runs() for step in run.steps()]
     derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
     copies = golden_copies.read(its, lost)
-    together, solos = duet.parted(derived)
+    together, solos = duet.parted(find.with_searches(derived))
     runs = pairing.placed(_complete(its, together, copies), arms_and_blocks.orders(its))
     servers = _servers(its, arms.planned, derived, lost)
     _blocks_damage(its, lost)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from dbdyno.model import Ending, Extent, Json, StepFacts, StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.find import Probed
 from dbdyno.store import StepFolder
 
 PREFIX = "damaged: "
@@ -71,6 +72,7 @@ def facts(step: Json, extent: Extent | None = None) -> StepFacts:
         headline=headline["metric"] if headline is not None else None,
         sla_target=float(promised["rows_per_s"]) if promised is not None else None,
         extent=extent,
+        probed=Probed(**probed) if (probed := step.get("probed")) is not None else None,
         solo=step.get("solo", False),
     )
 

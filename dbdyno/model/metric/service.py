@@ -81,6 +81,13 @@ SERVICE: tuple[Metric, ...] = (
         """mean latency, as told | what pgbench, sysbench or a program's output says by itself, of
         what it timed: pgbench of its whole run, the others of the window; NA of other loads""",
     ),
+    row.own(
+        "highest_rate", "1/s", "higher", 0,
+        """highest rate found | operations per second of the headline's role, due at random, up to
+        which the p99 of response times stayed under the limit of the plan's `find`, by a bisection
+        of windows after the step: the middle of the last rate that held and the first that did
+        not. NA without `find`, and where no rate held""",
+    ),
     # --- How evenly clients and seconds were served, and targets ---
     row.own(
         "jain", "of 1", "higher", 4,

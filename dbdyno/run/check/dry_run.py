@@ -179,7 +179,8 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
         kept = " (kept)" if at is not None and at.step.ordinal == step.ordinal else ""
         turn = f" {how_interleaved(plan)}" if step in turns else ""
         load = " (the load, which `steps` needs)" if step.name in brought else ""
-        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{turn}{kept}{load}"
+        found = "" if step.p99_below_us is None else ", with the search of the highest rate"
+        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{found}{turn}{kept}{load}"
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
     if at is not None and starting_state.not_vacuumed(at.before(steps)):

@@ -24,6 +24,7 @@ from dbdyno.host.observe import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can, job
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
+from dbdyno.plan import schedule
 from dbdyno.run import starting_state
 from dbdyno.run.check import disk_space, drivers, dropped_tables, requirements
 from dbdyno.run.check import existing_tables as kept
@@ -170,7 +171,7 @@ def expand(
     plan: Plan, use: WorkloadUse, arm: Arm, of: tuple[int, ...] | None, sizing: Capacity
 ) -> tuple[Step, ...]:
     """The steps of a workload for the arm's engine and version, sized to the host."""
-    return workload.expand(
+    steps = workload.expand(
         load(plan, use),
         parameters(use, sizing),
         arm.engine,
@@ -178,6 +179,7 @@ def expand(
         steps=use.steps,
         groups=use.groups,
     )
+    return schedule.with_searches(use, steps)
 
 
 def load(plan: Plan, use: WorkloadUse) -> workload.Workload:

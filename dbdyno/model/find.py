@@ -1,0 +1,19 @@
+"""A search for the highest rate: what a plan asks for, and a window of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FIND = ".find-"
+"""What stands in the names of a search's windows, before their number."""
+METRIC = "highest_rate"
+"""The metric that a search gives to its step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probed:
+    """A window of a search: so many operations are due each second, at random."""
+
+    per_s: float
+    closed_per_s: float  # what the same connections did as fast as they could
+    p99_below_us: float

@@ -1,0 +1,70 @@
+"""The highest rate that keeps response times under the plan's limit, of each arm in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model import Cell as Result
+from dbdyno.model.find import METRIC
+from dbdyno.report import cells, number
+from dbdyno.report.parts import AnyPart, Cell, Column, Row, Section, Subject, Table
+
+
+def _parts(subject: Subject) -> Iterable[AnyPart]:
+    """A table with a row for each arm in each step that was searched; none without a search."""
+    steps = [
+        step
+        for step in subject.steps
+        if any(METRIC in run.metrics for cell in step.cells for run in cell.runs)
+    ]
+    if not steps:
+        return
+    beside = len(subject.comparison.arms) > 1
+    limit = _limit_us(subject, steps[0].workload)
+    blocks = subject.comparison.blocks
+    yield Table(
+        name=f"{subject.anchor}-highest-rate",
+        title=f"Highest rate with p99 < {number.time_us(limit)}",
+        level="brief",
+        look="inline",
+        entry="highest rate",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="operations/s"),
+            *((Column(text=f"{number.TIMES} {subject.base}"),) if beside else ()),
+        ),
+        rows=tuple(
+            Row(cells=tuple(_cells(cell, beside)), group=step.step, arm=cell.arm)
+            for step in steps
+            for cell in step.cells
+        ),
+        note=cells.sentences(
+            "Operations are due at random; searched in each block by windows after the step.",
+            cells.blocks_note(blocks),
+            f"{number.TIMES}: paired by block, with the 95 % t interval." if beside else "",
+        ),
+    )
+
+
+SECTION = Section("workload", _parts)
+
+
+def _limit_us(subject: Subject, workload: str) -> float | None:
+    """The limit that the plan sets for a workload."""
+    uses = subject.comparison.plan.get("workloads", [])
+    its = (use for use in uses if use.get("folder", use["name"]) == workload)
+    return next((use.get("p99_below_us") for use in its), None)
+
+
+def _cells(result: Result, beside: bool) -> Iterable[Cell]:
+    yield Cell(text=result.arm)
+    values = [run.metrics.get(METRIC) for run in result.runs]
+    yield cells.over_blocks(values) if any(values) else Cell(text="none", tone="failed")
+    if beside:
+        ratio = result.ratios.get(METRIC)
+        known = ratio is not None and ratio.low is not None
+        yield Cell(
+            text=number.ratio(ratio.value) if ratio is not None else "",
+            detail=number.interval(ratio.low, ratio.high) if ratio is not None and known else "",
+            title=cells.ratio_words(ratio) if ratio is not None else "",
+        )

@@ -1,0 +1,74 @@
+"""Searches the highest rate at which a step's response times stay under a limit.
+
+After the step itself, in which its connections do what they can, windows follow in which operations
+are due at a rate: each a step of its own with a folder of its own, by which analysis finds the rate
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from dbdyno.model import Json, Step
+from dbdyno.model.find import FIND, Probed
+from dbdyno.model.job import clients
+from dbdyno.run import step as steps
+from dbdyno.run.measurement import Bench
+from dbdyno.run.progress import Pulse
+from dbdyno.stats import find
+from dbdyno.stats.find import Probe
+
+Place = Callable[[Step], tuple[Path, Bench]]
+"""Where a step's files go, and where it is measured."""
+
+
+def search(step: Step, done: Json, place: Place, show: Callable[[Pulse], None]) -> str:
+    """Probes rates until the highest is known; what was found, for the person who watches.
+
+    `done`: what the step itself came to. Raises StepFailed, LabDied as a step does.
+    """
+    counted = done["counted"]
+    closed_per_s = counted["operations"] / counted["seconds"] if counted["seconds"] else 0.0
+    probes: list[Probe] = []
+    assert step.p99_below_us is not None
+    while closed_per_s and (per_s := find.next_rate(closed_per_s, probes)) is not None:
+        probed = Probed(per_s=per_s, closed_per_s=closed_per_s, p99_below_us=step.p99_below_us)
+        of = window(step, probed, len(probes) + 1)
+        p99_us = measured(of, place, show)
+        probes.append(Probe(per_s, p99_us is not None and p99_us < step.p99_below_us))
+    found = find.highest(closed_per_s, probes)
+    limit = f"p99 < {step.p99_below_us / 1000:g} ms"
+    return f"no rate with {limit}" if found is None else f"{limit} up to {found:,.0f}/s"
+
+
+def measured(of: Step, place: Place, show: Callable[[Pulse], None]) -> float | None:
+    """Measures a window; the p99 of its response times, None where nothing ended in it."""
+    last: list[float | None] = [None]
+
+    def watch(pulse: Pulse) -> None:
+        last[0] = pulse.p99_so_far_us
+        show(pulse)
+
+    folder, bench = place(of)
+    steps.measure(of, bench, folder, watch)
+    return last[0]
+
+
+def window(step: Step, probed: Probed, number: int) -> Step:
+    """The step with operations of its headline's role due at a rate."""
+    assert step.headline is not None
+    roles = [
+        role | {"pace": pace(step, role, probed)} if role["name"] == step.headline.role else role
+        for role in step.job["roles"]
+    ]
+    name = f"{step.name}{FIND}{number}"
+    job = step.job | {"step": name, "roles": roles}
+    return replace(step, name=name, job=job, pad_to_s=None, p99_below_us=None, probed=probed)
+
+
+def pace(step: Step, role: Json, probed: Probed) -> Json:
+    """The pace at which all clients together have the rate."""
+    per_s = probed.per_s / clients(step.job, role)
+    return {"kind": "rate", "arrivals": "poisson", "per_s": per_s}

@@ -166,6 +166,13 @@ def test_balances_are_held_against_the_history_of_a_script_that_writes() -> None
     assert steps(check_balance=0)["tpcb-like"].invariants == ()
 
 
+def test_scripts_are_prewarmed_the_key_of_accounts_last() -> None:
+    assert steps()["select-only"].warm == "none"
+    names = ("branches", "tellers", "accounts", "accounts_pkey")
+    for script in ("tpcb-like", "simple-update", "select-only"):
+        assert steps(prewarm=1)[script].warm == tuple(f"pgbench_{name}" for name in names)
+
+
 # --- Tables --------------------------------------------------------------------------------------
 
 
@@ -339,6 +346,12 @@ def test_the_server_generates_in_one_transaction() -> None:
         ("postgres", {"fillfactor": 9}, "fillfactor has to be from 10 to 100"),
         ("postgres", {"foreign_keys": 1, "primary_keys": 0}, "foreign keys need primary keys"),
         ("mysql", {"fillfactor": 90}, "only PostgreSQL has a fillfactor"),
+        ("mysql", {"prewarm": 1}, "only PostgreSQL can be prewarmed"),
+        (
+            "postgres",
+            {"prewarm": 1, "primary_keys": 0},
+            "a primary key has to be there to be prewarmed",
+        ),
         ("mariadb", {"unlogged": 1}, "only PostgreSQL has unlogged tables"),
         (
             "mysql",

@@ -173,8 +173,8 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
          "with `seconds` has a warm-up"),
         ('name = "load"', 'name = "load"\nseconds = 2592001', "key `steps[1].seconds`: must be at "
          "most 2592000, but is 2592001"),
-        ('name = "load"', 'name = "load"\nwarm = "scan"', "key `steps[1].warm`: must be 'none', "
-         "not 'scan'"),
+        ('name = "load"', 'name = "load"\nwarm = "scan"', "key `steps[1].warm`: must be "
+         "'none' or a list, not 'scan'"),
         ('name = "load"', 'name = "load"\nparameters = { m = 1 }', "key "
          "`steps[1].parameters.m`: no such parameter; there are `clients`, `n`"),
         ('name = "load"', 'name = "load"\nfor = { n = [1] }', "key `steps[1].for.n`: is a "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from dbdyno.engine.interface import Client, Moment, WaitSampler, Write, part_of
@@ -39,8 +40,8 @@ class BySql(ABC):
         """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
         return part_of(self.engine, self.address())
 
-    def warm_up(self, how: str) -> Json:
-        """Reads all tables and indexes; `warm` of done.json."""
+    def warm_up(self, how: str | Sequence[str]) -> Json:
+        """Reads all tables and indexes, or these; `warm` of done.json."""
         return self._client.warm_up(how, self.execute)
 
     def checkpoint(self) -> None:

@@ -187,8 +187,8 @@ class Client(Protocol):
     def has(self, what: Capability, execute: Execute) -> bool:
         """Whether this very server can do what its engine can. Raises ServerError."""
 
-    def warm_up(self, how: str, execute: Execute) -> Json:
-        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Json:
+        """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
 
     def checkpoint(self, execute: Execute) -> None:
         """Writes what is dirty in the server's cache to its files. Raises ServerError."""
@@ -368,8 +368,8 @@ class Server(Protocol):
     def log_events(self, since: int) -> list[Json]:
         """Events of the log from there on (docs/results.md, done.json)."""
 
-    def warm_up(self, how: str) -> Json:
-        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+    def warm_up(self, how: str | Sequence[str]) -> Json:
+        """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
 
     def checkpoint(self) -> None:
         """Writes what is dirty in the server's cache to its files. Raises ServerError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dbdyno.model.find import Probed
 from dbdyno.model.json import Json
@@ -44,7 +45,8 @@ class Step:
     workload: str
     measured: bool
     writes: bool
-    warm: str
+    # Relations that are read into the server's cache before the step, the last one stays.
+    warm: tuple[str, ...] | Literal["none"]
     setup: tuple[str, ...]  # SQL before the job, not measured (create tables)
     job: Json  # the job without server, seed, fake, autostart
     headline: Headline | None

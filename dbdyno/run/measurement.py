@@ -90,6 +90,8 @@ class Measurement:
         self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
         dropped_tables.set_up(server, step.setup)
         self._answers = invariants.answers(server, step)
+        if step.warm != "none":  # last, as answers read whole tables
+            self.found["warm"] = server.warm_up(step.warm)
         write_probe("before", server, step, self.folder / "before.json")
 
     def after(self) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
 from dbdyno.model import engine as engines
@@ -133,7 +133,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         workload=workload.name,
         measured=written.measured,
         writes=_writes(written, scope.at("writes")),
-        warm=written.warm,
+        warm=_warm(written.warm, scope.at("warm")),
         setup=tuple(setup),
         job=made.job,
         headline=_headline(written, made, scope.at("headline")),
@@ -154,6 +154,13 @@ def _writes(step: schema.Step, scope: Scope) -> bool:
     """Whether it changes data."""
     written = step.writes
     return written if isinstance(written, bool) else bool(scope.number(written))
+
+
+def _warm(written: list[str] | Literal["none"], scope: Scope) -> tuple[str, ...] | Literal["none"]:
+    """The relations in their order; those that parameters leave empty are none."""
+    if isinstance(written, str):
+        return written
+    return tuple(name for one in written if (name := scope.text(one))) or "none"
 
 
 def _fill_s(made: Json) -> float:

@@ -399,7 +399,7 @@ class Step(Form):
     seconds: Number | None = None
     warmup_s: Number = 0
     writes: bool | Number = True
-    warm: Literal["none"] = "none"
+    warm: list[str] | Literal["none"] = "none"
     measured: bool = True
     headline: Headline | None = None
     sla: Sla | None = None

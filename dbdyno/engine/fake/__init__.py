@@ -6,6 +6,7 @@ There is nothing to start and nothing to ask; what it does is planted in the pla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ class FakeServer(Unseen):
     def use_database(self, name: str) -> None:
         """Its tables exist when a statement names them."""
 
-    def warm_up(self, how: str) -> Json:
+    def warm_up(self, how: str | Sequence[str]) -> Json:
         """It has no cache."""
         raise AssertionError("an engine without a clock is never warmed")
 

@@ -55,7 +55,7 @@ class MysqlClient:
         """What the engine can each of its servers can."""
         return True
 
-    def warm_up(self, how: str, execute: Execute) -> Json:
+    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Json:
         """Reads all indexes; `warm` of done.json. Raises ServerError."""
         return buffer_pool.warm(execute)
 

@@ -1,16 +1,18 @@
-"""Warms the caches of a server that was just started with data: by pg_prewarm, or by scans.
+"""Warms the caches of a server: by pg_prewarm, or by scans.
 
-What is read is all tables of the database with their indexes, tables first, by name. How well it
-works is the server's: see docs/servers.md.
+What is read is all tables of the database with their indexes, tables first, by name; or what a
+step names, in that order. How well it works is the server's: see docs/servers.md.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from dbdyno.engine.interface import WARM_S_MAX, Execute
 from dbdyno.model import Json
+from dbdyno.model.error import ServerError
 
 EXTENSION = "pg_prewarm"
 
@@ -19,6 +21,15 @@ SELECT c.oid, c.oid::regclass::text, c.relkind::text, pg_relation_size(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'i') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
 ORDER BY c.relkind DESC, 2"""
+NAMED = """
+SELECT to_regclass(name)::oid, name, NULL, pg_relation_size(to_regclass(name))
+FROM unnest(ARRAY[{names}]) WITH ORDINALITY AS one (name, place) ORDER BY place"""
+RESIDENT = """
+SELECT c.oid, count(b.bufferid) * current_setting('block_size')::bigint
+FROM pg_class c LEFT JOIN pg_buffercache b
+  ON b.relfilenode = pg_relation_filenode(c.oid) AND b.relforknumber = 0
+  AND b.reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+WHERE c.oid IN ({oids}) GROUP BY c.oid"""
 INDEXES = """
 SELECT i.indexrelid::regclass::text, i.indrelid::regclass::text, a.amname,
        pg_get_expr(i.indpred, i.indrelid),
@@ -45,9 +56,14 @@ BY_INDEX = (
 """Settings of the session that leave the planner one way (9.6 has no incremental sort)."""
 
 
-def warm(how: str, execute: Execute) -> Json:
-    """Reads all tables and indexes; returns `warm` of done.json. Raises ServerError."""
+def warm(how: str | Sequence[str], execute: Execute) -> Json:
+    """Reads all tables and indexes, or these relations; returns `warm` of done.json.
+
+    Raises ServerError.
+    """
     begun_s = time.monotonic()
+    if not isinstance(how, str):
+        return warm_named(how, execute) | {"seconds": time.monotonic() - begun_s}
     if how == "prewarm":
         execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}", limit_s=WARM_S_MAX)
     relations = execute(RELATIONS, limit_s=WARM_S_MAX)
@@ -58,6 +74,32 @@ def warm(how: str, execute: Execute) -> Json:
         "relations": len(relations) - len(left_out),
         "bytes": sum(size for _, name, _, size in relations if name not in left_out),
         "left_out": left_out,
+    }
+
+
+def warm_named(names: Sequence[str], execute: Execute) -> Json:
+    """Reads these relations in their order, and says what of each is in shared_buffers then.
+
+    What does not fit displaces what was read before, so that the last ones stay.
+    """
+    for extension in (EXTENSION, "pg_buffercache"):
+        execute(f"CREATE EXTENSION IF NOT EXISTS {extension}", limit_s=WARM_S_MAX)
+    quoted = ", ".join("'{}'".format(name.replace("'", "''")) for name in names)
+    relations = execute(NAMED.format(names=quoted), limit_s=WARM_S_MAX)
+    if lacking := [name for oid, name, *_ in relations if oid is None]:
+        raise ServerError(f"key `warm` of the step: there is no table or index `{lacking[0]}`")
+    prewarm(relations, execute)
+    oids = ", ".join(str(oid) for oid, *_ in relations)
+    resident = dict(execute(RESIDENT.format(oids=oids), limit_s=WARM_S_MAX))
+    return {
+        "how": "prewarm",
+        "relations": len(relations),
+        "bytes": sum(size for *_, size in relations),
+        "left_out": [],
+        "resident": [
+            {"name": name, "bytes": size, "resident_bytes": int(resident[oid])}
+            for oid, name, _, size in relations
+        ],
     }
 
 

@@ -55,8 +55,8 @@ class PostgresClient:
         extension = cache_warming.EXTENSION
         return bool(execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{extension}'"))
 
-    def warm_up(self, how: str, execute: Execute) -> Json:
-        """Reads all tables and indexes; `warm` of done.json. Raises ServerError."""
+    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Json:
+        """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
         return cache_warming.warm(how, execute)
 
     def checkpoint(self, execute: Execute) -> None:

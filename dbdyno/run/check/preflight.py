@@ -202,10 +202,22 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
         dropped_tables.refuse_others(
             server, dropped_tables.dropped(sql for step in steps for sql in step.setup)
         )
+    refuse_unwarmed(plan, arm, prepared, server)
     for use in plan.workloads:
         if use.fill == workload.KEEP:
             kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
+
+
+def refuse_unwarmed(plan: Plan, arm: Arm, prepared: Prepared, server: Server) -> None:
+    """Raises PlanError where caches are to be warmed by pg_prewarm and the server has none."""
     prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
+    for use in plan.workloads:
+        for step in prepared.steps[use.name, arm.name]:
+            if step.warm != "none" and not server.can("prewarm"):
+                raise PlanError(
+                    f"{step.workload}: step `{step.name}`: key `warm`: the server of arm "
+                    f"{arm.name} has nothing like `pg_prewarm`: leave it out"
+                )
     if prewarmed and can(arm, "clock") and not can(arm, "prewarm"):
         raise PlanError(
             f"workloads.warm: arm {arm.name} is of {arm.engine}, which has nothing like "

@@ -337,8 +337,12 @@ def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
     checkpoints = None if timed is None or requested is None else timed + requested
     return {
         "wal_bytes_per_op": per(moved("wal", "position_bytes"), evidence.operations),
+        "wal_mib_per_min": scaled(
+            per(moved("wal", "position_bytes"), evidence.load.seconds), 60 / MIB
+        ),
         "fpi_per_op": per(moved("wal", "full_page_images"), evidence.operations),
         "checkpoints": checkpoints,
+        "checkpoints_requested": requested,
         "checkpoint_overlap_s": checkpoint_overlap_s(evidence, spans, checkpoints),
         "autovacuum_runs": moved("autovacuum_runs"),
     }

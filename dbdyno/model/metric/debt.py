@@ -23,6 +23,10 @@ DEBT: tuple[Metric, ...] = (
         operations in the window; the position is what every version has. Of MySQL and MariaDB the
         log sequence number of InnoDB's redo log""",
     ),
+    row.own(
+        "wal_mib_per_min", "MiB/min", "neutral", 1,
+        """WAL per minute | the same by the window's length""",
+    ),
     row.postgres(row.own(
         "fpi_per_op", "1/operation", "lower", 4,
         """full-page images per operation | difference of pg_stat_wal's full-page images from before
@@ -31,6 +35,11 @@ DEBT: tuple[Metric, ...] = (
     row.postgres(row.own(
         "checkpoints", "count", "neutral", 0,
         """checkpoints | timed and requested ones from before the step to after it""",
+    )),
+    row.postgres(row.own(
+        "checkpoints_requested", "count", "neutral", 0,
+        """requested checkpoints | those of them that the clock did not begin: a CHECKPOINT did, or
+        as much log as max_wal_size allows""",
     )),
     row.postgres(row.own(
         "checkpoint_overlap_s", "s", "neutral", 1,

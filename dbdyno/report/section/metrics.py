@@ -11,7 +11,7 @@ from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Tabl
 
 _RESPONSE = (
     *("dps", "response", "service", "late", "connect_us_mean", "lag", "queue", "backlog"),
-    *("over_limit", "skipped", "retries", "retried", "errors", "failed"),
+    *("over_limit", "skipped", "retries", "retried", "errors", "failed", "told"),
 )
 _COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
 _LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")

@@ -483,24 +483,3 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole_and_its_block
     shut = plan.parse(text(data, new=builds()[0], blocks=3, save="l.x"), None)
     with pytest.raises(ResultError, match=r"`workloads\[0\]\.save` is \"post-l\.x\" now"):
         blocks.run(shut, tmp_path / "out", wait=True)
-
-
-def test_a_step_s_own_relations_are_read_in_their_order_and_the_last_one_stays(
-    base_dir: Path, place: Place
-) -> None:
-    server = server_of(base_dir, place, settings={"shared_buffers": "8MB"})
-    try:
-        filled(server)
-        server.execute("INSERT INTO t SELECT n FROM generate_series(100001, 400000) n", "VACUUM")
-        found = server.warm_up(["t", "t_pkey"])
-        table, key = found["resident"]
-        assert [one["name"] for one in (table, key)] == ["t", "t_pkey"]
-        assert found["bytes"] == table["bytes"] + key["bytes"] > 8 << 20
-        assert table["resident_bytes"] + key["resident_bytes"] <= 8 << 20
-        assert key["resident_bytes"] > 0.7 * key["bytes"]
-        assert table["resident_bytes"] < 0.5 * table["bytes"]
-        with pytest.raises(ServerError, match="key `warm` of the step: there is no table or index"):
-            server.warm_up(["t", "u"])
-    finally:
-        server.stop(crash=True)
-        server.remove()

@@ -2,16 +2,17 @@
 //!
 //! What is planted here (a service time, a stall, an error each so often) has an exact answer in the events.
 
-use super::{
-    Captured, Command, Opened, Ready, Reply, Results, Sent, ServerError, SessionError, Sessions,
-};
-use crate::job::{Fake, Format, Job, Piece, Statement};
+mod statement_plan;
+
+use super::{Captured, Command, Opened, Ready, Reply, Sent, SessionError, Sessions};
+use crate::job::{Fake, Format, Job};
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
 use crate::shared::Waker;
 use crate::statement::{ParameterKind, Parameters, Source};
 use crate::timeline::nanoseconds;
 use crate::value::{mix, name_part};
+use statement_plan::{StatementPlan, service_ns};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,96 +57,6 @@ pub struct FakeSessions {
     pub log: Option<RequestLog>,
     /// How long a worker takes over a reply, for tests; else none.
     pub handling_ns: u64,
-}
-
-#[derive(Debug)]
-struct StatementPlan {
-    service_ns: u64,
-    rows: u64,
-    /// Each so many executions end with this code.
-    errors: Vec<(u64, [u8; 5])>,
-    executions: u64,
-    /// Whether a transaction is open behind it; none where it does not change that.
-    opens: Option<bool>,
-    /// The columns that variables take, and the rows that have them.
-    into: (Box<[Box<[u8]>]>, u64),
-}
-
-/// How long the fake takes over a statement or a cursor.
-fn service_ns(fake: &Fake, name: &str) -> u64 {
-    nanoseconds(fake.service_us.get(name).unwrap_or(&fake.default_us) / 1e6)
-}
-
-impl StatementPlan {
-    fn new(fake: &Fake, statement: &Statement) -> Self {
-        let name = &statement.name;
-        let errors = fake.errors.iter().filter(|error| error.statement == *name);
-        let columns = statement.into.iter().flat_map(|into| into.columns.keys());
-        let columns = columns.map(|column| column.as_bytes().into());
-        Self {
-            service_ns: service_ns(fake, name),
-            rows: *fake.rows.get(name).unwrap_or(&statement.rows),
-            errors: errors
-                .filter_map(|error| Some((error.every, error.code.as_bytes().try_into().ok()?)))
-                .collect(),
-            executions: 0,
-            opens: opens(&statement.pieces),
-            into: (columns.collect(), *fake.rows.get(name).unwrap_or(&1)),
-        }
-    }
-
-    fn answer(&mut self, reply: &mut Reply) {
-        self.executions += 1;
-        let mut errors = self.errors.iter();
-        let planted = errors.find(|(every, _)| self.executions.is_multiple_of(*every));
-        if let Some((_, code)) = planted {
-            reply.error = Some(ServerError {
-                code: *code,
-                number: 0,
-                message: "planted by the fake".to_owned(),
-            });
-            return;
-        }
-        reply.rows += self.rows;
-        reply.in_block = self.opens.unwrap_or(reply.in_block);
-        if let Some(results) = &mut reply.results {
-            self.fill(results);
-        }
-    }
-
-    /// Gives the columns that variables take, each with 1 in it.
-    fn fill(&self, results: &mut Results) {
-        let (names, rows) = &self.into;
-        if !names.is_empty() {
-            results.begin_result(u16::try_from(names.len()).unwrap_or(u16::MAX));
-            for name in names {
-                results.name(name);
-            }
-            for _ in 0..*rows {
-                results.begin_row();
-                for _ in names {
-                    results.value(Some(b"1"));
-                }
-            }
-        }
-        results.complete(self.rows);
-    }
-}
-
-/// Whether a statement begins a transaction or ends one, by its first word.
-fn opens(pieces: &[Piece]) -> Option<bool> {
-    let Some(Piece::Text(text)) = pieces.first() else {
-        return None;
-    };
-    let word = text.split_whitespace().next()?.trim_end_matches(';');
-    let is = |words: &[&str]| words.iter().any(|other| word.eq_ignore_ascii_case(other));
-    if is(&["BEGIN", "START"]) {
-        Some(true)
-    } else if is(&["COMMIT", "END", "ROLLBACK", "ABORT"]) {
-        Some(false)
-    } else {
-        None
-    }
 }
 
 #[derive(Debug)]

@@ -37,13 +37,15 @@ impl Write for Stack {
 }
 
 /// Appends a double with 15 significant digits as C's `%.15g` writes it: without zeros at its end, and with an exponent
-/// where that is below -4 or above 14. The digits come from a formatter, which asks for no memory.
+/// where that is below -4 or above 14; and what is no number as PostgreSQL's programs write it. The digits come from a formatter, which asks for no memory.
 pub fn write_double(out: &mut Vec<u8>, number: f64) {
     if !number.is_finite() {
-        if number.is_sign_negative() {
-            out.push(b'-');
-        }
-        out.extend_from_slice(if number.is_nan() { b"nan" } else { b"inf" });
+        let infinite: &[u8] = if number < 0.0 {
+            b"-Infinity"
+        } else {
+            b"Infinity"
+        };
+        out.extend_from_slice(if number.is_nan() { b"NaN" } else { infinite });
         return;
     }
     let mut text = Stack {
@@ -243,10 +245,10 @@ mod tests {
             (0.000_012_5, "1.25e-05"),
             (5e-324, "4.94065645841247e-324"),
             (f64::MAX, "1.79769313486232e+308"),
-            (f64::INFINITY, "inf"),
-            (f64::NEG_INFINITY, "-inf"),
-            (f64::NAN, "nan"),
-            (-f64::NAN, "-nan"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::NAN, "NaN"),
+            (-f64::NAN, "NaN"),
         ] {
             let mut out = Vec::new();
             write_double(&mut out, number);

@@ -389,6 +389,12 @@ impl Sessions for LiveSessions {
         }
     }
 
+    #[inline]
+    fn gathered(&mut self, _session: usize, _statement: usize) {}
+
+    #[inline]
+    fn computed(&mut self) {}
+
     fn take_captured(&mut self, session: usize) -> Captured {
         self.slots[session]
             .session

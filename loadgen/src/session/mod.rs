@@ -118,12 +118,10 @@ pub trait Sessions {
     fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError>;
 
     /// Takes note that a statement has been gathered for the session's next pipeline.
-    #[inline]
-    fn gathered(&mut self, _session: usize, _statement: usize) {}
+    fn gathered(&mut self, session: usize, statement: usize);
 
     /// Takes note that a worker has computed for a while without anything else: where time is virtual, it passes then.
-    #[inline]
-    fn computed(&mut self) {}
+    fn computed(&mut self);
 
     /// What the session has kept of its last replies: for cursors and jobs with `capture`.
     fn take_captured(&mut self, session: usize) -> Captured;

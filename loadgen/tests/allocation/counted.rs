@@ -88,6 +88,14 @@ impl<S: Sessions> Sessions for Counted<S> {
         self.sessions.receive(session, reply)
     }
 
+    fn gathered(&mut self, session: usize, statement: usize) {
+        self.sessions.gathered(session, statement);
+    }
+
+    fn computed(&mut self) {
+        self.sessions.computed();
+    }
+
     fn take_captured(&mut self, session: usize) -> Captured {
         self.sessions.take_captured(session)
     }

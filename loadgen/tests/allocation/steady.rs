@@ -4,7 +4,9 @@ use crate::counted::{Tally, on_fake, on_server};
 use crate::harness::{example, fake};
 use crate::mysql;
 use crate::server::serve;
-use dyno_loadgen::job::{Engine, Instruction, Job, Pace, Piece, Protocol, Stop, TableBy, TableUse};
+use dyno_loadgen::job::{
+    Engine, Initial, Instruction, Job, Pace, Piece, Program, Protocol, Stop, TableBy, TableUse,
+};
 use dyno_loadgen::session::Target;
 use serde_json::json;
 use std::sync::Arc;
@@ -74,6 +76,31 @@ fn transactions_that_sleep_allocate_nothing() {
     job.cursors[0].resync_every = None;
     let tally = a_second_on_fake(job);
     assert_steady(&tally);
+}
+
+#[test]
+fn scripts_that_compute_branch_and_pipeline_allocate_nothing() {
+    for careful in [true, false] {
+        let mut job = fake("script", r#"{"default_us": 100}"#);
+        job.roles[0].stop = None;
+        job.variables[9].initial = Some(Initial::Boolean(careful));
+        assert_steady(&a_second_on_fake(job));
+    }
+}
+
+#[test]
+fn scripts_that_send_nothing_allocate_nothing() {
+    let mut job = fake("script", r#"{"default_us": 100}"#);
+    job.roles[0].stop = None;
+    let mut quiet = job.roles[0].clone();
+    quiet.name = "quiet".to_owned();
+    quiet.choose[0].program = 1;
+    job.roles.push(quiet);
+    job.programs.push(Program {
+        name: "quiet".to_owned(),
+        code: vec![Instruction::Set(0), Instruction::Set(1)],
+    });
+    assert_steady(&a_second_on_fake(job));
 }
 
 /// What clients do together over sockets: so many, however long a busy machine takes.

@@ -97,7 +97,7 @@ const TABLE: &[(&str, &str)] = &[
         r#"["divide",["variable",2],["integer",0]]"#,
         "division by zero",
     ),
-    (r#"["divide",["variable",2],["double",0.0]]"#, "inf"),
+    (r#"["divide",["variable",2],["double",0.0]]"#, "Infinity"),
     (
         r#"["divide",["integer",1],["double",3.0]]"#,
         "0.333333333333333",

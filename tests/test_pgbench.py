@@ -352,6 +352,7 @@ def test_the_server_generates_in_one_transaction() -> None:
             {"prewarm": 1, "primary_keys": 0},
             "a primary key has to be there to be prewarmed",
         ),
+        ("postgres", {"prewarm": 1, "partitions": 2}, "partitions are not prewarmed"),
         ("mariadb", {"unlogged": 1}, "only PostgreSQL has unlogged tables"),
         (
             "mysql",

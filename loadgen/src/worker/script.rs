@@ -32,7 +32,8 @@ pub(super) struct Pipeline {
 
 impl<S: Sessions> Worker<S> {
     /// Does a step that only scripts have, and those of its kind that follow; returns whether the program goes on at once.
-    #[inline]
+    /// A function of its own, so that other programs' steps have no more to carry.
+    #[inline(never)]
     pub(super) fn run_script(&mut self, index: usize, step: Step) -> bool {
         match step {
             Step::Rest(sleep) => self.rest(index, sleep),

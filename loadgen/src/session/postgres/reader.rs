@@ -239,6 +239,7 @@ fn unexpected(tag: u8) -> SessionError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::results::Keep;
     use proptest::prelude::*;
 
     fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -366,11 +367,40 @@ mod tests {
 
     /// Feeds a stream in pieces and stops at an error, as a session does.
     fn feed_pieces(reader: &mut Reader, stream: &[u8], piece_bytes: usize) {
-        let mut reply = Reply::default();
+        let mut reply = gathering(Keep::Every);
         for piece in stream.chunks(piece_bytes) {
             if reader.feed(piece, &mut reply).is_err() {
-                return;
+                break;
             }
+        }
+        reply.results.expect("kept").visit(|_, _| {});
+    }
+
+    /// A reply that keeps results.
+    fn gathering(keep: Keep) -> Reply {
+        let mut reply = Reply {
+            results: Some(Box::default()),
+            ..Reply::default()
+        };
+        reply.begin(keep);
+        reply
+    }
+
+    #[test]
+    fn a_scripts_results_cut_at_any_byte_are_kept_the_same() {
+        let empty = [message(b'I', b""), message(b'Z', b"T")].concat();
+        for cut in 0..answer().len() {
+            let (mut reader, mut reply) = (asked(), gathering(Keep::Every));
+            let stream = [&answer()[..], &empty].concat();
+            reader.await_answers(2);
+            let first = reader.feed(&stream[..cut], &mut reply).expect("valid");
+            let second = reader.feed(&stream[cut..], &mut reply).expect("valid");
+            assert_eq!((first, second), (false, true), "two answers were asked for");
+            assert!(reply.in_block, "by the last");
+            let results = reply.results.as_ref().expect("kept");
+            let mut kept = Vec::new();
+            results.visit(|name, value| kept.push((name.to_vec(), value.to_vec())));
+            assert_eq!(kept, [(b"c".to_vec(), Vec::new())], "the last row has NULL");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Answers as servers give them, cut anywhere, and what is no answer.
 
 use super::*;
+use crate::session::results::Keep;
 use proptest::prelude::*;
 
 fn packet(number: u8, payload: &[u8]) -> Vec<u8> {
@@ -211,12 +212,17 @@ fn a_row_of_several_packets_is_one_row() {
 
 /// Feeds a stream in pieces and stops at an error, as a session does.
 fn feed_pieces(reader: &mut Reader, stream: &[u8], piece_bytes: usize) {
-    let mut reply = Reply::default();
+    let mut reply = Reply {
+        results: Some(Box::default()),
+        ..Reply::default()
+    };
+    reply.begin(Keep::Every);
     for piece in stream.chunks(piece_bytes) {
         if reader.feed(piece, &mut reply).is_err() {
-            return;
+            break;
         }
     }
+    reply.results.expect("kept").visit(|_, _| {});
 }
 
 proptest! {

@@ -322,3 +322,22 @@ def test_on_mysql_variables_have_the_kind_that_they_hold(
         cursor.execute("SELECT n, value, word FROM ib.kinds ORDER BY n")
         found = list(cursor.fetchall())
     assert found == [(2**40, 1.5, "x"), (2**40 + 1, 0.75, "x!"), (2**40 + 2, None, "x!")]
+
+
+def test_a_script_that_sends_nothing_ends_with_its_window_beside_one_that_does(
+    server: Server,
+) -> None:
+    made = script(
+        address(server), [statement("one", "SELECT 1")], [["set", 0]], **assigned([["pi"]])
+    )
+    made["programs"].append({"name": "other", "code": [["send", 0]]})
+    role = made["roles"][0] | {"stop": None}
+    other = role | {"name": "other", "choose": [{"program": 1, "weight": 1}]}
+    timed = made | {"roles": [role, other], "stop": {"seconds": 1.5}, "threads": 1, "clients": 2}
+    ran = ok(run(timed | {"capture": []}))
+    totals = ran.done["totals"]
+    assert totals["main"]["count"] > 0
+    assert totals["other"]["count"] > 0
+    assert ran.of("window_close")[0]["active_ns"] == 1_500_000_000
+    clients = ran.of("tick")
+    assert {tick["role"] for tick in clients} == {"main", "other"}

@@ -288,7 +288,7 @@ class _Program:
             return {}
         prefix = one.into.prefix
         columns = self.scripts.columns(prefix)
-        return {"into": {"columns": columns, "every": one.into.every, "prefix": prefix}}
+        return {"into": {"columns": columns, "every": one.into.every}}
 
     def _explained(self, sql: Sql) -> str | None:
         """The statement for EXPLAIN, with $1 … for variables; None where there is no such form."""

@@ -102,6 +102,23 @@ def test_a_role_may_have_a_connection_for_each_operation(tmp_path: Path) -> None
     assert "connect has to be once or each" in pgbench_complaint(connect="often")
 
 
+def test_a_step_may_log_a_share_of_its_operations(tmp_path: Path) -> None:
+    (step,) = steps(TIMED.replace("seconds = 10", "seconds = 10\nlog = 0.1"), tmp_path)
+    assert step.job["log"] == {"share": 0.1}
+    assert "log" not in steps(TIMED, tmp_path)[0].job
+    line = complaint(TIMED.replace("seconds = 10", "seconds = 10\nlog = 2"), tmp_path)
+    assert line == "key `steps[1].log`: must be at most 1, but is 2"
+    assert pgbench_steps(log=1)["tpcb-like"].job["log"] == {"share": 1.0}
+
+
+def test_arrivals_may_be_dealt_out_to_threads(tmp_path: Path) -> None:
+    text = TIMED.replace("latency_limit_ms", 'queue = "thread"\nlatency_limit_ms')
+    assert role(steps(text, tmp_path)[0], "query")["queue"] == "thread"
+    line = complaint(text.replace('"poisson"', '"burst"'), tmp_path)
+    assert line.endswith("queue`: only even and random arrivals can be dealt out; remove it")
+    assert pgbench_steps(rate=5)["select-only"].job["roles"][0]["queue"] == "thread"
+
+
 # --- What a reader sees --------------------------------------------------------------------------
 
 

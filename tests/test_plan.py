@@ -127,6 +127,11 @@ def test_a_plan_may_go_on_until_it_is_decided_with_a_limit_of_time(name: str) ->
     assert (made.until_decided, made.minutes_max, made.comparison) == (False, None, None)
 
 
+def test_the_generator_may_have_a_thread_for_each_client() -> None:
+    made = parse(SMALL + '[generator]\nthreads = "clients"')
+    assert made.threads == 1024, "the generator's own limit: it starts none without a connection"
+
+
 def test_what_gives_the_word_arrives() -> None:
     assert parse(SMALL).aims.judge == "looks"
     assert parse(SMALL + '[verdict]\njudge = "any time"').aims.judge == "any time"
@@ -353,7 +358,7 @@ def test_a_wrong_schedule_server_or_use_gets_one_line(more: str, line: str) -> N
         ("seed = -1\n" + SMALL, "key `seed`: must be from 0 to 9007199254740991, not -1"),
         (
             SMALL + "[generator]\nthreads = 0",
-            "key `generator.threads`: must be from 1 to 64, not 0",
+            'key `generator.threads`: must be from 1 to 1024 or "clients", not 0',
         ),
         (
             SMALL + "[generator]\nthread = 2",

@@ -68,13 +68,13 @@ PART = {
     "empty?": (None, Natural),
     "retries?": (None, Natural),
     "retried?": (None, Natural),
-    "failed?": {"*": Natural},
-    "skipped?": Natural,
-    "over_limit?": Natural,
+    "failed?": (None, {"*": Natural}),
+    "skipped?": (None, Natural),
+    "over_limit?": (None, Natural),
     "max_us": (None, Natural),
     "response": (None, str),
     "service?": (None, str),
-    "sums_us?": {"response": [NUMBER], "service": [NUMBER], "late": [NUMBER]},
+    "sums_us?": (None, {"response": [NUMBER], "service": [NUMBER], "late": [NUMBER]}),
 }
 """An operation of a tick."""
 TIMES = {"max_us": (None, Natural), "response": str, "service": (None, str)}
@@ -116,7 +116,7 @@ EVENTS: Mapping[str, Event] = {
             "role": str,
             "per_client": [ClientRow],
             "operations": {"*": PART},
-            "connects?": {"count": Natural, "sum_us": Natural, "max_us": Natural},
+            "connects?": (None, {"count": Natural, "sum_us": Natural, "max_us": Natural}),
         },
         told={
             "tick": ("seconds", Natural),

@@ -132,7 +132,7 @@ class ServerForm(Form):
 class GeneratorForm(Form):
     """How the load generator runs, as it is written."""
 
-    threads: int | None = None
+    threads: int | Literal["clients"] | None = None
     cpus: str | None = None
 
 

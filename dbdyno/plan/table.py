@@ -29,7 +29,9 @@ UNTIL_DECIDED = "until decided"
 JUDGES: tuple[Judge, ...] = get_args(Judge)
 MINUTES_DEFAULT = 120.0
 MINUTES_MAX = 30 * 24 * 60
-THREADS_MAX = 64
+THREADS_MAX = 1_024
+"""As dyno-loadgen has it, which starts none without a connection."""
+A_THREAD_EACH = "clients"
 INTERLEAVES = ("run", "step", "slice", "duet")
 FORCED = "forced"
 SLICE_S_MIN, SLICE_S_MAX = 0.2, 60.0
@@ -114,8 +116,10 @@ def aims(form: VerdictForm, source: str) -> Aims:
 
 def threads(form: GeneratorForm, source: str) -> int | None:
     """The load generator's worker threads; None: as many as suit the host."""
+    if isinstance(form.threads, str):
+        return THREADS_MAX
     if form.threads is not None and not 1 <= form.threads <= THREADS_MAX:
-        sentence = f"must be from 1 to {THREADS_MAX}, not {form.threads}"
+        sentence = f'must be from 1 to {THREADS_MAX} or "{A_THREAD_EACH}", not {form.threads}'
         raise refusal(source, "generator.threads", sentence)
     return form.threads
 

@@ -25,6 +25,8 @@ from dbdyno.run.progress import Pulse
 from dbdyno.run.step_progress import Meter, unit
 
 SERVER_GONE_S = 1.0
+LOG = "transactions"
+"""How the names of the files begin in which operations are logged."""
 """How long a lost connection may precede the sight of the server's end."""
 
 
@@ -66,7 +68,7 @@ class Load:
     def __enter__(self) -> Self:
         """Starts the generator. Raises GeneratorError where it cannot be started."""
         makes = driver.of(self.step)
-        complete = makes.prepare(self.step, self.bench)
+        complete = self._with_log(makes.prepare(self.step, self.bench))
         store.write_json(self.folder / "job.json", complete)
         with ExitStack() as stack:
             self._waits = self._sample_waits(complete, stack)
@@ -84,6 +86,12 @@ class Load:
         traceback: TracebackType | None,
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
+
+    def _with_log(self, job: Json) -> Json:
+        """The job with the place of its log, if it has one: `transactions.ROLE` in the folder."""
+        if "log" not in job:
+            return job
+        return job | {"log": job["log"] | {"prefix": str(self.folder.resolve() / LOG)}}
 
     def _sample_waits(self, job: Json, stack: ExitStack) -> WaitSampler | None:
         """What samples waits, connected; None where nobody asked for it, or it cannot be.

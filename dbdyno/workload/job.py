@@ -67,6 +67,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         "stop": stop,
         "trace": step.trace,
         "capture": list(step.capture),
+        **_log(step, scope.at("log")),
     }
     return Made(
         job=job,
@@ -100,7 +101,7 @@ def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: 
 
 def _of_fills(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job of a step that loads tables in bulk, without what stands around their fills."""
-    for key in ("roles", "parts", "stop", "seconds", "sla", "capture", "trace"):
+    for key in ("roles", "parts", "stop", "seconds", "sla", "capture", "trace", "log"):
         if getattr(step, key):
             raise scope.at(key).error("a step with `fills` does nothing else; remove it")
     if step.headline is not None and (
@@ -215,6 +216,12 @@ def _table_count(table: schema.Table, scope: Scope) -> int:
     if count != 1:
         raise scope.error(f"{count} tables need numbers; remove `numbered = false`")
     return 0
+
+
+def _log(step: schema.Step, scope: Scope) -> Json:
+    """The share of operations that is logged; where to is the runner's to fill in."""
+    share = scope.number(step.log, low=0, high=1)
+    return {"log": {"share": float(share)}} if share else {}
 
 
 def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:

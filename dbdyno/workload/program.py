@@ -20,7 +20,7 @@ ROLE_KEYS = frozenset({"connections", "kind", "per"})
 AMOUNTS = ("count", "per_s", "per_min")
 """Groups of a pattern that say how much was done: in the window, or at what rate."""
 GROUPS = (*AMOUNTS, "errors", "latency_ms")
-FOREIGN = ("parts", "stop", "sla", "capture", "trace", "fill", "load")
+FOREIGN = ("parts", "stop", "sla", "capture", "trace", "log", "fill", "load")
 """Keys of a step that dyno-loadgen carries out."""
 
 

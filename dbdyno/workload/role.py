@@ -157,7 +157,16 @@ def _json(name: str, role: schema.Role, choose: list[Json], content: Content, sc
         },
         "on_lost": role.on_lost,
         **_connect(role, scope.at("connect")),
+        **({} if role.queue == "role" else {"queue": _queue(role, scope)}),
     }
+
+
+def _queue(role: schema.Role, scope: Scope) -> str:
+    """Who shares arrivals. Raises WorkloadError where they cannot be dealt out."""
+    pace = role.pace
+    if not isinstance(pace, str) and (pace.tied is not None or pace.arrivals == "burst"):
+        raise scope.at("queue").error("only even and random arrivals can be dealt out; remove it")
+    return role.queue
 
 
 def _connect(role: schema.Role, scope: Scope) -> Json:

@@ -312,6 +312,7 @@ class Role(Form):
     on_error: OnError = Field(default_factory=OnError)
     on_lost: Literal["fail_step", "reconnect"] = "fail_step"
     connect: str = "once"
+    queue: Literal["role", "thread"] = "role"
 
 
 Load = Literal["fast", "published"]
@@ -408,6 +409,7 @@ class Step(Form):
     invariants: Sql | None = None
     capture: list[Literal["rows", "notices"]] = Field(default_factory=list)
     trace: bool = False
+    log: Number = 0
 
 
 Parameters = dict[str, Number | list[Number]]

@@ -4,6 +4,7 @@
 
 mod check;
 mod dsn;
+mod log;
 mod maker;
 mod piece;
 mod place;
@@ -14,13 +15,14 @@ mod server;
 
 pub use check::JobError;
 pub use dsn::Dsn;
+pub use log::Log;
 pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, Sequence, Value};
 pub use piece::Piece;
 pub use place::{Place, Tls, TlsMode};
 pub use program::{Instruction, Program};
 pub use role::{
-    Arrivals, Choice, Connect, OnError, OnLost, Otherwise, Pace, Per, Role, RoleStop, TableBy,
-    TableUse,
+    Arrivals, Choice, Connect, OnError, OnLost, Otherwise, Pace, Per, Queue, Role, RoleStop,
+    TableBy, TableUse,
 };
 pub use script::{
     ARGUMENTS_MAX, Assignment, Branch, Expression, FirstClient, Function, Initial, Into, Rest,
@@ -112,6 +114,9 @@ pub struct Job {
     /// Writes an `operation` event for each operation.
     #[serde(default)]
     pub trace: bool,
+    /// Where operations are logged in pgbench's form; null: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Log>,
     /// Keeps what statements return.
     #[serde(default)]
     pub capture: Vec<Capture>,

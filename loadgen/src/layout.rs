@@ -2,7 +2,7 @@
 //!
 //! Everything here follows from the job alone, so that k processes with segments do what one would.
 
-use crate::job::{Arrivals, Job, Pace, Per, Role, TableBy};
+use crate::job::{Arrivals, Job, Pace, Per, Queue, Role, TableBy};
 use crate::pace::{self, Burst, Even, Pacing, Poisson, Schedule, Share};
 use crate::record::{RECORDS_PER_WORKER, Shape};
 use std::collections::BTreeSet;
@@ -147,7 +147,7 @@ fn client_group(job: &Job, role: usize, client: u32) -> GroupLayout {
     }
 }
 
-/// Lays out the connections of a step's role: on one thread where they share a pace, a tie or a cursor, else spread.
+/// Lays out the connections of a step's role: on one thread where they share arrivals, a tie or a cursor, else spread.
 fn add_step_role(job: &Job, role: usize, workers: &mut [WorkerLayout]) {
     let count = job.roles[role].connections;
     let own: Vec<_> = (0..count)
@@ -155,8 +155,13 @@ fn add_step_role(job: &Job, role: usize, workers: &mut [WorkerLayout]) {
         .map(|number| connection(job, role, 0, number, number, count))
         .collect();
     let tied = (0..job.roles.len()).any(|other| job.tied_to(other) == Some(role));
-    let alone =
-        matches!(job.roles[role].pace, Pace::Closed {}) && !tied && !uses_cursors(job, role);
+    let alone = match job.roles[role].pace {
+        Pace::Closed {} => true,
+        // Arrivals are dealt out by number, as between processes.
+        Pace::Rate { .. } => job.roles[role].queue == Queue::Thread,
+        Pace::Tied { .. } => false,
+    } && !tied
+        && !uses_cursors(job, role);
     let threads = workers.len();
     for (thread, worker) in workers.iter_mut().enumerate() {
         let connections: Vec<_> = own

@@ -21,6 +21,7 @@ pub mod shared;
 pub mod statement;
 pub mod text;
 pub mod timeline;
+pub mod transaction_log;
 pub mod value;
 pub mod worker;
 pub mod writer;

@@ -6,6 +6,7 @@ use crate::record::{Code, Shape};
 use crate::session::{Keep, Wire, number_code};
 use crate::statement::Statement;
 use crate::value::expression::ScriptCode;
+use crate::value::{mix, name_part};
 
 /// A job in the form that workers run.
 #[derive(Debug)]
@@ -28,6 +29,36 @@ pub struct Compiled {
     pub capture: Box<[Capture]>,
     /// What scripts compute.
     pub script: ScriptCode,
+    /// Which operations are logged; none where none are.
+    pub log: Option<Sample>,
+}
+
+/// A sample of operations, the same in each run of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    seed: u64,
+    /// Random numbers up to this are of the sample.
+    highest: u64,
+}
+
+impl Sample {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share from 0 to 1 of 2^64, which saturates"
+    )]
+    fn new(job: &Job, share: f64) -> Self {
+        Self {
+            seed: mix(job.seed, &[name_part(&job.step), name_part("log")]),
+            highest: (share * 2.0_f64.powi(64)) as u64,
+        }
+    }
+
+    /// Tells whether operation `number` of a role's connection is of the sample.
+    #[must_use]
+    pub fn has(&self, role: usize, connection: u32, number: u64) -> bool {
+        mix(self.seed, &[role as u64, u64::from(connection), number]) <= self.highest
+    }
 }
 
 /// One statement, for all tables that it may go to.
@@ -58,6 +89,8 @@ pub struct RoleCode {
     choices: Box<[(u64, Program)]>,
     /// The names of its operations, by their index.
     pub operations: Box<[String]>,
+    /// By the operation's index: the first of the role's programs that it is, from 0.
+    pub scripts: Box<[usize]>,
     /// The statements that it sends.
     pub statements: Box<[usize]>,
     /// Codes after which an operation is tried again.
@@ -199,6 +232,7 @@ impl Compiled {
             trace: job.trace,
             capture: job.capture.as_slice().into(),
             script: ScriptCode::new(job),
+            log: job.log.as_ref().map(|log| Sample::new(job, log.share)),
         }
     }
 
@@ -276,15 +310,21 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
     let mut operations = Vec::new();
     let mut below = 0;
     let mut choices = Vec::new();
-    for choice in role.choose.iter().filter(|choice| choice.weight > 0) {
+    let mut scripts = Vec::new();
+    for (script, choice) in role.choose.iter().enumerate() {
+        if choice.weight == 0 {
+            continue;
+        }
         below += u64::from(choice.weight);
         let program = compile_program(job, choice.program, &mut operations, steps);
+        scripts.resize(operations.len().max(scripts.len()), script);
         choices.push((below, program));
     }
     RoleCode {
         name: role.name.clone(),
         choices: choices.into(),
         operations: operations.into(),
+        scripts: scripts.into(),
         statements: job.statements_of(role).into_iter().collect(),
         retry: role
             .on_error

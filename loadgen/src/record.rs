@@ -1,9 +1,11 @@
 //! Counts what a worker does in a tick. Each worker owns its record; another thread serialises it and gives it back empty.
 
 mod histogram;
+mod kept;
 mod sums;
 
 pub use histogram::{HISTOGRAM_BYTES, HISTOGRAM_US_MAX, Histogram, no_counts};
+pub use kept::{LogRecord, Outcome, TraceRecord};
 pub use sums::{Sum, Sums};
 
 use crate::timeline::Cut;
@@ -110,31 +112,6 @@ impl Connects {
     }
 }
 
-/// One operation, for jobs with `trace`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceRecord {
-    /// The role's index.
-    pub role: usize,
-    /// The client's number.
-    pub client: u32,
-    /// The connection's number within the role.
-    pub connection: u32,
-    /// The operation's index in its role.
-    pub operation: usize,
-    /// The operation's number on its connection.
-    pub number: u64,
-    /// When it was due.
-    pub due_ns: u64,
-    /// When it was sent first.
-    pub start_ns: u64,
-    /// When it completed.
-    pub end_ns: u64,
-    /// Rows of its replies.
-    pub rows: u64,
-    /// The error that it ended with.
-    pub error: Option<Code>,
-}
-
 /// What one worker counted in one tick.
 #[derive(Debug, Clone)]
 pub struct TickRecord {
@@ -146,6 +123,8 @@ pub struct TickRecord {
     pub roles: Box<[RoleRecord]>,
     /// Operations in the order of their completion.
     pub trace: Vec<TraceRecord>,
+    /// The same of those of the log.
+    pub log: Vec<LogRecord>,
 }
 
 /// A reply's times in microseconds.
@@ -346,6 +325,7 @@ impl TickRecord {
                 .map(|(clients, operations)| RoleRecord::new(*clients, *operations))
                 .collect(),
             trace: Vec::new(),
+            log: Vec::new(),
         }
     }
 
@@ -361,6 +341,7 @@ impl TickRecord {
         self.roles.iter_mut().for_each(RoleRecord::clear);
         self.process_cpu_ns = 0;
         self.trace.clear();
+        self.log.clear();
     }
 
     /// Adds what another worker counted in the same tick.
@@ -372,6 +353,8 @@ impl TickRecord {
         self.process_cpu_ns = self.process_cpu_ns.max(other.process_cpu_ns);
         self.trace.append(&mut other.trace);
         self.trace.sort_by_key(|record| record.end_ns);
+        self.log.append(&mut other.log);
+        self.log.sort_by_key(|record| record.end_ns);
     }
 }
 

@@ -12,8 +12,9 @@ use crate::layout::{self, WorkerLayout};
 use crate::message::{Closed, Command, FillNote, Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
-use crate::session::live::{monotonic_ns, process_cpu_ns};
+use crate::session::live::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::shared::{End, Phase};
+use crate::transaction_log::TransactionLog;
 use crate::writer::Writer;
 use abort::given_up;
 use pause::Pauses;
@@ -81,7 +82,11 @@ pub fn run(
     let workers = layout::layout(job, threads);
     let (spares, spare_ends): (Vec<_>, Vec<_>) = workers.iter().map(|_| channel()).unzip();
     let (output_sender, output_end) = channel();
-    let writer = Writer::new(Arc::clone(&code), code.shape(job), output, spares);
+    let (log, refused) = match TransactionLog::create(job, unix_ahead_ns()) {
+        Ok(log) => (log, None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let writer = Writer::new(Arc::clone(&code), code.shape(job), output, spares, log);
     let lost = sender.clone();
     let thread = std::thread::Builder::new().name("writer".to_owned());
     let writer = thread.spawn(move || {
@@ -103,7 +108,9 @@ pub fn run(
         output: output_sender,
         caller: Caller::default(),
     };
-    let ending = if job.fills.is_empty() {
+    let ending = if let Some(reason) = refused {
+        Ending::before_start(End::Failed(reason))
+    } else if job.fills.is_empty() {
         step.load(&code, &workers, spare_ends)
     } else {
         step.fill()

@@ -2,14 +2,15 @@
 //!
 //! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
-//! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `cursor`, `sleep`, `script`
-//! (what computes), `time` (ticks, pauses, the end).
+//! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`,
+//! `script` (what computes), `time` (ticks, pauses, the end).
 
 mod connecting;
 mod cursor;
 mod failure;
 #[cfg(test)]
 mod lateness;
+mod logging;
 #[cfg(test)]
 mod losses;
 mod operation;

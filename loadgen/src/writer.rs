@@ -6,6 +6,7 @@ use crate::program::Compiled;
 use crate::record::{
     self, Code, Histogram, OperationRecord, RoleRecord, Shape, Sums, TickRecord, code_text,
 };
+use crate::transaction_log::TransactionLog;
 use crate::worker::ERRORS_WRITTEN_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,6 +30,7 @@ pub struct Writer {
     /// A histogram of nothing, as most are.
     nothing: String,
     process_cpu_ns: u64,
+    log: Option<TransactionLog>,
     errors: BTreeMap<(String, String), u32>,
 }
 
@@ -47,6 +49,7 @@ impl Writer {
         shape: Shape,
         output: Box<dyn Write + Send>,
         spares: Vec<Sender<Box<TickRecord>>>,
+        log: Option<TransactionLog>,
     ) -> Self {
         Self {
             code,
@@ -57,6 +60,7 @@ impl Writer {
             idle: None,
             nothing: serialized(&record::no_counts()),
             process_cpu_ns: 0,
+            log,
             errors: BTreeMap::new(),
         }
     }
@@ -133,6 +137,9 @@ impl Writer {
                 error: trace.error.map(code_text),
             };
             self.event(&event)?;
+        }
+        if let Some(log) = &mut self.log {
+            log.write(&code, &record.log)?;
         }
         let cpu_us = record.process_cpu_ns.saturating_sub(self.process_cpu_ns) / 1000;
         self.process_cpu_ns = record.process_cpu_ns;

@@ -27,7 +27,7 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     """Counts of all roles in the window; None where the load does not tell, or has no limit."""
     failed = by_class(evidence)
     parts = [part for tick in evidence.load.ticks for part in tick.operations.values()]
-    told = any("sums_us" in part or "failed" in part for part in parts)
+    told = any(map(_tells, parts))
     retried = sum(part.get("retried") or 0 for part in parts)
     ticks, roles = evidence.load.ticks, evidence.job.get("roles", [])
     skipped = sum(tick.skipped for tick in ticks)
@@ -47,12 +47,17 @@ def by_class(evidence: Evidence) -> Counter[str] | None:
     told = False
     for tick in evidence.load.ticks:
         for part in tick.operations.values():
-            told |= "sums_us" in part or "failed" in part
-            for code, count in part.get("failed", {}).items():
+            told |= _tells(part)
+            for code, count in (part.get("failed") or {}).items():
                 found[known.get(code, "other")] += count
             for word, count in _said_in_words(part).items():
                 found[_WORDS[word]] += count
     return found if told or found else None
+
+
+def _tells(part: Json) -> bool:
+    """Whether it is of a load that tells failures; one of this version leaves out what is none."""
+    return part.get("sums_us") is not None or part.get("failed") is not None
 
 
 def _said_in_words(part: Json) -> Mapping[str, int]:
@@ -69,6 +74,6 @@ def share(count: float, of: float) -> str:
 def of_tick(tick: Tick) -> int:
     """Operations of a tick that ended without success, as far as the load tells."""
     return sum(
-        sum((*part.get("failed", {}).values(), *_said_in_words(part).values()))
+        sum((*(part.get("failed") or {}).values(), *_said_in_words(part).values()))
         for part in tick.operations.values()
     )

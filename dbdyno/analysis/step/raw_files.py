@@ -154,14 +154,14 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             - sum(_words(part).get(SKIPPED, 0) for part in parts),
             max_us=longest(client[3] for client in clients),
             retries=total(part.get("retries", 0) for part in parts),
-            skipped=sum(part.get("skipped", _words(part).get(SKIPPED, 0)) for part in parts),
-            over_limit=sum(part.get("over_limit", 0) for part in parts),
+            skipped=sum(part.get("skipped") or _words(part).get(SKIPPED, 0) for part in parts),
+            over_limit=sum(part.get("over_limit") or 0 for part in parts),
             late_us_max=tick["late_us_max"],
             backlog=tick["backlog"],
             lag=tick.get("lag"),
             queue=tick.get("queue"),
             operations=tick["operations"],
-            connects=tick.get("connects", {}),
+            connects=tick.get("connects") or {},
             clients=clients,
         )
 

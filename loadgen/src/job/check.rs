@@ -6,7 +6,7 @@ mod server;
 mod sql;
 mod value;
 
-use super::{CharacterSet, Engine, Fake, Job, PROTOCOL, Stop};
+use super::{CharacterSet, Engine, Fake, Job, Log, PROTOCOL, Stop};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
@@ -199,6 +199,7 @@ impl Job {
             self.check_fills()?;
         }
         self.stop.check(self)?;
+        self.log.as_ref().map_or(Ok(()), |log| log.check(self))?;
         self.fake.as_ref().map_or(Ok(()), |fake| fake.check(self))
     }
 
@@ -241,6 +242,33 @@ impl Job {
                 "the engine `fake` needs its description; give at least `default_us`",
             ),
         }
+    }
+}
+
+impl Log {
+    fn check(&self, job: &Job) -> Check {
+        ensure(
+            !self.prefix.is_empty() && !self.prefix.contains('\0'),
+            "log.prefix",
+            "give the path with which the files' names begin",
+        )?;
+        ensure(
+            self.share > 0.0 && self.share <= 1.0,
+            "log.share",
+            format!("must be above 0 and at most 1, not {}", self.share),
+        )?;
+        for (index, role) in job.roles.iter().enumerate() {
+            ensure(
+                !role.name.contains(['/', '\0']),
+                format!("roles[{index}].name"),
+                "is part of a file's name, as there is a `log`; leave `/` out",
+            )?;
+        }
+        ensure(
+            job.fills.is_empty(),
+            "log",
+            "is of roles, and fills have none; leave it out",
+        )
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Role {
     /// How long a connection lasts.
     #[serde(default, skip_serializing_if = "Connect::is_once")]
     pub connect: Connect,
+    /// Who shares arrivals, where the role is of the step.
+    #[serde(default, skip_serializing_if = "Queue::is_of_role")]
+    pub queue: Queue,
 }
 
 impl Role {
@@ -192,6 +195,27 @@ pub enum Otherwise {
     Count,
     /// The same after codes that are tried again; after all others the step ends as failed.
     CountRetryable,
+}
+
+/// Which connections of a role of the step wait for the same arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Queue {
+    /// All of them, which are on one thread.
+    #[default]
+    Role,
+    /// Those of a thread: arrivals are dealt out by their number.
+    Thread,
+}
+
+impl Queue {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes what it asks about by reference"
+    )]
+    fn is_of_role(&self) -> bool {
+        *self == Self::Role
+    }
 }
 
 /// How long a connection of a role lasts.

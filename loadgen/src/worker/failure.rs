@@ -4,7 +4,7 @@ use super::state::State;
 use super::{Mode, Worker};
 use crate::event::Event;
 use crate::job::{OnLost, Otherwise};
-use crate::record::{self, Code};
+use crate::record::{self, Code, Outcome};
 use crate::session::{Keep, Opened, Sent, ServerError, SessionError, Sessions, Wire, number_code};
 
 /// Errors of one role and code that are written; all are counted.
@@ -105,6 +105,8 @@ impl<S: Sessions> Worker<S> {
         if self.code.trace {
             self.trace(index, Some(code));
         }
+        let own = self.connections[index].operation.program.operation;
+        self.log(index, own, Outcome::Failed(code));
         self.finish(index);
     }
 

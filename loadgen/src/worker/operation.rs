@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::job::Capture;
 use crate::layout::Walk;
 use crate::program::Step;
-use crate::record::{Code, Times, TraceRecord, microseconds};
+use crate::record::{Code, Outcome, Times, TraceRecord, microseconds};
 use crate::session::{Sent, Sessions};
 
 impl<S: Sessions> Worker<S> {
@@ -284,6 +284,15 @@ impl<S: Sessions> Worker<S> {
         }
         if self.code.trace {
             self.trace(index, None);
+        }
+        if self.code.log.is_some() {
+            let operation = &self.connections[index].operation;
+            let late_ns = operation.sent_ns.saturating_sub(operation.due_ns);
+            let outcome = Outcome::Done {
+                response_ns,
+                late_ns,
+            };
+            self.log(index, operation.program.operation, outcome);
         }
         self.finish(index);
     }

@@ -6,6 +6,7 @@
 
 use super::Worker;
 use super::state::State;
+use crate::record::Outcome;
 use crate::session::Sessions;
 
 impl<S: Sessions> Worker<S> {
@@ -33,6 +34,8 @@ impl<S: Sessions> Worker<S> {
             role.late(due_ns, self.now_ns);
             role.operations[program.operation].skipped += 1;
         }
+        self.log(index, program.operation, Outcome::Skipped);
+        let connection = &mut self.connections[index];
         let group = connection.group;
         if connection.quota > 0 {
             self.groups[group].idle.push_front(index);

@@ -1,7 +1,7 @@
 //! What a worker sends, byte for byte: cursors, further tries, and that nothing depends on time or threads.
 
 use super::{Channels, Output, Worker};
-use crate::job::{Arrivals, Job, Pace, Per, Piece, RoleStop, Segment, Stop};
+use crate::job::{Arrivals, Job, Pace, Per, Piece, Queue, RoleStop, Segment, Stop, TableBy};
 use crate::layout::{WorkerLayout, layout};
 use crate::message::{Message, Note};
 use crate::program::Compiled;
@@ -313,6 +313,30 @@ fn what_is_sent_depends_neither_on_time_nor_on_threads_nor_on_segments() {
     job.segment = Segment::default();
     job.step = "l.i2".to_owned();
     assert_ne!(requests(&job, 1), whole, "another step draws other values");
+}
+
+#[test]
+fn threads_deal_out_the_arrivals_of_a_role_of_the_step() {
+    for arrivals in [Arrivals::Even, Arrivals::Poisson] {
+        let mut job = example("l.i0", r#"{"default_us": 100}"#);
+        job.values[0] = job.values[1].clone();
+        let role = &mut job.roles[0];
+        (role.per, role.connections) = (Per::Step, 6);
+        role.table.as_mut().unwrap().by = TableBy::ByConnection;
+        role.stop = Some(RoleStop {
+            operations: Some(50),
+        });
+        role.pace = Pace::Rate {
+            arrivals,
+            per_s: 1000.0,
+        };
+        assert_eq!(layout(&job, 4).len(), 1, "{arrivals:?}");
+        job.roles[0].queue = Queue::Thread;
+        assert_eq!(layout(&job, 4).len(), 4, "{arrivals:?}");
+        let whole = requests(&job, 1);
+        assert_eq!(whole.values().map(Vec::len).sum::<usize>(), 50);
+        assert_eq!(requests(&job, 4), whole, "{arrivals:?}");
+    }
 }
 
 /// A hundred closed clients whose replies come all at once, and a role of the step that is paced beside them.

@@ -30,6 +30,20 @@ pub(crate) const CASES: &[Case] = &[
     ),
     (
         "qr100",
+        "/roles/0/queue",
+        r#""thread""#,
+        "roles[0].queue",
+        "can be dealt out",
+    ),
+    (
+        "qr100",
+        "/log",
+        r#"{"prefix": "/tmp/log", "share": 1.5}"#,
+        "log.share",
+        "at most 1",
+    ),
+    (
+        "qr100",
         "/roles/0/latency_limit_ms",
         "0",
         "roles[0].latency_limit_ms",

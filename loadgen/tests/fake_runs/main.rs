@@ -12,6 +12,7 @@ mod examples;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod limits;
+mod logging;
 mod pacing;
 mod rates;
 mod scripts;

@@ -5,7 +5,8 @@ use super::{
     refuse,
 };
 use crate::job::{
-    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Role, TableBy,
+    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Queue, Role,
+    TableBy,
 };
 use std::collections::BTreeSet;
 
@@ -92,6 +93,19 @@ impl Job {
             )?;
             self.check_after(index, &key)?;
             self.check_limits(role, &key)?;
+            ensure(
+                role.queue == Queue::Role
+                    || matches!(
+                        role.pace,
+                        Pace::Closed {}
+                            | Pace::Rate {
+                                arrivals: Arrivals::Even | Arrivals::Poisson,
+                                ..
+                            }
+                    ),
+                format!("{key}.queue"),
+                "only even and random arrivals can be dealt out; take `role`",
+            )?;
             for (code_index, code) in role.on_error.retry.iter().enumerate() {
                 let key = format!("{key}.on_error.retry[{code_index}]");
                 ensure_retry(code, self.engine, key)?;

@@ -66,6 +66,8 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "dbgb1": 2.0, "dbgb2": 5.0, "rss": 3.0, "maxop": 0.0002, "p50": 5_000.0, "p99": 5_000.0,
         "response_p99_us": 200.0, "service_p99_us": 200.0, "response_us_max": 200.0,
         "told_latency_ms": None,
+        "wal_disk_wps": None,
+        "wal_disk_wmbps": None,
         "late_ms_max": 1.5, "backlog_max": 3.0, "retries": 0.0,
         "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,
         "cpu_per_op": 100.0, "server_cpu_per_op": 100.0, "whole_server_cpu_per_op": 102.32,
@@ -101,6 +103,22 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
     assert run.window.seconds == 20.0
     assert run.facts.headline == "qps"
     assert run.warnings == ()
+
+
+def test_writes_to_a_device_of_the_log_are_counted_apart(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100")
+
+    def with_device(lines: list[Json]) -> list[Json]:
+        moved = {"open": 1, "close": 2}
+        counted = {kind: {"writes": 200 * n, "write_bytes": n << 20} for kind, n in moved.items()}
+        return [line | {"wal_disk": counted.get(line["kind"])} for line in lines]
+
+    change_lines(folder.path / "host.jsonl", with_device)
+    metrics = assemble.step_run(folder).metrics
+    seconds = 20.0
+    assert metrics["wal_disk_wps"] == pytest.approx(200 / seconds)
+    assert metrics["wal_disk_wmbps"] == pytest.approx(1 / seconds)
+    assert metrics["wps"] == 100.0, "that of the data"
 
 
 def test_results_of_older_generators_have_no_lag_and_no_queue(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.host.observe import device, owned_processes
+from dbdyno.host.observe import device, owned_processes, sampler
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
@@ -106,6 +107,26 @@ def test_cpu_goes_to_the_role_of_its_process(server: Forking, tmp_path: Path) ->
     assert found["background:checkpointer"]["cpu_ns"] == pytest.approx(0.2e9, abs=0.1e9)
     assert found["background:postmaster"]["processes"] == 1
     assert found["lab"]["cpu_ns"] > 0
+
+
+def on(name: str) -> device.Device:
+    """A device of this name."""
+    none = dict.fromkeys([field.name for field in dataclasses.fields(device.Device)])
+    return device.Device(**none | {"path": "/", "name": name, "devices": (name,)})
+
+
+def test_a_log_s_own_device_is_read_beside_the_data_s(
+    server: Forking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "disk", lambda name: {"device": name})
+    for wal, expected in ((on("sdb"), {"device": "sdb"}), (on("sda"), None), (None, None)):
+        path = tmp_path / f"{wal and wal.name}.jsonl"
+        watch = Sampler(path, device=on("sda"), wal_device=wal, server=server)
+        watch.read("open", time.monotonic_ns())
+        watch.stop()
+        (line,) = lines(path)
+        assert line["disk"] == {"device": "sda"}
+        assert line.get("wal_disk") == expected
 
 
 def test_parallel_workers_are_with_the_role_that_leads_them(

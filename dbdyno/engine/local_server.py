@@ -20,6 +20,7 @@ from dbdyno.engine.settings import Settled
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, launch, leftovers, process
 from dbdyno.host.account import Account
+from dbdyno.host.observe import device as devices
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
@@ -311,7 +312,8 @@ class LocalServer(BySql):
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
         """What reads /proc into `path`."""
-        return Sampler(path, device=device, server=self, foreign=foreign)
+        wal = None if self._home.wal_dir is None else devices.find(self._home.wal_dir)
+        return Sampler(path, device=device, wal_device=wal, server=self, foreign=foreign)
 
     def remove(self) -> None:
         """Removes data directory, logs of the engine and socket; the server's own log stays."""

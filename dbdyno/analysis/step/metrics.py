@@ -213,8 +213,13 @@ def device(evidence: Evidence) -> Metrics:
         evidence.host.difference("disk", key)
         for key in ("reads", "writes", "read_bytes", "write_bytes")
     )
+    wal_writes, wal_bytes = (
+        evidence.host.difference("wal_disk", key) for key in ("writes", "write_bytes")
+    )
     rows = evidence.rows_inserted
     return {
+        "wal_disk_wps": per(wal_writes, seconds),
+        "wal_disk_wmbps": scaled(per(wal_bytes, seconds), 1 / MIB),
         "rps": per(reads, seconds),
         "rmbps": scaled(per(read_bytes, seconds), 1 / MIB),
         "wps": per(writes, seconds),

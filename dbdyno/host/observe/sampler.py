@@ -31,6 +31,7 @@ class Sampler:
     `roles` says which role a server's process, or thread, works for; it may be filled while
     readings go on. Readings are made under a lock, so `read` may be called from any thread. One
     that cannot be made raises LabDied: at once, or of those of each second in `stop`.
+    `wal_device`: under the server's log, where that is another than the data's.
     `foreign`: whether to look what processes spend that are neither the lab's nor an arm's.
     """
 
@@ -40,6 +41,7 @@ class Sampler:
         *,
         device: Device | None,
         server: ServerProcesses,
+        wal_device: Device | None = None,
         roles: MutableMapping[int, str] | None = None,
         generator_pid: int | None = None,
         lab_pid: int | None = None,
@@ -49,6 +51,7 @@ class Sampler:
         self.roles: MutableMapping[int, str] = {} if roles is None else roles
         self.cpu_us = 0.0  # CPU time of all readings so far, with their writing
         self._device = device.name if device else None
+        self._wal_device = wal_device.name if wal_device else None
         lab_pid = os.getpid() if lab_pid is None else lab_pid
         self._processes = Processes(server, self.roles, lab_pid)
         self._foreign = Foreign(lab_pid) if foreign else None
@@ -138,6 +141,8 @@ class Sampler:
             "disk": disk(self._device),
             **processes,
         }
+        if self._wal_device not in (None, self._device):
+            line["wal_disk"] = disk(self._wal_device)
         line["read_ns"] = time.monotonic_ns() - mono_ns
         if kind in WINDOW_ENDS:  # last, as it takes longest and need not be of this very moment
             line["foreign"] = None if self._foreign is None else self._foreign.read()

@@ -27,6 +27,15 @@ DEBT: tuple[Metric, ...] = (
         "wal_mib_per_min", "MiB/min", "neutral", 1,
         """WAL per minute | the same by the window's length""",
     ),
+    row.own(
+        "wal_disk_wps", "1/s", "neutral", 1,
+        """writes to the log's device | write requests in the window by its length, of the device
+        under the log; NA where that is the data's, whose writes are wps""",
+    ),
+    row.own(
+        "wal_disk_wmbps", "MiB/s", "neutral", 2,
+        """bytes written to the log's device | as wal_disk_wps, of bytes written""",
+    ),
     row.postgres(row.own(
         "fpi_per_op", "1/operation", "lower", 4,
         """full-page images per operation | difference of pg_stat_wal's full-page images from before

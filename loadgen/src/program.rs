@@ -76,6 +76,8 @@ pub struct StatementCode {
     pub keep: Keep,
     /// The names of columns, and the variables that take them.
     pub into: Box<[(Box<[u8]>, usize)]>,
+    /// What stands in front of the columns' names in those of variables.
+    pub prefix: String,
     /// Where it was written.
     pub place: String,
 }
@@ -298,6 +300,10 @@ fn statement_code(job: &Job, index: usize) -> StatementCode {
             .flat_map(|into| &into.columns)
             .map(|(name, variable)| (name.as_bytes().into(), *variable))
             .collect(),
+        prefix: statement
+            .into
+            .as_ref()
+            .map_or_else(String::new, |into| into.prefix.clone()),
         place: statement
             .place
             .clone()

@@ -463,10 +463,14 @@ impl Sink for PostgresParameters<'_> {
         self.bind(out, number, |out| write_integer(out, number));
     }
 
-    /// Binds a text, whatever it holds: null is the word, as in pgbench.
+    /// Binds a text, whatever it holds: null is the word, as in pgbench; NULL is what was given nothing yet.
     #[inline]
     fn variable(&mut self, out: &mut Vec<u8>, index: usize, variables: &Registers) {
         self.bound += 1;
-        encode::parameter(out, |out| variables.write(out, index));
+        if variables.is_set(index) {
+            encode::parameter(out, |out| variables.write(out, index));
+        } else {
+            encode::null_parameter(out);
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct Variable {
     /// The variable's name, for messages.
     pub name: String,
-    /// What it holds before anything is assigned to it; null: null.
+    /// What it holds before anything is assigned to it; null: it is not set, and cannot be computed with.
     #[serde(default)]
     pub initial: Option<Initial>,
 }
@@ -93,6 +93,9 @@ pub struct Rest {
 pub struct Into {
     /// By the column's name the index of the variable; other columns are passed over.
     pub columns: BTreeMap<String, usize>,
+    /// What stands in front of the columns' names in those of variables.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prefix: String,
     /// Whether each of several results is taken, of each its last row, if it has one; else the last result, which has to
     /// have one row.
     #[serde(default)]

@@ -19,6 +19,14 @@ const TURN_NS: u64 = 50_000;
 /// The longest sleep: a day.
 const SLEEP_NS_MAX: u64 = 86_400_000_000_000;
 
+/// Whether a column's name, behind a prefix that is one, makes a variable's: letters, digits, `_` and all beyond ASCII, and
+/// no digit in front.
+fn can_name(prefix: &str, name: &[u8]) -> bool {
+    let can_follow = |byte: &u8| !byte.is_ascii() || byte.is_ascii_alphanumeric() || *byte == b'_';
+    let begins = !prefix.is_empty() || name.first().is_some_and(|byte| !byte.is_ascii_digit());
+    begins && name.iter().all(can_follow)
+}
+
 /// What a connection gathers between the beginning of a pipeline and its sending.
 #[derive(Debug, Default)]
 pub(super) struct Pipeline {
@@ -114,6 +122,12 @@ impl<S: Sessions> Worker<S> {
     fn rest(&mut self, index: usize, sleep: usize) -> bool {
         let connection = &mut self.connections[index];
         let rest = &self.code.script.sleeps[sleep];
+        if !connection.draw.variables.is_set(rest.variable) {
+            let name = &self.code.script.variables[rest.variable];
+            let reason = format!("{}: undefined variable \"{name}\"", rest.place);
+            self.give_up(index, reason);
+            return false;
+        }
         let Some(number) = connection.draw.variables.leading_integer(rest.variable) else {
             let name = &self.code.script.variables[rest.variable];
             let mut text = Vec::new();
@@ -251,12 +265,22 @@ impl<S: Sessions> Worker<S> {
                     return false;
                 }
                 let variables = &mut connection.draw.variables;
+                let mut strange = None;
                 results.visit(|name, value| {
+                    if !can_name(&code.prefix, name) && strange.is_none() {
+                        strange = Some(String::from_utf8_lossy(name).into_owned());
+                    }
                     let mut into = code.into.iter();
                     if let Some((_, variable)) = into.find(|(column, _)| **column == *name) {
                         variables.set_text(*variable, value);
                     }
                 });
+                if let Some(name) = strange {
+                    let (place, prefix) = (&code.place, &code.prefix);
+                    let reason = format!("{place}: error storing into variable {prefix}{name}");
+                    self.give_up(index, reason);
+                    return false;
+                }
             }
             _ => {}
         }

@@ -11,9 +11,10 @@ fn counting(errors: bool) -> Job {
     let mut job = serde_json::to_value(example("script", &fake.to_string())).unwrap();
     job["assignments"] = json!([
         {"variable": 7, "place": "x.sql:1:1", "expression":
-            ["case", ["is_null", ["variable", 7]], ["integer", 1], ["add", ["variable", 7], ["integer", 1]]]},
+            ["add", ["variable", 7], ["integer", 1]]},
         {"variable": 6, "place": "x.sql:2:1", "expression": ["random", ["integer", 0], ["integer", 1_000_000]]},
     ]);
+    job["variables"][7]["initial"] = json!({"integer": 0});
     job["statements"][2]["protocol"] = "simple".into();
     job["statements"][2]["pieces"] =
         json!(["INSERT ", {"variable": 6}, " ", {"variable": 7}, " ", {"variable": 0}]);

@@ -81,6 +81,22 @@ fn what_cannot_go_on_fails_the_step_with_its_place() {
             "mix.sql:7:8: invalid sleep time \"x\" for variable \"think_ms\"",
         ),
         (
+            script(plain, |job| {
+                job["variables"][4]["initial"] = Value::Null;
+            }),
+            "mix.sql:7:8: undefined variable \"think_ms\"",
+        ),
+        (
+            code(json!([["send", 0], ["set", 2]])),
+            "mix.sql:5:6: undefined variable \"balance\"",
+        ),
+        (
+            script(plain, |job| {
+                job["statements"][1]["into"]["columns"] = json!({"?column?": 7});
+            }),
+            "mix.sql:4:1: error storing into variable ?column?",
+        ),
+        (
             code(json!([["set", 0], ["send", 0]])),
             "script `mix`: end of script reached without completing the last transaction",
         ),

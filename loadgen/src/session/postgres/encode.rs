@@ -70,6 +70,11 @@ pub fn parameter(out: &mut Vec<u8>, bytes: impl FnOnce(&mut Vec<u8>)) {
     patch(out, mark, length);
 }
 
+/// Appends a parameter that is NULL.
+pub fn null_parameter(out: &mut Vec<u8>) {
+    out.extend_from_slice(&(-1_i32).to_be_bytes());
+}
+
 /// Ends a bind; the results shall come in binary form.
 #[inline]
 pub fn bind_end(out: &mut Vec<u8>, mark: usize) {

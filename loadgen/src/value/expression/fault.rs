@@ -26,6 +26,8 @@ pub enum Fault {
     Exponential(f64),
     /// A permutation of nothing.
     PermuteSize,
+    /// A variable that was given nothing yet: its index.
+    Undefined(usize),
     /// A variable whose text cannot be computed with: its index, its text, and why.
     Malformed(usize, String, &'static str),
 }
@@ -35,6 +37,7 @@ impl Fault {
     #[must_use]
     pub fn text(&self, names: &[String]) -> String {
         match self {
+            Self::Undefined(index) => format!("undefined variable \"{}\"", names[*index]),
             Self::Malformed(index, text, problem) => {
                 format!(
                     "the value \"{text}\" of variable \"{}\" {problem}",
@@ -69,6 +72,7 @@ impl fmt::Display for Fault {
                 formatter,
                 "exponential parameter must be greater than zero (not {given:.6})"
             ),
+            Self::Undefined(_) => formatter.write_str("undefined variable"),
             Self::PermuteSize => {
                 formatter.write_str("permute size parameter must be greater than zero")
             }

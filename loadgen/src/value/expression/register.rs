@@ -39,6 +39,8 @@ enum Form {
     Text,
     /// As a text that has been taken for a value.
     Taken,
+    /// Not at all yet; the text is what stands for it in a statement's text.
+    Unset,
 }
 
 /// What was computed of the last parameters of a distribution or permutation.
@@ -63,10 +65,20 @@ impl Registers {
             match &variable.initial {
                 Some(Initial::Text(text)) => registers.set_text(index, text.as_bytes()),
                 Some(initial) => registers.set(index, first(job, initial, client)),
-                None => {}
+                None => {
+                    registers.set_text(index, format!(":{}", variable.name).as_bytes());
+                    registers.list[index].form = Form::Unset;
+                }
             }
         }
         registers
+    }
+
+    /// Whether a variable has been given anything.
+    #[inline]
+    #[must_use]
+    pub fn is_set(&self, index: usize) -> bool {
+        self.list[index].form != Form::Unset
     }
 
     /// Gives a variable a value.
@@ -87,31 +99,35 @@ impl Registers {
     /// Returns what can be computed with.
     ///
     /// # Errors
-    /// A text that looks like no value.
+    /// A text that looks like no value, and a variable that was given nothing.
     #[inline]
     pub fn value(&mut self, index: usize) -> Outcome {
         let register = &mut self.list[index];
-        if register.form == Form::Text {
+        if matches!(register.form, Form::Text | Form::Unset) {
             register.take(index)?;
         }
         Ok(register.value)
     }
 
-    /// Returns the value where it was given as one; none of a text.
+    /// Returns the value where it was given as one; null where nothing was given, none of a text.
     #[inline]
     #[must_use]
     pub fn given(&self, index: usize) -> Option<Scalar> {
         let register = &self.list[index];
-        (register.form == Form::Value).then_some(register.value)
+        match register.form {
+            Form::Value => Some(register.value),
+            Form::Unset => Some(Scalar::Null),
+            Form::Text | Form::Taken => None,
+        }
     }
 
-    /// Appends what a variable holds, as text.
+    /// Appends what a variable holds, as text; its name where it was given nothing, as a script has it.
     #[inline]
     pub fn write(&self, out: &mut Vec<u8>, index: usize) {
         let register = &self.list[index];
         match register.form {
             Form::Value => register.value.write(out),
-            Form::Text | Form::Taken => out.extend_from_slice(&register.text),
+            Form::Text | Form::Taken | Form::Unset => out.extend_from_slice(&register.text),
         }
     }
 
@@ -189,6 +205,9 @@ impl Registers {
 impl Register {
     #[cold]
     fn take(&mut self, index: usize) -> Result<(), Box<Fault>> {
+        if self.form == Form::Unset {
+            return Err(Box::new(Fault::Undefined(index)));
+        }
         let text = str::from_utf8(&self.text).unwrap_or("\u{fffd}");
         let read = Scalar::read(text);
         let malformed = |problem| Box::new(Fault::Malformed(index, text.to_owned(), problem));
@@ -222,8 +241,7 @@ pub(super) fn constant_of(job: &Job, index: usize) -> Option<Scalar> {
         return None;
     }
     match &job.variables[index].initial {
-        None => Some(Scalar::Null),
-        Some(Initial::Client(_)) => None,
+        None | Some(Initial::Client(_)) => None,
         Some(Initial::Text(text)) => Scalar::read(text).ok(),
         Some(initial) => Some(first(job, initial, 0)),
     }

@@ -211,7 +211,7 @@ const TABLE: &[(&str, &str)] = &[
         r#"["add",["variable",4],["integer",1]]"#,
         "the value \"5x\" of variable \"bad\" is malformed",
     ),
-    (r#"["variable",0]"#, "NULL"),
+    (r#"["variable",0]"#, "undefined variable \"set\""),
 ];
 
 #[test]

@@ -1,12 +1,14 @@
 //! Compiles a job into what every worker reads and none changes.
 
+mod sample;
+
 use crate::draw::{Draw, Values, class_part};
 use crate::job::{Capture, Connect, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
 use crate::session::{Keep, Wire, number_code};
 use crate::statement::Statement;
 use crate::value::expression::ScriptCode;
-use crate::value::{mix, name_part};
+pub use sample::Sample;
 
 /// A job in the form that workers run.
 #[derive(Debug)]
@@ -31,34 +33,6 @@ pub struct Compiled {
     pub script: ScriptCode,
     /// Which operations are logged; none where none are.
     pub log: Option<Sample>,
-}
-
-/// A sample of operations, the same in each run of a job.
-#[derive(Debug, Clone, Copy)]
-pub struct Sample {
-    seed: u64,
-    /// Random numbers up to this are of the sample.
-    highest: u64,
-}
-
-impl Sample {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share from 0 to 1 of 2^64, which saturates"
-    )]
-    fn new(job: &Job, share: f64) -> Self {
-        Self {
-            seed: mix(job.seed, &[name_part(&job.step), name_part("log")]),
-            highest: (share * 2.0_f64.powi(64)) as u64,
-        }
-    }
-
-    /// Tells whether operation `number` of a role's connection is of the sample.
-    #[must_use]
-    pub fn has(&self, role: usize, connection: u32, number: u64) -> bool {
-        mix(self.seed, &[role as u64, u64::from(connection), number]) <= self.highest
-    }
 }
 
 /// One statement, for all tables that it may go to.

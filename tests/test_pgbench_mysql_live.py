@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,3 +90,36 @@ def assert_sent(seen: Seen, begins: str, protocol: str) -> None:
     assert {word: words.count(word) for word in expected} == expected
     by = {"simple": "Query", "prepared": "Execute"}[protocol]
     assert sum(one.startswith("UPDATE") for one in seen.texts(by)) == 3 * count
+
+
+MIX = """
+\\set aid random(1, 100000 * :scale)
+\\set delta random(1, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance AS after_it, 'x' AS word FROM pgbench_accounts WHERE aid = :aid \\gset
+\\if :after_it > 0 and :client_id < 2
+INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (1, :after_it * 0 + 1, :aid, :delta);
+\\else
+SELECT 1 FROM pgbench_accounts WHERE aid = (SELECT 1 UNION SELECT 2);
+\\endif
+END;
+"""
+
+
+@pytest.mark.parametrize("protocol", ["simple", "prepared"])
+def test_scripts_run_as_they_are_written_for_postgresql(
+    server: Server, tmp_path: Path, protocol: str
+) -> None:
+    (tmp_path / "mix.sql").write_text(MIX)
+    loads = workload.load("pgbench", tmp_path / "p.toml", scripts={"mix": ["mix.sql"]})
+    given = {"clients": CLIENTS, "transactions": TRANSACTIONS, "protocol": protocol}
+    seen: dict[str, Seen] = {}
+    for step in workload.expand(loads, given, server.engine, steps=["mix"]):
+        seen[step.name] = run(server, step)
+    assert seen["mix"].last["totals"]["script"]["count"] == CLIENTS * TRANSACTIONS
+    ((accounts, tellers, _, history),) = server.execute(BALANCES, database=DATABASE)
+    assert accounts == history > 0 == tellers
+    sent = (one.sql.rstrip(";") for one in next(seen["mix"].sessions()))
+    firsts = [text.split()[0] for text in sent if text]
+    assert "COMMIT" in firsts and "END" not in firsts

@@ -15,9 +15,14 @@ def say(*lines):
 def second(passed, events):
     say("dyno: second %.6f 1.0 2 %d 0 0 0 3 0" % (passed, events))
 
+def moment(word, passed):
+    say("dyno: %s %.9f" % (word, began + passed))
+
+began = time.monotonic()
 {begin}
 say("sysbench 1.0.20", "dyno: ready", "dyno: ready")
 sys.stdin.readline(), sys.stdin.readline()
+moment("begun", 0), moment("begun", 0.02)
 say("Threads started!")
 time.sleep(0.05)
 second(0.9999, 95)
@@ -26,7 +31,7 @@ say("[ 1s ] Checkpoint report:", "    total number of events:   95")
 second(2.0003, 101)
 time.sleep(0.05)
 second(3.0001, 40)
-say("dyno: over", "dyno: over")
+moment("over", 2.92), moment("over", 3.05)
 sys.stdin.readline(), sys.stdin.readline()
 {end}
 say("Latency histogram (values are in milliseconds)",

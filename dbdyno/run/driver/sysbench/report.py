@@ -20,7 +20,9 @@ VERSION = re.compile(r"sysbench (\d+)\.(\d+)\.(\d+)")
 FATAL = re.compile(r"FATAL: (.*)")
 """A thread that goes on no more, or a run that never begins."""
 STARTED, CHECKPOINT = "Threads started!", "Checkpoint report:"
-READY, OVER = "dyno: ready", "dyno: over"
+READY, BEGUN, OVER = "dyno: ready", "dyno: begun", "dyno: over"
+"""What each thread says: it has its session, is let go, has ended its last event."""
+MOMENT = re.compile(rf"({BEGUN}|{OVER}) (\d+)\.(\d{{9}})")
 SECOND = re.compile(r"dyno: second (.*)")
 NO_SCRIPT = "Cannot find benchmark"
 BUCKET = re.compile(r" *(\d+\.\d{3}) \|[* ]{40} (\d+)")
@@ -90,6 +92,12 @@ def second(line: str) -> Second | None:
         errors=errors,
         reconnects=reconnects,
     )
+
+
+def moment(line: str, word: str) -> list[int]:
+    """When a thread said this word, in nanoseconds of the monotonic clock; empty: it did not."""
+    found = MOMENT.match(line)
+    return [int(found[2] + found[3])] if found is not None and found[1] == word else []
 
 
 def parse(lines: Iterable[str]) -> Report | None:

@@ -109,24 +109,31 @@ class Run:
         yield from self._outcome(rest)
 
     def _work(self) -> Iterator[Json]:
-        """From the first event of its threads to their last."""
+        """From the first event of its threads to their last.
+
+        The window's edges are the threads' own times: lines may be read late on a busy host.
+        """
         self._let_go()
+        begun: list[int] = []
+        over: list[int] = []
         for line in self._lines():
+            begun += report.moment(line, report.BEGUN)
+            over += report.moment(line, report.OVER)
             if line == report.STARTED:
                 yield self._say("started", unix_ns=time.time_ns())
             if line.endswith(report.CHECKPOINT) if self._told.warmup_s else line == report.STARTED:
-                self._open_ns = time.monotonic_ns()
+                self._open_ns = max(begun) + self._told.warmup_s * NS_PER_S
                 yield self._say("window_open", mono_ns=self._open_ns)
-                begun_ns, before = time.monotonic_ns(), cpu_ns(self._child.pid)
+                read_ns, before = time.monotonic_ns(), cpu_ns(self._child.pid)
             found = report.second(line)
             if found is not None and (tick := self._told.tick(found)) is not None:
                 yield self._say("tick", **tick)
-            if line == report.OVER:
+            if len(over) == self._count:
                 break
-        if not self._open_ns or not self._heard(report.OVER, self._count - 1):
+        if not self._open_ns or len(over) < self._count:
             return
-        self._close_ns = time.monotonic_ns()
-        passed_ns, after = self._close_ns - begun_ns, cpu_ns(self._child.pid)
+        self._close_ns = max(over)
+        passed_ns, after = time.monotonic_ns() - read_ns, cpu_ns(self._child.pid)
         self._threads = thread_shares(before, after, passed_ns)
         length_ns = self._close_ns - self._open_ns
         yield self._say("window_close", mono_ns=self._close_ns, active_ns=length_ns)
@@ -146,9 +153,9 @@ class Run:
                 self._child.end()
             yield line.strip()
 
-    def _heard(self, word: str, more: int | None = None) -> bool:
-        """Whether each thread has said this (or so many more of them), before its output ended."""
-        wanted = self._count if more is None else more
+    def _heard(self, word: str) -> bool:
+        """Whether each thread has said this before its output ended."""
+        wanted = self._count
         lines = self._lines()
         while wanted and (line := next(lines, None)) is not None:
             wanted -= line == word

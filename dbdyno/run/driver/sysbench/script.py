@@ -2,6 +2,7 @@
 
 sysbench loads it once for each thread. Nothing in it runs between the events of a thread: it
 stands before the first one and after the last one, and in the thread that reports each second.
+Threads tell when they are let go and when they are done, as lines may be read late on a busy host.
 """
 
 from __future__ import annotations
@@ -9,23 +10,32 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dbdyno.run.driver.sysbench.report import OVER, READY
+from dbdyno.run.driver.sysbench.report import BEGUN, OVER, READY
 
 TEXT = """
 local load = {how}
 load({script})
 local begin, finish = thread_init, thread_done
-local function held(word, work, id)
-   io.write(word .. "\\n")
-   io.read("*l")
-   if work then work(id) end
+local ffi = require("ffi")
+ffi.cdef[[
+   typedef struct {{ int64_t seconds, ns; }} dyno_time;
+   int dyno_clock(int, dyno_time *) __asm__("clock_gettime");
+]]
+local now = ffi.new("dyno_time")
+local function say(word)
+   ffi.C.dyno_clock(1, now)  -- CLOCK_MONOTONIC
+   io.write(string.format("%s %d.%09d\\n", word, tonumber(now.seconds), tonumber(now.ns)))
 end
 function thread_init(id)
    if begin then begin(id) end
-   held("{ready}", nil, id)
+   io.write("{ready}\\n")
+   io.read("*l")
+   say("{begun}")
 end
 function thread_done(id)
-   held("{over}", finish, id)
+   say("{over}")
+   io.read("*l")
+   if finish then finish(id) end
 end
 function sysbench.hooks.report_intermediate(stat)
    io.write(string.format("dyno: second %.9f %.9f %d %d %d %d %d %d %d\\n",
@@ -40,4 +50,4 @@ def text(script: str | Path) -> str:
     """The file for a script: a path, or the name of one that comes with sysbench."""
     how = "dofile" if isinstance(script, Path) else "require"
     quoted = json.dumps(str(script), ensure_ascii=False)
-    return TEXT.format(how=how, script=quoted, ready=READY, over=OVER)
+    return TEXT.format(how=how, script=quoted, ready=READY, begun=BEGUN, over=OVER)

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import shutil
 import signal
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from dbdyno.model import Json, events
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.job import clients, role_connections
-from dbdyno.run.driver.child import Child, cpu_ns, placed, thread_shares
-from dbdyno.run.driver.lines import completed
+from dbdyno.model.job import clients
+from dbdyno.run.driver.benchmark import Benchmark
+from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
 from dbdyno.run.driver.pgbench import log, report
 from dbdyno.run.driver.pgbench.report import Report
-from dbdyno.run.driver.program import environment
 from dbdyno.run.driver.sessions import CONNECT_S_MAX, LOOK_EVERY_S, looks
 from dbdyno.workload.pgbench import connects
 
@@ -34,63 +26,18 @@ CLOCK_MOVED_NS_MAX = 5_000_000
 LOOKS = 5
 
 
-class Run:
-    """A pgbench, from its start to its last event. Use it as a context manager."""
+class Run(Benchmark):
+    """A pgbench, from its start to its last event."""
+
+    _called = "pgbench"
 
     def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None) -> None:
         """Starts what becomes pgbench. Raises GeneratorError where it cannot be started."""
-        self._job = job
-        self._keep = keep
-        (self._role,) = job["roles"]
-        self._began = threading.Event()
-        self._read = threading.Event()  # counters are read: it may end
-        self._told_to_end = False
-        self._refused: str | None = None  # why it was ended, where dyno found it of no use
+        super().__init__(job, keep)
         self._complaint: str | None = None  # the first line that says what went wrong
-        self._closed = False
         self._open_ns = 0
         self._clocks_ns: list[int] = []  # at the window's two ends
-        self._threads: list[Json] = []
-        self._folder = Path(tempfile.mkdtemp(prefix="dyno-pgbench-"))
-        try:
-            self._child = Child(
-                [*GATE, *placed(cpus), *job["command"]],
-                name=job["program"],
-                folder=self._folder,
-                environment=environment(job),
-                limit_s=job["limit_s"],
-                hear=self._hear,
-                scratch=[self._folder],
-            )
-        except GeneratorError:
-            shutil.rmtree(self._folder)
-            raise
-
-    def go(self) -> None:
-        """Lets it begin, after `ready`."""
-        self._began.set()
-
-    def pause(self) -> None:
-        """Nobody asks pgbench for it: plans that would are refused."""
-        raise AssertionError("pgbench cannot pause")
-
-    resume = pause
-
-    def stop(self) -> None:
-        """Ends it early; after `window_close` lets it end by itself."""
-        if self._closed:
-            self._read.set()
-        else:
-            self.hang_up()
-
-    def hang_up(self) -> None:
-        """Ends it: nobody listens any more."""
-        self._told_to_end = True
-        self._began.set()
-        self._read.set()
-        self._child.end()
-
-    kill = hang_up
+        self._start([*GATE, *placed(cpus), *job["command"]], hear=self._hear)
 
     def events(self) -> Iterator[Json]:
         """All events up to `done`; those of the window's seconds come when it is over.
@@ -117,22 +64,12 @@ class Run:
         printed = report.parse(self._child.output.read())
         yield from self._outcome(printed, clock_ns)
 
-    def _say(self, name: str, **keys: object) -> Json:
-        event = completed({"event": name, **keys})
-        self._keep(json.dumps(event, separators=(",", ":")))
-        return event
-
     def _hear(self, line: str) -> None:
         """Takes note of a line of its standard error; ends it where a client goes on no more."""
         self._complaint = self._complaint or report.complaint([line])
         if self._refused is None and report.ABORTED.search(line):
             self._refused = f"a client of `{self._child.name}` ended early: {line}"
             self._child.end()
-
-    @property
-    def _count(self) -> int:
-        """Its clients, each of which is a session."""
-        return role_connections(self._job, self._role)
 
     def _sessions(self) -> list[int]:
         """The server's processes of its sessions, as soon as all are there.
@@ -248,20 +185,6 @@ class Run:
             for table in log.tables(path, shape):
                 tally.add(table)
         return tally
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Ends it, and removes its log."""
-        self.hang_up()
-        self._child.__exit__(kind, error, traceback)
-        shutil.rmtree(self._folder)
 
 
 def unix_minus_mono_ns() -> int:

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import shutil
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from dbdyno.model import Json, engine, events
-from dbdyno.model.error import GeneratorError
-from dbdyno.model.job import role_connections
-from dbdyno.run.driver.child import Child, cpu_ns, placed, thread_shares
-from dbdyno.run.driver.lines import completed
-from dbdyno.run.driver.program import environment
+from dbdyno.run.driver.benchmark import Benchmark
+from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
 from dbdyno.run.driver.sessions import looks
 from dbdyno.run.driver.sysbench import report, script
 from dbdyno.run.driver.sysbench.report import Report, Second
@@ -28,66 +19,23 @@ from dbdyno.workload.sysbench import is_file
 NS_PER_S = 1_000_000_000
 
 
-class Run:
-    """A sysbench, from its start to its last event. Use it as a context manager."""
+class Run(Benchmark):
+    """A sysbench, from its start to its last event."""
+
+    _called = "sysbench"
 
     def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None) -> None:
         """Starts sysbench. Raises GeneratorError where it cannot be started."""
-        self._job = job
-        self._keep = keep
-        (self._role,) = job["roles"]
-        self._count = role_connections(job, self._role)
-        self._began = threading.Event()
-        self._read = threading.Event()  # counters are read: it may end
-        self._told_to_end = False
-        self._refused: str | None = None  # the first line that says what went wrong
+        super().__init__(job, keep)
         self._open_ns = 0
         self._close_ns = 0
         self._told = Told(job, self._role["name"])
-        self._threads: list[Json] = []
-        self._folder = Path(tempfile.mkdtemp(prefix="dyno-sysbench-"))
         *words, name, command = job["command"]
         wrapped = self._folder / "dyno.lua"
         own = is_file(name)
         wrapped.write_text(script.text(Path(job["folder"], Path(name).name) if own else name))
-        try:
-            self._child = Child(
-                [*placed(cpus), *words, str(wrapped), command],
-                name=job["program"],
-                folder=job["folder"] if own else self._folder,
-                environment=environment(job),
-                limit_s=job["limit_s"],
-                scratch=[self._folder],
-            )
-        except GeneratorError:
-            shutil.rmtree(self._folder)
-            raise
-
-    def go(self) -> None:
-        """Lets it begin, after `ready`."""
-        self._began.set()
-
-    def pause(self) -> None:
-        """Nobody asks sysbench for it: plans that would are refused."""
-        raise AssertionError("sysbench cannot pause")
-
-    resume = pause
-
-    def stop(self) -> None:
-        """Ends it early; after `window_close` lets it end by itself."""
-        if self._close_ns:
-            self._read.set()
-        else:
-            self.hang_up()
-
-    def hang_up(self) -> None:
-        """Ends it: nobody listens any more."""
-        self._told_to_end = True
-        self._began.set()
-        self._read.set()
-        self._child.end()
-
-    kill = hang_up
+        folder = job["folder"] if own else None
+        self._start([*placed(cpus), *words, str(wrapped), command], folder=folder)
 
     def events(self) -> Iterator[Json]:
         """All events up to `done`; of the window's last second when its report is there.
@@ -132,18 +80,13 @@ class Run:
                 break
         if not self._open_ns or len(over) < self._count:
             return
-        self._close_ns = max(over)
+        self._close_ns, self._closed = max(over), True
         passed_ns, after = time.monotonic_ns() - read_ns, cpu_ns(self._child.pid)
         self._threads = thread_shares(before, after, passed_ns)
         length_ns = self._close_ns - self._open_ns
         yield self._say("window_close", mono_ns=self._close_ns, active_ns=length_ns)
         self._read.wait()
         self._let_go()
-
-    def _say(self, name: str, **keys: object) -> Json:
-        event = completed({"event": name, **keys})
-        self._keep(json.dumps(event, separators=(",", ":")))
-        return event
 
     def _lines(self) -> Iterator[str]:
         """What it prints, from here on; ends it at the first line that says what went wrong."""
@@ -214,23 +157,9 @@ class Run:
         failure = self._child.failure()
         if failure is not None:
             return failure
-        if not self._close_ns:
+        if not self._closed:
             return f"{name} ended before its window was over"
         return f"{name} printed no number of events" if printed is None else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Ends it, and removes its folder."""
-        self.hang_up()
-        self._child.__exit__(kind, error, traceback)
-        shutil.rmtree(self._folder)
 
 
 class Told:

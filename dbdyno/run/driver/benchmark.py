@@ -1,0 +1,110 @@
+"""What a run of pgbench and one of sysbench have in common: programs that dyno knows by name.
+
+Each begins at once, makes its sessions, waits to be let go, keeps its sessions after the window
+until dyno has read the counters, and then prints its report.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dbdyno.model import Json
+from dbdyno.model.error import GeneratorError
+from dbdyno.model.job import role_connections
+from dbdyno.run.driver.child import Child
+from dbdyno.run.driver.lines import completed
+from dbdyno.run.driver.program import environment
+
+
+class Benchmark:
+    """A benchmark at work, in a folder of its own. Use it as a context manager."""
+
+    _called: str
+    _child: Child
+
+    def __init__(self, job: Json, keep: Callable[[str], None]) -> None:
+        self._job = job
+        self._keep = keep
+        (self._role,) = job["roles"]
+        self._count = role_connections(job, self._role)
+        self._began = threading.Event()
+        self._read = threading.Event()  # counters are read: it may end
+        self._told_to_end = False
+        self._refused: str | None = None  # why it was ended, where it was of no use
+        self._closed = False  # its window is over
+        self._threads: list[Json] = []
+        self._folder = Path(tempfile.mkdtemp(prefix=f"dyno-{self._called}-"))
+
+    def _start(
+        self,
+        words: Sequence[str],
+        *,
+        folder: str | Path | None = None,
+        hear: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """Starts it, to work in a folder, else in its own. Raises GeneratorError."""
+        try:
+            self._child = Child(
+                words,
+                name=self._job["program"],
+                folder=folder or self._folder,
+                environment=environment(self._job),
+                limit_s=self._job["limit_s"],
+                hear=hear,
+                scratch=[self._folder],
+            )
+        except GeneratorError:
+            shutil.rmtree(self._folder)
+            raise
+
+    def go(self) -> None:
+        """Lets it begin, after `ready`."""
+        self._began.set()
+
+    def pause(self) -> None:
+        """Nobody asks for it: plans that would are refused."""
+        raise AssertionError(f"{self._called} cannot pause")
+
+    resume = pause
+
+    def stop(self) -> None:
+        """Ends it early; after `window_close` lets it end by itself."""
+        if self._closed:
+            self._read.set()
+        else:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Ends it: nobody listens any more."""
+        self._told_to_end = True
+        self._began.set()
+        self._read.set()
+        self._child.end()
+
+    kill = hang_up
+
+    def _say(self, name: str, **keys: object) -> Json:
+        event = completed({"event": name, **keys})
+        self._keep(json.dumps(event, separators=(",", ":")))
+        return event
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends it, and removes its folder."""
+        self.hang_up()
+        self._child.__exit__(kind, error, traceback)
+        shutil.rmtree(self._folder)

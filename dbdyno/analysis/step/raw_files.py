@@ -16,8 +16,6 @@ GAUGES = frozenset(
     | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
 )
 """What of a reading of the host is no counter."""
-SKIPPED = "skipped"
-"""The word of pgbench's log, with which its ticks count what it left out among the errors."""
 WHOLE_TICK_SHARE = 0.999
 """A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
 
@@ -150,11 +148,10 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             seconds=seconds,
             count=sum(client[0] for client in clients),
             rows=total(client[1] for client in clients),
-            errors=sum(client[2] for client in clients)
-            - sum(_words(part).get(SKIPPED, 0) for part in parts),
+            errors=sum(client[2] for client in clients),
             max_us=longest(client[3] for client in clients),
             retries=total(part.get("retries", 0) for part in parts),
-            skipped=sum(part.get("skipped") or _words(part).get(SKIPPED, 0) for part in parts),
+            skipped=sum(part.get("skipped") or 0 for part in parts),
             over_limit=sum(part.get("over_limit") or 0 for part in parts),
             late_us_max=tick["late_us_max"],
             backlog=tick["backlog"],
@@ -164,11 +161,6 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             connects=tick.get("connects") or {},
             clients=clients,
         )
-
-
-def _words(part: Json) -> Mapping[str, int]:
-    """An operation's errors by their code or word."""
-    return part.get("errors") or {}
 
 
 # --- Counters --------------------------------------------------------------------------------

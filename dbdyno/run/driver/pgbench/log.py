@@ -28,6 +28,8 @@ CHUNK_BYTES = 8 << 20
 CLIENT, TIME, SCRIPT, SECONDS, MICROS, COLUMNS = 0, 2, 3, 4, 5, 6
 WHY = (b"skipped", b"failed", b"serialization", b"deadlock", b"other")
 """Words in place of a time: not sent, as it was too late already (-L); an error."""
+SKIPPED = -1
+"""How a table has the first of them as a time; the next is one less."""
 US_PER_S = 1_000_000
 NS_PER_US = 1_000
 
@@ -76,7 +78,8 @@ class Tally:
 
     def __init__(self, shape: Shape, window: Window) -> None:
         self.ended = 0  # transactions of the whole run that ended well
-        self.errors = 0  # answers of the whole run that were errors, and what was skipped
+        self.errors = 0  # answers of the whole run that were errors
+        self.skipped = 0
         self.retries = 0
         self._shape = shape
         self._window = window
@@ -93,18 +96,19 @@ class Tally:
     def add(self, lines: Table) -> None:
         """Adds lines of the log."""
         shape, window = self._shape, self._window
-        well = lines[:, TIME] >= 0
+        well, sent = lines[:, TIME] >= 0, lines[:, TIME] != SKIPPED
         again = lines[:, -1] if shape.retries else np.zeros(len(lines), dtype=np.int64)
         self.ended += int(well.sum())
-        self.errors += int(again.sum()) + int((~well).sum())
+        self.errors += int(again.sum()) + int((~well & sent).sum())
+        self.skipped += int((~sent).sum())
         self.retries += int(again.sum())
         passed_us = lines[:, SECONDS] * US_PER_S + lines[:, MICROS] - window.open_us
         within = (passed_us >= 0) & (passed_us < round(window.seconds * US_PER_S))
-        lines, well, again = lines[within], well[within], again[within]
+        lines, well, sent, again = lines[within], well[within], sent[within], again[within]
         tick = passed_us[within] // US_PER_S
         client = lines[:, CLIENT] // shape.connections
         script = lines[:, SCRIPT]
-        wrong = again + ~well
+        wrong = again + (~well & sent)
         for (ended, errors, longest), of in ((self._clients, client), (self._scripts, script)):
             np.add.at(ended, (tick, of), well)
             np.add.at(errors, (tick, of), wrong)
@@ -148,12 +152,14 @@ class Tally:
     ) -> Json:
         count, _, longest = (int(one[tick, script]) for one in self._scripts)
         place = tick * len(self._shape.scripts) + script
-        why = zip(WHY, self._why[tick, script].tolist(), strict=True)
+        skipped, *others = self._why[tick, script].tolist()
+        why = zip(WHY[1:], others, strict=True)
         return {
             "count": count,
             "max_us": longest,
             "errors": {word.decode(): times for word, times in why if times},
             "retries": int(self._retries[tick, script]),
+            "skipped": skipped,
             "response": responses[place],
             "service": services[place],
         }

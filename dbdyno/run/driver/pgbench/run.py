@@ -141,7 +141,7 @@ class Run(Benchmark):
         for tick in tally.ticks():
             yield self._say("tick", **tick)
         counted = {"count": tally.ended, "errors": tally.errors, "retries": tally.retries}
-        totals = {self._role["name"]: counted | {"rows": None}}
+        totals = {self._role["name"]: counted | {"rows": None, "skipped": tally.skipped}}
         more = {"threads": self._threads or None, "report": asdict(printed)}
         yield self._say("done", status="ok", reason=None, totals=totals, **more)
 

@@ -364,7 +364,6 @@ def test_balances_are_checked_after_each_script_that_writes(tmp_path: Path) -> N
     assert all(found[name]["window_ns"] > 0 for name in phases)
     runs = {one.step: one.cells[0].runs[0] for one in compare.load(results.folder).steps}
     assert all(runs[name].metrics["ips"] for name in phases)
-    assert runs["generate"].metrics["cpu_per_op"]
     held = {name: [one["ok"] for one in found[name]["checks"]] for name in SCRIPTS}
     assert held == {
         "tpcb-like": [True] * 3,

@@ -46,7 +46,8 @@ def result(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its result folder, unpacked."""
     to = tmp_path_factory.mktemp(release.name)
     with tarfile.open(release / "result.tar.xz") as packed:
-        packed.extractall(to, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # not in 3.11.0 to 3.11.3
+        packed.extractall(to)
     (folder,) = to.iterdir()
     return folder
 

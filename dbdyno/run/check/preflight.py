@@ -212,7 +212,7 @@ def refuse_unwarmed(plan: Plan, arm: Arm, prepared: Prepared, server: Server) ->
     """Raises PlanError where caches are to be warmed by pg_prewarm and the server has none."""
     prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
     for use in plan.workloads:
-        for step in prepared.steps[use.name, arm.name]:
+        for step in prepared.steps[use.title, arm.name]:
             if step.warm != "none" and not server.can("prewarm"):
                 raise PlanError(
                     f"{step.workload}: step `{step.name}`: key `warm`: the server of arm "

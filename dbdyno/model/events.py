@@ -119,7 +119,7 @@ EVENTS: Mapping[str, Event] = {
             "connects?": (None, {"count": Natural, "sum_us": Natural, "max_us": Natural}),
         },
         told={
-            "tick": ("seconds", Natural),
+            "tick": ("seconds", int),  # those of the warm-up end with 0
             "late_us_max": ("lag", Natural),
             "backlog": ("lag", Natural),
             "cpu_us": ("lag", Natural),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno.model.sweep import named
 from dbdyno.model.verdict import Aims
 
 
@@ -66,13 +67,7 @@ class WorkloadUse:
     @property
     def title(self) -> str:
         """Its name, with the load that it is of: a plan has each once."""
-        return loaded(self.name, self.load)
-
-
-def loaded(name: str, load: Mapping[str, Any]) -> str:
-    """What a workload is called that has this load: `pgbench@scale=10`."""
-    values = ",".join(f"{key}={value}" for key, value in load.items())
-    return f"{name}@{values}" if values else name
+        return named(self.name, self.load)
 
 
 @dataclass(frozen=True, kw_only=True)

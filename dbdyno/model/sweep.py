@@ -59,6 +59,15 @@ class Sweep:
     peaks: tuple[Peak, ...] = ()  # over clients that work as fast as they can, the base first
 
 
+def named(base: str, values: Mapping[str, object]) -> str:
+    """What a step, or a workload, is called that has these values: `point-query@clients=4,rate=0`.
+
+    Its plain name where there are none; `parted` takes it apart.
+    """
+    its = ",".join(f"{key}={value}" for key, value in values.items())
+    return f"{base}@{its}" if its else base
+
+
 def parted(name: str) -> tuple[str, dict[str, str]]:
     """What a step, or a workload, is called without what is swept, and the values by parameter."""
     base, _, its = name.partition("@")
@@ -71,9 +80,9 @@ def values(name: str) -> dict[str, tuple[float, str]]:
     base, its = parted(name)
     found: dict[str, tuple[float, str]] = {}
     for key, text in its.items():
-        others = ",".join(f"{other}={value}" for other, value in its.items() if other != key)
+        others = {other: value for other, value in its.items() if other != key}
         try:
-            found[key] = float(text), f"{base}@{others}" if others else base
+            found[key] = float(text), named(base, others)
         except ValueError:
             continue
     return found

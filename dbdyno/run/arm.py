@@ -18,7 +18,6 @@ from dbdyno.engine.interface import HostSampler
 from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
-from dbdyno.plan import schedule
 from dbdyno.run import find, hooks, measurement, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.check import disk_space, preflight
@@ -45,10 +44,7 @@ class Lab:
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
         """The steps that an arm does in a block, as if from an empty server, in their order."""
-        steps = schedule.of_block(block, self.prepared.steps[use.title, arm])
-        at = self.prepared.points.get((use.title, arm))
-        through = 0 if at is None else at.step.ordinal
-        return schedule.swept(self.plan, block.number, steps, through=through)
+        return preflight.in_order(self.plan, self.prepared, block, use, arm)
 
 
 @dataclass(kw_only=True)

@@ -45,15 +45,16 @@ def search(step: Step, done: Json, place: Place, show: Callable[[Pulse], None]) 
 
 def measured(of: Step, place: Place, show: Callable[[Pulse], None]) -> float | None:
     """Measures a window; the p99 of its response times, None where nothing ended in it."""
-    last: list[float | None] = [None]
+    last_us: float | None = None
 
     def watch(pulse: Pulse) -> None:
-        last[0] = pulse.p99_so_far_us
+        nonlocal last_us
+        last_us = pulse.p99_so_far_us
         show(pulse)
 
     folder, bench = place(of)
     steps.measure(of, bench, folder, watch)
-    return last[0]
+    return last_us
 
 
 def window(step: Step, probed: Probed, number: int) -> Step:

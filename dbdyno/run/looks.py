@@ -222,9 +222,10 @@ def with_what_they_need(
     for use in lab.plan.workloads:
         everything = lab.prepared.steps[use.title, lab.plan.base]
         workload = everything[0].workload
-        at = lab.prepared.points.get((use.title, lab.plan.base))
         names = [name for of, name in wanted if of == workload]
-        kept = schedule.only(everything, names, through=0 if at is None else at.step.ordinal)
+        kept = schedule.only(
+            everything, names, through=lab.prepared.kept_through(use, lab.plan.base)
+        )
         steps[workload] = tuple(step.name for step in kept)
         rests |= any(step.name not in names for step in in_every(lab, use))
     return steps if rests else None

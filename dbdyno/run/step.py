@@ -25,9 +25,9 @@ from dbdyno.run.progress import Pulse
 from dbdyno.run.step_progress import Meter, unit
 
 SERVER_GONE_S = 1.0
+"""How long a lost connection may precede the sight of the server's end."""
 LOG = "transactions"
 """How the names of the files begin in which operations are logged."""
-"""How long a lost connection may precede the sight of the server's end."""
 
 
 def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None]) -> Json:

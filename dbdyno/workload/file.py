@@ -13,7 +13,7 @@ from pathlib import Path
 from dbdyno.model import WorkloadUse
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
-from dbdyno.model.plan import loaded
+from dbdyno.model.sweep import named
 from dbdyno.workload.mixes import Mixes, with_scripts
 from dbdyno.workload.schema import WorkloadFile
 from dbdyno.workload.script import files
@@ -86,7 +86,7 @@ def used(use: WorkloadUse, plan: Path | None) -> Workload:
         scripts=use.scripts,
         variables=use.variables,
     )
-    return replace(found, name=loaded(found.name, use.load))
+    return replace(found, name=named(found.name, use.load))
 
 
 def load(  # noqa: PLR0913 (each choice of a plan by its name)
@@ -116,12 +116,13 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
                 f"{source}: a workload file's name becomes a folder's; "
                 "use letters, digits, dots, underscores, plus and minus signs"
             )
+        folder = Path(source).parent
     else:
         source = f"{name_or_path}{SUFFIX}"
+        folder = _folder(relative_to)
     file = read(WorkloadFile, text(name_or_path, relative_to), source, WorkloadError)
     if preset is not None and preset not in file.presets:
         raise WorkloadError(f"{source}: no preset `{preset}`; {suggestion(preset, file.presets)}")
-    folder = _folder(relative_to) if not _is_path(name_or_path) else Path(source).parent
     if scripts is not None:
         file = with_scripts(file, scripts, variables or {}, folder)
     return Workload(

@@ -67,15 +67,15 @@ def with_scripts(
     used = any(mix.uses(list(file.tables)) for mix in read.values())
     loads = [step for step in file.steps if step.load or step.fill or step.creates or step.fills]
     own = [_step(template, name, mix, list(file.tables)) for name, mix in read.items()]
-    paths = {path: path for mix in read.values() for path in mix.texts}
+    paths = {path for mix in read.values() for path in mix.texts}
     return file.model_copy(
         update={
             "tables": file.tables if used else {},
             "fill": file.fill if used else None,
             "transactions": file.transactions
             | {
-                name: schema.Transaction(script=path, protocol="{protocol}")
-                for name, path in paths.items()
+                path: schema.Transaction(script=path, protocol="{protocol}")
+                for path in sorted(paths)
             },
             "choices": file.choices | {name: mix.weights for name, mix in read.items()},
             "variables": {**file.variables, **variables},

@@ -34,7 +34,7 @@ def from_roles(
         if scope.at("roles", name, "when").number(role.when)
     }
     chosen = {name: _weights(one, content, scope.at("roles", name)) for name, one in roles.items()}
-    content.scripts.read(one for weights in chosen.values() for one, _ in weights)
+    content.scripts.read(one for weights in chosen.values() for one, *_ in weights)
     made = [
         _json(name, role, _programs(chosen[name], content), content, scope.at("roles", name))
         for name, role in roles.items()
@@ -94,14 +94,14 @@ def _part_name(sql: str, taken: Sequence[str]) -> str:
     return word if number == 1 else f"{word}{number}"
 
 
-_Chosen = tuple[str, tuple[int, Scope]]
+_Chosen = tuple[str, int, Scope]
 """A statement or transaction, its weight, and where it is named."""
 
 
 def _programs(chosen: Sequence[_Chosen], content: Content) -> list[Json]:
     return [
         {"program": content.program(name, place), "weight": weight}
-        for name, (weight, place) in chosen
+        for name, weight, place in chosen
     ]
 
 
@@ -111,7 +111,7 @@ def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]
         raise scope.error("needs either `run` or `choose`")
     if role.run is not None:
         place = scope.at("run")
-        return [(place.text(role.run), (1, place))]
+        return [(place.text(role.run), 1, place)]
     place = scope.at("choose")
     weights = role.choose
     if isinstance(weights, str):
@@ -124,7 +124,7 @@ def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]
     chosen = {one: place.at(one).integer(weight, low=0) for one, weight in weights.items()}
     if not any(chosen.values()):
         raise place.error(_nothing(weights, scope))
-    return [(one, (weight, place)) for one, weight in chosen.items() if weight]
+    return [(one, weight, place) for one, weight in chosen.items() if weight]
 
 
 def _nothing(weights: Mapping[str, schema.Number], scope: Scope) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.sweep import named
 from dbdyno.workload import parameter, schema, sweep
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import NAME, Workload
@@ -104,7 +105,7 @@ def _drafts(
                 its = {**given.values, **values}
                 base = place.knowing(parameter.of(workload, its, place.engine))
                 draft = _draft(step, base, names, workload)
-                yield replace(draft, name=sweep.name(plain.base, values), values=values)
+                yield replace(draft, name=named(plain.base, values), values=values)
             if not swept:
                 yield plain
 

@@ -60,11 +60,6 @@ def _largest(values: Sequence[Value]) -> Value:
     return max(numbers) if len(numbers) == len(values) else values[0]
 
 
-def name(base: str, values: Mapping[str, Value]) -> str:
-    """What a step is called that has these values: `point-query@clients=4,rate=0`."""
-    return f"{base}@" + ",".join(f"{key}={value}" for key, value in values.items())
-
-
 def refuse_idle(
     workload: Workload, swept: Lists, steps: Iterable[tuple[str, Mapping[str, Value], object]]
 ) -> None:

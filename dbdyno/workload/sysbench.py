@@ -42,12 +42,17 @@ def called(written: schema.Sysbench, scope: Scope) -> Json:
         place = scope.at("options", number)
         if not option.startswith("--") or option == "--":
             raise place.error(f"`{option}` is no option; write each as `--name=value`")
-        name = option[2:].partition("=")[0].replace("_", "-")
+        name = option_name(option)
         if name in OURS:
             raise place.error(f"`--{name}` is dyno's to set; use {OURS[name]}")
     return {"program": scope.at("program").text(written.program), "script": script} | {
         "options": options
     }
+
+
+def option_name(option: str) -> str:
+    """The name of an option, `rand-type` of `--rand_type=uniform`."""
+    return option[2:].partition("=")[0].replace("_", "-")
 
 
 def is_file(script: str) -> bool:

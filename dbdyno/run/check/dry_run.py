@@ -216,22 +216,19 @@ def of_sweeps(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
     """The order in which a block goes through each sweep."""
     for use in plan.workloads:
         of = f" of {use.title}" * (len(plan.workloads) > 1)
-        for name, its in schedule.sweeps(in_order(plan, use, block, prepared)).items():
+        for name, its in schedule.sweeps(of_base(plan, prepared, block, use)).items():
             yield f"{name}{of}: {' '.join(one.removeprefix(f'{name}@') for one in its)}"
 
 
-def in_order(plan: Plan, use: WorkloadUse, block: Block, prepared: Prepared) -> Sequence[Step]:
-    """The steps of a workload as the block goes through them."""
-    at = prepared.points.get((use.title, plan.base))
-    through = 0 if at is None else at.step.ordinal
-    steps = prepared.steps[use.title, plan.base]
-    return schedule.swept(plan, block.number, steps, through=through)
+def of_base(plan: Plan, prepared: Prepared, block: Block, use: WorkloadUse) -> Sequence[Step]:
+    """The steps of a workload as the base goes through them in the block."""
+    return preflight.in_order(plan, prepared, block, use, plan.base)
 
 
 def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
     """The order in which the arms of a block take the steps that they take in turn."""
     for use in plan.workloads if plan.schedule.together else ():
-        steps = in_order(plan, use, block, prepared)
+        steps = of_base(plan, prepared, block, use)
         for step in schedule.in_turn(plan, use, steps)[1]:
             if plan.schedule.interleave == "slice":
                 order = schedule.of_round(plan, block.number, step, 1)

@@ -21,7 +21,7 @@ from dbdyno.engine.preset import arm_config
 from dbdyno.engine.settings import Settled
 from dbdyno.host import capacity, core_sets, place, quiesce
 from dbdyno.host.observe import device
-from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can, job
+from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can, job
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
@@ -59,6 +59,20 @@ class Prepared:
     wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
     settled: Mapping[str, Settled] = field(default_factory=dict)  # by arm, as builds
     wal_path: Path | None = None  # where logs lie, if not with the data
+
+    def kept_through(self, use: WorkloadUse, arm: str) -> int:
+        """The ordinal of the step whose state is kept for later blocks; 0: none is."""
+        at = self.points.get((use.title, arm))
+        return 0 if at is None else at.step.ordinal
+
+
+def in_order(
+    plan: Plan, prepared: Prepared, block: Block, use: WorkloadUse, arm: str
+) -> tuple[Step, ...]:
+    """The steps of a workload that an arm does in a block, as it goes through them."""
+    steps = schedule.of_block(block, prepared.steps[use.title, arm])
+    through = prepared.kept_through(use, arm)
+    return schedule.swept(plan, block.number, steps, through=through)
 
 
 def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:

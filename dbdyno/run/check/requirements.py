@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dbdyno.doctor import requirement
-from dbdyno.host import place
 from dbdyno.host.observe import facts
 from dbdyno.model import Json, Plan, can
 from dbdyno.model.error import PlanError
+from dbdyno.run import starting_state
 from dbdyno.run.check import host_checkup
 
 
@@ -27,9 +27,8 @@ def refuse_unmet(plan: Plan) -> None:
 
 def look(plan: Plan) -> Json:
     """The facts of this host that a plan may require."""
-    return facts.collect(
-        plan.data_dir or place.data_root(), wal_path=plan.wal_dir, measure=False
-    )  # fmt: skip
+    root = starting_state.data_root(plan)
+    return facts.collect(root, wal_path=plan.wal_dir, measure=False)
 
 
 def lines(plan: Plan, found: Json) -> list[str]:

@@ -6,16 +6,17 @@ until dyno has read the counters, and then prints its report.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from dbdyno.model import Json
+from dbdyno.model import Json, events
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.job import role_connections
 from dbdyno.run.driver.child import Child
@@ -89,6 +90,35 @@ class Benchmark:
         self._child.end()
 
     kill = hang_up
+
+    def _hello(self) -> Json:
+        """Which program it is, and its process."""
+        own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
+        return self._say("hello", protocol=events.PROTOCOL, **own)
+
+    def _connected(self, sessions: Iterable[int]) -> Iterator[Json]:
+        """Whose the server's processes are, in the order of its clients."""
+        for number, pid in enumerate(sessions):
+            client = number // self._role["connections"]
+            whose = {"role": self._role["name"], "client": client, "connection": number}
+            yield self._say("connected", **whose, server_pid=pid)
+
+    def _let_go(self, times: int = 1) -> None:
+        """Writes as many empty lines as wait for one."""
+        with contextlib.suppress(BrokenPipeError):  # its end is seen elsewhere
+            self._child.input.write("\n" * times)
+            self._child.input.flush()
+
+    def _unfinished(self, complaint: str | None = None) -> str | None:
+        """Why the run came to no report; None: it did. `complaint`: the first of its own."""
+        failure = self._refused or self._child.failure(complaint)
+        if failure is None and not self._closed:
+            failure = f"`{self._child.name}` ended before its window was over"
+        return failure
+
+    def _stopped(self) -> bool:
+        """Whether it ended as it was told to, so that there is nothing to judge."""
+        return self._told_to_end and self._refused is None and self._child.overdue is None
 
     def _say(self, name: str, **keys: object) -> Json:
         event = completed({"event": name, **keys})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from dbdyno.model import Json, events
+from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.job import clients
 from dbdyno.run.driver.benchmark import Benchmark
@@ -45,19 +44,13 @@ class Run(Benchmark):
         Raises GeneratorError where the log cannot be read, GeneratorDied where somebody else killed
         it, ServerError where the server does not say which sessions are its own.
         """
-        own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
-        yield self._say("hello", protocol=events.PROTOCOL, **own)
+        yield self._hello()
         yield self._say("ready", connections=self._count, threads=self._job["threads"])
         self._began.wait()
         clock_ns = unix_minus_mono_ns()
-        with contextlib.suppress(BrokenPipeError):  # its end is seen below
-            self._child.input.write("\n")
-            self._child.input.flush()
+        self._let_go()
         yield self._say("started", unix_ns=time.time_ns())
-        for number, pid in enumerate(self._sessions()):
-            client = number // self._role["connections"]
-            whose = {"role": self._role["name"], "client": client, "connection": number}
-            yield self._say("connected", **whose, server_pid=pid)
+        yield from self._connected(self._sessions())
         yield from self._window()
         if self._job["major"] < CLOCK_KEPT_FROM:
             clock_ns = self._clocks_ns[0] if self._clocks_ns else 0
@@ -125,7 +118,7 @@ class Run(Benchmark):
     def _outcome(self, printed: Report | None, clock_ns: int) -> Iterator[Json]:
         """The seconds of the window by the log, and `done`."""
         self._child.wait()
-        if self._told_to_end and self._refused is None and self._child.overdue is None:
+        if self._stopped():
             yield self._say("done", status="stopped", reason=None, totals={})
             return
         reason = self._failure(printed)
@@ -148,13 +141,8 @@ class Run(Benchmark):
     def _failure(self, printed: Report | None) -> str | None:
         """Why the run is no measurement; None: it is one."""
         name = f"`{self._child.name}`"
-        if self._refused is not None:
-            return self._refused
-        failure = self._child.failure(self._complaint)
-        if failure is not None:
+        if (failure := self._unfinished(self._complaint)) is not None:
             return failure
-        if not self._closed:
-            return f"{name} ended before its window was over"
         if printed is None:
             return f"{name} printed no number of transactions"
         moved_ns = self._clocks_ns[-1] - self._clocks_ns[0]

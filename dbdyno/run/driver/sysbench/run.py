@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from dbdyno.model import Json, engine, events
+from dbdyno.model import Json, engine
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
 from dbdyno.run.driver.sessions import looks
 from dbdyno.run.driver.sysbench import report, script
 from dbdyno.run.driver.sysbench.report import Report, Second
-from dbdyno.workload.sysbench import is_file
+from dbdyno.workload.sysbench import is_file, option_name
 
 NS_PER_S = 1_000_000_000
 
@@ -43,13 +42,9 @@ class Run(Benchmark):
         Raises GeneratorDied where somebody else killed it, ServerError where the server does not
         say which sessions are its own.
         """
-        own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
-        yield self._say("hello", protocol=events.PROTOCOL, **own)
+        yield self._hello()
         if self._heard(report.READY):
-            for number, pid in enumerate(self._sessions()):
-                client = number // self._role["connections"]
-                whose = {"role": self._role["name"], "client": client, "connection": number}
-                yield self._say("connected", **whose, server_pid=pid)
+            yield from self._connected(self._sessions())
             yield self._say("ready", connections=self._count, threads=self._count)
             self._began.wait()
             yield from self._work()
@@ -61,7 +56,7 @@ class Run(Benchmark):
 
         The window's edges are the threads' own times: lines may be read late on a busy host.
         """
-        self._let_go()
+        self._let_go(self._count)
         begun: list[int] = []
         over: list[int] = []
         for line in self._lines():
@@ -86,7 +81,7 @@ class Run(Benchmark):
         length_ns = self._close_ns - self._open_ns
         yield self._say("window_close", mono_ns=self._close_ns, active_ns=length_ns)
         self._read.wait()
-        self._let_go()
+        self._let_go(self._count)
 
     def _lines(self) -> Iterator[str]:
         """What it prints, from here on; ends it at the first line that says what went wrong."""
@@ -103,12 +98,6 @@ class Run(Benchmark):
         while wanted and (line := next(lines, None)) is not None:
             wanted -= line == word
         return not wanted
-
-    def _let_go(self) -> None:
-        """A line for each thread that waits for one."""
-        with contextlib.suppress(BrokenPipeError):  # its end is seen by its output
-            self._child.input.write("\n" * self._count)
-            self._child.input.flush()
 
     def _sessions(self) -> list[int]:
         """The server's processes of its sessions.
@@ -127,7 +116,7 @@ class Run(Benchmark):
     def _outcome(self, lines: list[str]) -> Iterator[Json]:
         """The window's last second, and `done`."""
         self._child.wait()
-        if self._told_to_end and self._refused is None and self._child.overdue is None:
+        if self._stopped():
             yield self._say("done", status="stopped", reason=None, totals={})
             return
         printed = report.parse(lines)
@@ -151,15 +140,10 @@ class Run(Benchmark):
 
     def _failure(self, printed: Report | None) -> str | None:
         """Why the run is no measurement; None: it is one."""
-        name = f"`{self._child.name}`"
-        if self._refused is not None:
-            return self._refused
-        failure = self._child.failure()
-        if failure is not None:
-            return failure
-        if not self._closed:
-            return f"{name} ended before its window was over"
-        return f"{name} printed no number of events" if printed is None else None
+        failure = self._unfinished()
+        if failure is None and printed is None:
+            failure = f"`{self._child.name}` printed no number of events"
+        return failure
 
 
 class Told:
@@ -170,7 +154,7 @@ class Told:
 
     def __init__(self, job: Json, role: str) -> None:
         self.operation = Path(job["sysbench"]["script"]).name
-        self.queued = any(_name(option) == "rate" for option in job["sysbench"]["options"])
+        self.queued = any(option_name(option) == "rate" for option in job["sysbench"]["options"])
         self.warmup_s = int(job["stop"]["warmup_s"])
         self._end_s = self.warmup_s + int(job["stop"]["seconds"])
         self._role = role
@@ -209,7 +193,3 @@ class Told:
             "per_client": [[count, None, 0, None]],
             "operations": {self.operation: {"count": count, "retries": retries}},
         }
-
-
-def _name(option: str) -> str:
-    return option[2:].partition("=")[0].replace("_", "-")

@@ -382,6 +382,11 @@ def test_a_wrong_document_gets_one_line(text: str, line: str | None) -> None:
         assert found == line
 
 
+def test_a_lone_workload_is_named_by_its_own_key() -> None:
+    said = complaint(SMALL.replace("[[workloads]]", "[workload]") + "save = 'after qr1'\n")
+    assert said.startswith("key `workload.save`: no step to save after")
+
+
 def test_a_plan_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match=r"none\.toml: cannot be read: No such file or directory"):
         plan.load(tmp_path / "none.toml")

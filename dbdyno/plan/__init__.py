@@ -7,7 +7,7 @@ each arm. What needs the machine (is there room, can the server be brought) is c
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dbdyno import workload
@@ -26,6 +26,10 @@ SEED_MAX = 2**53 - 1
 WARMS = ("none", "prewarm", "scan")
 BESIDE_ARMS = ("log",)
 """Names that the result folder itself uses where arms and workloads have theirs."""
+
+
+_Uses = Sequence[tuple[str, WorkloadUse]]
+"""The workloads by their keys in the plan."""
 
 
 def load(path: Path, arms_max: int | None = matrix.ARMS_MAX) -> Plan:
@@ -60,6 +64,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         raise refusal(source, "base", f"no arm `{base}`; {suggestion(base, names)}")
     if not 0 <= form.seed <= SEED_MAX:
         raise refusal(source, "seed", f"must be from 0 to {SEED_MAX}, not {form.seed}")
+    uses = workload_use.uses(form, path, arms, source)
     plan = Plan(
         name=name,
         path=path,
@@ -67,7 +72,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         seed=form.seed,
         base=base,
         arms=double.with_doubles(arms, base, ghost=form.schedule.ghost),
-        workloads=workload_use.uses(form, path, arms, source),
+        workloads=tuple(use for _, use in uses),
         schedule=table.schedule(form.schedule, source),
         data_dir=path_of(form.server.data_dir, path, "server.data_dir", source),
         wal_dir=path_of(form.server.wal_dir, path, "server.wal_dir", source),
@@ -83,8 +88,8 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     _check_waits(plan, source)
     _check_together(plan, source)
     duet.check(plan, source)
-    _check_elsewhere(plan, source)
-    steps = _check_workloads(plan, source)
+    _check_elsewhere(plan, uses, source)
+    steps = _check_workloads(plan, uses, source)
     hook.check_steps(plan.hooks, steps, source)
     return plan
 
@@ -104,15 +109,6 @@ def _arms(form: PlanForm, path: Path | None, source: str, arms_max: int | None) 
         if why is not None:
             raise refusal(source, f"arms.{name}", why)
     return arms_of(forms, path, source)
-
-
-def _numbered(plan: Plan) -> Iterator[tuple[int, WorkloadUse]]:
-    """The workloads with the numbers that they have in the file: loads of one share it."""
-    number, before = 0, None
-    for use in plan.workloads:
-        number += not (use.load and before == use.name)
-        before = use.name
-        yield number, use
 
 
 def _check_waits(plan: Plan, source: str) -> None:
@@ -141,16 +137,16 @@ def _check_together(plan: Plan, source: str) -> None:
             raise refusal(source, f"arms.{arm.name}.memory", sentence)
 
 
-def _check_elsewhere(plan: Plan, source: str) -> None:
+def _check_elsewhere(plan: Plan, uses: _Uses, source: str) -> None:
     """What is only possible with servers of our own, and what only with those of others."""
-    for number, use in _numbered(plan):
+    for key, use in uses:
         for arm in plan.arms:
             if arm.dsn is not None and use.save is not None:
                 sentence = f"the data of arm `{arm.name}`, which has a `dsn`, are not ours to copy"
-                raise refusal(source, f"workloads[{number}].save", f"{sentence}; remove it")
+                raise refusal(source, f"{key}.save", f"{sentence}; remove it")
             if arm.dsn is None and use.fill == workload.KEEP:
                 sentence = f"the server of arm `{arm.name}` begins empty; only a `dsn` keeps tables"
-                raise refusal(source, f"workloads[{number}].fill", sentence)
+                raise refusal(source, f"{key}.fill", sentence)
 
 
 def _check_turns(
@@ -204,12 +200,11 @@ def _check_writes(use: WorkloadUse, rest: Sequence[Step]) -> None:
             )
 
 
-def _check_workloads(plan: Plan, source: str) -> list[str]:
+def _check_workloads(plan: Plan, uses: _Uses, source: str) -> list[str]:
     """Each workload expands for each arm, and each has a folder of its own; the steps' names."""
     folders: dict[str, str] = {}
     names: dict[str, None] = {}
-    for number, use in _numbered(plan):
-        key = f"workloads[{number}]"
+    for key, use in uses:
         try:
             loaded = workload.used(use, plan.path)
             for name, release in dict.fromkeys((a.engine, version.release(a)) for a in plan.arms):

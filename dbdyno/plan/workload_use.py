@@ -19,12 +19,12 @@ HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
 
 def uses(
     form: PlanForm, path: Path | None, arms: Sequence[Arm], source: str
-) -> tuple[WorkloadUse, ...]:
-    """The workloads of a plan, each once for every load that its lists of parameters ask for.
+) -> tuple[tuple[str, WorkloadUse], ...]:
+    """The workloads of a plan by their keys in it, `workload` or `workloads[1]`.
 
-    Raises PlanError.
+    Each is there once for every load that its lists of parameters ask for. Raises PlanError.
     """
-    found: list[WorkloadUse] = []
+    found: list[tuple[str, WorkloadUse]] = []
     for key, use in _written(form, source):
         try:
             loads = workload.of_loads(
@@ -36,7 +36,8 @@ def uses(
             )
         except WorkloadError as reason:
             raise refusal(source, key, str(reason)) from None
-        found += [replace(use, parameters={**use.parameters, **load}, load=load) for load in loads]
+        for load in loads:
+            found.append((key, replace(use, parameters={**use.parameters, **load}, load=load)))
     return tuple(found)
 
 

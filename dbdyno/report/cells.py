@@ -260,6 +260,14 @@ def quotient_cell(ratio: Ratio, first: Result, second: Result) -> Cell:
     )
 
 
+def paired_cell(ratio: Ratio | None) -> Cell:
+    """A ratio that is paired by block, with its interval; empty where there is none."""
+    if ratio is None:
+        return Cell(text="")
+    spread = number.interval(ratio.low, ratio.high)
+    return Cell(text=number.ratio(ratio.value), detail=spread, title=ratio_words(ratio))
+
+
 def ratio_detail(result: Result, digits: int = 2) -> str:
     """What stands after a ratio of throughputs: its interval, or that it cannot be told."""
     if result.ratio is None:

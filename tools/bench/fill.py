@@ -16,6 +16,7 @@ from pathlib import Path
 from bench import contenders, jobs, process, server
 from bench.compare import Bench
 from bench.figure import Figure, Target
+from bench.pairs import alternating
 from bench.process import ContenderFailed
 from dbdyno import workload
 from dbdyno.engine import Server
@@ -54,18 +55,13 @@ def load_pairs(generator: Path, rows: int, pairs: int) -> list[Json]:
 
     Raises ContenderFailed where sysbench is missing or a load fails.
     """
-    found = []
     with server.running() as running:
         loads = {
             "fill": lambda: fill(running, generator, rows),
             "sysbench": lambda: prepare(running, rows),
         }
-        for number in range(pairs + 1):
-            names = sorted(loads, reverse=number % 2 == 1)
-            seconds = {name: timed(running, loads[name]) for name in names}
-            if number:
-                found.append(pair(rows, seconds))
-    return found
+        found = alternating(loads, pairs, lambda load: timed(running, load))
+        return [pair(rows, seconds) for seconds in found]
 
 
 def pair(rows: int, seconds: dict[str, tuple[float, float]]) -> Json:

@@ -15,6 +15,7 @@ from bench import contenders, mysql
 from bench.compare import Bench
 from bench.figure import Figure
 from bench.fill import fill, prepare
+from bench.pairs import alternating
 from dbdyno.engine import Build, Server
 from dbdyno.model import Json
 from dbdyno.model.engine import TRAITS
@@ -43,13 +44,8 @@ def load_pairs(bench: Bench, server: Server, here: Build) -> list[Json]:
         "fill": lambda: fill(server, bench.generator, bench.rows, here.release),
         "sysbench": lambda: prepare(server, bench.rows, mysql.CLIENT_DRIVER),
     }
-    found = []
-    for number in range(bench.pairs + 1):
-        names = sorted(loads, reverse=number % 2 == 1)
-        seconds = {name: timed(server, loads[name]) for name in names}
-        if number:
-            found.append(pair(bench.rows, fill_s=seconds["fill"], sysbench_s=seconds["sysbench"]))
-    return found
+    found = alternating(loads, bench.pairs, lambda load: timed(server, load))
+    return [pair(bench.rows, fill_s=one["fill"], sysbench_s=one["sysbench"]) for one in found]
 
 
 def pair(rows: int, *, fill_s: float, sysbench_s: float) -> Json:

@@ -15,6 +15,7 @@ from pathlib import Path
 from bench import contenders, jobs, process, server
 from bench.compare import Bench, progress
 from bench.figure import Figure, Target
+from bench.pairs import alternating
 from bench.process import ContenderFailed
 from dbdyno import workload
 from dbdyno.engine import Server
@@ -54,13 +55,11 @@ def pairs(running: Server, bench: Bench, scale: int) -> Iterator[Json]:
         "fill": lambda: fill(running, bench.generator, scale),
         "pgbench": lambda: prepare(running, scale),
     }
-    for number in range(bench.pairs + 1):
-        names = sorted(loads, reverse=number % 2 == 1)
-        took = {name: timed(running, loads[name]) for name in names}
+    found = alternating(loads, bench.pairs, lambda load: timed(running, load))
+    for number, took in enumerate(found, 1):
         faster = took["pgbench"]["seconds"] / took["fill"]["seconds"]
         progress(f"fill {number}/{bench.pairs}: {took}, {faster:.2f} times as fast")
-        if number:
-            yield {"scale": scale, "faster": faster, **took}
+        yield {"scale": scale, "faster": faster, **took}
 
 
 def timed(running: Server, load: Callable[[], Json]) -> Json:

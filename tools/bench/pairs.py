@@ -7,10 +7,14 @@ other, and neither is always the first.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 from dbdyno.model import Json
+
+Load = TypeVar("Load")
+Took = TypeVar("Took")
 
 WARM_UP_S = 1
 BRIEF_S = 0.1
@@ -132,6 +136,17 @@ def alternate(
         show(number, pair)
         pairs.append(pair)
     return pairs
+
+
+def alternating(
+    loads: Mapping[str, Load], count: int, timed: Callable[[Load], Took]
+) -> Iterator[dict[str, Took]]:
+    """What each of two loads took, `count` times in turn after one of each that is thrown away."""
+    for number in range(count + 1):
+        names = sorted(loads, reverse=number % 2 == 1)
+        took = {name: timed(loads[name]) for name in names}
+        if number:
+            yield took
 
 
 def spread(values: Sequence[float], digits: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from dbdyno.model import Json
@@ -50,6 +51,14 @@ class Tick:
         return self.seconds >= WHOLE_TICK_SHARE
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Of the operations of a window: how many ended, and what their times add up to."""
+
+    count: int
+    by_times: Mapping[str, tuple[int, int]]  # response, service, late: sum in us, sum of squares
+
+
 @dataclass(frozen=True, kw_only=True)
 class Load:
     """What the load generator said of a step."""
@@ -70,6 +79,17 @@ class Load:
         wanted = set(roles)
         return [tick for tick in self.ticks if tick.role in wanted]
 
+    @cached_property
+    def sums(self) -> Mapping[tuple[str, str], Sums | None]:
+        """By role and operation, of those of which any ended; None: ticks do not tell all sums."""
+        found: dict[tuple[str, str], Sums | None] = {}
+        for tick in self.ticks:
+            for name, part in tick.operations.items():
+                if part["count"]:
+                    key = tick.role, name
+                    found[key] = _with(found.get(key, Sums(0, {})), part)
+        return found
+
     def active_s(self, passed_s: float) -> float:
         """Active time at a moment: `passed_s` seconds after the window's start, less pauses."""
         paused = (min(end, passed_s) - begun for begun, end in self._paused_s if begun < passed_s)
@@ -87,6 +107,17 @@ class Load:
     def _paused_s(self) -> list[tuple[float, float]]:
         open_ns = self.open_ns or 0
         return [((a - open_ns) / NS_PER_S, (b - open_ns) / NS_PER_S) for a, b in self.pauses]
+
+
+def _with(so_far: Sums | None, part: Json) -> Sums | None:
+    """Sums with those of a tick; None from the first tick on that does not tell them."""
+    if so_far is None or part.get("sums_us") is None:
+        return None
+    by_times = {}
+    for times, (total, squares) in part["sums_us"].items():
+        before = so_far.by_times.get(times, (0, 0))
+        by_times[times] = before[0] + total, before[1] + squares
+    return Sums(so_far.count + part["count"], by_times)
 
 
 def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Json, ResponseTimes
+from dbdyno.analysis.step.raw_files import Sums
+from dbdyno.model import ResponseTimes
 from dbdyno.model.job import timed_operations
 
 
@@ -24,14 +25,21 @@ def of_roles(evidence: Evidence, roles: Iterable[str], times: str) -> Moments | 
 
     None where nothing ended, or where an older result or a program does not tell sums.
     """
-    timed = timed_operations(evidence.job)
-    return _moments(evidence, roles, times, lambda name: not timed or name in timed)
+    timed, wanted = timed_operations(evidence.job), set(roles)
+    return _moments(
+        times,
+        (
+            told
+            for (role, name), told in evidence.load.sums.items()
+            if role in wanted and (not timed or name in timed)
+        ),
+    )
 
 
 def of_operation(evidence: Evidence, operation: str, times: str) -> Moments | None:
     """The same of an operation of all roles together: a transaction, or a statement of one."""
-    roles = {tick.role for tick in evidence.load.ticks}
-    return _moments(evidence, roles, times, operation.__eq__)
+    found = evidence.load.sums.items()
+    return _moments(times, (told for (_, name), told in found if name == operation))
 
 
 def with_moments(found: ResponseTimes, moments: Moments | None) -> ResponseTimes:
@@ -41,24 +49,12 @@ def with_moments(found: ResponseTimes, moments: Moments | None) -> ResponseTimes
     return replace(found, mean_us=moments.mean_us, sd_us=moments.sd_us)
 
 
-def _moments(
-    evidence: Evidence, roles: Iterable[str], times: str, wanted: Callable[[str], bool]
-) -> Moments | None:
-    parts = [
-        part
-        for tick in evidence.load.of(roles)
-        for name, part in tick.operations.items()
-        if wanted(name) and part["count"]
-    ]
-    if not parts or any(part.get("sums_us") is None for part in parts):
-        return None
-    return _of_sums(parts, times)
-
-
-def _of_sums(parts: Iterable[Json], times: str) -> Moments:
+def _moments(times: str, parts: Iterable[Sums | None]) -> Moments | None:
     """sqrt(sum of squares / n - mean^2), as pgbench has it (spec pgbench-cbc-ybio.md 1.9)."""
-    known = [(part["count"], *part["sums_us"][times]) for part in parts]
-    count = sum(one[0] for one in known)
-    mean_us = math.fsum(one[1] for one in known) / count
-    variance = math.fsum(one[2] for one in known) / count - mean_us**2
-    return Moments(mean_us=mean_us, sd_us=math.sqrt(max(0.0, variance)))
+    told = list(parts)
+    known = [(part.count, *part.by_times[times]) for part in told if part is not None]
+    if not known or len(known) < len(told):
+        return None
+    count, total, squares = (math.fsum(column) for column in zip(*known, strict=True))
+    mean_us = total / count
+    return Moments(mean_us=mean_us, sd_us=math.sqrt(max(0.0, squares / count - mean_us**2)))

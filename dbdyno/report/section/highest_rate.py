@@ -61,10 +61,4 @@ def _cells(result: Result, beside: bool) -> Iterable[Cell]:
     values = [run.metrics.get(METRIC) for run in result.runs]
     yield cells.over_blocks(values) if any(values) else Cell(text="none", tone="failed")
     if beside:
-        ratio = result.ratios.get(METRIC)
-        known = ratio is not None and ratio.low is not None
-        yield Cell(
-            text=number.ratio(ratio.value) if ratio is not None else "",
-            detail=number.interval(ratio.low, ratio.high) if ratio is not None and known else "",
-            title=cells.ratio_words(ratio) if ratio is not None else "",
-        )
+        yield cells.paired_cell(result.ratios.get(METRIC))

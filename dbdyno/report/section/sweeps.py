@@ -95,7 +95,11 @@ def _table(sweeps: Sequence[Sweep], subject: Subject) -> Table:
 
 
 def _row(peak: Peak, sweep: Sweep, beside: bool) -> Row:
-    by_base = ((_ratio(peak.by_base),), (_ratio(peak.drop_by_base),)) if beside else ((), ())
+    by_base = (
+        ((cells.paired_cell(peak.by_base),), (cells.paired_cell(peak.drop_by_base),))
+        if beside
+        else ((), ())
+    )
     least = f"{LIMITED} " if peak.limited else ""
     greatest = peak.throughput.value if peak.throughput is not None else None
     return Row(
@@ -135,14 +139,6 @@ def _range(peak: Peak) -> str:
     if peak.fewest == peak.most:
         return ""
     return f"{peak.fewest:,}{number.EN_DASH}{peak.most:,}"
-
-
-def _ratio(ratio: Ratio | None) -> Cell:
-    if ratio is None:
-        return Cell(text="")
-    return Cell(
-        text=number.ratio(ratio.value), detail=_interval(ratio), title=cells.ratio_words(ratio)
-    )
 
 
 def _interval(ratio: Ratio | None) -> str:

@@ -10,10 +10,12 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from dbdyno.builds import VERSION_S_MAX
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.run import hooks
@@ -208,3 +210,20 @@ def thread_shares(
         {"cpu_us": spent_ns / 1e3, "busy_share": spent_ns / passed_ns}
         for spent_ns in (after[thread] - before.get(thread, 0) for thread in after)
     ]
+
+
+def said(path: Path, *arguments: str) -> str:
+    """What a program prints and ends, such as its version; empty where it cannot be run."""
+    try:
+        return _said(path, path.stat().st_mtime_ns, arguments)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+@cache
+def _said(path: Path, changed_ns: int, arguments: tuple[str, ...]) -> str:
+    """Asked once for each file as it is since `changed_ns`."""
+    done = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False
+    )
+    return done.stdout + done.stderr

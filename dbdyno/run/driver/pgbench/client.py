@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from dbdyno.builds import VERSION_S_MAX, Build
+from dbdyno.builds import Build
 from dbdyno.engine import installed
 from dbdyno.model import Json
 from dbdyno.model.error import PlanError
+from dbdyno.run.driver.child import said
 from dbdyno.run.driver.pgbench import report
 
 NAME = "pgbench"
@@ -88,19 +87,7 @@ def in_build(folder: Path) -> Path:
 
 def of_file(path: Path) -> Client | None:
     """The pgbench in a file; None where there is none, it does not run, or is older than 10."""
-    try:
-        found = report.version(_said(path, path.stat().st_mtime_ns))
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    found = report.version(said(path, "--version"))
     if found is None or found[0] < report.MAJOR_MIN:
         return None
     return Client(path=path.absolute(), major=found[0], version=found[1])
-
-
-@cache
-def _said(path: Path, changed_ns: int) -> str:
-    """What it says of its version; asked once for each file as it is since `changed_ns`."""
-    done = subprocess.run(
-        [path, "--version"], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False
-    )
-    return done.stdout

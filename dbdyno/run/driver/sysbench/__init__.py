@@ -10,17 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
-from dbdyno.builds import VERSION_S_MAX, Build
+from dbdyno.builds import Build
 from dbdyno.model import Address, Json, Plan, Step, engine
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.job import connections, server_json
+from dbdyno.run.driver.child import said
 from dbdyno.run.driver.program import VERSION_DIGITS, of_server
 from dbdyno.run.driver.sysbench import report
 from dbdyno.run.driver.sysbench.run import Run
@@ -148,20 +147,3 @@ def _version(job: Json) -> str:
             "sysbench of version 1.0 or later"
         )
     return found
-
-
-def said(path: Path, *arguments: str) -> str:
-    """What sysbench prints; empty where it cannot be run."""
-    try:
-        return _said(path, path.stat().st_mtime_ns, arguments)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-
-
-@cache
-def _said(path: Path, changed_ns: int, arguments: tuple[str, ...]) -> str:
-    """Asked once for each file as it is since `changed_ns`."""
-    done = subprocess.run(
-        [path, *arguments], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False
-    )
-    return done.stdout + done.stderr

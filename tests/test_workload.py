@@ -161,7 +161,7 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         ("rows = 100 }", "rows = 1, operations = 1 }", "key `steps[1].roles.insert.stop`: needs "
          "either `rows` or `operations`"),
         ('creates = ["t"]', "", "step `load` uses table `t`, which no step creates; give a step "
-         "the key `creates`"),
+         "the key `creates` or `makes`"),
         ('creates = ["t"]', 'creates = ["u"]', "key `steps[1].creates`: no table `u`; there are "
          "`t`"),
         ('put = "', 'put.mysql = "', "key `statements.put`: no SQL for engine postgres; add the "
@@ -484,6 +484,9 @@ def test_the_reference_of_workload_files_names_every_key() -> None:
         schema.OnError,
         schema.Part,
         schema.Headline,
+        schema.Query,
+        schema.Told,
+        schema.Right,
         schema.Sla,
     )
     for one in forms:

@@ -30,7 +30,7 @@ from dbdyno.model.plan import (
     WorkloadUse,
 )
 from dbdyno.model.ratio import Ratio
-from dbdyno.model.step import Address, Headline, Sla, Step
+from dbdyno.model.step import Address, Headline, MetricSource, Right, Sla, Step
 from dbdyno.model.step_run import (
     Ending,
     Extent,
@@ -73,6 +73,7 @@ __all__ = [
     "HookMoment",
     "Json",
     "Lengths",
+    "MetricSource",
     "Observe",
     "OwnerCost",
     "Password",
@@ -81,6 +82,7 @@ __all__ = [
     "Ratio",
     "ResponseTimes",
     "Responses",
+    "Right",
     "RoleFigures",
     "Schedule",
     "Series",

@@ -19,13 +19,41 @@ SOLO = ".solo"
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """A step's throughput: which role's work, counted how, under which published name."""
+    """A step's throughput: which role's work, counted how, under which published name.
 
-    metric: str  # "ips", "qps" or "scan"
+    Of the whole window are "seconds", its length, and "mbps", its work in bytes by that.
+    """
+
+    metric: str  # "ips", "qps", "scan", "seconds" or "mbps"
     role: str
     count: str  # "rows", "operations", or "statements" with BEGIN and COMMIT
     work: int | None = None  # this much work instead of what was counted (l.x: indexed rows)
     each: int | None = None  # each operation counts as so much work (scan: the rows of a table)
+    work_query: str | None = None  # in place of `work`: SQL that is asked for it after the load
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSource:
+    """A metric of the workload's own, and the one place that its value comes from."""
+
+    name: str
+    title: str
+    unit: str
+    better: Literal["more", "less"] | None
+    take: Literal["first", "last", "sum", "max", "mean"]  # which of several values
+    text: bool  # whether the value is a text
+    column: str | None = None  # of rows that statements returned
+    pattern: str | None = None  # a regular expression for lines of notices and rows, with one group
+    of: str | None = None  # the statement whose rows and notices these are; None: all
+    query: str | None = None  # SQL that is asked after the load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Right:
+    """What the user of a server elsewhere has to be allowed before a step can run."""
+
+    name: str
+    query: str  # SQL whose answer is true or false
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +88,9 @@ class Step:
     nominal_s: float | None  # what the step lasts where the target rate is held
     group: str | None = None  # the title under which tables list it: "point queries"
     invariants: tuple[str, ...] = ()  # SQL whose answer the load must not change
+    makes: tuple[str, ...] = ()  # tables that its own statements create
+    metrics: tuple[MetricSource, ...] = ()  # beside those that every step has
+    rights: tuple[Right, ...] = ()  # that its statements need
     sweep: str | None = None  # the name that all steps of its sweep begin with; None: it is in none
     p99_below_us: float | None = None  # after it the highest rate is searched that keeps this
     probed: Probed | None = None  # a window of such a search; None: a step

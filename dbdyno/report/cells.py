@@ -25,7 +25,13 @@ INCOMPLETE_MARK = {
     **STOOD_STILL_MARK,
 }
 
-COUNTED = {"ips": "rows inserted/s", "qps": "queries/s", "scan": "rows scanned/s"}
+COUNTED = {
+    "ips": "rows inserted/s",
+    "qps": "queries/s",
+    "scan": "rows scanned/s",
+    "seconds": "seconds",
+    "mbps": "MiB/s",
+}
 """What a throughput is called in the headings of tables."""
 
 

@@ -18,7 +18,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
 from dbdyno.model import HookMoment, Json, Step
-from dbdyno.run import invariants
+from dbdyno.run import invariants, told
 from dbdyno.run.check import dropped_tables
 from dbdyno.run.hooks import Hooks
 
@@ -97,11 +97,12 @@ class Measurement:
     def after(self) -> Json:
         """The state and the readings after it; writes done.json and returns what stands there.
 
-        Raises ServerError, and StepFailed where the load broke an invariant.
+        Raises ServerError, and StepFailed where the load broke an invariant or made no table.
         """
         server, step = self.bench.server, self.step
         write_probe("after", server, step, self.folder / "after.json")
         self._check_invariants()
+        self._ask()
         self.found["canary"]["after"] = idle_reading(server, self.sampler, "end")
         self.found["waited_s"] = pad(step, server, self._started_s)
         self.sampler.stop()
@@ -120,6 +121,15 @@ class Measurement:
         if (reason := invariants.broken(found)) is not None:
             raise StepFailed(reason)
         self.found["checks"] = [*self.found.get("checks", []), *found]
+
+    def _ask(self) -> None:
+        """What the workload wants told; raises StepFailed where a table is not there."""
+        server, step = self.bench.server, self.step
+        if (reason := dropped_tables.made(server, step.makes)) is not None:
+            raise StepFailed(reason)
+        said = told.work(server, step)
+        self.found["warnings"] += said.pop("warnings")
+        self.found |= said
 
     def _hook(self, moment: HookMoment) -> None:
         """Runs the plan's hooks of this moment. Raises ServerError where one fails."""

@@ -22,8 +22,9 @@ from dbdyno.model.job import clients
 from dbdyno.run import driver
 from dbdyno.run.measurement import Bench, Measurement, StepFailed
 from dbdyno.run.progress import Pulse
-from dbdyno.run.step_progress import Meter, unit
+from dbdyno.run.step_progress import Meter, has_work, unit
 
+MIB = 1 << 20
 SERVER_GONE_S = 1.0
 """How long a lost connection may precede the sight of the server's end."""
 LOG = "transactions"
@@ -203,16 +204,21 @@ def wait_for_statistics(servers: Iterable[Server]) -> None:
 def summary(step: Step, found: Json) -> str:
     """What came out of a step, for the person who watches: its rate and its length."""
     seconds = f"{found['window_ns'] / 1e9:.1f} s"
-    counted = found["counted"]
-    if step.headline is None or not counted["seconds"]:
+    counted, headline = found["counted"], step.headline
+    if headline is None or headline.metric == "seconds" or not counted["seconds"]:
         return seconds
-    amount = counted[step.headline.count] * (step.headline.each or 1)
-    return f"{per_second(step.headline, amount, counted['seconds'])} in {seconds}"
+    amount = counted[headline.count] * (headline.each or 1)
+    if has_work(headline):
+        amount = found.get("work", headline.work)
+    if amount is None:
+        return seconds
+    return f"{per_second(headline, amount, counted['seconds'])} in {seconds}"
 
 
-def per_second(headline: Headline, amount: int, seconds: float) -> str:
-    """A rate in words; where the work is told beforehand, of that."""
-    return f"{(headline.work or amount) / seconds:,.0f} {unit(headline)}"
+def per_second(headline: Headline, amount: float, seconds: float) -> str:
+    """A rate in words, of so much in so many seconds."""
+    rate = amount / seconds
+    return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit(headline)}"
 
 
 def checks(step: Step, totals: Json) -> list[Json]:

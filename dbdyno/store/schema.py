@@ -119,6 +119,7 @@ STEP = {
             "count": str,
             "work": (None, Natural),
             "each?": (None, Natural),
+            "work_query?": (None, str),
         },
     ),
     "group?": (None, str),
@@ -142,6 +143,7 @@ DONE = {
     ),
     "checks?": (None, [{"what": str, "ok": bool, "expected": object, "actual": object}]),
     "warnings?": (None, list),
+    "work?": (None, *NUMBER),
     "turns?": (None, {"order": [str]}),
 }
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}

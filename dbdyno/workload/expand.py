@@ -11,13 +11,13 @@ from dbdyno.model import engine as engines
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.model.job import table_names
-from dbdyno.workload import job, parameter, schema, step_selection, sweep
+from dbdyno.workload import asked, job, parameter, schema, step_selection, sweep
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft, Given
 
-HEADLINES = ("ips", "qps", "scan")
-"""The published names of a step's throughput."""
+HEADLINES = ("ips", "qps", "scan", "seconds", "mbps")
+"""The names of a step's throughput, or of its time."""
 DROP = "DROP TABLE IF EXISTS "
 """How the statement begins that makes room for a table."""
 FILL_ROWS_PER_S = 250_000
@@ -122,9 +122,11 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     written = step or schema.Step(name=name, measured=False, expected_s=_fill_s(made.job))
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
     expected_s = _optional(written.expected_s, scope.at("expected_s"))
+    makes = _makes(written, tables, scope.at("makes"))
     setup = [
         *_first(file, scope),
         *_creation(_creates(step, file), file, tables, scope),
+        *(f"{DROP}{table}" for table in makes),
         *(_own("setup", written.setup, tables, scope) if step else _before(file, tables, scope)),
     ]
     return Step(
@@ -136,7 +138,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         warm=_warm(written.warm, scope.at("warm")),
         setup=tuple(setup),
         job=made.job,
-        headline=_headline(written, made, scope.at("headline")),
+        headline=_headline(written, made, tables, scope.at("headline")),
         sla=_sla(written, made, scope.at("sla")),
         pad_to_s=pad_to_s,
         roles=made.kinds,
@@ -147,6 +149,9 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         group=_group(written, file, scope.at("group")),
         invariants=tuple(_own("invariants", written.invariants, tables, scope)),
         sweep=one.base if one.values else None,
+        makes=makes,
+        metrics=tuple(asked.metrics(written, made, tables, scope.at("metrics"))),
+        rights=tuple(asked.rights(written, tables, scope.at("rights"))),
     ), made.uses
 
 
@@ -175,6 +180,21 @@ def _creates(step: schema.Step | None, file: schema.WorkloadFile) -> list[str]:
     return step.creates
 
 
+def _brings(step: schema.Step | None, file: schema.WorkloadFile) -> list[str]:
+    """The kinds of table that are there after a step: created before it, or by its statements."""
+    return [*_creates(step, file), *(step.makes if step else ())]
+
+
+def _makes(step: schema.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> tuple[str, ...]:
+    """The tables that the step's own statements create."""
+    for kind in step.makes:
+        if kind not in tables:
+            raise scope.error(f"no table `{kind}`; {suggestion(kind, tables)}")
+        if kind in step.creates:
+            raise scope.error(f"`{kind}` is in `creates`, too; remove it from one")
+    return tuple(table for kind in step.makes for table in tables[kind])
+
+
 def _first(file: schema.WorkloadFile, scope: Scope) -> list[str]:
     """The file's SQL before each of its steps, which names no table."""
     place = scope.root("setup")
@@ -195,7 +215,10 @@ def _creation(
     for kind in kinds:
         if kind not in file.tables:
             raise scope.at("creates").error(f"no table `{kind}`; {suggestion(kind, file.tables)}")
-        create = scope.root("tables", kind, "create").sql(file.tables[kind].create)
+        place, written = scope.root("tables", kind, "create"), file.tables[kind].create
+        if written is None:
+            raise place.error("missing: only a table that a step `makes` has none")
+        create = place.sql(written)
         for table in tables[kind]:
             yield f"{DROP}{table}"
             yield from (for_table(sql, table, table.removeprefix(kind)) for sql in create)
@@ -229,7 +252,7 @@ def _own(
 
 def _load(drafts: Sequence[Draft], made: Sequence[_Made], workload: Workload) -> list[Draft]:
     """The steps of the load before the first taken one; none where the taken bring their tables."""
-    created = {kind for one, _, _ in made for kind in _creates(one.form, workload.file)}
+    created = {kind for one, _, _ in made for kind in _brings(one.form, workload.file)}
     missing = {kind for _, _, uses in made for kind in uses} - created
     if workload.fill == KEEP or not missing:
         return []
@@ -241,20 +264,22 @@ def _check_tables(drafts: Sequence[Draft], made: Sequence[_Made], workload: Work
     """A step cannot run where no step before it creates its tables."""
     created = set(workload.file.tables) if workload.fill == KEEP else set()
     for one, _, uses in made:
-        created |= set(_creates(one.form, workload.file))
+        created |= set(_brings(one.form, workload.file))
         for kind in sorted(uses - created):
-            makers = [each.name for each in drafts if kind in _creates(each.form, workload.file)]
+            makers = [each.name for each in drafts if kind in _brings(each.form, workload.file)]
             remedy = (
                 f'which step `{makers[0]}` creates; add "{makers[0]}" before it'
                 if makers
-                else "which no step creates; give a step the key `creates`"
+                else "which no step creates; give a step the key `creates` or `makes`"
             )
             raise WorkloadError(
                 f"{workload.source}: step `{one.name}` uses table `{kind}`, {remedy}"
             )
 
 
-def _headline(step: schema.Step, made: job.Made, scope: Scope) -> Headline | None:
+def _headline(
+    step: schema.Step, made: job.Made, tables: Mapping[str, Sequence[str]], scope: Scope
+) -> Headline | None:
     if step.headline is None:
         return None
     headline = step.headline
@@ -262,14 +287,37 @@ def _headline(step: schema.Step, made: job.Made, scope: Scope) -> Headline | Non
     if metric not in HEADLINES:
         raise scope.at("metric").error(f"no headline `{metric}`; {suggestion(metric, HEADLINES)}")
     _check_role(role, made, scope)
-    given = {
-        key: scope.at(key).integer(written, low=1)
-        for key in ("work", "each")
-        if (written := getattr(headline, key)) is not None
-    }
-    if len(given) > 1:
+    _check_whole(metric, headline, made, scope)
+    work, each, query = headline.work, headline.each, None
+    if work is not None and each is not None:
         raise scope.error("has either `work` or `each`; remove one")
-    return Headline(metric=metric, role=role, count=headline.count, **given)
+    if isinstance(work, schema.Query):
+        query, work = asked.question(work.query, tables, scope.at("work", "query")), None
+    return Headline(
+        metric=metric,
+        role=role,
+        count=headline.count,
+        work=None if work is None else scope.at("work").integer(work, low=1),
+        each=None if each is None else scope.at("each").integer(each, low=1),
+        work_query=query,
+    )
+
+
+def _check_whole(metric: str, headline: schema.Headline, made: job.Made, scope: Scope) -> None:
+    """Refuses what a headline of the whole window cannot have."""
+    if metric == "seconds":
+        if made.job["stop"]["seconds"]:
+            raise scope.at("metric").error(
+                "a step with `seconds` always takes as long; count what is done in them, as by qps"
+            )
+        for key in ("work", "each"):
+            if getattr(headline, key) is not None:
+                raise scope.at(key).error("`seconds` is the window's length; remove it")
+    if metric == "mbps":
+        if headline.each is not None:
+            raise scope.at("each").error("`mbps` needs all bytes at once; take `work`")
+        if headline.work is None:
+            raise scope.error("`mbps` needs `work`, the bytes; write a number or { query = … }")
 
 
 def _group(step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> str | None:

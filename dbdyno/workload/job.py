@@ -66,7 +66,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         "fills": [],
         "stop": stop,
         "trace": step.trace,
-        "capture": list(step.capture),
+        "capture": _capture(step, scope),
         **_log(step, scope.at("log")),
     }
     return Made(
@@ -216,6 +216,16 @@ def _table_count(table: schema.Table, scope: Scope) -> int:
     if count != 1:
         raise scope.error(f"{count} tables need numbers; remove `numbered = false`")
     return 0
+
+
+def _capture(step: schema.Step, scope: Scope) -> list[str]:
+    """What of replies is kept: what the step says, and what its own metrics are read from."""
+    wanted: list[str] = list(step.capture)
+    for name, one in step.metrics.items():
+        if scope.at("metrics", name, "when").number(one.when):
+            wanted += ["rows"] if one.column is not None else []
+            wanted += ["rows", "notices"] if one.pattern is not None else []
+    return list(dict.fromkeys(wanted))
 
 
 def _log(step: schema.Step, scope: Scope) -> Json:

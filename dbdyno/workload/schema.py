@@ -190,7 +190,7 @@ class Table(Form):
     numbered: bool = True
     rows: Number | None = None
     bytes_per_row: Number | dict[str, Number] | None = None
-    create: Sql
+    create: Sql | None = None
     fill: Fill | None = None
 
 
@@ -328,14 +328,41 @@ class Part(Form):
     once: Sql
 
 
+class Query(Form):
+    """A number that the server is asked for after the load."""
+
+    query: Sql
+
+
 class Headline(Form):
-    """A step's published throughput."""
+    """A step's published throughput, or its time."""
 
     metric: str
     role: str
-    count: Literal["rows", "operations", "statements"]
-    work: Number | None = None
+    count: Literal["rows", "operations", "statements"] = "operations"
+    work: Number | Query | None = None
     each: Number | None = None
+
+
+class Told(Form):
+    """A metric of the step's own; exactly one of `column`, `pattern` and `query` is its source."""
+
+    when: Number = 1
+    title: str | None = None
+    unit: str = ""
+    better: Literal["more", "less"] | None = None
+    column: str | None = None
+    pattern: str | None = None
+    query: Sql | None = None
+    of: str | None = None
+    take: Literal["first", "last", "sum", "max", "mean"] = "first"
+    text: bool = False
+
+
+class Right(PerEngine):
+    """What the arm's user has to be allowed: a question whose answer is true or false."""
+
+    right: str
 
 
 class Sla(Form):
@@ -386,6 +413,8 @@ class Step(Form):
     each: dict[str, str | list[Number]] = Field(default_factory=dict, alias="for")
     parameters: dict[str, Number] = Field(default_factory=dict)
     creates: list[str] = Field(default_factory=list)
+    makes: list[str] = Field(default_factory=list)
+    rights: list[Right] = Field(default_factory=list)
     fills: list[str] = Field(default_factory=list)
     setup: Sql | None = None
     driver: Literal["loadgen", "command", "pgbench", "sysbench"] = "loadgen"
@@ -403,6 +432,7 @@ class Step(Form):
     warm: list[str] | Literal["none"] = "none"
     measured: bool = True
     headline: Headline | None = None
+    metrics: dict[str, Told] = Field(default_factory=dict)
     sla: Sla | None = None
     pad_to_s: Number | None = None
     expected_s: Number | None = None

@@ -40,7 +40,9 @@ class Draft:
     def loads(self) -> bool:
         """Whether it belongs to the load, which comes by itself where steps need it."""
         step = self.form
-        return step is None or step.load or step.fill is not None or bool(step.creates)
+        if step is None or step.load or step.fill is not None:
+            return True
+        return bool(step.creates or step.makes)
 
     @property
     def timed(self) -> bool:

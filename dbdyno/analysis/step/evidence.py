@@ -28,6 +28,8 @@ KINDS = ("insert", "delete", "query")
 NS_PER_US = 1_000
 US_PER_S = 1e6
 NAMES = frozenset(one.name for one in metric.METRICS)
+OF_THE_WINDOW = ("seconds", "mbps")
+"""Headlines that say something of the whole window alone, whatever its role did in it."""
 HELPERS = (
     *("background:io worker", "background:io read"),
     *("background:parallel read", "background:index build"),
@@ -109,20 +111,34 @@ class Evidence:
     def counts_in_seconds(self) -> bool:
         """Whether what the headline counts is told of each second, and not of the window alone."""
         headline = self.step.get("headline")
-        told = headline is not None and headline["work"] is None and headline.get("each") is None
+        told = headline is not None and not (
+            headline["metric"] in OF_THE_WINDOW
+            or headline["work"] is not None
+            or headline.get("work_query") is not None
+            or headline.get("each") is not None
+        )
         return told and self.load.in_seconds
+
+    @property
+    def work(self) -> float | None:
+        """The work that the headline has in place of what was counted; None: it is not known."""
+        headline = self.step.get("headline") or {}
+        told = headline.get("work")
+        return raw_files.number(self.end, "work") if told is None else float(told)
 
     @cached_property
     def operations(self) -> float | None:
         """What the headline counts, in the window; None without a headline, or where it is unknown.
 
-        Where each operation is so much work, parts of operations count too: see `_passes`.
+        Of `seconds` and `mbps` that is what its role did, as of others without `work`. Where each
+        operation is so much work, parts of operations count too: see `_passes`.
         """
         headline = self.step.get("headline")
         if headline is None:
             return None
-        if headline["work"] is not None:
-            return float(headline["work"])
+        told = headline["work"] is not None or headline.get("work_query") is not None
+        if told and headline["metric"] not in OF_THE_WINDOW:
+            return self.work
         if headline.get("each") is not None:
             role = headline["role"]
             return raw_files.scaled(self._passes(role), headline["each"])

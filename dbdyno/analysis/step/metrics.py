@@ -78,9 +78,11 @@ def throughput(evidence: Evidence) -> Metrics:
         "ips": per(evidence.rows_inserted, seconds),
         "qps": per(queries, seconds),
         "dps": per(evidence.rows("delete"), seconds),
+        "seconds": None,
+        "mbps": None,
     }
     if headline is not None:
-        found[headline["metric"]] = per(evidence.operations, seconds)
+        found[headline["metric"]] = result(evidence, headline["metric"])
     rates = per_second(evidence)
     response = evidence.response(evidence.headline_roles)
     service = evidence.service(evidence.headline_roles)
@@ -94,6 +96,16 @@ def throughput(evidence: Evidence) -> Metrics:
         "response_us_max": float(response.max_us) if response.count else None,
         "told_latency_ms": raw_files.number(evidence.load.done.get("report") or {}, "latency_ms"),
     }
+
+
+def result(evidence: Evidence, headline: str) -> float | None:
+    """What the headline says: a rate over the window, or how long that was."""
+    seconds = evidence.load.seconds
+    if headline == "seconds":
+        return seconds
+    if headline == "mbps":
+        return scaled(per(evidence.work, seconds), 1 / MIB)
+    return per(evidence.operations, seconds)
 
 
 def means(evidence: Evidence) -> Metrics:

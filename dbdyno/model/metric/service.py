@@ -8,6 +8,19 @@ from dbdyno.model.metric.row import Metric
 SERVICE: tuple[Metric, ...] = (
     # --- Throughput and response times ---
     row.own(
+        "seconds", "s", "lower", 3,
+        """time of the step | the window's length, in steps whose headline it is: an index's build,
+        a table's copy. Costs by operation are by those of the headline's role, such as one
+        statement""",
+    ),
+    row.own(
+        "mbps", "MiB/s", "higher", 1,
+        """bytes worked through | the headline's `work` in bytes, by 2^20, by the window's length,
+        in steps whose headline it is. Operations, by which costs are shared out, are those of the
+        headline's role, not bytes, as for seconds: so costs of arms compare even where they moved
+        other amounts""",
+    ),
+    row.own(
         "tps", "1/s", "higher", 0,
         """transactions | what the headline's role did in the window, each transaction once and with
         all of its statements, by the window's length; a statement by itself is a transaction.

@@ -197,7 +197,8 @@ def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
 
 def _mean(steps: Sequence[StepComparison], blocks: int) -> str:
     """What a throughput of the tables is, in a sentence."""
-    counted = _counted(steps).replace("/s", " per second").capitalize()
+    counted = _counted(steps).replace("/s", " per second")
+    counted = counted[:1].upper() + counted[1:]
     control = ", as published with BEGIN and COMMIT" if any(map(_with_control, steps)) else ""
     mean = "" if blocks <= 1 else f", geometric means of {blocks} blocks"
     return f"{counted}{control}{mean}."

@@ -53,7 +53,8 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
 def subtitle(step: StepComparison) -> str:
     """Returns what was counted, beside which load, for how long."""
     runs = _runs(step)
-    words = [counted(step) + (" per second" if step.headline else "")]
+    by_time = step.headline not in (None, "seconds")
+    words = [counted(step) + (" per second" if by_time else "")]
     target = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")
@@ -65,12 +66,13 @@ def subtitle(step: StepComparison) -> str:
     return ", ".join(words)
 
 
+_COUNTED = {"qps": "queries", "scan": "rows scanned", "seconds": "seconds", "mbps": "MiB"}
+
+
 def counted(step: StepComparison) -> str:
     """What a step's throughput counts, in words."""
-    if step.headline in ("qps", "scan"):
-        return {"qps": "queries", "scan": "rows scanned"}[step.headline]
     if step.headline != "ips":
-        return step.headline or "not measured"
+        return _COUNTED.get(step.headline or "", step.headline or "not measured")
     inserts = any("insert" in run.response for run in _runs(step))
     others = any(run.response or run.operations for run in _runs(step))
     return "rows indexed" if others and not inserts else "rows inserted"

@@ -27,6 +27,11 @@ def set_up(server: Server, statements: Sequence[str]) -> None:
     if not server.drops_any:
         refuse_others(server, tables)
     server.execute(*statements)
+    mark(server, tables)
+
+
+def mark(server: Server, tables: Sequence[str]) -> None:
+    """Marks those of the tables that are there and have no mark. Raises ServerError."""
     marks = [
         server.sql.set_comment.format(table=table, comment=literal(marked(comment)))
         for table, comment in comments(server, tables).items()
@@ -34,6 +39,22 @@ def set_up(server: Server, statements: Sequence[str]) -> None:
     ]
     if marks:
         server.execute(*marks)
+
+
+def made(server: Server, tables: Sequence[str]) -> str | None:
+    """Marks what a step's own statements made; in a sentence, which table they did not make.
+
+    Raises ServerError.
+    """
+    if server.address() is None:
+        return None
+    there = comments(server, tables)
+    if server.remote:
+        mark(server, tables)
+    missing = next((table for table in tables if table not in there), None)
+    if missing is None:
+        return None
+    return f"no statement of the step created table `{missing}`, which `makes` names"
 
 
 def dropped(statements: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.model.job import table_names
 from workload_reader import complaint, steps
 
 ROOT = Path(__file__).parents[1]
@@ -15,10 +16,12 @@ EACH = """
 [parameters]
 clients = 2
 tables = 3
+digits = 4
 rows = 1000
 
 [tables.sbtest]
 count = "{tables}"
+digits = "{digits}"
 create = "CREATE TABLE {t} (id integer PRIMARY KEY, k integer, c char(120), pad char(60))"
 
 [values]
@@ -50,7 +53,7 @@ do = ["BEGIN", { repeat = 2, do = ["point"] }, "points", "update", "delete", "in
 [[steps]]
 name = "mixed"
 creates = ["sbtest"]
-roles.query = { run = "mixed", connections = 2, table = "uniform", stop = { operations = 1000 } }
+roles.query = { run = "mixed", choice = "deficit", connections = 2, table = "uniform", stop = { operations = 1000 } }
 roles.insert = { run = "bulk", table = "own", stop = { operations = 10 } }
 """
 
@@ -58,8 +61,34 @@ roles.insert = { run = "bulk", table = "own", stop = { operations = 10 } }
 def test_drawn_tables_and_numbered_rows_become_the_contracts_example(tmp_path: Path) -> None:
     (step,) = steps(EACH, tmp_path)
     theirs = json.loads((ROOT / "contract" / "job-tables.json").read_text())
-    for key in ("step", "clients", "tables", "values", "statements", "programs", "roles", "stop"):
+    same = ("step", "clients", "tables", "table_digits", "values", "statements", "programs")
+    for key in (*same, "roles", "stop"):
         assert step.job[key] == theirs[key]
+
+
+def test_tables_are_numbered_with_as_many_digits_wherever_they_are_named(tmp_path: Path) -> None:
+    text = EACH.replace("(id integer", "(k_{number} integer")
+    text = text.replace('creates = ["sbtest"]', """
+        creates = ["sbtest"]
+        setup = "ANALYZE {t}"
+        invariants = "SELECT count(k_{number}) FROM {t}"
+    """)
+    (step,) = steps(text, tmp_path)
+    assert step.tables == ("sbtest0001", "sbtest0002", "sbtest0003")
+    assert step.tables == table_names(step.job, "sbtest")
+    assert step.setup[:2] == (
+        "DROP TABLE IF EXISTS sbtest0001",
+        "CREATE TABLE sbtest0001 (k_0001 integer PRIMARY KEY, k integer, c char(120), "
+        "pad char(60))",
+    )
+    assert step.setup[-1] == "ANALYZE sbtest0003"
+    assert step.invariants[1] == "SELECT count(k_0002) FROM sbtest0002"
+    assert step.explain["update"].startswith("UPDATE sbtest0001 SET")
+    (plain,) = steps(text, tmp_path, parameters={"digits": 1, "tables": 12})
+    assert (plain.tables[0], plain.tables[-1]) == ("sbtest1", "sbtest12")
+    assert "table_digits" not in plain.job
+    (longer,) = steps(text, tmp_path, parameters={"digits": 2, "tables": 100})
+    assert (longer.tables[0], longer.tables[-1]) == ("sbtest01", "sbtest100")
 
 
 def test_numbers_of_clients_and_sequences_have_what_they_leave_out(tmp_path: Path) -> None:
@@ -91,6 +120,13 @@ def test_a_class_may_be_computed(tmp_path: Path) -> None:
         ('table = "uniform"', 'table = "random"', "roles.query.table`: must be 'own', "
          "'by_connection', 'in_turn' or 'uniform', not 'random'"),
         ('class = "delete_insert", any', 'class = "", any', "class`: "),
+        ('choice = "deficit"', 'choice = "fair"', "roles.query.choice`: must be 'random' or "
+         "'deficit', not 'fair'"),
+        ("digits = 4", "digits = 0", "tables.sbtest.digits`: must be at least 1, but `{digits}` is "
+         "0"),
+        ("digits = 4", "digits = 10", "tables.sbtest.digits`: at most 9, not 10"),
+        ('count = "{tables}"', "numbered = false", "tables.sbtest.digits`: the table is not "
+         "`numbered`; remove it"),
         ("each = 10", "each = 0", "sequence.each`: must be at least 1, but is 0"),
         ("item = { first = 0 }", "item = { first = 0, step = 2 }", "item.step`: unknown key"),
         ("item = { first = 0 }", 'item = {}, per = "statement"', "values.place.per`: an `item` "

@@ -48,8 +48,12 @@ def connections(job: Json) -> int:
 
 
 def table_names(job: Json, kind: str) -> tuple[str, ...]:
-    """The tables of a kind: pi1, pi2 …; a single one without a number where the job counts 0."""
-    return tuple(f"{kind}{n + 1}" for n in range(job["tables"][kind])) or (kind,)
+    """The tables of a kind: pi1, pi2 …; a single one without a number where the job counts 0.
+
+    Numbers have as many digits at least as `table_digits` says: bench0001.
+    """
+    digits = job.get("table_digits", {}).get(kind, 1)
+    return tuple(f"{kind}{n + 1:0{digits}}" for n in range(job["tables"][kind])) or (kind,)
 
 
 def extent(job: Json) -> Extent | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.model import Step, engine
-from dbdyno.workload import job, parameter, schema, sweep
+from dbdyno.workload import parameter, schema, sweep, tables
 from dbdyno.workload.file import Workload
 from dbdyno.workload.scope import Scope
 
@@ -32,7 +32,7 @@ def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[
     values = parameter.of(workload, given, its)
     scope = Scope(source=workload.source, names=values, engine=its)
     rows, disk_bytes = 0, 0
-    names = job.table_names(workload.file, scope)
+    names = tables.names(workload.file, scope)
     for kind, table in workload.file.tables.items():
         place = scope.root("tables", kind)
         written = table.fill.rows if table.fill and table.rows is None else table.rows

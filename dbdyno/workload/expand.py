@@ -15,6 +15,7 @@ from dbdyno.workload import asked, job, parameter, schema, step_selection, sweep
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft, Given
+from dbdyno.workload.tables import names
 
 HEADLINES = ("ips", "qps", "scan", "seconds", "mbps")
 """The names of a step's throughput, or of its time."""
@@ -117,7 +118,7 @@ def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:
 def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     """One step, and the kinds of table that it uses."""
     file, step, name, scope = workload.file, one.form, one.name, one.place
-    tables = job.table_names(file, scope)
+    tables = names(file, scope)
     made = job.make(name, step, file, scope) if step else job.fill(file, scope)
     written = step or schema.Step(name=name, measured=False, expected_s=_fill_s(made.job))
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))

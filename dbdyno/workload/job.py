@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
-from dbdyno.workload import program, role, schema
+from dbdyno.workload import program, role, schema, tables
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope, for_table
 from dbdyno.workload.value import MAKERS
@@ -172,15 +172,6 @@ def _check_filled(content: Content, scope: Scope) -> None:
             )
 
 
-def table_names(file: schema.WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
-    """The tables of each kind: pi1, pi2 …"""
-    counts = _table_counts(file, scope)
-    return {
-        kind: tuple(f"{kind}{n + 1}" for n in range(count)) or (kind,)
-        for kind, count in counts.items()
-    }
-
-
 def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
     """The job's keys that every step has.
 
@@ -197,25 +188,8 @@ def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
         "threads": 0,
         "segment": {"index": 0, "of": 1},
         "utc_offset_s": 0,
-        "tables": _table_counts(file, scope),
+        **tables.counted(file, scope),
     }
-
-
-def _table_counts(file: schema.WorkloadFile, scope: Scope) -> dict[str, int]:
-    """How many tables there are of each kind; 0: one without a number."""
-    return {
-        kind: _table_count(table, scope.root("tables", kind, "count"))
-        for kind, table in file.tables.items()
-    }
-
-
-def _table_count(table: schema.Table, scope: Scope) -> int:
-    count = scope.integer(table.count, low=1)
-    if table.numbered:
-        return count
-    if count != 1:
-        raise scope.error(f"{count} tables need numbers; remove `numbered = false`")
-    return 0
 
 
 def _capture(step: schema.Step, scope: Scope) -> list[str]:

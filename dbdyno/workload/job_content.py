@@ -16,6 +16,7 @@ from dbdyno.workload import distribution, explain_literals, sql
 from dbdyno.workload.schema import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.script.files import StepScripts
+from dbdyno.workload.tables import names
 from dbdyno.workload.value import (
     MAKERS,
     ROW,
@@ -246,7 +247,7 @@ class Content:
     def _first_table(self, statement: str) -> str:
         """The name of the first table that a statement goes to."""
         kind = self._tables[statement]
-        return str(kind) if kind in self._unnumbered() else f"{kind}1"
+        return names(self.file, self.scope)[kind][0] if kind else ""
 
     def add_part(self, name: str, texts: Sequence[str], scope: Scope) -> int:
         """Enters SQL that stands in a step itself, and the program that sends one by one."""

@@ -145,6 +145,7 @@ def _json(name: str, role: schema.Role, choose: list[Json], content: Content, sc
         "per": role.per,
         "connections": connections,
         "choose": choose,
+        **({} if role.choice == "random" else {"choice": role.choice}),
         "table": _table(role, choose, content),
         "pace": _pace(role.pace, rows, scope.at("pace")),
         "stop": _quota(role.stop, rows, scope.at("stop")),

@@ -184,10 +184,14 @@ class Fill(Form):
 
 
 class Table(Form):
-    """Tables of one kind: `{t}` becomes pi1 … piN, or pi where it is not `numbered`."""
+    """Tables of one kind: `{t}` becomes pi1 … piN, or pi where it is not `numbered`.
+
+    `digits` is the least that a number has: `4` for bench0001.
+    """
 
     count: Number = 1
     numbered: bool = True
+    digits: Number = 1
     rows: Number | None = None
     bytes_per_row: Number | dict[str, Number] | None = None
     create: Sql | None = None
@@ -303,6 +307,7 @@ class Role(Form):
     connections: Number = 1
     run: str | None = None
     choose: str | dict[str, Number] | None = None
+    choice: Literal["random", "deficit"] = "random"
     table: Literal["own", "by_connection", "in_turn", "uniform"] | None = None
     pace: Literal["closed"] | Pace = "closed"
     stop: Stop | None = None

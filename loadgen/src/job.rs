@@ -21,8 +21,8 @@ pub use piece::Piece;
 pub use place::{Place, Tls, TlsMode};
 pub use program::{Instruction, Program};
 pub use role::{
-    Arrivals, Choice, Connect, OnError, OnLost, Otherwise, Pace, Per, Queue, Role, RoleStop,
-    TableBy, TableUse,
+    Arrivals, Choice, ChoiceRule, Connect, OnError, OnLost, Otherwise, Pace, Per, Queue, Role,
+    RoleStop, TableBy, TableUse,
 };
 pub use script::{
     ARGUMENTS_MAX, Assignment, Branch, Expression, FirstClient, Function, Initial, Into, Rest,
@@ -78,6 +78,9 @@ pub struct Job {
     /// How many tables there are of each name; 0: one, whose name has no number.
     #[serde(default)]
     pub tables: BTreeMap<String, u32>,
+    /// The least number of digits of the tables' numbers, by the tables' name; 1 where it is missing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub table_digits: BTreeMap<String, usize>,
     /// The values that statements and fills use.
     #[serde(default)]
     pub values: Vec<Value>,

@@ -1,13 +1,15 @@
 //! Compiles a job into what every worker reads and none changes.
 
+mod choice;
 mod sample;
 
-use crate::draw::{Draw, Values, class_part};
+use crate::draw::{Values, class_part};
 use crate::job::{Capture, Connect, Instruction, Job, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape};
 use crate::session::{Keep, Wire, number_code};
 use crate::statement::Statement;
 use crate::value::expression::ScriptCode;
+pub use choice::{Behind, Choices};
 pub use sample::Sample;
 
 /// A job in the form that workers run.
@@ -61,8 +63,8 @@ pub struct StatementCode {
 pub struct RoleCode {
     /// The role's name.
     pub name: String,
-    /// Programs with the sum of the weights up to and with theirs.
-    choices: Box<[(u64, Program)]>,
+    /// Its programs.
+    pub choices: Choices,
     /// The names of its operations, by their index.
     pub operations: Box<[String]>,
     /// By the operation's index: the first of the role's programs that it is, from 0.
@@ -161,23 +163,6 @@ impl CursorCode {
     #[must_use]
     pub fn sql(&self, table: &str) -> String {
         self.start.replace("{t}", table)
-    }
-}
-
-impl RoleCode {
-    /// Returns the program of the operation that `draw` has begun.
-    #[inline]
-    #[must_use]
-    pub fn choose(&self, draw: &Draw) -> Program {
-        match *self.choices {
-            [(_, only)] => only,
-            [ref choices @ .., (weights, last)] => {
-                let number = draw.choose(weights);
-                let chosen = choices.iter().find(|(below, _)| number < *below);
-                chosen.map_or(last, |(_, program)| *program)
-            }
-            [] => Program::default(),
-        }
     }
 }
 
@@ -302,7 +287,7 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
     }
     RoleCode {
         name: role.name.clone(),
-        choices: choices.into(),
+        choices: Choices::new(role.choice, choices.into()),
         operations: operations.into(),
         scripts: scripts.into(),
         statements: job.statements_of(role).into_iter().collect(),
@@ -417,7 +402,7 @@ mod tests {
     fn a_single_statement_is_an_operation_of_its_name() {
         let code = example("qr100");
         assert_eq!(*code.roles[2].operations, ["market", "register", "pdc"]);
-        let programs = code.roles[2].choices.iter();
+        let programs = code.roles[2].choices.programs().iter();
         let programs: Vec<_> = programs
             .map(|(below, program)| (*below, program.operation, program.transaction))
             .collect();
@@ -435,7 +420,7 @@ mod tests {
             "pdc",
         ];
         assert_eq!(*code.roles[0].operations, names);
-        let (_, program) = code.roles[0].choices[0];
+        let (_, program) = code.roles[0].choices.programs()[0];
         assert_eq!((program.operation, program.transaction), (0, true));
         let steps = code.steps[program.first..].iter();
         let steps = steps.take_while(|step| **step != Step::End);
@@ -450,8 +435,26 @@ mod tests {
     fn a_statement_has_its_tables_name_and_number_in_it() {
         let code = example("prepare");
         assert_eq!(code.statement(2, 2).sql, "CREATE INDEX k_3 ON sbtest3(k)");
-        assert!(code.roles[0].choices[0].1.commits_each);
-        assert!(!example("qr100").roles[0].choices[0].1.commits_each);
+        assert!(code.roles[0].choices.programs()[0].1.commits_each);
+        assert!(
+            !example("qr100").roles[0].choices.programs()[0]
+                .1
+                .commits_each
+        );
+    }
+
+    #[test]
+    fn a_tables_number_has_as_many_digits_as_it_is_to_have_at_least() {
+        let path = format!("{}/contract/job-prepare.json", env!("CARGO_MANIFEST_DIR"));
+        let mut job = Job::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+        job.tables.insert("sbtest".to_owned(), 10);
+        for (digits, number) in [(1, "3"), (2, "03"), (4, "0003")] {
+            job.table_digits.insert("sbtest".to_owned(), digits);
+            job.check().unwrap();
+            let sql = format!("CREATE INDEX k_{number} ON sbtest{number}(k)");
+            assert_eq!(Compiled::new(&job).statement(2, 2).sql, sql);
+        }
+        assert_eq!(job.table_name("sbtest", 9), "sbtest0010");
     }
 
     #[test]

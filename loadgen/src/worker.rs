@@ -139,7 +139,7 @@ impl<S: Sessions> Worker<S> {
         channels: Channels,
     ) -> Self {
         let shape = code.shape(job);
-        let parts = state::build(job, layout, opened);
+        let parts = state::build(job, &code, layout, opened);
         let probes = cursor::probes(job, &code, layout, &parts.connections);
         Self {
             index,

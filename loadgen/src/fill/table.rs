@@ -81,10 +81,10 @@ impl<'a> TableLoad<'a> {
         rows: Rows<'a>,
         streams: usize,
     ) -> Self {
-        let (index, name) = table;
+        let (_, name) = table;
         let columns: Vec<_> = fill.columns.iter().map(|one| one.name.as_str()).collect();
         let columns = columns.join(", ");
-        let number = (index + 1).to_string();
+        let number = name.strip_prefix(fill.table.as_str());
         let (request, piece_rows) = match form {
             Form::Copy => (
                 copy::statement(name, &columns, fill.frozen),
@@ -104,7 +104,10 @@ impl<'a> TableLoad<'a> {
             after: fill
                 .after
                 .iter()
-                .map(|sql| sql.replace("{t}", name).replace("{number}", &number))
+                .map(|sql| {
+                    sql.replace("{t}", name)
+                        .replace("{number}", number.unwrap_or_default())
+                })
                 .collect(),
             rows,
             row_count: fill.rows,

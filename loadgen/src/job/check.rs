@@ -111,6 +111,9 @@ const SETTLE_S_MAX: f64 = 10.0;
 /// The longest that a step, or its warm-up, may take: 30 days. Times in nanoseconds hold far more.
 const STEP_S_MAX: f64 = 30.0 * DAY_S;
 
+/// The most digits that a table's number is filled up to.
+const DIGITS_MAX: usize = 9;
+
 /// The most worker threads of a generator; each has a stack and, by its roles, histograms.
 const THREADS_MAX: u32 = 1024;
 
@@ -164,6 +167,7 @@ impl Job {
             format!("{} is not spoken here; use {PROTOCOL}", self.protocol),
         )?;
         self.check_engine()?;
+        self.check_table_digits()?;
         ensure(self.clients >= 1, "clients", "is 0; give at least 1")?;
         ensure(
             self.threads <= THREADS_MAX,
@@ -201,6 +205,23 @@ impl Job {
         self.stop.check(self)?;
         self.log.as_ref().map_or(Ok(()), |log| log.check(self))?;
         self.fake.as_ref().map_or(Ok(()), |fake| fake.check(self))
+    }
+
+    fn check_table_digits(&self) -> Check {
+        for (name, digits) in &self.table_digits {
+            let key = format!("table_digits.{name}");
+            ensure(
+                self.tables.get(name).is_some_and(|count| *count > 0),
+                key.clone(),
+                "there are no such tables with numbers; leave it out",
+            )?;
+            ensure(
+                (1..=DIGITS_MAX).contains(digits),
+                key,
+                format!("{digits}; give 1 to {DIGITS_MAX}"),
+            )?;
+        }
+        Ok(())
     }
 
     fn check_server(&self) -> Check {

@@ -1,6 +1,6 @@
 //! Roles: connections that do the same at the same pace, when they do it, and what follows errors.
 
-use super::null_as_default;
+use super::{is_default, null_as_default};
 use crate::timeline::nanoseconds;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,9 @@ pub struct Role {
     pub connections: u32,
     /// The programs and how often each is taken.
     pub choose: Vec<Choice>,
+    /// By which rule one of several programs is taken.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub choice: ChoiceRule,
     /// The table that its statements name; null where none does.
     #[serde(default)]
     pub table: Option<TableUse>,
@@ -87,6 +90,17 @@ pub struct Choice {
     pub program: usize,
     /// How often it is taken, relative to the other weights.
     pub weight: u32,
+}
+
+/// By which rule a connection takes one of its role's programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceRule {
+    /// Drawn by the weights.
+    #[default]
+    Random,
+    /// What is furthest behind its share of the connection's operations; the first written of several.
+    Deficit,
 }
 
 /// Which table a role's statements name.

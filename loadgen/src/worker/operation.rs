@@ -64,7 +64,8 @@ impl<S: Sessions> Worker<S> {
         connection.cursors.fill(None);
         connection.draw.begin(connection.operation.number);
         connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
-        let program = self.code.roles[connection.role].choose(&connection.draw);
+        let choices = &self.code.roles[connection.role].choices;
+        let program = choices.take(&connection.draw, &mut connection.behind);
         (connection.operation.program, connection.operation.step) = (program, program.first);
         self.busy += 1;
         if self.code.roles[self.connections[index].role].connects_each {

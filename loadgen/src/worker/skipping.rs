@@ -25,9 +25,11 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         connection.quota -= 1;
         connection.skipped += 1;
-        // Which program it is, is drawn with the number of the operation that the connection begins next.
+        // Which program it is, is chosen with the number of the operation that the connection begins next.
         connection.draw.begin(connection.begun);
-        let program = self.code.roles[connection.role].choose(&connection.draw);
+        let program = self.code.roles[connection.role]
+            .choices
+            .next(&connection.draw, &connection.behind);
         self.totals[connection.role].skipped += 1;
         if counts {
             let role = &mut self.record.roles[connection.role];

@@ -5,7 +5,7 @@ use crate::draw::Draw;
 use crate::job::{Job, Pace, Per};
 use crate::layout::{self, GroupLayout, Walk, WorkerLayout};
 use crate::pace::Pacing;
-use crate::program::Program;
+use crate::program::{Behind, Compiled, Program};
 use crate::session::{Opened, Reply};
 use crate::shared::Shared;
 use crate::statement::Parameters;
@@ -83,6 +83,8 @@ pub(super) struct Connection {
     /// Since when it could have begun another: its last completion, or when it was made anew.
     pub(super) free_ns: u64,
     pub(super) draw: Draw,
+    /// How far its programs are behind their shares.
+    pub(super) behind: Behind,
     /// What cursors were when the operation needed them first.
     pub(super) cursors: Box<[Option<i64>]>,
     /// One for all connections that have the same.
@@ -158,7 +160,12 @@ pub(super) struct Parts {
 }
 
 /// Builds a worker's parts; every pacing waits until the step starts.
-pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Parts {
+pub(super) fn build(
+    job: &Job,
+    code: &Compiled,
+    layout: &WorkerLayout,
+    opened: Vec<Opened>,
+) -> Parts {
     let mut parts = Parts {
         connections: Vec::new(),
         groups: Vec::new(),
@@ -189,6 +196,7 @@ pub(super) fn build(job: &Job, layout: &WorkerLayout, opened: Vec<Opened>) -> Pa
                 completed_ns: 0,
                 free_ns: 0,
                 draw: Draw::new(job, &job.roles[group.role], number),
+                behind: code.roles[group.role].choices.begin(),
                 cursors: vec![None; job.cursors.len()].into(),
                 executed: none_executed(&parameters),
                 parameters,

@@ -13,6 +13,27 @@ pub(crate) const CASES: &[Case] = &[
     ("qr100", "/protocol", "2", "protocol", "use 1"),
     ("qr100", "/colour", r#""red""#, "colour", "unknown field"),
     ("qr100", "/clients", "0", "clients", "at least 1"),
+    (
+        "qr100",
+        "/table_digits",
+        r#"{"po": 4}"#,
+        "table_digits.po",
+        "no such tables",
+    ),
+    (
+        "qr100",
+        "/table_digits",
+        r#"{"pi": 0}"#,
+        "table_digits.pi",
+        "give 1 to 9",
+    ),
+    (
+        "qr100",
+        "/roles/0/choice",
+        r#""fair""#,
+        "roles[0].choice",
+        "unknown variant",
+    ),
     ("qr100", "/server", "null", "server", "needs a server"),
     (
         "mysql",

@@ -4,7 +4,7 @@ use crate::harness;
 use crate::harness::{Played, fake, play};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::event::{Event, Status};
-use dyno_loadgen::job::{Job, Maker, Piece, RoleStop, Segment};
+use dyno_loadgen::job::{ChoiceRule, Job, Maker, Piece, RoleStop, Segment};
 
 #[test]
 fn planted_service_times_give_exact_throughput() {
@@ -183,6 +183,43 @@ fn clocks_and_bounds_by_cursors_are_the_only_values_that_time_changes() {
         harness::example("qr100").values[0].maker,
         Maker::Clock
     ));
+}
+
+#[test]
+fn what_is_furthest_behind_is_chosen_by_each_connection_whatever_fails_and_comes_again() {
+    let counts = |operations: u64, errors: &str| {
+        let mut job = fake(
+            "qr100",
+            &format!(r#"{{"default_us": 100, "errors": [{errors}]}}"#),
+        );
+        job.roles.truncate(3);
+        let role = &mut job.roles[2];
+        role.choice = ChoiceRule::Deficit;
+        (role.choose[0].weight, role.choose[1].weight) = (5, 2);
+        role.connections = 3;
+        role.stop = Some(RoleStop {
+            operations: Some(3 * operations),
+        });
+        role.on_error.retry = vec!["40001".to_owned()];
+        role.on_error.tries = 2;
+        let query = role.name.clone();
+        job.stop.roles = vec![query.clone()];
+        let played = play(&job);
+        assert_eq!(played.status, Status::Ok);
+        let counted = ["market", "register", "pdc"].map(|name| {
+            let ticks = played.ticks(&query);
+            let of_name = ticks.iter().filter_map(|tick| tick.operations.get(name));
+            of_name.map(|operation| operation.count).sum::<u64>()
+        });
+        (counted, played.totals(&query)[3])
+    };
+    // Of 2 clients with 3 connections each: by weights of 5, 2 and 1 each connection's 80, and 3 of the next turn.
+    assert_eq!(counts(80, ""), ([300, 120, 60], 0));
+    assert_eq!(counts(83, ""), ([312, 126, 60], 0));
+    let error = r#"{"statement": "register", "every": 7, "code": "40001"}"#;
+    let (counted, retries) = counts(80, error);
+    assert_eq!(counted, [300, 120, 60], "a further try is no operation");
+    assert_eq!(retries, 19, "120 and 19 tries again, each seventh fails");
 }
 
 #[test]

@@ -166,25 +166,26 @@ fn tables_are_filled() {
     let mut job = job(&server, "fill", "unused");
     for number in 1..=2 {
         let sql = format!(
-            "DROP TABLE IF EXISTS sbtest{number}; CREATE TABLE sbtest{number} (id serial, k int, c char(120), pad char(60))"
+            "DROP TABLE IF EXISTS sbtest{number:03}; CREATE TABLE sbtest{number:03} (id serial, k int, c char(120), pad char(60))"
         );
         server.session().query(&sql).unwrap();
     }
     job["fills"][0]["rows"] = 20_000.into();
+    job["table_digits"] = serde_json::json!({"sbtest": 3});
     let ended = run(&job);
     assert_eq!(ended.done().0, Status::Ok, "{:?}", ended.done());
     assert_eq!(ended.done().2["fill"].rows, 40_000);
     assert_eq!(
         number(
             &server,
-            "SELECT count(DISTINCT id) FROM sbtest2 WHERE id BETWEEN 1 AND 20000"
+            "SELECT count(DISTINCT id) FROM sbtest002 WHERE id BETWEEN 1 AND 20000"
         ),
         20_000
     );
     assert_eq!(
         number(
             &server,
-            "SELECT count(*) FROM pg_indexes WHERE indexname IN ('sbtest1_pkey', 'sbtest2_pkey', 'k_1', 'k_2')"
+            "SELECT count(*) FROM pg_indexes WHERE indexname IN ('sbtest001_pkey', 'sbtest002_pkey', 'k_001', 'k_002')"
         ),
         4
     );

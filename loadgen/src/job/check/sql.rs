@@ -295,10 +295,11 @@ impl Job {
     /// The full name of a table; its number counts from 0, its name from 1. One without a number is called as `of` says.
     #[must_use]
     pub fn table_name(&self, of: &str, number: u32) -> String {
-        match self.tables.get(of) {
-            Some(0) => of.to_owned(),
-            _ => format!("{of}{}", number + 1),
+        if self.tables.get(of) == Some(&0) {
+            return of.to_owned();
         }
+        let digits = self.table_digits.get(of).copied().unwrap_or(1);
+        format!("{of}{:0digits$}", number + 1)
     }
 }
 

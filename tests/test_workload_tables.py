@@ -53,7 +53,8 @@ do = ["BEGIN", { repeat = 2, do = ["point"] }, "points", "update", "delete", "in
 [[steps]]
 name = "mixed"
 creates = ["sbtest"]
-roles.query = { run = "mixed", choice = "deficit", connections = 2, table = "uniform", stop = { operations = 1000 } }
+roles.query = { run = "mixed", choice = "deficit", connections = 2, table = "uniform", \
+    stop = { operations = 1000 } }
 roles.insert = { run = "bulk", table = "own", stop = { operations = 10 } }
 """
 
@@ -68,11 +69,14 @@ def test_drawn_tables_and_numbered_rows_become_the_contracts_example(tmp_path: P
 
 def test_tables_are_numbered_with_as_many_digits_wherever_they_are_named(tmp_path: Path) -> None:
     text = EACH.replace("(id integer", "(k_{number} integer")
-    text = text.replace('creates = ["sbtest"]', """
+    text = text.replace(
+        'creates = ["sbtest"]',
+        """
         creates = ["sbtest"]
         setup = "ANALYZE {t}"
         invariants = "SELECT count(k_{number}) FROM {t}"
-    """)
+    """,
+    )
     (step,) = steps(text, tmp_path)
     assert step.tables == ("sbtest0001", "sbtest0002", "sbtest0003")
     assert step.tables == table_names(step.job, "sbtest")

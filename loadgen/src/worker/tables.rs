@@ -19,8 +19,7 @@ fn tables() -> Job {
 /// The number of the table that a request names, from 0.
 fn table_of(request: &str) -> usize {
     let (_, rest) = request.split_once("sbtest").unwrap();
-    let digit = rest.chars().next().and_then(|digit| digit.to_digit(10));
-    digit.unwrap() as usize - 1
+    rest[..4].parse::<usize>().unwrap() - 1
 }
 
 /// Whether counts are as even as chance makes them; the statistic exceeds `chi_max` once in a thousand.

@@ -282,6 +282,7 @@ fn what_comes_after_the_rows_is_run_for_each_table() {
     let shape = KINDS.replace(" PRIMARY KEY", "");
     let tables = tables(&mut session, &["after1", "after2", "after3"], &shape);
     let mut fill = every_kind(2, 3_000);
+    fill.table = "after".to_owned();
     fill.after = vec![
         "ALTER TABLE {t} ADD PRIMARY KEY (id)".to_owned(),
         "CREATE INDEX k_{number} ON {t} (k)".to_owned(),

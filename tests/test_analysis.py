@@ -257,8 +257,9 @@ def test_series_are_of_all_clients_and_of_the_host(tmp_path: Path) -> None:
     series = derived(tmp_path, "qr100").series
     assert set(series) == {
         "insert.rate", "insert.max_us", "delete.rate", "delete.max_us", "query.rate",
-        "query.max_us", "host.cpu_pct", "disk.write_mbps", "insert.client.0.rate",
-        "insert.client.1.rate", "delete.client.0.rate", "delete.client.1.rate",
+        "query.max_us", "host.cpu_pct", "disk.read_mbps", "disk.write_mbps",
+        "insert.client.0.rate", "insert.client.1.rate",
+        "delete.client.0.rate", "delete.client.1.rate",
         "query.client.0.rate", "query.client.1.rate",
     }  # fmt: skip
     assert series["query.rate"].y == (5_000.0,) * 20

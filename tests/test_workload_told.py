@@ -126,7 +126,7 @@ def test_metrics_are_there_with_their_defaults(tmp_path: Path) -> None:
         (MBPS, MBPS + ", each = 2", "`mbps` needs all bytes at once; take `work`"),
         (MBPS, ", each = 2", "key `steps[1].headline.each`: `mbps` needs all bytes at once"),
         ('"seconds", role = "vacuum"', '"second", role = "vacuum"', "did you mean `seconds`?"),
-        ('role = "vacuum"', 'role = "vacuum", work = 5', "`seconds` is the window's length"),
+        ('role = "vacuum"', 'role = "vacuum", each = 5', "`seconds` is the window's length"),
         ('makes = ["copied"]', 'makes = ["copid"]', "no table `copid`; did you mean `copied`?"),
         (
             'makes = ["copied"]',

@@ -73,6 +73,7 @@ class Step:
     workload: str
     measured: bool
     writes: bool
+    goes_on: bool = False  # whether the steps after it are taken where it fails
     # Relations that are read into the server's cache before the step, the last one stays.
     warm: tuple[str, ...] | Literal["none"]
     setup: tuple[str, ...]  # SQL before the job, not measured (create tables)

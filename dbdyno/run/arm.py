@@ -269,7 +269,8 @@ class Run:
         if not isinstance(found, StepFailed):
             return True, steps.summary(step, found)
         self.failed += 1
-        self.failed_step = step.name
+        if not step.goes_on:
+            self.failed_step = step.name
         return False, f"failed: {found}"
 
     def seeded(self, step: Step) -> Bench:

@@ -136,6 +136,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         workload=workload.name,
         measured=written.measured,
         writes=_writes(written, scope.at("writes")),
+        goes_on=_goes_on(written, scope),
         warm=_warm(written.warm, scope.at("warm")),
         setup=tuple(setup),
         job=made.job,
@@ -160,6 +161,18 @@ def _writes(step: schema.Step, scope: Scope) -> bool:
     """Whether it changes data."""
     written = step.writes
     return written if isinstance(written, bool) else bool(scope.number(written))
+
+
+def _goes_on(step: schema.Step, scope: Scope) -> bool:
+    """Whether a failure of it leaves the steps after it what they need: only where it reads."""
+    if step.on_failure != "go_on":
+        return False
+    if _writes(step, scope.at("writes")):
+        raise scope.at("on_failure").error(
+            "a step that writes leaves nobody knows what where it fails; write `writes = false`, "
+            "or remove it"
+        )
+    return True
 
 
 def _warm(written: list[str] | Literal["none"], scope: Scope) -> tuple[str, ...] | Literal["none"]:
@@ -311,9 +324,8 @@ def _check_whole(metric: str, headline: schema.Headline, made: job.Made, scope: 
             raise scope.at("metric").error(
                 "a step with `seconds` always takes as long; count what is done in them, as by qps"
             )
-        for key in ("work", "each"):
-            if getattr(headline, key) is not None:
-                raise scope.at(key).error("`seconds` is the window's length; remove it")
+        if headline.each is not None:
+            raise scope.at("each").error("`seconds` is the window's length; remove it")
     if metric == "mbps":
         if headline.each is not None:
             raise scope.at("each").error("`mbps` needs all bytes at once; take `work`")

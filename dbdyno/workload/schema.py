@@ -434,6 +434,7 @@ class Step(Form):
     seconds: Number | None = None
     warmup_s: Number = 0
     writes: bool | Number = True
+    on_failure: Literal["skip_rest", "go_on"] = "skip_rest"
     warm: list[str] | Literal["none"] = "none"
     measured: bool = True
     headline: Headline | None = None

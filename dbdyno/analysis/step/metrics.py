@@ -83,6 +83,7 @@ def throughput(evidence: Evidence) -> Metrics:
     }
     if headline is not None:
         found[headline["metric"]] = result(evidence, headline["metric"])
+        found |= beside(evidence)
     rates = per_second(evidence)
     response = evidence.response(evidence.headline_roles)
     service = evidence.service(evidence.headline_roles)
@@ -106,6 +107,15 @@ def result(evidence: Evidence, headline: str) -> float | None:
     if headline == "mbps":
         return scaled(per(evidence.work, seconds), 1 / MIB)
     return per(evidence.operations, seconds)
+
+
+def beside(evidence: Evidence) -> Metrics:
+    """Of a headline in seconds that has work the rate of that: of rows, or else of bytes."""
+    headline = evidence.step["headline"]
+    if headline["metric"] != "seconds" or evidence.work is None:
+        return {}
+    rate = per(evidence.work, evidence.load.seconds)
+    return {"ips": rate} if headline["count"] == "rows" else {"mbps": scaled(rate, 1 / MIB)}
 
 
 def means(evidence: Evidence) -> Metrics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,8 +27,8 @@ def series(evidence: Evidence) -> dict[str, Series]:
     `KIND.rate` (rows a second of inserts and deletes, queries a second; statements where that is
     what the headline counts), `KIND.client.N.rate` (of client N, from 0, where there are 2 to 64:
     rows, queries or transactions), `KIND.max_us` (the longest response), `host.cpu_pct`,
-    `disk.write_mbps` (10^6 bytes). KIND is insert, delete, query, or other: that has the headline's
-    role where it is none of these.
+    `disk.read_mbps` and `disk.write_mbps` (10^6 bytes). KIND is insert, delete, query, or other:
+    that has the headline's role where it is none of these.
     """
     found: dict[str, Series] = {}
     for kind, roles in _roles(evidence).items():
@@ -39,9 +40,10 @@ def series(evidence: Evidence) -> dict[str, Series]:
             found |= {f"{kind}.max_us": longest} if longest.x_s else {}
     if evidence.load.open_ns is not None:
         cpu = _of_host(evidence, _busy_share)
-        written = _of_host(evidence, _written_mbps)
         found |= {"host.cpu_pct": cpu} if cpu.x_s else {}
-        found |= {"disk.write_mbps": written} if written.x_s else {}
+        for way in ("read", "write"):
+            moved = _of_host(evidence, partial(_moved_mbps, f"{way}_bytes"))
+            found |= {f"disk.{way}_mbps": moved} if moved.x_s else {}
     return found
 
 
@@ -124,9 +126,10 @@ def _busy_share(before: Json, after: Json) -> float | None:
     return raw_files.scaled(raw_files.per(busy, raw_files.plus(moved.values())), 100.0)
 
 
-def _written_mbps(before: Json, after: Json) -> float | None:
-    written = raw_files.difference(before, after, "disk", "write_bytes")
+def _moved_mbps(what: str, before: Json, after: Json) -> float | None:
+    """What the device read or wrote, by second."""
+    moved = raw_files.difference(before, after, "disk", what)
     seconds = raw_files.scaled(
         raw_files.difference(before, after, "mono_ns"), 1 / raw_files.NS_PER_S
     )
-    return raw_files.scaled(raw_files.per(written, seconds), 1 / MB)
+    return raw_files.scaled(raw_files.per(moved, seconds), 1 / MB)

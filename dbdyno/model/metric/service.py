@@ -16,9 +16,9 @@ SERVICE: tuple[Metric, ...] = (
     row.own(
         "mbps", "MiB/s", "higher", 1,
         """bytes worked through | the headline's `work` in bytes, by 2^20, by the window's length,
-        in steps whose headline it is. Operations, by which costs are shared out, are those of the
-        headline's role, not bytes, as for seconds: so costs of arms compare even where they moved
-        other amounts""",
+        in steps whose headline it or `seconds` is. Operations, by which costs are shared out, are
+        those of the headline's role, not bytes, as for seconds: so costs of arms compare even where
+        they moved other amounts""",
     ),
     row.own(
         "tps", "1/s", "higher", 0,

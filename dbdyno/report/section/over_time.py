@@ -30,6 +30,7 @@ _SERIES: dict[str, tuple[str, bool, float]] = {
     "delete.rate": ("Rows deleted per second", False, 1.0),
     "delete.max_us": ("Longest response of a delete in each second, ms", True, 1e-3),
     "host.cpu_pct": ("CPU of the whole machine, %", False, 1.0),
+    "disk.read_mbps": ("Read from the device, MB/s", False, 1.0),
     "disk.write_mbps": ("Written to the device, MB/s", False, 1.0),
 }
 _CLIENTS: dict[str, str] = {

@@ -14,7 +14,7 @@ import pytest
 
 from dbdyno import __version__
 from dbdyno.analysis import compare
-from dbdyno.model import Across, Comparison, Json, Ratio
+from dbdyno.model import Across, Comparison, Json, Ratio, StepRun, ToldMetric
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.report import json_document
 from result_builder import build, plant
@@ -32,7 +32,7 @@ from verdict_builder import (
 )
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
-NAMED = ("base_values", "limited", "metrics", "sd")
+NAMED = ("base_values", "limited", "metrics", "sd", "told")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
     "blocks ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
@@ -56,7 +56,8 @@ FORM = {
     "calibration.budget.prospects": "way error blocks seconds turn_s",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
-    "steps": "workload ordinal step group headline base_values arms limited notices duet",
+    "steps": "workload ordinal step group headline base_values arms limited notices duet told",
+    "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict by outcome metrics findings",
     "steps.arms.metrics": f"primary value base bound {JUDGEMENT}",
     "steps.arms.metrics.look": LOOK,
@@ -107,6 +108,12 @@ SWEEP = Sweep(
 )  # fmt: skip
 
 
+def telling(run: StepRun) -> StepRun:
+    """The run with a metric of its workload's own."""
+    told = ToldMetric(value="Seq Scan", unit="", title="plan", better=None)
+    return replace(run, told={"node": told})
+
+
 def whole(made: Comparison) -> Comparison:
     """The made-up comparison with everything that one may have."""
     ratio = Ratio(value=0.93, low=0.9, high=0.96, blocks=3)
@@ -120,6 +127,9 @@ def whole(made: Comparison) -> Comparison:
         clients=(1, 4),
     )
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
+    first, *others = made.steps
+    cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
+    made = replace(made, steps=(replace(first, cells=tuple(cells)), *others))
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
         calibration=replace(calibration(made, arm="ghost"), budget=(BUDGET,)),

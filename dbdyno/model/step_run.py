@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from dbdyno.model.find import Probed
 
@@ -255,6 +256,16 @@ class ServerSide:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ToldMetric:
+    """A value that a step tells by itself, as its workload says."""
+
+    value: float | str | None  # None: it was not told
+    unit: str
+    title: str
+    better: Literal["more", "less"] | None  # which way is; None: neither
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepRun:
     """One step of one run, derived from its raw files. Without values: what was not measured."""
 
@@ -265,6 +276,7 @@ class StepRun:
     ending: Ending
     window: Window = Window()
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
+    told: Mapping[str, ToldMetric] = field(default_factory=dict)  # the workload's own, by name
     responses: Responses = Responses()
     roles: RoleFigures = RoleFigures()
     server: ServerSide = ServerSide()

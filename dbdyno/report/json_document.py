@@ -96,7 +96,17 @@ def _step(step: StepComparison) -> Json:
         "limited": {cell.arm: reasons for cell in step.cells if (reasons := _limits(cell))},
         "notices": step.notices,
         "duet": asdict(step.duet) if step.duet else None,
+        "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
     }
+
+
+def _told(cell: Cell) -> list[Json]:
+    """What the arm's runs tell by themselves, block by block."""
+    return [
+        {"block": run.block, "metric": name, **asdict(one)}
+        for run in cell.runs
+        for name, one in run.told.items()
+    ]
 
 
 def _limits(cell: Cell) -> list[str]:

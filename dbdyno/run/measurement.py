@@ -127,9 +127,9 @@ class Measurement:
         server, step = self.bench.server, self.step
         if (reason := dropped_tables.made(server, step.makes)) is not None:
             raise StepFailed(reason)
-        said = told.work(server, step)
-        self.found["warnings"] += said.pop("warnings")
-        self.found |= said
+        found, warnings = told.all_of(server, step, self.folder / "events.jsonl")
+        self.found |= found
+        self.found["warnings"] += warnings
 
     def _hook(self, moment: HookMoment) -> None:
         """Runs the plan's hooks of this moment. Raises ServerError where one fails."""

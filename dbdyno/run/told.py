@@ -1,4 +1,4 @@
-"""What the workload wants told of a step once its load has ended: the bytes of its work.
+"""What the workload wants told of a step once its load has ended: its work, metrics of its own.
 
 The server is asked after the counters and the state after the load have been read, so that nothing
 of it is in what is measured. What cannot be told is a warning: the step was measured all the same.
@@ -7,32 +7,129 @@ of it is in what is measured. What cannot be told is a warning: the step was mea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
+from pathlib import Path
 
+from dbdyno import store
 from dbdyno.engine import Server
-from dbdyno.model import Json, Step
+from dbdyno.model import Json, MetricSource, Step
 from dbdyno.model.error import ServerError
 
 ANSWER_S_MAX = 3600.0
 """How long an answer may take; a sum reads a whole table."""
+BETWEEN = " | "
+"""What stands between the values of a row that is searched as a text."""
+
+Value = float | str
 
 
 class NotTold(Exception):
     """A value is not there; why, in words."""
 
 
-def work(server: Server, step: Step) -> Json:
-    """`work` of done.json, and what of `warnings` is about it; nothing where none is asked for."""
-    sql = step.headline.work_query if step.headline is not None else None
-    if sql is None:
-        return {"warnings": []}
-    if server.address() is None:
-        return {"work": None, "warnings": []}
-    try:
-        return {"work": number(answer(server, sql)), "warnings": []}
-    except NotTold as reason:
-        return {"work": None, "warnings": [f"headline.work: `{sql}`: {reason}"]}
+def all_of(server: Server, step: Step, events: Path) -> tuple[Json, list[str]]:
+    """`work` and `metrics` of done.json, as far as the step asks for them, and warnings of these.
+
+    `events` is its events.jsonl, with what statements returned. A server without a database tells
+    nothing, and nothing is said of that.
+    """
+    found, warnings = dict[str, Json | Value | None](), list[str]()
+
+    def told(what: str, read: Callable[[], Value]) -> Value | None:
+        try:
+            return read()
+        except NotTold as reason:
+            if server.address() is not None:
+                warnings.append(f"step `{step.name}`: {what}: {reason}")
+            return None
+
+    query = step.headline.work_query if step.headline is not None else None
+    if query is not None:
+        found["work"] = told(f"work by `{query}`", partial(answered, server, query))
+    if step.metrics:
+        captured = returned(events, step.metrics)
+        found["metrics"] = {
+            one.name: {
+                "value": told(_named(one), partial(value, one, server, captured)),
+                "unit": one.unit,
+                "title": one.title,
+                "better": one.better,
+            }
+            for one in step.metrics
+        }
+    return found, warnings
+
+
+def _named(source: MetricSource) -> str:
+    """A metric and where its value comes from: metric `pages` by column `relpages` of `get`."""
+    kinds = {"column": source.column, "pattern": source.pattern, "query": source.query}
+    (by,) = (f"{kind} `{text}`" for kind, text in kinds.items() if text is not None)
+    of = f" of statement `{source.of}`" if source.of is not None else ""
+    return f"metric `{source.name}` by {by}{of}"
+
+
+def returned(events: Path, sources: Sequence[MetricSource]) -> list[Json]:
+    """What statements returned, execution by execution; not read where no metric needs it."""
+    if all(one.query is not None for one in sources):
+        return []
+    return [event for event in store.read_lines(events) if event["event"] == "captured"]
+
+
+def value(source: MetricSource, server: Server, captured: Iterable[Json]) -> Value:
+    """The value of a metric. Raises NotTold."""
+    if source.query is not None:
+        first = answer(server, source.query)
+        return str(first) if source.text else number(first)
+    its = [one for one in captured if source.of in (None, one["statement"])]
+    found = list(_in_columns(source.column, its) if source.column else _matches(source, its))
+    if not found:
+        raise NotTold("captured nothing" if its else "no statement ended that it could be read of")
+    if source.text:
+        return found[0 if source.take == "first" else -1]
+    return TAKES[source.take]([number(one) for one in found])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "sum": math.fsum,
+    "max": max,
+    "mean": _mean,
+}
+"""What is made of several values."""
+
+
+def _in_columns(column: str, captured: Iterable[Json]) -> Iterator[str]:
+    """The values of a column, without nulls."""
+    for one in captured:
+        if column in one["columns"]:
+            place = one["columns"].index(column)
+            yield from (row[place] for row in one["rows"] if row[place] is not None)
+
+
+def _matches(source: MetricSource, captured: Iterable[Json]) -> Iterator[str]:
+    """What a pattern finds in notices, then in rows, line by line."""
+    pattern = re.compile(source.pattern or "")
+    for one in captured:
+        rows = (BETWEEN.join("" if part is None else part for part in row) for row in one["rows"])
+        for text in (*one["notices"], *rows):
+            for line in text.splitlines():
+                yield from (match[1] for match in pattern.finditer(line) if match[1] is not None)
+
+
+# --- What the server answers ------------------------------------------------------------------
+
+
+def answered(server: Server, sql: str) -> float:
+    """A number that the server answers. Raises NotTold."""
+    return number(answer(server, sql))
 
 
 def answer(server: Server, sql: str) -> object:
@@ -55,4 +152,4 @@ def number(value: object) -> float:
             found = math.nan
         if math.isfinite(found):
             return found
-    raise NotTold(f"{value!r} is no number")
+    raise NotTold(f"{str(value)!r} is no number")

@@ -144,6 +144,9 @@ DONE = {
     "checks?": (None, [{"what": str, "ok": bool, "expected": object, "actual": object}]),
     "warnings?": (None, list),
     "work?": (None, *NUMBER),
+    "metrics?": {
+        "*": {"value": (None, str, *NUMBER), "unit": str, "title": str, "better": (None, str)}
+    },
     "turns?": (None, {"order": [str]}),
 }
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}

@@ -34,6 +34,7 @@ from dbdyno.model import (
     StatementUse,
     StepRun,
     Times,
+    ToldMetric,
     Window,
 )
 from dbdyno.model.error import ResultError
@@ -108,6 +109,10 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         run,
         window=window,
         metrics=values,
+        told={
+            name: ToldMetric(**{key: one[key] for key in ("value", "unit", "title", "better")})
+            for name, one in found.end.get("metrics", {}).items()
+        },
         responses=responses(found),
         roles=roles,
         owners=found.owners,

@@ -87,8 +87,8 @@ TABLES: tuple[Table, ...] = (
         started        | time    | UTC  | when the window opened
         window_s       | number  | s    | the window's exact length
         step_group     | text    |      | the title under which tables list the step
-        headline       | text    |      | the metric that the step is judged by: ips, qps or scan
-        rate           | number  | 1/s  | that metric: rows (ips, scan) or queries (qps) per second
+        headline       | text    |      | the metric that the step is judged by: ips, qps, scan …
+        rate           | number  | by headline | that metric: rows or queries per second, MiB/s, s
         limited        | text    |      | why the rate is only "at least": the generator's limit
         target         | number  | rows/s | the rate asked for of background inserts, all clients
         achieved       | number  | rows/s | the rate that they had
@@ -110,6 +110,17 @@ TABLES: tuple[Table, ...] = (
         unit      | text   | | its unit
         direction | text   | | which way is better: higher, lower or neutral
         value     | number | by metric | its value
+        """,
+    ),
+    table(
+        "told", "a metric that a step of a run tells by itself, as its workload says",
+        """
+        metric | text   | | its name in the workload
+        title  | text   | | what reports call it
+        unit   | text   | | its unit
+        better | text   | | which way is better: more or less; null: neither
+        value  | number | by metric | its value; null: it was not told, or is a text
+        text   | text   | | its value where that is a text
         """,
     ),
     table(

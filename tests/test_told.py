@@ -1,0 +1,213 @@
+"""What the workload wants told of a step after its load: work, metrics, rights before it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dbdyno import engine as engines
+from dbdyno.engine import Server
+from dbdyno.model import Address, Headline, Json, MetricSource, Right, Step
+from dbdyno.model.error import ServerError
+from dbdyno.run import told
+from dbdyno.run.check import dropped_tables, rights
+from dbdyno.run.step import summary
+
+STEP = Step(
+    ordinal=1, name="s", workload="w", measured=True, writes=True, warm="none", setup=(), job={},
+    headline=None, sla=None, pad_to_s=None, roles={}, tables=(), explain={}, expected_s=None,
+    nominal_s=None,
+)  # fmt: skip
+SOURCE = MetricSource(name="m", title="M", unit="MB/s", better="more", take="first", text=False)
+VACUUM: Json = {
+    "event": "captured",
+    "statement": "vacuum",
+    "columns": [],
+    "rows": [],
+    "notices": [
+        "finished: pages: 5\navg read rate: 12.5 MB/s, avg write rate: 0.5 MB/s",
+        "rate: x",
+    ],
+}
+PLAN: Json = {
+    "event": "captured",
+    "statement": "explain",
+    "columns": ["QUERY PLAN", "n"],
+    "rows": [["Seq Scan on t", "7"], ["  Buffers: shared hit=3 read=9", None], [None, "8"]],
+    "notices": [],
+}
+
+
+class Answers:
+    """A server that answers each SQL as it is told to."""
+
+    name = "theirs"
+
+    def __init__(self, *, remote: bool = False, there: bool = True, **answers: object) -> None:
+        self.answers, self.remote, self._there = answers, remote, there
+
+    def address(self) -> Address | None:
+        return Address(host="h", port=5432, user="u", database="d") if self._there else None
+
+    def execute(self, sql: str, **_: object) -> list[tuple[Any, ...]]:
+        found = self.answers.get(sql)
+        if isinstance(found, Exception):
+            raise found
+        return [] if found is None else [(found, 1)]
+
+
+def of(step: Step, tmp_path: Path, server: Answers | None = None) -> tuple[Json, list[str]]:
+    events = tmp_path / "events.jsonl"
+    lines = ({"event": "tick"}, VACUUM, PLAN, {"event": "done"})
+    events.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return told.all_of(cast(Server, server or Answers()), step, events)
+
+
+def only(tmp_path: Path, server: Answers | None = None, **source: object) -> object:
+    """The value of a metric with this source."""
+    found, warnings = of(replace(STEP, metrics=(replace(SOURCE, **source),)), tmp_path, server)  # type: ignore[arg-type]
+    assert not warnings
+    assert found["metrics"]["m"] | {"value": 0} == {
+        "value": 0, "unit": "MB/s", "title": "M", "better": "more",
+    }  # fmt: skip
+    return found["metrics"]["m"]["value"]
+
+
+def test_a_pattern_is_searched_in_notices_and_rows_line_by_line(tmp_path: Path) -> None:
+    assert only(tmp_path, pattern="read rate: ([0-9.]+)") == 12.5
+    assert only(tmp_path, pattern="read=([0-9]+)") == 9
+    assert only(tmp_path, pattern="t \\| ([0-9]+)$") == 7
+    assert only(tmp_path, pattern="^avg read rate: ([0-9.]+)") == 12.5
+
+
+def test_several_values_are_taken_as_the_step_says(tmp_path: Path) -> None:
+    takes = {"first": 12.5, "last": 0.5, "sum": 13.0, "max": 12.5, "mean": 6.5}
+    for take, value in takes.items():
+        assert only(tmp_path, pattern="rate: ([0-9.]+)", take=take) == value
+
+
+def test_a_column_has_the_values_of_its_rows_without_nulls(tmp_path: Path) -> None:
+    assert only(tmp_path, column="n", take="last", of="explain") == 8
+    assert only(tmp_path, column="n", take="sum") == 15
+
+
+def test_a_text_stays_one(tmp_path: Path) -> None:
+    assert only(tmp_path, pattern="(Seq Scan|Index Scan)", text=True) == "Seq Scan"
+    assert only(tmp_path, Answers(q=7), query="q", text=True) == "7"
+
+
+def test_a_query_is_the_first_column_of_its_first_row(tmp_path: Path) -> None:
+    assert only(tmp_path, Answers(q=Decimal("2.5")), query="q") == 2.5
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ({"pattern": "(nothing)"}, "pattern `(nothing)`: captured nothing"),
+        ({"column": "a", "of": "explain"}, "column `a` of statement `explain`: captured nothing"),
+        ({"column": "a", "of": "other"}, "of statement `other`: no statement ended that it could"),
+        ({"pattern": "finished: ([a-z]+)"}, "pattern `finished: ([a-z]+)`: 'pages' is no number"),
+        ({"query": "words"}, "query `words`: 'abc' is no number"),
+        ({"query": "truth"}, "query `truth`: 'True' is no number"),
+        ({"query": "empty"}, "query `empty`: the answer is empty"),
+        ({"query": "fails"}, "query `fails`: no such table"),
+    ],
+)
+def test_what_is_not_told_is_a_warning(source: Any, said: str, tmp_path: Path) -> None:
+    server = Answers(words="abc", truth=True, fails=ServerError("no such table"))
+    step = replace(STEP, metrics=(replace(SOURCE, **source),))
+    found, (warning,) = of(step, tmp_path, server)
+    assert found["metrics"]["m"]["value"] is None
+    assert warning.startswith("step `s`: metric `m` by ")
+    assert said in warning
+
+
+def test_a_server_without_a_database_tells_nothing_and_nothing_is_said_of_it(
+    tmp_path: Path,
+) -> None:
+    headline = Headline(metric="mbps", role="r", count="operations", work_query="q")
+    step = replace(STEP, headline=headline, metrics=(replace(SOURCE, query="q"),))
+    found, warnings = of(step, tmp_path, Answers(there=False))
+    assert (found["work"], found["metrics"]["m"]["value"], warnings) == (None, None, [])
+
+
+def test_work_is_asked_for_after_the_load_and_shown_with_the_step(tmp_path: Path) -> None:
+    headline = Headline(metric="mbps", role="r", count="operations", work_query="q")
+    step = replace(STEP, headline=headline)
+    found, warnings = of(step, tmp_path, Answers(q=3 << 20))
+    assert (found, warnings) == ({"work": 3 << 20}, [])
+    counted = {"seconds": 1.5, "operations": 1, "rows": 9, "statements": 1}
+    done = {"window_ns": 1_500_000_000, "counted": counted}
+    assert summary(step, done | found) == "2 MiB/s in 1.5 s"
+    assert summary(step, done | {"work": None}) == "1.5 s"
+    seconds = replace(STEP, headline=Headline(metric="seconds", role="r", count="operations"))
+    assert summary(seconds, done) == "1.5 s"
+
+
+# --- Tables that statements make ----------------------------------------------------------------
+
+
+class Tables:
+    """A server with tables, by their comments."""
+
+    name = "theirs"
+
+    def __init__(self, tables: dict[str, str], *, remote: bool) -> None:
+        self.sql, self.tables, self.remote = engines.of("postgres").client.sql, tables, remote
+        self.said: list[str] = []
+
+    def address(self) -> Address:
+        return Address(host="h", port=5432, user="u", database="d")
+
+    def execute(self, *sql: str) -> list[tuple[Any, ...]]:
+        if sql[0].startswith("SELECT"):
+            return list(self.tables.items())
+        self.said += sql
+        return []
+
+
+def test_a_table_that_no_statement_made_fails_the_step() -> None:
+    server = Tables({"a": ""}, remote=False)
+    assert dropped_tables.made(cast(Server, server), ("a",)) is None
+    assert dropped_tables.made(cast(Server, server), ("a", "b")) == (
+        "no statement of the step created table `b`, which `makes` names"
+    )
+    assert not server.said
+
+
+def test_a_table_that_was_made_elsewhere_is_marked_as_the_labs() -> None:
+    server = Tables({"a": ""}, remote=True)
+    assert dropped_tables.made(cast(Server, server), ("a",)) is None
+    assert server.said == ["COMMENT ON TABLE a IS 'made by dbdyno'"]
+
+
+# --- Rights -------------------------------------------------------------------------------------
+
+
+def test_a_right_that_is_lacking_is_refused_in_a_line() -> None:
+    step = replace(STEP, rights=(Right(name="CREATE", query="may"),))
+    for answer in (False, 0, None):
+        server = Answers(remote=True, may=answer)
+        with pytest.raises(ServerError) as raised:
+            rights.refuse_lacking(cast(Server, server), [step])
+        assert str(raised.value).startswith(
+            "w: step `s`: user `u` of arm theirs lacks the right `CREATE`: grant it, "
+        )
+
+
+def test_a_right_that_is_there_is_not_named_and_own_servers_are_not_asked() -> None:
+    step = replace(STEP, rights=(Right(name="CREATE", query="may"),))
+    rights.refuse_lacking(cast(Server, Answers(remote=True, may=1)), [step])
+    rights.refuse_lacking(cast(Server, Answers(remote=False, may=False)), [step])
+
+
+def test_a_right_that_cannot_be_asked_for_is_refused_with_the_reason() -> None:
+    step = replace(STEP, rights=(Right(name="CREATE", query="may"),))
+    server = Answers(remote=True, may=ServerError("syntax error"))
+    with pytest.raises(ServerError, match=r"right `CREATE` \(syntax error\): correct"):
+        rights.refuse_lacking(cast(Server, server), [step])

@@ -45,7 +45,8 @@ update = "UPDATE {t} SET k=k+1 WHERE id=:id"
 delete = { protocol = "prepared", class = "delete_insert", any = "DELETE FROM {t} WHERE id=:gone" }
 insert = { protocol = "execute", types = ["int", "int", "text"], class = "delete_insert", \
     any = "INSERT INTO {t} (id, k, c, pad) VALUES (:gone, :group, :c, '')" }
-bulk = "INSERT INTO {t} (id, k, c, pad) VALUES[[5: (:new, :new, :c, '')]]"
+bulk = { progress = "rows so far:", \
+    any = "INSERT INTO {t} (id, k, c, pad) VALUES[[5: (:new, :new, :c, '')]]" }
 
 [transactions.mixed]
 do = ["BEGIN", { repeat = 2, do = ["point"] }, "points", "update", "delete", "insert", "COMMIT"]
@@ -118,6 +119,18 @@ def test_a_class_may_be_computed(tmp_path: Path) -> None:
     assert "class" not in statements["point"]
 
 
+def test_a_statement_says_its_rows_while_it_runs_where_the_engine_has_notices(
+    tmp_path: Path,
+) -> None:
+    text = EACH.replace(', types = ["int", "int", "text"]', "")
+    text = text.replace('protocol = "execute"', 'protocol = "simple"')
+    line = complaint(text, tmp_path, engine="mysql")
+    assert line.endswith(
+        "`statements.bulk.progress`: statements of MySQL say nothing while they run; remove it, or "
+        "give the engine a statement of its own"
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
@@ -126,6 +139,7 @@ def test_a_class_may_be_computed(tmp_path: Path) -> None:
         ('class = "delete_insert", any', 'class = "", any', "class`: "),
         ('choice = "deficit"', 'choice = "fair"', "roles.query.choice`: must be 'random' or "
          "'deficit', not 'fair'"),
+        ('progress = "rows so far:"', 'progress = ""', "progress`: "),
         ("digits = 4", "digits = 0", "tables.sbtest.digits`: must be at least 1, but `{digits}` is "
          "0"),
         ("digits = 4", "digits = 10", "tables.sbtest.digits`: at most 9, not 10"),

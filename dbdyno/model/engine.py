@@ -19,6 +19,7 @@ Capability = Literal[
     "kept",  # its data can be a golden copy
     "slices",  # its load can pause, so that arms take turns within a step
     "waits",  # sessions tell what they wait for
+    "notices",  # a statement can say something while it runs
     "prewarm",  # it can read a table into its cache as it lies on the disk
     "pgbench",  # pgbench can be its load
     "explain",  # it tells the plans of statements
@@ -119,6 +120,7 @@ TRAITS: dict[str, Traits] = {
         placeholders=True,
         statistics="PostgreSQL",
         newest="0",
+        can=frozenset({"notices"}),
     ),
 }
 """All engines, by the name that plans call them by."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
-from dbdyno.workload import distribution, explain_literals, sql
+from dbdyno.workload import distribution, explain_literals, sending, sql
 from dbdyno.workload.schema import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.script.files import StepScripts
@@ -32,7 +32,6 @@ Item = TypeVar("Item")
 
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
-PROTOCOLS = ("simple", "extended", "prepared", "execute")
 SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
@@ -164,12 +163,7 @@ class Content:
         """Enters a statement whose braces are filled in."""
         self.named |= {kind for kind in self._unnumbered() if sql.has_word(text, kind)}
         pieces = sql.cut(text, scope)
-        where = scope.root("protocol") if form.protocol is None else scope.at("protocol")
-        written = self.file.protocol if form.protocol is None else form.protocol
-        protocol = where.text(written)
-        if form.types is not None and protocol == written != "execute":
-            raise scope.at("types").error('only protocol = "execute" has types')
-        _check_protocol(protocol, where)
+        protocol = sending.protocol(form, self.file, scope)
         number = len(self.statements)
         used, tables = set(), set()
         for piece in sql.walk(pieces):
@@ -193,9 +187,10 @@ class Content:
                 "name": name,
                 "protocol": protocol,
                 "pieces": [self._piece(piece, scope) for piece in pieces],
-                "types": _types(form, protocol, pieces, scope),
+                "types": sending.types(form, protocol, pieces, scope),
                 "rows": rows,
                 **({"class": scope.at("class").text(form.class_)} if form.class_ else {}),
+                **sending.progress(form, scope),
             }
         )
         if sql.explainable(text):
@@ -466,31 +461,3 @@ def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item
     if name not in there:
         raise scope.error(f"no {what} `{name}`; {suggestion(name, there)}")
     return there[name]
-
-
-def _check_protocol(protocol: str, scope: Scope) -> None:
-    """Refuses what is no protocol, or none of the engine's."""
-    if protocol not in PROTOCOLS:
-        raise scope.error(f"no protocol `{protocol}`; {suggestion(protocol, PROTOCOLS)}")
-    if protocol not in scope.engine.sends:
-        theirs = " or ".join(f"`{one}`" for one in PROTOCOLS if one in scope.engine.sends)
-        raise scope.error(
-            f"`{protocol}` is PostgreSQL's alone; on {scope.spoken} statements are {theirs}"
-        )
-
-
-def _types(
-    form: Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope
-) -> list[str]:
-    """One SQL type for each value; a single name stands for all of them."""
-    count = sum(
-        not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
-    )
-    if protocol != "execute":
-        return []
-    if form.types is None:
-        raise scope.at("types").error('missing; protocol = "execute" needs the values\' SQL types')
-    types = [form.types] * count if isinstance(form.types, str) else form.types
-    if len(types) != count:
-        raise scope.at("types").error(f"has {len(types)} types for {count} values")
-    return types

@@ -238,6 +238,7 @@ class Statement(PerEngine):
     types: str | list[str] | None = None
     rows: Number | None = None
     class_: str | None = Field(default=None, alias="class", min_length=1)
+    progress: str | None = Field(default=None, min_length=1)
 
 
 class Repetition(Form):

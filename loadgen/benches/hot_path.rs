@@ -6,7 +6,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use dyno_loadgen::draw::{Draw, Values};
 use dyno_loadgen::job::{Format, Job, Protocol};
-use dyno_loadgen::record::{Shape, TickRecord, Times};
+use dyno_loadgen::record::{Rows, Shape, TickRecord, Times};
 use dyno_loadgen::run::run;
 use dyno_loadgen::session::postgres::{Framing, Reader};
 use dyno_loadgen::session::{Incoming, Reply};
@@ -168,7 +168,7 @@ fn record_operation(bencher: Bencher) {
         number += 1;
         let end_ns = 100_000 + (number % 1000) * 1000;
         let times = Times::new(0, 10_000, black_box(end_ns));
-        record.roles[0].complete(3, 0, times, 1);
+        record.roles[0].complete(3, 0, times, Rows::beyond(0, 1));
     });
 }
 

@@ -264,6 +264,9 @@ pub struct Statement {
     /// Statements of a class share an operation's table where tables are drawn; null: its own, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// What stands in a notice in front of the number of rows that the running statement has done; PostgreSQL only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
     /// Which variables take what it returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<Into>,

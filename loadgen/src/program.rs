@@ -11,6 +11,7 @@ use crate::statement::Statement;
 use crate::value::expression::ScriptCode;
 pub use choice::{Behind, Choices};
 pub use sample::Sample;
+use std::sync::Arc;
 
 /// A job in the form that workers run.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub struct StatementCode {
     pub needs: Box<[usize]>,
     /// The cursors that its generation advances.
     pub advances: Box<[usize]>,
+    /// What stands in its notices in front of the rows that it has done.
+    pub progress: Option<Arc<[u8]>>,
     /// Which results are kept for variables.
     pub keep: Keep,
     /// The names of columns, and the variables that take them.
@@ -248,6 +251,10 @@ fn statement_code(job: &Job, index: usize) -> StatementCode {
         class: class_part(statement.class.as_ref().unwrap_or(&statement.name)),
         needs: needs.into_iter().collect(),
         advances,
+        progress: statement
+            .progress
+            .as_deref()
+            .map(|text| Arc::from(text.as_bytes())),
         keep: match &statement.into {
             None => Keep::Nothing,
             Some(into) if into.every => Keep::Every,

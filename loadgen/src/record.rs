@@ -158,13 +158,34 @@ pub fn microseconds(time_ns: u64) -> u64 {
     (time_ns + 500) / 1000
 }
 
+/// The rows of what completed.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows {
+    /// All of them.
+    pub all: u64,
+    /// Those that no tick has counted yet.
+    pub uncounted: u64,
+}
+
+impl Rows {
+    /// Returns all rows of which `counted` have been counted already.
+    #[inline]
+    #[must_use]
+    pub fn beyond(counted: u64, all: u64) -> Self {
+        Self {
+            all,
+            uncounted: all.saturating_sub(counted),
+        }
+    }
+}
+
 impl OperationRecord {
     /// Counts one that completed without error.
     #[inline]
-    pub fn complete(&mut self, times: Times, rows: u64) {
+    pub fn complete(&mut self, times: Times, rows: Rows) {
         self.count += 1;
-        self.rows += rows;
-        self.empty += u64::from(rows == 0);
+        self.rows += rows.uncounted;
+        self.empty += u64::from(rows.all == 0);
         self.max_us = self.max_us.max(times.response_us);
         self.response.record(times.response_us);
         self.service.record(times.service_us);
@@ -237,11 +258,11 @@ impl RoleRecord {
 
     /// Counts an operation that completed without error.
     #[inline]
-    pub fn complete(&mut self, client: u32, operation: usize, times: Times, rows: u64) {
+    pub fn complete(&mut self, client: u32, operation: usize, times: Times, rows: Rows) {
         self.operations[operation].complete(times, rows);
         let record = &mut self.per_client[client as usize];
         record.count += 1;
-        record.rows += rows;
+        record.rows += rows.uncounted;
         record.max_us = record.max_us.max(times.response_us);
     }
 
@@ -370,8 +391,8 @@ mod tests {
     #[test]
     fn a_cleared_record_is_as_new() {
         let mut used = record();
-        used.roles[1].complete(0, 1, Times::new(0, 500, 2_600), 7);
-        used.roles[1].complete(0, 1, Times::new(0, 0, 0), 0);
+        used.roles[1].complete(0, 1, Times::new(0, 500, 2_600), Rows::beyond(0, 7));
+        used.roles[1].complete(0, 1, Times::new(0, 0, 0), Rows::beyond(0, 0));
         assert_eq!(used.roles[1].operations[1].empty, 1, "one had no row");
         used.roles[0].error(1, 0, *b"40001");
         used.roles[0].late_us_max = 3;
@@ -389,7 +410,7 @@ mod tests {
     fn times_beyond_an_hour_count_as_an_hour() {
         let mut used = record();
         let day_ns = 86_400_000_000_000;
-        used.roles[0].complete(0, 0, Times::new(0, 0, day_ns), 1);
+        used.roles[0].complete(0, 0, Times::new(0, 0, day_ns), Rows::beyond(0, 1));
         let operation = &used.roles[0].operations[0];
         let response = operation.response.counts().unwrap();
         assert_eq!((operation.max_us, response.len()), (day_ns / 1000, 1));
@@ -411,7 +432,7 @@ mod tests {
     fn a_histogram_takes_its_memory_when_it_first_counts_and_keeps_it() {
         let (mut used, mut next, mut whole) = (record(), record(), record());
         assert_eq!(with_memory(&used), 0);
-        used.roles[1].complete(0, 1, Times::new(0, 500, 2_600), 7);
+        used.roles[1].complete(0, 1, Times::new(0, 500, 2_600), Rows::beyond(0, 7));
         used.roles[1].lag.record(4);
         assert_eq!(with_memory(&used), 3, "response, service and lag");
         next.make_room_as(&used);
@@ -442,7 +463,7 @@ mod tests {
                     if failed {
                         part.roles[role].error(0, 0, *b"40001");
                     } else {
-                        part.roles[role].complete(0, 0, Times::new(0, time_ns / 2, time_ns), rows);
+                        part.roles[role].complete(0, 0, Times::new(0, time_ns / 2, time_ns), Rows::beyond(0, rows));
                         part.roles[role].operations[0].retries += rows % 2;
                     }
                     part.roles[role].lag.record(time_ns / 3000);

@@ -1,7 +1,8 @@
 //! Runs the connections of some clients, on a thread: what they do and when.
 //!
 //! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
-//! `state` (what it keeps), `operation` (begin, send, reply, complete), `failure` (errors, lost connections),
+//! `state` (what it keeps), `operation` (begin, send, reply, complete), `progress` (rows before the reply),
+//! `failure` (errors, lost connections),
 //! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`,
 //! `script` (what computes), `time` (ticks, pauses, the end).
 
@@ -14,6 +15,7 @@ mod logging;
 #[cfg(test)]
 mod losses;
 mod operation;
+mod progress;
 #[cfg(test)]
 mod properties;
 mod script;

@@ -15,6 +15,7 @@ use rustix::net::RecvFlags;
 use super::cancel::CancelKey;
 use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
+use super::progress::Progress;
 use super::results::{Keep, Results};
 use super::socket;
 use super::target::Target;
@@ -59,6 +60,8 @@ pub struct Reply {
     pub in_block: bool,
     /// What is kept of its rows, where a script wants them.
     pub results: Option<Box<Results>>,
+    /// What it has said of its rows while it ran.
+    pub progress: Progress,
 }
 
 impl Reply {
@@ -78,6 +81,7 @@ impl Reply {
     pub fn begin(&mut self, keep: Keep) {
         self.rows = 0;
         self.error = None;
+        self.progress.clear();
         if let Some(results) = &mut self.results {
             results.begin(keep);
         }
@@ -323,8 +327,9 @@ impl<R: Incoming> Session<R> {
             if ready {
                 return Ok(true);
             }
-            // A stream that gave less than there was room for is empty: no need to ask again.
-            if !self.blocking && count < buffer.0.len() {
+            // A stream that gave less than there was room for is empty: no need to ask again. What has been said of rows is
+            // to be counted at once.
+            if count < buffer.0.len() && (!self.blocking || reply.progress.follows()) {
                 break;
             }
         }

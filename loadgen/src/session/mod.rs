@@ -18,6 +18,7 @@ pub mod mysql;
 mod opening;
 mod password;
 pub mod postgres;
+mod progress;
 pub mod readable;
 mod reconnect;
 mod results;

@@ -76,7 +76,7 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
         operation.tries += 1;
-        (operation.rows, operation.rows_counted) = (0, 0);
+        (operation.rows, operation.rows_counted, operation.rows_said) = (0, 0, 0);
         operation.step = operation.program.first;
         operation.statement_due_ns = self.now_ns;
         connection.draw.begin(operation.number);

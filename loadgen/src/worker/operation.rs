@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::job::Capture;
 use crate::layout::Walk;
 use crate::program::Step;
-use crate::record::{Code, Outcome, Times, TraceRecord, microseconds};
+use crate::record::{Code, Outcome, Rows, Times, TraceRecord, microseconds};
 use crate::session::{Sent, Sessions};
 
 impl<S: Sessions> Worker<S> {
@@ -138,6 +138,10 @@ impl<S: Sessions> Worker<S> {
             .max(connection.operation.step + 1);
         connection.state = State::InFlight;
         connection.reply.begin(self.code.statements[statement].keep);
+        connection.operation.statement_rows_said = 0;
+        if let Some(text) = &self.code.statements[statement].progress {
+            connection.reply.progress.follow(text);
+        }
         if let Err(overflow) = encoded {
             let name = &self.code.statement(statement, connection.table).wire_name;
             self.fail(format!("statement {name}: {overflow}"));
@@ -184,11 +188,17 @@ impl<S: Sessions> Worker<S> {
     pub(super) fn receive(&mut self, index: usize) {
         let reply = &mut self.connections[index].reply;
         match self.sessions.receive(index, reply) {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(false) if !reply.progress.follows() => {}
+            Ok(complete) => {
                 self.now_ns = self.sessions.now_ns();
                 if self.mode == Mode::Running || self.mode == Mode::Pausing {
                     self.pass_time(self.now_ns, false);
+                }
+                if self.connections[index].reply.progress.follows() {
+                    self.progressed(index);
+                    if !complete {
+                        return;
+                    }
                 }
                 match self.connections[index].state {
                     State::InFlight => self.replied(index),
@@ -229,13 +239,15 @@ impl<S: Sessions> Worker<S> {
         }
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
-        operation.rows += connection.reply.rows;
+        operation.rows += connection.reply.rows.max(operation.statement_rows_said);
         if operation.program.script && !self.take_results(index) {
             return;
         }
         let connection = &mut self.connections[index];
         let operation = &mut connection.operation;
         if operation.program.transaction {
+            let said = operation.statement_rows_said;
+            let rows = Rows::beyond(said, connection.reply.rows.max(said));
             let step = self.code.steps[operation.step];
             if let (true, Step::Send { operation: own, .. } | Step::Pipe { operation: own, .. }) =
                 (counts, step)
@@ -246,12 +258,12 @@ impl<S: Sessions> Worker<S> {
                     self.now_ns,
                 );
                 let role = &mut self.record.roles[connection.role];
-                role.operations[own].complete(times, connection.reply.rows);
+                role.operations[own].complete(times, rows);
             }
             if counts && operation.program.commits_each {
                 let role = &mut self.record.roles[connection.role];
-                role.per_client[connection.client as usize].rows += connection.reply.rows;
-                operation.rows_counted += connection.reply.rows;
+                role.per_client[connection.client as usize].rows += rows.uncounted;
+                operation.rows_counted += rows.uncounted;
             }
             operation.statement_due_ns = self.now_ns;
         }
@@ -267,7 +279,8 @@ impl<S: Sessions> Worker<S> {
         let operation = &connection.operation;
         let totals = &mut self.totals[connection.role];
         totals.count += 1;
-        totals.rows += operation.rows;
+        let rows = Rows::beyond(operation.rows_said, operation.rows);
+        totals.rows += rows.uncounted;
         let response_ns = self.now_ns.saturating_sub(operation.due_ns);
         let over_limit = u64::from(response_ns > self.code.roles[connection.role].limit_ns);
         let retried = u64::from(operation.tries > 1);
@@ -277,8 +290,10 @@ impl<S: Sessions> Worker<S> {
             let program = operation.program;
             let times = Times::new(operation.due_ns, operation.sent_ns, self.now_ns);
             let role = &mut self.record.roles[connection.role];
-            role.complete(connection.client, program.operation, times, operation.rows);
-            role.per_client[connection.client as usize].rows -= operation.rows_counted;
+            role.complete(connection.client, program.operation, times, rows);
+            // Of what its statements had counted for the client, the notices' part is out already.
+            role.per_client[connection.client as usize].rows -=
+                operation.rows_counted - operation.rows_said;
             let own = &mut role.operations[program.operation];
             own.over_limit += over_limit;
             own.retried += retried;

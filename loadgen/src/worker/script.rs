@@ -9,7 +9,7 @@ use super::state::State;
 use super::{Mode, Worker};
 use crate::layout::Walk;
 use crate::program::Step;
-use crate::record::Times;
+use crate::record::{Rows, Times};
 use crate::session::postgres::encode;
 use crate::session::{Keep, Sent, Sessions};
 
@@ -252,7 +252,7 @@ impl<S: Sessions> Worker<S> {
                 let rows = results.counts.iter().copied().chain(std::iter::repeat(0));
                 for (own, rows) in connection.pipeline.operations.iter().zip(rows) {
                     if counts {
-                        role.operations[*own].complete(times, rows);
+                        role.operations[*own].complete(times, Rows::beyond(0, rows));
                     }
                 }
             }

@@ -55,8 +55,12 @@ pub(super) struct Operation {
     pub(super) rows: u64,
     /// Whether it waited for the reading of a cursor before it was sent first.
     pub(super) awaited_cursor: bool,
-    /// Of these, what the client's tick has counted already.
+    /// Of the operation's rows, what the client's ticks have counted already, those of the running statement too.
     pub(super) rows_counted: u64,
+    /// Of the operation's rows, what its statements have said before they ended.
+    pub(super) rows_said: u64,
+    /// Of these, what the running statement has said.
+    pub(super) statement_rows_said: u64,
     /// The error that a ROLLBACK follows.
     pub(super) failed: Option<crate::record::Code>,
 }

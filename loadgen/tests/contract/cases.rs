@@ -15,6 +15,20 @@ pub(crate) const CASES: &[Case] = &[
     ("qr100", "/clients", "0", "clients", "at least 1"),
     (
         "qr100",
+        "/statements/0/progress",
+        r#""""#,
+        "statements[0].progress",
+        "in front of the number",
+    ),
+    (
+        "mysql",
+        "/statements/0/progress",
+        r#""total: ""#,
+        "statements[0].progress",
+        "is for the engine `postgres`",
+    ),
+    (
+        "qr100",
         "/table_digits",
         r#"{"po": 4}"#,
         "table_digits.po",

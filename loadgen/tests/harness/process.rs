@@ -64,6 +64,11 @@ impl Generator {
         panic!("no `{name}` in {:?}", self.events);
     }
 
+    /// The events read so far.
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
     /// Reads the rest; the exit status, all events and what stood on standard error.
     pub(crate) fn end(mut self) -> Ended {
         for line in self.lines.by_ref() {

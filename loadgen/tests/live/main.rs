@@ -10,6 +10,7 @@ mod endings;
 mod generator;
 #[path = "../harness/process.rs"]
 mod process;
+mod progress;
 mod retries;
 mod sending;
 #[path = "../postgres_session/server.rs"]

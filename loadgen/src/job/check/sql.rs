@@ -52,6 +52,7 @@ impl Job {
                 format!("{key}.class"),
                 "is empty; give it a name, or leave it out",
             )?;
+            self.check_progress(index, &key)?;
             let pieces = format!("{key}.pieces");
             let parameters = self.check_pieces(&statement.pieces, &pieces, false)?;
             ensure(
@@ -83,6 +84,33 @@ impl Job {
             )?;
         }
         Ok(())
+    }
+
+    /// Checks what a statement's notices are searched for.
+    fn check_progress(&self, statement: usize, key: &str) -> Check {
+        let Some(text) = &self.statements[statement].progress else {
+            return Ok(());
+        };
+        let key = format!("{key}.progress");
+        ensure(
+            !text.is_empty() && !text.contains('\0'),
+            key.clone(),
+            "give the text in front of the number of rows",
+        )?;
+        ensure(
+            !self.engine.is_mysql(),
+            key.clone(),
+            "is for the engine `postgres`, whose statements send notices while they run; leave it out",
+        )?;
+        let gathered = self.programs.iter().any(|program| {
+            program.code.contains(&Instruction::Pipeline)
+                && program.code.contains(&Instruction::Send(statement))
+        });
+        ensure(
+            !gathered,
+            key,
+            "notices of a pipeline are not of one statement; leave it out, or send it alone",
+        )
     }
 
     /// Checks pieces and counts the values that one execution writes.

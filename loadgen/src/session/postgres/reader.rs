@@ -67,9 +67,11 @@ impl Incoming for Reader {
         let mut ready = false;
         let capturing = self.capture.is_some();
         let gathering = reply.gathering().is_some();
+        let following = reply.progress.follows();
         let wanted = |tag| {
             capturing
                 || matches!(tag, b'C' | b'E' | b'Z')
+                || (following && tag == b'N')
                 || (gathering && matches!(tag, b'T' | b'D'))
         };
         while let Some(message) = self.framing.next(&mut input, wanted)? {
@@ -100,6 +102,9 @@ impl Incoming for Reader {
                 }
                 b'D' | b'T' | b't' if self.asked == 0 => return Err(unasked(message.tag)),
                 b'D' | b'T' | b'N' | b't' => {
+                    if following && message.tag == b'N' && self.asked > 0 {
+                        reply.progress.take(message.body)?;
+                    }
                     if let Some(results) = reply.gathering() {
                         gather(results, message.tag, message.body)?;
                     }
@@ -300,6 +305,32 @@ mod tests {
             assert_eq!(captured.rows, [[Some("ab".to_owned())], [None]]);
             assert_eq!(captured.notices, ["take note"]);
             assert_eq!(captured.affected, 52);
+        }
+    }
+
+    #[test]
+    fn notices_cut_at_any_byte_say_the_same_rows_while_the_statement_runs() {
+        let text: std::sync::Arc<[u8]> = std::sync::Arc::from(&b"total: "[..]);
+        let note = |rows: &str| message(b'N', format!("SNOTICE\0Mtotal: {rows}\0\0").as_bytes());
+        let running = [note("1,000"), message(b'S', b"a\0b\0"), note("2,500")].concat();
+        let end = [message(b'C', b"CALL\0"), message(b'Z', b"I")].concat();
+        let stream = [&running[..], &end].concat();
+        for cut in 0..=stream.len() {
+            let (mut reader, mut reply) = (asked(), Reply::default());
+            reply.progress.follow(&text);
+            reader.feed(&stream[..cut], &mut reply).expect("valid");
+            let said = reply.progress.rows();
+            let expected = match cut {
+                _ if cut >= running.len() => 2_500,
+                _ if cut >= note("1,000").len() => 1_000,
+                _ => 0,
+            };
+            assert_eq!(said, expected, "cut {cut}");
+            reader.feed(&stream[cut..], &mut reply).expect("valid");
+            assert_eq!((reply.progress.rows(), reply.rows), (2_500, 0));
+            // What comes between two statements is of neither.
+            reader.feed(&note("9,000"), &mut reply).expect("valid");
+            assert_eq!(reply.progress.rows(), 2_500);
         }
     }
 

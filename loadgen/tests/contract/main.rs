@@ -8,6 +8,7 @@
 mod cases;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod roles;
 mod values;
 
 use cases::CASES;
@@ -90,7 +91,8 @@ fn changed(name: &str, pointer: &str, value: Value) -> Value {
 #[test]
 fn what_is_wrong_with_a_job_is_named_with_its_key() {
     let mut wrong = Vec::new();
-    for (name, pointer, value, key, words) in CASES.iter().chain(values::CASES) {
+    for (name, pointer, value, key, words) in CASES.iter().chain(roles::CASES).chain(values::CASES)
+    {
         let job = changed(name, pointer, serde_json::from_str(value).unwrap());
         let error = Job::parse(&job.to_string()).expect_err(pointer);
         let text = error.to_string();

@@ -285,9 +285,9 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
             'use "step"',
         ),
         (
-            '[observe]\nwaits = "1s"\n[arms.my]\nengine = "mariadb"\nbase_dir = "/usr"',
-            'key `observe.waits`: "mariadb" (arm `my`) tells no waits of sessions unless its '
-            "performance_schema is set up for it; remove it",
+            "[observe]\nwaits_sessions = true",
+            "key `observe.waits_sessions`: needs `waits`, which says how often; write "
+            'waits = "50ms" beside it',
         ),
         (
             "[verdict]\nmargin = 3",

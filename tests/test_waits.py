@@ -10,9 +10,10 @@ import pytest
 
 from dbdyno.analysis.step import assemble, collect, evidence, metrics, waits
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
-from dbdyno.engine.postgres import activity
-from dbdyno.engine.postgres.activity import Names, Row, look
-from dbdyno.engine.postgres.wait_sampler import moment
+from dbdyno.engine import activity
+from dbdyno.engine.activity import Look, Names, look
+from dbdyno.engine.postgres.activity import Row, session
+from dbdyno.engine.wait_sampler import moment
 from dbdyno.model import Json, StepRun
 from result_planted import MONO_NS
 from test_analysis import step_folder
@@ -44,7 +45,12 @@ def row(
     kind: str | None = "client backend",
 ) -> Row:
     """A row of a sample."""
-    return pid, kind, state, wait, event, text
+    return pid, kind, state, wait, event, text, None, None
+
+
+def seen_of(rows: list[Row], roles: dict[int, str]) -> Look:
+    """What these rows come to."""
+    return look(map(session, rows), roles, NAMES)
 
 
 # --- A look ----------------------------------------------------------------------------------
@@ -61,7 +67,7 @@ def test_active_sessions_are_on_the_cpu_or_wait_and_idle_ones_are_counted_apart(
         row(7, "idle in transaction", "Client", "ClientRead"),
         row(8, "idle in transaction (aborted)", "Client", "ClientRead", "COMMIT"),
     ]
-    seen = look(rows, dict.fromkeys(range(1, 9), "query"), NAMES)
+    seen = seen_of(rows, dict.fromkeys(range(1, 9), "query"))
     assert set(seen.sessions) == {
         ("role:query", "CPU", "", "point", 2),
         ("role:query", "IO", "DataFileRead", "point", 1),
@@ -79,7 +85,7 @@ def test_processes_of_nobodys_role_are_the_background_or_other_backends() -> Non
         row(3, "idle", "Client", "ClientRead", None),
         row(4, "active", None, None, "VACUUM", None),  # 9.6 has no kinds
     ]
-    seen = look(rows, {}, NAMES)
+    seen = seen_of(rows, {})
     assert [one[:4] for one in seen.sessions] == [
         ("background:checkpointer", "IO", "DataFileWrite", ""),
         ("background:autovacuum worker", "Timeout", "VacuumDelay", "autovacuum: VACUUM t"),

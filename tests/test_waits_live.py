@@ -19,7 +19,8 @@ import pytest
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.engine import Server
-from dbdyno.engine.postgres.wait_sampler import END_S_MAX, WaitSampler
+from dbdyno.engine.postgres.wait_connection import WaitConnection
+from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
@@ -77,7 +78,11 @@ class Samples:
 
     def __init__(self, server: Server, roles: dict[int, str]) -> None:
         self.lines: list[Json] = []
-        self.sampler = WaitSampler(address(server), JOB, INTERVAL_S, self.lines.append)
+        made = server.waits(
+            JOB, Observe(waits_s=INTERVAL_S, waits_sessions=True), self.lines.append
+        )
+        assert isinstance(made, WaitSampler)
+        self.sampler = made
         for pid, role in roles.items():
             self.sampler.observe({"event": "connected", "server_pid": pid, "role": role})
 
@@ -214,7 +219,7 @@ def test_a_process_that_does_not_answer_is_cut_off_in_time(server: Server) -> No
 def test_a_server_that_lets_nobody_in_is_said_in_one_line(server: Server) -> None:
     at = replace(address(server), database="no-such")
     with pytest.raises(ServerError, match=r"database `no-such`: .*does not exist") as error:
-        WaitSampler(at, JOB, INTERVAL_S, [].append)
+        WaitConnection(at, each=False)
     assert "\n" not in str(error.value)
 
 

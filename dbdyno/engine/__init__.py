@@ -11,7 +11,7 @@ from importlib import import_module
 from dbdyno.builds import Build
 from dbdyno.builds.flags import Recipes
 from dbdyno.engine.interface import Engine, Server
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host.place import Place
 from dbdyno.model import Arm, can, engine
 from dbdyno.model.error import ServerError
@@ -53,7 +53,8 @@ def settled(
 
     build = build or installed.locate(arm, place.cache_root, place.account)
     capacity = capacity or host.here(place.wal_root or place.data_root)
-    return build, of(arm.engine).settle(arm, build, capacity, connections)
+    demand = Demand(connections=connections)
+    return build, of(arm.engine).settle(arm, build, capacity, demand)
 
 
 def provide(

@@ -8,7 +8,7 @@ from typing import Any
 
 from dbdyno.engine.interface import Client, Moment, WaitSampler, Write, part_of
 from dbdyno.engine.snapshot import Subject
-from dbdyno.model import Address, Arm, Json
+from dbdyno.model import Address, Arm, Json, Observe
 
 
 class BySql(ABC):
@@ -52,8 +52,12 @@ class BySql(ABC):
         """before.json or after.json; fails only where it cannot connect."""
         return self._client.snapshot(when, subject)
 
-    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+    def no_waits(self) -> str | None:
+        """Why its sessions do not tell what they wait for; it has to answer."""
+        return self._client.no_waits(self.execute)
+
+    def waits(self, job: Json, observe: Observe, write: Write) -> WaitSampler | None:
         """What samples waits, connected; fails where it cannot connect."""
         address = self.address()
         assert address is not None
-        return self._client.waits(address, job, interval_s, write)
+        return self._client.waits(address, job, observe, write)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from dbdyno.builds import Build
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import Demand, Settled
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host.account import Account
 from dbdyno.host.observe.device import Device
 from dbdyno.host.place import Place
-from dbdyno.model import Address, Arm, Json
+from dbdyno.model import Address, Arm, Json, Observe
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.engine import of as traits_of
 from dbdyno.model.job import server_json
@@ -196,13 +196,14 @@ class Client(Protocol):
     def snapshot(self, when: Moment, subject: Subject) -> Json:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
 
-    def waits(
-        self, address: Address, job: Json, interval_s: float, write: Write
-    ) -> WaitSampler | None:
-        """What samples waits, connected; None where sessions do not tell them.
+    def no_waits(self, execute: Execute) -> str | None:
+        """Why this very server's sessions do not tell what they wait for; None where they do.
 
-        Raises ServerError where it cannot connect.
+        Raises ServerError.
         """
+
+    def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
+        """What samples waits, connected. Raises ServerError where it cannot connect."""
 
 
 class Engine(Protocol):
@@ -245,8 +246,8 @@ class Engine(Protocol):
     def write_config(self, values: Mapping[str, str]) -> str:
         """The same the other way, for `dyno config show`."""
 
-    def settle(self, arm: Arm, build: Build, host: Capacity, connections: int) -> Settled:
-        """Preset, plan and lab together, for so many connections of the load.
+    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
+        """Preset, plan and lab together, for what the steps demand of the server.
 
         Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
         """
@@ -380,8 +381,14 @@ class Server(Protocol):
         Raises ServerError only where it cannot connect.
         """
 
-    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
-        """What samples the waits of a job's sessions, connected; None where it cannot tell them.
+    def no_waits(self) -> str | None:
+        """Why its sessions do not tell what they wait for; None where they do.
+
+        Raises ServerError.
+        """
+
+    def waits(self, job: Json, observe: Observe, write: Write) -> WaitSampler | None:
+        """What samples the waits of a job's sessions, connected; None where it has none.
 
         Raises ServerError where it cannot connect.
         """

@@ -25,6 +25,14 @@ FOR_STEPS = " for the steps' connections"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What a plan wants of an arm's server, beside what it sets."""
+
+    connections: int = 0  # of the load, in the largest step
+    waits: bool = False  # whether sessions are sampled for what they wait for
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settled:
     """An arm's settings as they go into its configuration file, and where they come from."""
 

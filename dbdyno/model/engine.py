@@ -95,7 +95,7 @@ _MYSQL = Traits(
     prepares_begin=False,
     commits_end=True,
     can=frozenset(
-        {"clock", "made", "kept", "slices", "explain", "binary log", "presets", "source"}
+        {"clock", "made", "kept", "slices", "waits", "explain", "binary log", "presets", "source"}
     ),
 )
 TRAITS: dict[str, Traits] = {

@@ -116,6 +116,7 @@ class Observe:
     """What is asked of the server while a window is open."""
 
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
+    waits_sessions: bool = False  # whether each sample keeps every session
 
 
 HookMoment = Literal["before-run", "after-run", "before-step", "after-step"]

@@ -85,7 +85,6 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         aims=table.aims(form.verdict, source),
         require=table.require(form.require),
     )
-    _check_waits(plan, source)
     _check_together(plan, source)
     duet.check(plan, source)
     _check_elsewhere(plan, uses, source)
@@ -109,17 +108,6 @@ def _arms(form: PlanForm, path: Path | None, source: str, arms_max: int | None) 
         if why is not None:
             raise refusal(source, f"arms.{name}", why)
     return arms_of(forms, path, source)
-
-
-def _check_waits(plan: Plan, source: str) -> None:
-    """Sessions are asked what they wait for where they tell it."""
-    others = [arm for arm in plan.arms if can(arm, "clock") and not can(arm, "waits")]
-    if plan.observe.waits_s is not None and others:
-        sentence = (
-            f'"{others[0].engine}" (arm `{others[0].name}`) tells no waits of sessions unless its '
-            "performance_schema is set up for it; remove it"
-        )
-        raise refusal(source, "observe.waits", sentence)
 
 
 def _check_together(plan: Plan, source: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dbdyno.model import Schedule, Void
+from dbdyno.model import Observe, Schedule, Void
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import Aims
@@ -150,6 +150,7 @@ class ObserveForm(Form):
     """What is asked of servers while windows are open, as it is written."""
 
     waits: str | None = None
+    waits_sessions: bool = Observe.waits_sessions
 
 
 class VerdictForm(Form):

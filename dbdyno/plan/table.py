@@ -75,6 +75,9 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
 def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
     """What is asked of the servers while a window is open."""
     if form.waits is None:
+        if form.waits_sessions:
+            sentence = 'needs `waits`, which says how often; write waits = "50ms" beside it'
+            raise refusal(source, "observe.waits_sessions", sentence)
         return Observe()
     match = TIME.fullmatch(form.waits)
     if match is None:
@@ -89,7 +92,7 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
             f'there is no sampling with interleave = "{interleave}"; remove it, or use "step"'
         )
         raise refusal(source, "observe.waits", sentence)
-    return Observe(waits_s=waits_s)
+    return Observe(waits_s=waits_s, waits_sessions=form.waits_sessions)
 
 
 def aims(form: VerdictForm, source: str) -> Aims:

@@ -197,7 +197,7 @@ class Run:
             warm=warm,
             checkpoint=self.lab.plan.schedule.checkpoint is not None,
             data_path=self.lab.prepared.data_path,
-            waits_s=self.lab.plan.observe.waits_s,
+            observe=self.lab.plan.observe,
             cpus=self.lab.plan.placement.generator_cpus,
             hooks=self.hooks,
             build=None if build is None else build.base_dir,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Self
 
@@ -17,7 +17,7 @@ from dbdyno.engine.interface import HostSampler
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
-from dbdyno.model import HookMoment, Json, Step
+from dbdyno.model import HookMoment, Json, Observe, Step
 from dbdyno.run import invariants, told
 from dbdyno.run.check import dropped_tables
 from dbdyno.run.hooks import Hooks
@@ -41,7 +41,7 @@ class Bench:
     checkpoint: bool = False  # whether the step begins with a checkpoint
     data_path: Path | None = None  # on the device that has to rest after it
     turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
-    waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
+    observe: Observe = field(default_factory=Observe)  # of the server while the window is open
     cpus: str | None = None  # the processors of the generator; None: all
     hooks: Hooks | None = None  # what the plan wants before and after the step
     build: Path | None = None  # the folder of the arm's build; None: the lab does not make it

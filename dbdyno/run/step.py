@@ -99,12 +99,12 @@ class Load:
 
         It is connected before the load's connections, and long before the window.
         """
-        server, interval_s = self.bench.server, self.bench.waits_s
-        if interval_s is None or not server.can("waits"):
+        server, observe = self.bench.server, self.bench.observe
+        if observe.waits_s is None or not server.can("waits"):
             return None
         lines = stack.enter_context(store.Lines(self.folder / "waits.jsonl"))
         try:
-            waits = server.waits(job, interval_s, lines.write)
+            waits = server.waits(job, observe, lines.write)
         except ServerError as error:
             self._warn(f"waits: not sampled: {error}")
             return None

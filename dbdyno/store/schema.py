@@ -66,7 +66,32 @@ class Session(metaclass=_Session):
     """So many sessions doing one thing: owner, kind, event, statement, how many."""
 
 
+class _Blocks(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return (
+            isinstance(value, list) and len(value) == 2 and all(type(one) is int for one in value)
+        )
+
+
+class Blocks(metaclass=_Blocks):
+    """Pages that were read and pages that were found so far."""
+
+
+class _Seen(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return (
+            isinstance(value, list)
+            and len(value) == SEEN_COLUMNS
+            and all(isinstance(one, str | int | None) for one in value)
+        )
+
+
+class Seen(metaclass=_Seen):
+    """What one session does, by the columns that the first line of waits.jsonl names."""
+
+
 SESSION_COLUMNS = 5
+SEEN_COLUMNS = 9
 NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
@@ -162,7 +187,14 @@ READING = {
     "owners?": {"*": {"*": Counters}},
 }
 WAITS = {"asked_ns": int}
-LOOK = {"mono_ns": int, "took_us": NUMBER, "sessions": [Session], "idle": {"*": int}}
+LOOK = {
+    "mono_ns": int,
+    "took_us": NUMBER,
+    "sessions": [Session],
+    "idle": {"*": int},
+    "blocks?": Blocks,
+    "by_session?": [Seen],
+}
 WAITS_END = {"samples": int, "late": int, "cpu_us": NUMBER}
 GENERATOR = {
     "loads": [

@@ -12,6 +12,8 @@ from dbdyno.analysis.step.raw_files import NS_PER_S, Load
 from dbdyno.model import Json, Series, WaitLoad, Waits
 
 LAB_WAITS = "lab:waits"
+BLOCKS = ("blocks.read", "blocks.hit")
+"""The series of pages, in the order of a line's `blocks`."""
 
 Sample = tuple[float, Json]
 """Active seconds since the window's start, and the line."""
@@ -56,6 +58,30 @@ def within(lines: Sequence[Json], load: Load) -> list[Sample]:
         paused = any(begun <= line["mono_ns"] < until for begun, until in load.pauses)
         if 0.0 <= passed_s <= load.passed_s and not paused:
             found.append((load.active_s(passed_s), line))
+    return found
+
+
+def blocks(evidence: Evidence) -> dict[str, Series]:
+    """Pages a second that the server read from outside of its cache, and that it found there.
+
+    By the samples that read the counters; x is the later one's moment. Counters that were set back
+    in between leave a gap.
+    """
+    told = [
+        (at_s, line["blocks"])
+        for at_s, line in within(evidence.waits, evidence.load)
+        if line.get("blocks") is not None
+    ]
+    found: dict[str, Series] = {}
+    for place, name in enumerate(BLOCKS):
+        points = [
+            (after_s, (after[place] - before[place]) / (after_s - before_s))
+            for (before_s, before), (after_s, after) in pairwise(told)
+            if after_s > before_s
+            and all(now >= then for now, then in zip(after, before, strict=True))
+        ]
+        if points:
+            found[name] = Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
     return found
 
 

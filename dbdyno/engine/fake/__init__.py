@@ -24,7 +24,7 @@ from dbdyno.engine.interface import (
 from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.unmanaged import Unseen
 from dbdyno.host.observe.device import Device
-from dbdyno.model import Address, Arm, Json, can
+from dbdyno.model import Address, Arm, Json, Observe, can
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
 
@@ -143,7 +143,11 @@ class FakeServer(Unseen):
         """None: it has no database."""
         return None
 
-    def waits(self, job: Json, interval_s: float, write: Write) -> WaitSampler | None:
+    def no_waits(self) -> str | None:
+        """None: nobody asks it."""
+        return None
+
+    def waits(self, job: Json, observe: Observe, write: Write) -> WaitSampler | None:
         """None: it has no sessions."""
         return None
 

@@ -25,7 +25,7 @@ from dbdyno.engine.mysql import (
 )
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.preset import Settings
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host.account import Account
 from dbdyno.host.place import Place
 from dbdyno.model import Arm
@@ -95,9 +95,9 @@ class MysqlEngine:
         """Options as a my.cnf."""
         return config_file.written(values)
 
-    def settle(self, arm: Arm, build: Build, host: Capacity, connections: int) -> Settled:
+    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
         """Preset, plan and lab together. Raises PlanError, HostError."""
-        return settings.settle(arm, build, host, connections)
+        return settings.settle(arm, build, host, demand)
 
     def footprint(self, setting: Setting) -> Footprint:
         """What a server with these options takes of the host."""

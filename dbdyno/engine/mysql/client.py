@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, WaitSampler, Write
-from dbdyno.engine.mysql import buffer_pool, connection, facts, probe
+from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, Write
+from dbdyno.engine.mysql import buffer_pool, connection, facts, instruments, probe
 from dbdyno.engine.mysql.flavour import Flavour
+from dbdyno.engine.mysql.wait_connection import WaitConnection
 from dbdyno.engine.snapshot import Subject
-from dbdyno.model import Address, Json
+from dbdyno.engine.wait_sampler import WaitSampler
+from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
 
 SQL = TableSql(
@@ -67,8 +69,11 @@ class MysqlClient:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 
-    def waits(
-        self, address: Address, job: Json, interval_s: float, write: Write
-    ) -> WaitSampler | None:
-        """None: sessions tell no waits unless performance_schema is set up for it."""
-        return None
+    def no_waits(self, execute: Execute) -> str | None:
+        """Why this server's sessions do not tell what they wait for; None where they do."""
+        _, number, _ = self.told(execute)
+        return instruments.unfit(self.flavour, self.engine, number) or instruments.refused(execute)
+
+    def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
+        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        return WaitSampler(WaitConnection(address, self.flavour), job, observe, write)

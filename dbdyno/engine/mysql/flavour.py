@@ -30,6 +30,10 @@ class Flavour:
     finds_itself_from: int | None = None  # it takes its base directory from where it lies
     creates_user_from: int = 0  # before it a grant makes an account
     logs_from: int | None = None  # the binary log is on by default
+    waits_from: int  # performance_schema tells of each session what the lab asks
+    instrumented: bool  # performance_schema is on by default
+    threads: str  # asks for all threads, as the process list has those of connections
+    row_locks: str  # asks for the sessions that wait for a row lock, by thread or by connection
     options: Mapping[str, str] = field(default_factory=dict)  # of the lab's own, for it alone
 
 
@@ -61,6 +65,12 @@ _MYSQL = Flavour(
     finds_itself_from=80000,
     creates_user_from=50700,
     logs_from=80000,
+    waits_from=80000,
+    instrumented=True,
+    threads="SELECT THREAD_ID, NAME, PROCESSLIST_ID AS connection, PROCESSLIST_COMMAND AS command, "
+    "PROCESSLIST_STATE AS state, PROCESSLIST_INFO AS text FROM performance_schema.threads",
+    row_locks="SELECT REQUESTING_THREAD_ID AS thread, NULL AS connection "
+    "FROM performance_schema.data_lock_waits",
     # The folder that a distribution compiled in need not be there; MariaDB knows no such value.
     options={"secure_file_priv": "NULL"},
 )
@@ -86,6 +96,14 @@ _MARIADB = Flavour(
     changed="SELECT VARIABLE_NAME FROM information_schema.SYSTEM_VARIABLES "
     "WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO', 'SQL') "
     "AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE)",
+    waits_from=100600,
+    instrumented=False,
+    # performance_schema has no text of what is prepared.
+    threads="SELECT t.THREAD_ID, t.NAME, t.PROCESSLIST_ID AS connection, p.COMMAND AS command, "
+    "p.STATE AS state, p.INFO AS text FROM performance_schema.threads t "
+    "LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.PROCESSLIST_ID",
+    row_locks="SELECT NULL AS thread, trx_mysql_thread_id AS connection "
+    "FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'",
 )
 _FLAVOURS = {"mysql": _MYSQL, "mariadb": _MARIADB}
 

@@ -27,7 +27,9 @@ from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
 
 USER = "dyno"
-INCIDENTAL = frozenset({"port", "max_connections", "innodb_redo_log_capacity"})
+INCIDENTAL = frozenset(
+    {"port", "max_connections", "innodb_redo_log_capacity", "performance_schema"}
+)
 """Options that differ between two plans of the same arm without changing what its data are."""
 START_S_MAX = 600.0
 STOP_SIGNALS: process.Signals = (

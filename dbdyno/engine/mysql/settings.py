@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 
 from dbdyno.builds import Build
-from dbdyno.engine.mysql import config_file, flavour, options
+from dbdyno.engine.mysql import config_file, flavour, instruments, options
 from dbdyno.engine.mysql.flavour import since
 from dbdyno.engine.preset import Settings, arm_config
 from dbdyno.engine.settings import (
     Cache,
+    Demand,
     Settled,
     by_plan,
     connections_of,
@@ -31,6 +32,7 @@ from dbdyno.model import Arm, engine, version
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.size import Capacity
 
+NOTHING = Demand()
 CHECK_S_MAX = 30.0
 DEFAULT_CONNECTIONS_MAX = 151
 POOL = "innodb_buffer_pool_size"
@@ -60,8 +62,8 @@ NAMED = re.compile(
 """Where mysqld's complaints name the option."""
 
 
-def settle(arm: Arm, build: Build, host: Capacity, connections: int = 0) -> Settled:
-    """The options of an arm for `connections` connections of the load.
+def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> Settled:
+    """The options of an arm for what the steps demand of its server.
 
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
     """
@@ -73,12 +75,39 @@ def settle(arm: Arm, build: Build, host: Capacity, connections: int = 0) -> Sett
     known = {options.canonical(name): value for name, value in known.items()}
     departures = (*preset.departures, *left_out, *by_plan(own, published))
     values = binary_log(arm, {**known, **own}, build)
-    needed = connections_of(arm.name, own, connections, DEFAULT_CONNECTIONS_MAX)
+    values, told = instrumented(arm, own, values, build) if demand.waits else (values, ())
+    needed = connections_of(arm.name, own, demand.connections, DEFAULT_CONNECTIONS_MAX)
     if needed is not None:
         values["max_connections"] = str(max(needed, amount(values.get("max_connections", "0"))))
     if POOL in values:
         refuse_too_much_memory(arm.name, Cache(POOL, values[POOL], POOL in own), host, amount)
+    departures = (*departures, *told)
     return Settled(values=values | labs(build), preset=preset.values, departures=departures)
+
+
+def instrumented(
+    arm: Arm, own: Mapping[str, str], values: Mapping[str, str], build: Build
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The options with performance_schema on, which samples of waits need, and how that departs.
+
+    Raises PlanError where the plan's own switch it off.
+    """
+    before = values.get(instruments.SETTING)
+    known = flavour.of(build.engine)
+    why = instruments.unfit(known, build.engine, build.version_num)
+    if why is not None:
+        raise PlanError(f"observe.waits: the server of arm {arm.name}: {why}, or remove the key")
+    by_default = "on" if known.instrumented else "off"
+    if (before or by_default).lower() in options.ON:
+        return dict(values), ()
+    if instruments.SETTING in own:
+        raise PlanError(
+            f"arms.{arm.name}.settings.{instruments.SETTING}: `observe.waits` needs it on: "
+            "drop one of the two keys"
+        )
+    instead = "the default" if before is None else before
+    told = f"{instruments.SETTING} is ON, not {instead}: `[observe] waits`"
+    return {**values, instruments.SETTING: "ON"}, (told,)
 
 
 def labs(build: Build) -> dict[str, str]:

@@ -23,7 +23,7 @@ from dbdyno.engine.postgres import (
 )
 from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.preset import Settings
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host.account import Account
 from dbdyno.host.place import Place
 from dbdyno.model import Arm
@@ -88,9 +88,9 @@ class PostgresEngine:
         """Settings as a postgresql.conf."""
         return config_file.written(values)
 
-    def settle(self, arm: Arm, build: Build, host: Capacity, connections: int) -> Settled:
+    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
         """Preset, plan and lab together. Raises PlanError, HostError."""
-        return settings.settle(arm, build.version_num, host, connections)
+        return settings.settle(arm, build.version_num, host, demand.connections)
 
     def footprint(self, setting: Setting) -> Footprint:
         """What a server with these settings takes of the host."""

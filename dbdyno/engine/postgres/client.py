@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, WaitSampler, Write
-from dbdyno.engine.postgres import cache_warming, connection, facts, probe, wait_sampler
+from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, Write
+from dbdyno.engine.postgres import cache_warming, connection, facts, probe
+from dbdyno.engine.postgres.wait_connection import WaitConnection
 from dbdyno.engine.snapshot import Subject
-from dbdyno.model import Address, Json
+from dbdyno.engine.wait_sampler import WaitSampler
+from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
 
 SQL = TableSql(
@@ -67,8 +69,11 @@ class PostgresClient:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 
-    def waits(
-        self, address: Address, job: Json, interval_s: float, write: Write
-    ) -> WaitSampler | None:
+    def no_waits(self, execute: Execute) -> str | None:
+        """None: every server tells what its sessions wait for."""
+        return None
+
+    def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
         """What samples waits, connected. Raises ServerError where it cannot connect."""
-        return wait_sampler.WaitSampler(address, job, interval_s, write)
+        asked = WaitConnection(address, each=observe.waits_sessions)
+        return WaitSampler(asked, job, observe, write)

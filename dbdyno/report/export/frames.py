@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
-from dbdyno.report.export import second_rows, step_rows
+from dbdyno.report.export import second_rows, step_rows, wait_rows
 from dbdyno.report.export.form import FRAME_TYPES, Table
 from dbdyno.report.export.source import Source
 from dbdyno.report.export.step_rows import Rows
@@ -34,6 +34,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),
     (frozenset({"samples", "owner_samples"}), second_rows.host),
+    (frozenset({"wait_samples"}), wait_rows.samples),
 )
 """Which tables are made together, as their rows come from the same files."""
 

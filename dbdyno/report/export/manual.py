@@ -157,6 +157,15 @@ FROM peaks
 ORDER BY workload, sweep, arm
 """,
     ),
+    Question(
+        title="What sessions were seen to do, the most frequent first (`[observe] waits_sessions`)",
+        sql="""
+SELECT count(*) AS samples, state, kind, event, query, pid
+FROM wait_samples
+WHERE kind <> 'idle' AND judged
+GROUP BY ALL ORDER BY samples DESC
+""",
+    ),
 )
 
 HEAD = """# Export

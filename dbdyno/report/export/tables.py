@@ -384,6 +384,23 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
+        "wait_samples", """a session in a sample of a step's window; only where the plan's
+        `[observe]` has `waits_sessions`""",
+        """
+        sample      | integer |   | the sample's number in the window, from 1
+        second      | number  | s | when it was taken, since the window opened
+        pid         | integer |   | the session's process, or connection; null in the background
+        owner       | text    |   | role:NAME, background:KIND, backend:other …
+        state       | text    |   | in the server's words; of MySQL and MariaDB command: state
+        kind        | text    |   | CPU, a class of wait events, idle in transaction, or idle
+        event       | text    |   | the wait event; null on CPU and of idle ones
+        statement   | text    |   | its name in the job, else its text in short; null: none is known
+        query       | text    |   | the first 200 characters of its text
+        query_start | time    |   | when the query began, UTC; null of MySQL and MariaDB
+        xact_start  | time    |   | when the transaction began, likewise
+        """,
+    ),
+    table(
         "spans", "a time in which a checkpoint or an autovacuum ran beside a step",
         """
         kind    | text   |   | checkpoint or autovacuum

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from dbdyno import __version__, workload
 from dbdyno.builds import cache
 from dbdyno.engine import Build
-from dbdyno.model import Arm, Json, Placement, Plan, Schedule, Step, Void, WorkloadUse
+from dbdyno.model import Arm, Json, Observe, Placement, Plan, Schedule, Step, Void, WorkloadUse
 from dbdyno.run import driver
 from dbdyno.run.check.preflight import Prepared, load
 
@@ -29,13 +29,19 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         ],
         "schedule": schedule_json(plan.schedule),
         "generator": {"threads": plan.threads},
-        "observe": asdict(plan.observe),
+        "observe": observe_json(plan.observe),
         **between(plan),
         "verdict": asdict(plan.aims),
         "sizing": asdict(prepared.sizing),
         "text": plan.text,
         "dyno": __version__,
     }
+
+
+def observe_json(observe: Observe) -> Json:
+    """What servers are asked; `waits_sessions` only where it is wanted: older folders lack it."""
+    found = asdict(observe)
+    return found if observe.waits_sessions else {"waits_s": found["waits_s"]}
 
 
 def between(plan: Plan) -> Json:

@@ -18,7 +18,7 @@ from dbdyno.builds.compile import Wish
 from dbdyno.engine import Build, Server, golden, installed
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.preset import arm_config
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import capacity, core_sets, place, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can, job
@@ -137,7 +137,7 @@ def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
             arm,
             prepared.builds[arm.name],
             capacity.of_arm(arm, prepared.sizing),
-            connections(plan, arm, prepared),
+            demand(plan, arm, prepared),
         )
         for arm in made(plan)
     }
@@ -218,6 +218,7 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
             server, dropped_tables.dropped(sql for step in steps for sql in step.setup)
         )
     refuse_unwarmed(plan, arm, prepared, server)
+    refuse_unsampled(plan, arm, server)
     for use in plan.workloads:
         if use.fill == workload.KEEP:
             kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
@@ -245,6 +246,18 @@ def refuse_unwarmed(plan: Plan, arm: Arm, prepared: Prepared, server: Server) ->
             f"workloads.warm: the build of arm {arm.name} has no extension `pg_prewarm`: "
             'write warm = "scan", or take a build with contrib'
         )
+
+
+def refuse_unsampled(plan: Plan, arm: Arm, server: Server) -> None:
+    """Raises PlanError where a server that runs elsewhere does not tell what sessions wait for.
+
+    One that the lab makes is set up for it.
+    """
+    if plan.observe.waits_s is None or can(arm, "made") or not can(arm, "waits"):
+        return
+    why = server.no_waits()
+    if why is not None:
+        raise PlanError(f"observe.waits: the server of arm {arm.name}: {why}, or remove the key")
 
 
 def load_of(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> Step:
@@ -364,6 +377,12 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
         return its.unmade(arm)
     where = dataclasses.replace(here, placement=plan.placement)
     return its.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
+
+
+def demand(plan: Plan, arm: Arm, prepared: Prepared) -> Demand:
+    """What the plan wants of the arm's server beside its settings."""
+    waits = plan.observe.waits_s is not None
+    return Demand(connections=connections(plan, arm, prepared), waits=waits)
 
 
 def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:

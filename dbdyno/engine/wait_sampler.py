@@ -1,7 +1,8 @@
 """Samples what sessions wait for while a window is open, into waits.jsonl (docs/results.md).
 
 A connection of its own is asked by a thread. It is what the lab does to a server that is measured,
-and only where the plan asks for it; what it costs is in the result, on both sides.
+and only where the plan asks for it; what it costs is in the result, on both sides. How the server
+is asked an engine says (`Asked`); all else is the same of every engine.
 """
 
 from __future__ import annotations
@@ -10,26 +11,50 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import Protocol, Self
 
-from dbdyno.engine.postgres.activity import Names, look, sql
-from dbdyno.engine.postgres.connection import connect
-from dbdyno.model import Address, Json
-from dbdyno.model.error import ServerError
-
-if TYPE_CHECKING:
-    import psycopg
+from dbdyno.engine.activity import COLUMNS, Names, Session, look
+from dbdyno.model import Json, Observe
 
 APPLICATION = "dyno waits"
-STATEMENT_MS_MAX = 5_000
+STATEMENT_S_MAX = 5.0
+"""How long the server may take for an answer."""
 END_S_MAX = 1.0
 """How long the last sample may take; then its connection is cut."""
 STRIDE = 0.6180339887498949
 """The golden ratio less 1, by which the moment of a sample moves on within its interval."""
+BLOCKS_NS = 1_000_000_000
+"""The counters of pages are read at most this often."""
 
 Write = Callable[[Json], None]
+
+
+class Asked(Protocol):
+    """A connection over which a server's sessions are asked for; it is open."""
+
+    broken: tuple[type[Exception], ...]  # what its methods raise where the server does not answer
+
+    @property
+    def pid(self) -> int:
+        """The process, or thread, of the server that serves it, by the kernel's id."""
+
+    @property
+    def version_num(self) -> int:
+        """The server's version."""
+
+    def sessions(self) -> Iterable[Session]:
+        """What all sessions do now but this one and those that only wait for work."""
+
+    def blocks(self) -> tuple[int, int]:
+        """Pages that the server read from outside of its cache so far, and found in it."""
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+
+    def close(self) -> None:
+        """Ends it, and puts back what was changed for the samples."""
 
 
 def moment(number: int) -> float:
@@ -48,34 +73,37 @@ class WaitSampler:
     sampling is in `failure`, and nobody else's trouble.
     """
 
-    def __init__(self, address: Address, job: Json, interval_s: float, write: Write) -> None:
-        """Connects, and writes the file's first line. Raises ServerError where it cannot connect.
+    def __init__(self, asked: Asked, job: Json, observe: Observe, write: Write) -> None:
+        """Writes the file's first line.
 
-        `job` has the names of statements; `write` gets each line.
+        `asked` is its own from now on, `job` has the names of statements; `write` gets each line.
         """
+        assert observe.waits_s is not None
         self.failure: str | None = None  # why it ended before it was told to
         self.samples = 0
         self.late = 0  # intervals that passed without a sample
         self.cpu_us = 0.0  # of the thread, from the first sample on
-        self._connection = connected(address)
-        self._sql = sql(self._connection.info.server_version)
-        self._interval_ns = round(interval_s * 1e9)
+        self._asked = asked
+        self._interval_ns = round(observe.waits_s * 1e9)
+        self._each = observe.waits_sessions
         self._write = write
         self._names = Names(job["statements"])
         self._roles: dict[int, str] = {}
         self._begun_ns = 0  # as `begin` says it; the thread takes it over into `_base_ns`
         self._base_ns, self._slot = 0, 0  # the interval from there whose sample comes next
+        self._blocks_ns = 0  # when the counters of pages were read last
         self._going, self._ended = threading.Event(), threading.Event()
         self._mistake: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="waits", daemon=True)
-        version_num = self._connection.info.server_version
         header: Json = {"asked_ns": self._interval_ns, "application": APPLICATION}
-        write(header | {"version_num": version_num})
+        if self._each:
+            header |= {"by_session": COLUMNS}
+        write(header | {"version_num": asked.version_num})
 
     @property
     def pid(self) -> int:
-        """The server's process that is asked."""
-        return self._connection.info.backend_pid
+        """The server's process, or thread, that is asked."""
+        return self._asked.pid
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -111,23 +139,24 @@ class WaitSampler:
         if self._thread.is_alive():
             self._cut()
             self._thread.join()
-        self._connection.close()
+        try:
+            self._asked.close()
+        except self._asked.broken as error:
+            self.failure = self.failure or said(error)
         if self._mistake is not None:
             raise self._mistake
         last: Json = {"end": True, "samples": self.samples, "late": self.late}
         self._write(last | {"cpu_us": self.cpu_us, "failed": self.failure})
 
     def _run(self) -> None:
-        import psycopg
-
         started_ns = time.thread_time_ns()
+        broken: tuple[type[Exception], ...] = (*self._asked.broken, OSError)
         try:
-            with self._connection.cursor() as cursor:
-                while self._wait():
-                    self._sample(cursor)
-                    self.cpu_us = (time.thread_time_ns() - started_ns) / 1000
-        except (psycopg.Error, OSError) as error:
-            self.failure = " ".join(str(error).split()) or type(error).__name__
+            while self._wait():
+                self._sample()
+                self.cpu_us = (time.thread_time_ns() - started_ns) / 1000
+        except broken as error:
+            self.failure = said(error)
         except Exception as error:
             self._mistake = error
 
@@ -154,30 +183,27 @@ class WaitSampler:
         self.late += missed
         self._slot += missed
 
-    def _sample(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+    def _sample(self) -> None:
         begun_ns = time.monotonic_ns()
-        cursor.execute(self._sql.encode(), prepare=True)
-        seen = look(cursor.fetchall(), self._roles, self._names)
-        took_us = (time.monotonic_ns() - begun_ns) // 1000
-        self._write({"mono_ns": begun_ns, "took_us": took_us, **seen.as_json()})
+        seen = look(self._asked.sessions(), self._roles, self._names, each=self._each)
+        ended_ns = time.monotonic_ns()
+        line: Json = {"mono_ns": begun_ns, "took_us": (ended_ns - begun_ns) // 1000}
+        line |= seen.as_json()
+        if ended_ns - self._blocks_ns >= BLOCKS_NS:
+            line["blocks"] = self._asked.blocks()
+            self._blocks_ns = ended_ns
+        self._write(line)
         self.samples += 1
 
     def _cut(self) -> None:
         """Makes a wait for a server that does not answer fail."""
         with (
             suppress(OSError),
-            socket.socket(fileno=os.dup(self._connection.fileno())) as end,
+            socket.socket(fileno=os.dup(self._asked.fileno())) as end,
         ):
             end.shutdown(socket.SHUT_RDWR)
 
 
-def connected(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
-    """A connection for samples. Raises ServerError."""
-    import psycopg
-
-    limit = f"-c statement_timeout={STATEMENT_MS_MAX}"
-    try:
-        return connect(address, APPLICATION, limit, client_encoding="UTF8")
-    except psycopg.Error as error:
-        said = " ".join(str(error).split())
-        raise ServerError(f"database `{address.database}`: {said}") from error
+def said(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,85 @@
+"""What of performance_schema has to be on for samples of waits, and is put back afterwards.
+
+Waits that are counted anyway (files, tables) need no more than to be shown. Instruments of mutexes
+and rw-locks stay as the server has them: each lock that is taken would pay (docs/results.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.engine.mysql.flavour import Flavour, since
+from dbdyno.model import version
+from dbdyno.model.error import ServerError
+
+Ask = Callable[[str], Sequence[tuple[Any, ...]]]
+
+SETTING = "performance_schema"
+CONSUMERS = (
+    *("global_instrumentation", "thread_instrumentation"),
+    *("events_waits_current", "events_transactions_current"),
+)
+INSTRUMENTS = ("wait/io/file/%", "wait/lock/metadata/%", "wait/synch/cond/%", "transaction")
+"""Whose events are rare beside a statement, or waits only: a condition is waited for or not."""
+TABLES = ("setup_consumers", "setup_instruments")
+
+
+@dataclass(frozen=True)
+class Off:
+    """What is off and has to be on: rows of one table of performance_schema's."""
+
+    table: str
+    names: tuple[str, ...]
+
+    def switched(self, how: str) -> str:
+        """The statement that switches them."""
+        names = ", ".join(f"'{name}'" for name in self.names)
+        return (
+            f"UPDATE performance_schema.{self.table} SET ENABLED = '{how}' WHERE NAME IN ({names})"
+        )
+
+
+def off(ask: Ask) -> list[Off]:
+    """What is not on of what samples need."""
+    consumers = ", ".join(f"'{name}'" for name in CONSUMERS)
+    like = " OR ".join(f"NAME LIKE '{pattern}'" for pattern in INSTRUMENTS)
+    found = []
+    for table, which in zip(TABLES, (f"NAME IN ({consumers})", like), strict=True):
+        rows = ask(
+            f"SELECT NAME FROM performance_schema.{table} WHERE ENABLED = 'NO' AND ({which})"
+        )
+        if rows:
+            found.append(Off(table, tuple(str(name) for (name,) in rows)))
+    return found
+
+
+def unfit(flavour: Flavour, engine: str, version_num: int) -> str | None:
+    """Why servers of a version tell no waits; None where they do."""
+    if since(flavour.waits_from, version_num):
+        return None
+    first, own = (
+        version.text(version.of_number(engine, one)[:2])
+        for one in (flavour.waits_from, version_num)
+    )
+    return f"its version, {own}, does not tell what sessions wait for: take {first} or newer"
+
+
+def refused(ask: Ask) -> str | None:
+    """Why a running server cannot be sampled; None where it can. It is left as it is.
+
+    Raises ServerError where even reading fails.
+    """
+    ((on,),) = ask(f"SELECT @@{SETTING}")
+    if not on:
+        return f"its {SETTING} is off, which alone tells waits: start it with {SETTING} = ON"
+    for one in off(ask):
+        try:
+            ask(one.switched("NO"))  # as they are: whether it may
+        except ServerError as error:
+            return (
+                f"its user may not switch on `{one.names[0]}`: grant UPDATE on "
+                f"performance_schema.{one.table}, or switch it on yourself ({error})"
+            )
+    return None

@@ -1,0 +1,91 @@
+"""The connection over which a MySQL's or MariaDB's sessions are sampled (engine.wait_sampler)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dbdyno.engine.activity import Session
+from dbdyno.engine.mysql import activity, instruments
+from dbdyno.engine.mysql.connection import CONNECT_S_MAX, Wire, connect, execute, told
+from dbdyno.engine.mysql.flavour import Flavour
+from dbdyno.engine.wait_sampler import APPLICATION, STATEMENT_S_MAX, said
+from dbdyno.model import Address
+from dbdyno.model.error import ServerError
+
+if TYPE_CHECKING:
+    import pymysql
+
+
+class WaitConnection:
+    """Asks performance_schema (engine.wait_sampler.Asked)."""
+
+    def __init__(self, address: Address, flavour: Flavour) -> None:
+        """Connects, and switches on what samples need. Raises ServerError."""
+        import pymysql
+
+        self.broken: tuple[type[Exception], ...] = (pymysql.MySQLError, ServerError)
+        self._address = address
+        self._connection = connected(address)
+        self._sql = activity.sql(flavour.threads, flavour.row_locks)
+        self._switched: list[instruments.Off] = []
+        try:
+            self._find_out()
+        except pymysql.MySQLError as error:
+            self._connection.close()
+            raise ServerError(f"performance_schema: {said(error)}") from error
+
+    def _find_out(self) -> None:
+        """Learns who it is, and switches on what is off."""
+        ((text, thread),) = self._ask(
+            "SELECT version(), THREAD_OS_ID FROM performance_schema.threads "
+            "WHERE PROCESSLIST_ID = CONNECTION_ID()"
+        )
+        found = told(text)
+        assert found is not None, "the server was asked for its version before"
+        self.pid, self.version_num = int(thread), found[1]
+        for one in instruments.off(self._ask):
+            self._ask(one.switched("YES"))
+            self._switched.append(one)
+
+    def _ask(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else ()
+
+    def sessions(self) -> Iterable[Session]:
+        """What all threads do but this one and those that only wait for work."""
+        return activity.sessions(self._ask(self._sql))
+
+    def blocks(self) -> tuple[int, int]:
+        """Pages that InnoDB read from its files, and found in its buffer pool."""
+        return activity.blocks(self._ask(activity.BLOCKS))
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+        return Wire(self._connection).fileno()
+
+    def close(self) -> None:
+        """Ends it; what was switched on is off again, over a connection of its own.
+
+        That of the samples may have been cut.
+        """
+
+        if self._connection.open:
+            self._connection.close()
+        if self._switched:
+            back = [one.switched("NO") for one in reversed(self._switched)]
+            self._switched = []
+            execute(self._address, back, CONNECT_S_MAX)
+
+
+def connected(address: Address) -> pymysql.Connection[Any]:
+    """A connection for samples. Raises ServerError."""
+    import pymysql
+
+    try:
+        return connect(
+            address, APPLICATION, read_timeout=STATEMENT_S_MAX, write_timeout=STATEMENT_S_MAX
+        )
+    except pymysql.MySQLError as error:
+        raise ServerError(f"database `{address.database}`: {said(error)}") from error

@@ -21,6 +21,8 @@ TABLE = "wait/io/table/sql/handler"
 SOCKET = "wait/io/socket/sql/client_connection"
 NAP = "wait/synch/cond/sql/Item_func_sleep::cond"
 TABLE_LOCK = "Waiting for table metadata lock"
+BLOCKED = 45
+"""The thread that waits for a row lock."""
 DONE = "wait/synch/cond/sql/MYSQL_BIN_LOG::COND_done"
 
 
@@ -37,13 +39,14 @@ def row(
 ) -> Row:
     """A row of a sample of one thread."""
     place = None if wait is None else number
-    flags = (int(in_transaction), int(blocked))
-    return (44, connection, name, command, state, "UPDATE t", *flags, place, wait)
+    thread = BLOCKED if blocked else 44
+    transaction = 3 if in_transaction else None
+    return (thread, connection, name, command, state, "UPDATE t", transaction, place, wait)
 
 
 def seen(*rows: Row) -> tuple[str, str] | None:
     """The class and the event of the thread of these rows; None: it is left out."""
-    found = [(one.kind, one.event) for one in sessions(rows)]
+    found = [(one.kind, one.event) for one in sessions(rows, {BLOCKED})]
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -107,13 +110,13 @@ def test_a_thread_of_the_background_that_waits_for_work_is_left_out(
 def test_owners_are_roles_others_and_kinds_of_the_background() -> None:
     session = "thread/sql/one_connection"
     rows: list[Row] = [
-        (1, None, "thread/innodb/io_write_thread", None, None, None, 0, 0, 3, FILE),
-        (2, 20, session, "Execute", "updating", "UPDATE t SET n", 0, 0, None, None),
-        (3, 30, "thread/sql/one_connection", "Query", None, "OPTIMIZE TABLE t", 0, 0, None, None),
-        (4, 40, "thread/sql/one_connection", "Sleep", None, None, 0, 0, None, None),
+        (1, None, "thread/innodb/io_write_thread", None, None, None, None, 3, FILE),
+        (2, 20, session, "Execute", "updating", "UPDATE t SET n", None, None, None),
+        (3, 30, "thread/sql/one_connection", "Query", None, "OPTIMIZE TABLE t", None, None, None),
+        (4, 40, "thread/sql/one_connection", "Sleep", None, None, None, None, None),
     ]  # fmt: skip
     names = Names([{"name": "raise", "pieces": ["UPDATE t SET n"]}])
-    found = look(sessions(rows), {20: "write", 40: "write"}, names, each=True)
+    found = look(sessions(rows, ()), {20: "write", 40: "write"}, names, each=True)
     assert set(found.sessions) == {
         ("background:io write", "IO", "io/file/innodb/innodb_data_file", "", 1),
         ("role:write", "CPU", "", "raise", 1),

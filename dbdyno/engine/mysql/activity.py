@@ -7,7 +7,7 @@ server's own names, without `wait/`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -15,10 +15,10 @@ from dbdyno.engine.activity import IDLE, IN_TRANSACTION, ON_CPU, TEXT_CHARACTERS
 from dbdyno.engine.mysql import thread_kind
 
 Row = tuple[
-    int, int | None, str, str | None, str | None, str | None, int, int, int | None, str | None
+    int, int | None, str, str | None, str | None, str | None, int | None, int | None, str | None
 ]
-"""Thread, connection, the thread's name; command, state and text as the process list has them;
-whether a transaction is open, and a row lock waited for; number and name of a wait that goes on."""
+"""Thread, connection, the thread's name; command, state and text as the process list has them; the
+number of an open transaction; number and name of a wait that goes on."""
 
 SLEEP = "Sleep"
 AT_WORK_FOR_ITSELF = ("Daemon", "Binlog Dump", "Binlog Dump GTID")
@@ -48,25 +48,22 @@ STATES = (
 """States in which a session waits for what is no event: the redo log's threads at a commit."""
 
 
-def sql(threads: str, row_locks: str) -> str:
+def sql(threads: str) -> str:
     """The query of a sample: a row for each wait that goes on, else one for each connection.
 
-    `threads`, `row_locks`: as Flavour has them. Threads of the background are asked for only while
+    `threads`: as Flavour has it. Threads of the background are asked for only while
     a wait goes on: of the others nothing tells whether they work or sleep. A connection has a row
     for each of several waits, of which the inner ones have the higher numbers.
     """
     return f"""
         SELECT t.THREAD_ID, t.connection, t.NAME, t.command, t.state,
                LEFT(t.text, {TEXT_CHARACTERS}),
-               x.THREAD_ID IS NOT NULL, l.thread IS NOT NULL OR l.connection IS NOT NULL,
-               w.EVENT_ID, w.EVENT_NAME
+               x.EVENT_ID, w.EVENT_ID, w.EVENT_NAME
         FROM ({threads}) AS t
         LEFT JOIN performance_schema.events_waits_current w
              ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL AND w.EVENT_NAME <> 'idle'
         LEFT JOIN performance_schema.events_transactions_current x
              ON x.THREAD_ID = t.THREAD_ID AND x.STATE = 'ACTIVE'
-        LEFT JOIN (SELECT DISTINCT * FROM ({row_locks}) AS every) AS l
-             ON l.thread = t.THREAD_ID OR l.connection = t.connection
         WHERE t.connection <> CONNECTION_ID()
               OR t.connection IS NULL AND w.EVENT_ID IS NOT NULL
     """
@@ -85,18 +82,26 @@ def blocks(rows: Iterable[tuple[str, str]]) -> tuple[int, int]:
     return counted["innodb_pages_read"], asked - counted["innodb_buffer_pool_reads"]
 
 
-def sessions(rows: Iterable[Row]) -> Iterator[Session]:
-    """What each thread does, but those that only wait for work."""
-    for _, group in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
-        one = session(list(group))
+def transactions(rows: Iterable[Row]) -> dict[int, int | None]:
+    """The open transaction of each thread; None: it has none."""
+    return {row[0]: row[6] for row in rows}
+
+
+def sessions(rows: Iterable[Row], blocked: Collection[int]) -> Iterator[Session]:
+    """What each thread does, but those that only wait for work.
+
+    `blocked`: the threads that wait for a row lock.
+    """
+    for thread, group in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
+        one = session(list(group), blocked=thread in blocked)
         if one is not None:
             yield one
 
 
-def session(rows: Sequence[Row]) -> Session | None:
+def session(rows: Sequence[Row], *, blocked: bool) -> Session | None:
     """What the thread of these rows does; None: it waits for work."""
-    _, connection, name, command, state, text, open_, blocked, _, _ = rows[0]
-    waits = [wait for *_, number, wait in sorted(rows, key=lambda row: row[-2] or 0) if wait]
+    _, connection, name, command, state, text, transaction, _, _ = rows[0]
+    waits = [wait for *_, _, wait in sorted(rows, key=lambda row: row[-2] or 0) if wait]
     if connection is None:
         found = background(waits)
         if found is None:
@@ -107,9 +112,14 @@ def session(rows: Sequence[Row]) -> Session | None:
         return None
     shown = ": ".join(filter(None, (command, state)))
     if command == SLEEP:
-        return Session(connection, None, shown, IN_TRANSACTION if open_ else IDLE, "", text or "")
-    found = doing(waits, state or "", blocked=bool(blocked))
+        return Session(connection, None, shown, kind_of_pause(transaction), "", text or "")
+    found = doing(waits, state or "", blocked=blocked)
     return Session(connection, None, shown, *found, text or "")
+
+
+def kind_of_pause(transaction: int | None) -> str:
+    """What a session is that is asked nothing."""
+    return IDLE if transaction is None else IN_TRANSACTION
 
 
 def background(waits: Sequence[str]) -> tuple[str, str] | None:

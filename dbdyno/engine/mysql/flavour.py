@@ -33,7 +33,8 @@ class Flavour:
     waits_from: int  # performance_schema tells of each session what the lab asks
     instrumented: bool  # performance_schema is on by default
     threads: str  # asks for all threads, as the process list has those of connections
-    row_locks: str  # asks for the sessions that wait for a row lock, by thread or by connection
+    row_locks: str  # asks for the threads that wait for a row lock
+    row_locks_s: float = 0.0  # how long it has to be left alone to tell anything new
     options: Mapping[str, str] = field(default_factory=dict)  # of the lab's own, for it alone
 
 
@@ -69,8 +70,7 @@ _MYSQL = Flavour(
     instrumented=True,
     threads="SELECT THREAD_ID, NAME, PROCESSLIST_ID AS connection, PROCESSLIST_COMMAND AS command, "
     "PROCESSLIST_STATE AS state, PROCESSLIST_INFO AS text FROM performance_schema.threads",
-    row_locks="SELECT REQUESTING_THREAD_ID AS thread, NULL AS connection "
-    "FROM performance_schema.data_lock_waits",
+    row_locks="SELECT DISTINCT REQUESTING_THREAD_ID FROM performance_schema.data_lock_waits",
     # The folder that a distribution compiled in need not be there; MariaDB knows no such value.
     options={"secure_file_priv": "NULL"},
 )
@@ -102,8 +102,11 @@ _MARIADB = Flavour(
     threads="SELECT t.THREAD_ID, t.NAME, t.PROCESSLIST_ID AS connection, p.COMMAND AS command, "
     "p.STATE AS state, p.INFO AS text FROM performance_schema.threads t "
     "LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.PROCESSLIST_ID",
-    row_locks="SELECT NULL AS thread, trx_mysql_thread_id AS connection "
-    "FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'",
+    row_locks="SELECT t.THREAD_ID FROM information_schema.INNODB_TRX x "
+    "JOIN performance_schema.threads t ON t.PROCESSLIST_ID = x.trx_mysql_thread_id "
+    "WHERE x.trx_state = 'LOCK WAIT'",
+    # Its answer stays as it is until nobody has asked for 0.1 s (CACHE_MIN_IDLE_TIME_NS).
+    row_locks_s=0.12,
 )
 _FLAVOURS = {"mysql": _MYSQL, "mariadb": _MARIADB}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,10 @@ class WaitConnection:
         self.broken: tuple[type[Exception], ...] = (pymysql.MySQLError, ServerError)
         self._address = address
         self._connection = connected(address)
-        self._sql = activity.sql(flavour.threads, flavour.row_locks)
+        self._sql = activity.sql(flavour.threads)
+        self._flavour = flavour
+        self._blocked: dict[int, int | None] = {}  # who waited for a row lock, in which transaction
+        self._blocked_s = -math.inf  # when that was asked
         self._switched: list[instruments.Off] = []
         try:
             self._find_out()
@@ -55,7 +60,14 @@ class WaitConnection:
 
     def sessions(self) -> Iterable[Session]:
         """What all threads do but this one and those that only wait for work."""
-        return activity.sessions(self._ask(self._sql))
+        rows = self._ask(self._sql)
+        now = activity.transactions(rows)
+        if time.monotonic() - self._blocked_s >= self._flavour.row_locks_s:
+            asked = self._ask(self._flavour.row_locks)
+            self._blocked = {thread: now.get(thread) for (thread,) in asked}
+            self._blocked_s = time.monotonic()
+        still = {thread for thread, one in self._blocked.items() if now.get(thread) == one}
+        return activity.sessions(rows, still)
 
     def blocks(self) -> tuple[int, int]:
         """Pages that InnoDB read from its files, and found in its buffer pool."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dbdyno.engine import Server
@@ -11,14 +12,19 @@ from dbdyno.run import driver, measurement
 from dbdyno.run.driver.loadgen import Generator
 
 
-def load(server: Server, step: Step) -> tuple[Json, set[int]]:
-    """Runs a step's load to its good end; its last event, and the server's ids of its sessions."""
+def load(
+    server: Server, step: Step, keep: Callable[[bytes], None] = lambda _: None
+) -> tuple[Json, set[int]]:
+    """Runs a step's load to its good end; its last event, and the server's ids of its sessions.
+
+    `keep` gets the lines of its events.
+    """
     bench = measurement.Bench(
         server=server, sampler=no_sampler, arm="suite", block=1, seed=7, switch=None, threads=1
     )  # fmt: skip
     sessions: set[int] = set()
     last: Json = {}
-    with Generator(driver.of(step).prepare(step, bench), lambda _: None) as generator:
+    with Generator(driver.of(step).prepare(step, bench), keep) as generator:
         for event in generator.events():
             if event["event"] == "connected":
                 sessions.add(event["server_pid"])

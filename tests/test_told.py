@@ -85,6 +85,12 @@ def test_a_pattern_is_searched_in_notices_and_rows_line_by_line(tmp_path: Path) 
     assert only(tmp_path, pattern="^avg read rate: ([0-9.]+)") == 12.5
 
 
+def test_a_group_that_is_empty_where_its_line_is_found_says_zero(tmp_path: Path) -> None:
+    form = r"Buffers: shared(?: hit=[0-9]+)?(?: read=[0-9]+)?(?: dirtied=)?([0-9]*)"
+    assert only(tmp_path, pattern=form) == 0
+    assert only(tmp_path, pattern=form, text=True) == ""
+
+
 def test_several_values_are_taken_as_the_step_says(tmp_path: Path) -> None:
     takes = {"first": 12.5, "last": 0.5, "sum": 13.0, "max": 12.5, "mean": 6.5}
     for take, value in takes.items():

@@ -246,16 +246,28 @@ def report(
         Path | None, typer.Option("--pictures", help="Write each chart as SVG and PNG there.")
     ] = None,
     colors: Colors = None,
+    as_cbc: Annotated[
+        bool,
+        typer.Option(
+            "--cbc",
+            help="Print what the Complete Block Check's own programs print: keys and values of "
+            "each arm and block, or the best seconds of its scripts; for the workload `cbc` alone.",
+        ),
+    ] = False,
 ) -> None:
     """Write the report of a result folder; in the terminal where no file is named."""
     from dbdyno.analysis import compare as analysis
+    from dbdyno.report import cbc, page, write
     from dbdyno.report import colors as thresholds
-    from dbdyno.report import page, write
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import post, terminal
 
     chosen = thresholds.parse(colors) if colors is not None else None
-    view = page.make(analysis.load(folder, base=base), chosen)
+    comparison = analysis.load(folder, base=base)
+    if as_cbc:
+        print(cbc.render(comparison), end="")  # noqa: T201
+        return
+    view = page.make(comparison, chosen)
     files: dict[Path, bytes] = {}
     if markdown is not None or pictures is not None:
         say("drawing the pictures")

@@ -115,13 +115,14 @@ def _in_columns(column: str, captured: Iterable[Json]) -> Iterator[str]:
 
 
 def _matches(source: MetricSource, captured: Iterable[Json]) -> Iterator[str]:
-    """What a pattern finds in notices, then in rows, line by line."""
+    """What a pattern finds in notices, then in rows, line by line; an empty group says 0."""
     pattern = re.compile(source.pattern or "")
     for one in captured:
         rows = (BETWEEN.join("" if part is None else part for part in row) for row in one["rows"])
         for text in (*one["notices"], *rows):
             for line in text.splitlines():
-                yield from (match[1] for match in pattern.finditer(line) if match[1] is not None)
+                found = (match[1] for match in pattern.finditer(line) if match[1] is not None)
+                yield from (one or ("" if source.text else "0") for one in found)
 
 
 # --- What the server answers ------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno import engine
+from dbdyno import engine, plan
 from dbdyno.engine import Server
 from dbdyno.engine.mysql import activity, instruments
 from dbdyno.engine.mysql.connection import connect
@@ -17,6 +17,8 @@ from dbdyno.engine.settings import Demand
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.host import capacity
 from dbdyno.model import Json, Observe
+from dbdyno.model.error import PlanError
+from dbdyno.run.check import preflight
 from mysql_place import an_arm
 from server_place import a_place, address, within
 
@@ -208,6 +210,34 @@ def test_what_is_switched_on_is_off_again_afterwards(server: Server) -> None:
     with samples.sampler:
         assert instruments.off(ask) == []
     assert instruments.off(ask) == before
+
+
+PLAN = """
+[arms.theirs]
+engine = "mariadb"
+dsn = "mariadb://dyno@127.0.0.1:{port}/theirs"
+[observe]
+waits = "1s"
+[[workloads]]
+name = "sysbench"
+steps = ["fill"]
+parameters = {{ rows = 1000 }}
+"""
+
+
+def test_a_server_elsewhere_without_performance_schema_is_refused_before_anything_starts(
+    mysql_server: Server, mysql_engine: str
+) -> None:
+    if mysql_engine == "mysql":
+        pytest.skip("it is on by default there")
+    mysql_server.create_database("theirs")
+    asked = plan.parse(PLAN.format(port=address(mysql_server).port), None)
+    with pytest.raises(PlanError) as refused:
+        preflight.prepare(asked)
+    assert str(refused.value) == (
+        "the plan: observe.waits: the server of arm theirs: its performance_schema is off, which "
+        "alone tells waits: start it with performance_schema = ON, or remove the key"
+    )
 
 
 def test_pages_are_counted_at_most_once_a_second(server: Server) -> None:

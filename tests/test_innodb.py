@@ -97,6 +97,8 @@ def test_counters_of_innodb_are_taken_by_operation(tmp_path: Path) -> None:
     expected = {
         "pool_hit_per_op": 4.99,
         "pool_read_per_op": 0.01,
+        "blocks_hit_ps": 4.99 * OPERATIONS / 20,
+        "blocks_read_ps": 0.01 * OPERATIONS / 20,
         "rows_read_per_op": 2.0,
         "pages_written_per_op": 0.1,
         "doublewrite_pages_per_op": 0.05,

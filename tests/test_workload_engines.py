@@ -185,10 +185,16 @@ def test_an_engine_that_the_workload_lacks_is_named(tmp_path: Path) -> None:
         steps(SMALL, tmp_path, "oracle")
 
 
+OF_POSTGRESQL = {("ybio", "procedures")}
+"""Sets for one engine: others are refused, with the set that is theirs (test_ybio)."""
+
+
 @pytest.mark.parametrize("name", workload.names())
 def test_every_set_of_every_shipped_workload_expands_for_every_engine(name: str) -> None:
     """With the same steps in the same places, so that arms of all engines are compared."""
     for each, about in workload.load(name).file.sets.items():
+        if (name, each) in OF_POSTGRESQL:
+            continue
         if about.steps is not None and len(about.steps) == 1:
             continue  # one of the steps of another set
         own = each == workload.load(name).set and name != "sysbench-oltp"

@@ -24,7 +24,7 @@ class Headline:
     Of the whole window are "seconds", its length, and "mbps", its work in bytes by that.
     """
 
-    metric: str  # "ips", "qps", "scan", "seconds" or "mbps"
+    metric: str  # "ips", "qps", "scan", "riops", "seconds" or "mbps"
     role: str
     count: str  # "rows", "operations", or "statements" with BEGIN and COMMIT
     work: int | None = None  # this much work instead of what was counted (l.x: indexed rows)

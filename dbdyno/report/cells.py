@@ -29,6 +29,7 @@ COUNTED = {
     "ips": "rows inserted/s",
     "qps": "queries/s",
     "scan": "rows scanned/s",
+    "riops": "rows read or updated/s",
     "seconds": "seconds",
     "mbps": "MiB/s",
 }

@@ -17,7 +17,7 @@ from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft, Given
 from dbdyno.workload.tables import names
 
-HEADLINES = ("ips", "qps", "scan", "seconds", "mbps")
+HEADLINES = ("ips", "qps", "scan", "riops", "seconds", "mbps")
 """The names of a step's throughput, or of its time."""
 DROP = "DROP TABLE IF EXISTS "
 """How the statement begins that makes room for a table."""

@@ -131,5 +131,5 @@ REASONS: tuple[Reason, ...] = (
 )
 """What reports look for, the closest to the operation first."""
 
-UNITS = {"ips": "row", "qps": "query", "scan": "row scanned"}
+UNITS = {"ips": "row", "qps": "query", "scan": "row scanned", "riops": "row"}
 """What a headline counts, one of it."""

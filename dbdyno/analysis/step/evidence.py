@@ -115,7 +115,7 @@ class Evidence:
             headline["metric"] in OF_THE_WINDOW
             or headline["work"] is not None
             or headline.get("work_query") is not None
-            or headline.get("each") is not None
+            or (headline["metric"] == "scan" and headline.get("each") is not None)
         )
         return told and self.load.in_seconds
 
@@ -166,13 +166,16 @@ class Evidence:
     def counted(self, tick: raw_files.Tick) -> int | None:
         """What the headline counts in a second of its role: rows, operations or statements.
 
-        None where the load does not tell its rows.
+        Where each operation is so much work, those that ended in it count. None where the load
+        does not tell its rows.
         """
         count = self.step["headline"]["count"]
         if count == "statements":
             parts = tick.operations.items()
             return int(sum(part["count"] for name, part in parts if name in self.statements))
-        return tick.rows if count == "rows" else tick.count
+        amount = tick.rows if count == "rows" else tick.count
+        each = self.step["headline"].get("each") or 1
+        return None if amount is None else amount * each
 
     @cached_property
     def statements(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
@@ -24,17 +25,23 @@ BY_OPERATION = {
 def metrics(evidence: Evidence) -> dict[str, float | None]:
     """The metrics of InnoDB's own counters; None where the server does not have one."""
     operations = evidence.operations
-    requests = _moved(evidence, "innodb_buffer_pool_read_requests")
-    reads = _moved(evidence, "innodb_buffer_pool_reads")
-    hits = None if requests is None or reads is None else max(requests - reads, 0.0)
     lock_us = scaled(_moved(evidence, "innodb_row_lock_time"), US_PER_MS)
     return {
         **{name: per(_moved(evidence, *keys), operations) for name, keys in BY_OPERATION.items()},
-        "pool_hit_per_op": per(hits, operations),
+        "pool_hit_per_op": per(pages(evidence, "hit"), operations),
         "row_lock_us_per_op": per(lock_us, operations),
         "binlog_bytes_per_op": per(binlog_bytes(evidence.before, evidence.after), operations),
         "history_after": number(evidence.after, "purge", "history"),
     }
+
+
+def pages(evidence: Evidence, how: Literal["hit", "read"]) -> float | None:
+    """Pages of the whole server that were found in the buffer pool, or not, in the step."""
+    reads = _moved(evidence, "innodb_buffer_pool_reads")
+    if how == "read" or reads is None:
+        return reads
+    requests = _moved(evidence, "innodb_buffer_pool_read_requests")
+    return None if requests is None else max(requests - reads, 0.0)
 
 
 def _moved(evidence: Evidence, *names: str) -> float | None:

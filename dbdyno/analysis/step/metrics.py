@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from dbdyno.analysis.step import evidence as basis
-from dbdyno.analysis.step import failures, innodb, raw_files, sums, time_ledger
+from dbdyno.analysis.step import failures, innodb, pages, raw_files, sums, time_ledger
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
@@ -57,6 +57,7 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **background(evidence),
         **time_ledger.ledger(evidence, server.waits),
         **time_ledger.of_role(evidence),
+        **pages.per_second(evidence),
         **sizes(evidence),
         **writes(evidence, server.spans),
         **innodb.metrics(evidence),
@@ -78,8 +79,7 @@ def throughput(evidence: Evidence) -> Metrics:
         "ips": per(evidence.rows_inserted, seconds),
         "qps": per(queries, seconds),
         "dps": per(evidence.rows("delete"), seconds),
-        "seconds": None,
-        "mbps": None,
+        **dict.fromkeys(("riops", "seconds", "mbps")),
     }
     if headline is not None:
         found[headline["metric"]] = result(evidence, headline["metric"])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from dbdyno.analysis.step import raw_files
+from dbdyno.analysis.step import pages
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import OwnerCost, WaitLoad, Waits
@@ -25,8 +25,6 @@ ON_CPU = "CPU"
 IN_TRANSACTION = "idle in transaction"
 CLIENT = "Client"
 _KINDS = {"IO": "io", "Lock": "lock", "IPC": "ipc"}
-PAGES = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")
-"""Columns of pg_statio_all_tables, each with `_hit` and `_read`; those of indexes are in sums."""
 
 
 def ledger(evidence: Evidence, waits: Waits | None) -> Mapping[str, float | None]:
@@ -72,8 +70,8 @@ def of_role(evidence: Evidence) -> Mapping[str, float | None]:
     cost: OwnerCost | None = evidence.owners.get(f"role:{_role(evidence)}")
     read, written = (None, None) if cost is None else (cost.read_bytes, cost.write_bytes)
     return {
-        "buffers_hit_per_op": per(_pages(evidence, "hit"), operations),
-        "buffers_read_per_op": per(_pages(evidence, "read"), operations),
+        "buffers_hit_per_op": per(pages.of_tables(evidence, "hit"), operations),
+        "buffers_read_per_op": per(pages.of_tables(evidence, "read"), operations),
         "role_read_kib_per_op": scaled(per(read, operations), 1 / 1024),
         "role_write_kib_per_op": scaled(per(written, operations), 1 / 1024),
     }
@@ -120,20 +118,3 @@ def kind_of(kind: str) -> str:
     if kind in (CLIENT, IN_TRANSACTION):
         return "client"
     return "lwlock" if kind.startswith("LWLock") else _KINDS.get(kind, "other")
-
-
-def _pages(evidence: Evidence, how: str) -> float | None:
-    """Pages of the step's tables and indexes that were asked for, and found so, in the step.
-
-    A table that the step made had no counters before it.
-    """
-    before, after = evidence.before, evidence.after
-    if before is None or after is None or before.get("tables") is None:
-        return None
-    return raw_files.plus(
-        raw_files.difference(
-            before["tables"].get(name, dict.fromkeys(now, 0)), now, f"{part}_{how}"
-        )
-        for name, now in (after.get("tables") or {}).items()
-        for part in PAGES
-    )

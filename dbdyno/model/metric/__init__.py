@@ -6,8 +6,8 @@ the published scripts, the row says so. The other rows are ours. `docs/metrics.m
 this table by `tools/metric_table.py`; `dbdyno.analysis.step.assemble` computes them.
 
 An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`; of
-transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`); of `seconds` and
-`mbps` what its role did, such as one statement.
+transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`), read or
+updated (`riops`); of `seconds` and `mbps` what its role did, such as one statement.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def document() -> str:
         "Generated from `dbdyno/model/metric/` by `tools/metric_table.py`; change the table there.",
         "",
         "An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`;",
-        "of transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`); of",
-        "`seconds` and `mbps` what its role did, such as one statement.",
+        "of transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`),",
+        "read or updated (`riops`); of `seconds` and `mbps` what its role did, such as one",
+        "statement.",
         "Rates and costs are differences of counters over exactly the window, not means of",
         "samples, but for waits, which nothing counts. What a machine or a version cannot tell is",
         "`NA`. Metrics that only some servers have (*of*) are not compared with other servers'.",

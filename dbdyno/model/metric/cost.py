@@ -114,6 +114,17 @@ COST: tuple[Metric, ...] = (
         """pages not found in shared buffers | the same of those that were asked of the system""",
     )),
     row.own(
+        "blocks_read_ps", "1/s", "neutral", 0,
+        """pages that the server took from outside of its cache | of PostgreSQL buffers_read_per_op,
+        of InnoDB pool_read_per_op, not by operations but by the window's seconds and those of its
+        warm-up (pgio's and SLOB's RIOPS); of InnoDB's whole server""",
+    ),
+    row.own(
+        "blocks_hit_ps", "1/s", "neutral", 0,
+        """pages that the server found in its cache | the same of buffers_hit_per_op and
+        pool_hit_per_op""",
+    ),
+    row.own(
         "role_read_kib_per_op", "KiB/operation", "lower", 3,
         """bytes the operation itself read | bytes that the system fetched from storage in the
         window for the server processes of the headline's role, by operations""",

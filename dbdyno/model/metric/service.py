@@ -8,6 +8,12 @@ from dbdyno.model.metric.row import Metric
 SERVICE: tuple[Metric, ...] = (
     # --- Throughput and response times ---
     row.own(
+        "riops", "rows/s", "higher", 0,
+        """rows read or updated | in steps whose headline it is: the keys of each batch by the mean
+        response time of a batch, times the connections, or the rows that the server's own
+        procedures say they did, by the window's length (YBIO's RIOPS)""",
+    ),
+    row.own(
         "seconds", "s", "lower", 3,
         """time of the step | the window's length, in steps whose headline it is: an index's build,
         a table's copy. Costs by operation are by those of the headline's role, such as one

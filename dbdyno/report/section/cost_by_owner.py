@@ -90,7 +90,9 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
         for quantity, _, _ in _QUANTITIES
         for result in step.cells
     ]
-    unit = {"ips": "row", "scan": "row", "qps": "query"}.get(step.headline, "operation")
+    unit = {"ips": "row", "scan": "row", "riops": "row", "qps": "query"}.get(
+        step.headline, "operation"
+    )
     yield Table(
         name=f"{prefix}-costs",
         title=f"Cost of a {unit}, by owner",

@@ -13,13 +13,14 @@ _RESPONSE = (
     *("dps", "response", "service", "late", "connect_us_mean", "lag", "queue", "backlog"),
     *("over_limit", "skipped", "retries", "retried", "errors", "failed", "told"),
 )
-_COUNTED = ("tps", "scan", "statements", "control", "rows_ps", "found")
+_COUNTED = ("tps", "scan", "riops", "statements", "control", "rows_ps", "found")
 _LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Throughput and response", (*_COUNTED, *_RESPONSE)),
     ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
     ("Where the time of an operation goes", _LEDGER),
+    ("Pages by second", ("blocks",)),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
     (
         "Pages and bytes of the operation",

@@ -66,7 +66,13 @@ def subtitle(step: StepComparison) -> str:
     return ", ".join(words)
 
 
-_COUNTED = {"qps": "queries", "scan": "rows scanned", "seconds": "seconds", "mbps": "MiB"}
+_COUNTED = {
+    "qps": "queries",
+    "scan": "rows scanned",
+    "riops": "rows read or updated",
+    "seconds": "seconds",
+    "mbps": "MiB",
+}
 
 
 def counted(step: StepComparison) -> str:

@@ -12,7 +12,12 @@ from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 from dbdyno.report.section import waits
 
-UNITS = {"ips": ("row", "rows"), "qps": ("query", "queries"), "scan": ("row", "rows")}
+UNITS = {
+    "ips": ("row", "rows"),
+    "qps": ("query", "queries"),
+    "scan": ("row", "rows"),
+    "riops": ("row", "rows"),
+}
 
 _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known
     (SESSIONS_CPU, "on CPU", number.MISSING),

@@ -179,6 +179,18 @@ def test_the_best_second_is_that_of_both_together_over_blocks_and_clients() -> N
     assert by_write.splitlines()[0].endswith("MiB/s, by write")
 
 
+def test_a_window_of_less_than_a_second_counts_as_a_whole() -> None:
+    short = run_of(
+        "t02-index",
+        metrics={"rmbps": 300.0, "wmbps": 40.0},
+        series={
+            name: Series(x_s=(0.6,), y=(900.0,)) for name in ("disk.read_mbps", "disk.write_mbps")
+        },
+    )
+    line = cbc.render(shown([short])).splitlines()[2]
+    assert line == "pg17\tt02-index\tt02-index\t1\t300.0\t40.0\t340.0"
+
+
 def test_without_the_device_there_is_a_line_that_says_so() -> None:
     assert cbc.render(shown([run_of("t00-ctas")])) == (
         "best second of each script: nothing of the device is known by the second\n"

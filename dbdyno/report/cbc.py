@@ -16,6 +16,8 @@ from dbdyno.model.error import ResultError
 WORKLOAD = "cbc"
 MS = 1000.0
 MIB_PER_MB = 1e6 / (1 << 20)
+SECOND_S_MIN = 0.9
+"""A shorter stretch between two readings of the host is no second."""
 KEYS: Mapping[str, str] = {
     "CREATE_TABLE": "create-table",
     "VACUUM": "vacuum",
@@ -139,21 +141,32 @@ def _best(runs: Iterable[StepRun]) -> Iterator[str]:
 
 
 def _seconds(run: StepRun) -> Iterator[Best]:
-    """Each second of a step of which both reads and writes are known."""
-    if run.ending.status != "ok" or "disk.read_mbps" not in run.series:
+    """Each second of a step, and its window as a whole, which may be shorter than one."""
+    if run.ending.status != "ok":
+        return
+    for read, write in _rates(run):
+        yield Best(
+            arm=run.arm,
+            script=_script(run),
+            step=run.facts.step,
+            block=run.block,
+            read=read,
+            write=write,
+        )
+
+
+def _rates(run: StepRun) -> Iterator[tuple[float, float]]:
+    """What the device read and wrote, in MiB/s, where both are known."""
+    whole = run.metrics.get("rmbps"), run.metrics.get("wmbps")
+    if whole[0] is not None and whole[1] is not None:
+        yield whole[0], whole[1]
+    if "disk.read_mbps" not in run.series or "disk.write_mbps" not in run.series:
         return
     read, write = run.series["disk.read_mbps"], run.series["disk.write_mbps"]
     written = dict(zip(write.x_s, write.y, strict=True))
-    for at_s, value in zip(read.x_s, read.y, strict=True):
-        if at_s in written:
-            yield Best(
-                arm=run.arm,
-                script=_script(run),
-                step=run.facts.step,
-                block=run.block,
-                read=value * MIB_PER_MB,
-                write=written[at_s] * MIB_PER_MB,
-            )
+    for begun_s, at_s, value in zip((0.0, *read.x_s), read.x_s, read.y, strict=False):
+        if at_s - begun_s >= SECOND_S_MIN and at_s in written:
+            yield value * MIB_PER_MB, written[at_s] * MIB_PER_MB
 
 
 def _table(by: str, rows: Sequence[Best]) -> str:

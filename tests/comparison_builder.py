@@ -136,6 +136,7 @@ def one_run(
         status="failed" if failed else "ok",
         reason="the server ended in second 214 (signal 9: out of memory)" if failed else None,
         seconds=None if failed else seconds,
+        counted=None if failed else rate * seconds,
         metrics={} if failed else _run_metrics(made, rate, achieved, draw),
         headline=made.headline,
         sla_target=made.target,

@@ -64,6 +64,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "rpq": 0.008, "rkbpq": 0.128, "wpi": 0.5, "wkbpi": 16.0,
         "csps": 30_000.0, "cpups": 28.18, "cspq": 6.0, "cpupq": 112.72,
         "dbgb1": 2.0, "dbgb2": 5.0, "rss": 3.0, "maxop": 0.0002, "p50": 5_000.0, "p99": 5_000.0,
+        "rate_max": 5_000.0,
         "response_p99_us": 200.0, "service_p99_us": 200.0, "response_us_max": 200.0,
         "told_latency_ms": None,
         "wal_disk_wps": None,

@@ -152,7 +152,7 @@ def test_work_is_asked_for_after_the_load_and_shown_with_the_step(tmp_path: Path
     assert summary(step, done | found) == "2 MiB/s in 1.5 s"
     assert summary(step, done | {"work": None}) == "1.5 s"
     seconds = replace(STEP, headline=Headline(metric="seconds", role="r", count="operations"))
-    assert summary(seconds, done) == "1.5 s"
+    assert summary(seconds, done) == "1.500 s"
 
 
 # --- Tables that statements make ----------------------------------------------------------------

@@ -19,6 +19,12 @@ def speed(ratio: float, low: float | None, high: float | None) -> str:
     return f"{_percent(ratio)} {'slower' if ratio < 1 else 'faster'}{_ends(ratio, low, high)}"
 
 
+def haste(ratio: float, low: float | None, high: float | None) -> str:
+    """A ratio of times: `slower, in 9.1 % more time [7.8, 10.4]`."""
+    word = "faster" if ratio < 1 else "slower"
+    return f"{word}, in {amount(ratio)} time{ends(ratio, low, high)}"
+
+
 def amount(ratio: float, *, counted: bool = False) -> str:
     """A ratio of amounts, to stand before what it is of: `9.6 % more`, `3.20 times the`."""
     if ratio >= TIMES_MIN:

@@ -200,6 +200,7 @@ class Window:
     """The measured part of a step; without values: there was none."""
 
     seconds: float | None = None  # its length
+    counted: float | None = None  # what the headline counts, by which costs are divided
     end_spread: float | None = None  # (last - first client's end) / window; None: timed
     shape: str | None = None  # flat, warmed up, slowed, unsteady: dbdyno.stats.rate_shape
     # What limited the generator, so that the rate is "at least"; None: the load does not tell.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.model import Bound, Ratio, StepComparison
+from dbdyno.model import Bound, Ratio, StepComparison, metric
 from dbdyno.model import Cell as Result
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
@@ -111,7 +111,8 @@ BOTH = "limited on both"
 
 _NOTES: Mapping[Bound, str] = {
     "at least": "≥: the load generator was at its limit; the true number is at least this.",
-    "at most": "≤: the load generator was at its limit with the base; it is at most this.",
+    "at most": "≤: the load generator was at its limit with the base, or of a time with the arm; "
+    "it is at most this.",
     "unknown": f"“{BOTH}”: it was at its limit with both arms; the ratio cannot be told.",
 }
 
@@ -144,14 +145,32 @@ def bound_of_quotient(first: Bound, second: Bound) -> Bound:
     return "at most" if second == "exact" else "unknown"
 
 
-def justified(tone: Tone, bound: Bound) -> Tone:
-    """A colour where it also holds for the true number; none where that may lie elsewhere."""
+def justified(tone: Tone, bound: Bound, *, less: bool = False) -> Tone:
+    """A colour where it also holds for the true number; none where that may lie elsewhere.
+
+    `less`: less of it is better.
+    """
+    if less and bound in _OTHER_WAY:
+        bound = _OTHER_WAY[bound]
     wrong: Mapping[Bound, tuple[Tone, ...]] = {
         "at least": ("red", "yellow", "slower", "alike"),
         "at most": ("green", "blue", "faster", "alike"),
         "unknown": ("red", "yellow", "green", "blue", "slower", "faster", "alike"),
     }
     return "" if tone in wrong.get(bound, ()) else tone
+
+
+_OTHER_WAY: Mapping[Bound, Bound] = {"at least": "at most", "at most": "at least"}
+
+
+def is_time(step: StepComparison) -> bool:
+    """Whether the step's result is a time, of which less is better."""
+    return metric.less_is_better(step.headline)
+
+
+def times_note(steps: Iterable[StepComparison]) -> str:
+    """A sentence on colours where some of the steps have times; nothing where none has."""
+    return "Of seconds less is faster, and colours follow that." if any(map(is_time, steps)) else ""
 
 
 # --- What went wrong ------------------------------------------------------------------------------
@@ -214,9 +233,13 @@ def absolute_cell(result: Result, tone: Tone) -> Cell:
     return Cell(
         text=signed(number.number(result.value), result.value_bound),
         mark=_mark(result),
-        tone=justified(tone, result.value_bound),
+        tone=justified(tone, result.value_bound, less=_less(result)),
         title=". ".join(text for text in titles if text),
     )
+
+
+def _less(result: Result) -> bool:
+    return any(metric.less_is_better(run.facts.headline) for run in result.runs)
 
 
 def _held(result: Result) -> str:
@@ -245,13 +268,13 @@ def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], 
         text = words_for_nothing(result) if result.value is None else number.MISSING
         still = either if either == STOOD_STILL else ""
         return Cell(text=text, mark=still, tone="failed", title=failure(result))
+    less, ratio = is_time(step), result.ratio.value
+    speed = 1 / ratio if less and ratio else ratio
     return Cell(
-        text=signed(number.ratio(result.ratio.value), result.ratio_bound),
+        text=signed(number.ratio(ratio), result.ratio_bound),
         mark=either,
         detail=ratio_detail(result),
-        tone=""
-        if either == STOOD_STILL
-        else justified(tone(result.ratio.value), result.ratio_bound),
+        tone="" if either == STOOD_STILL else justified(tone(speed), result.ratio_bound, less=less),
         title=ratio_words(result.ratio),
     )
 

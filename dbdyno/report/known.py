@@ -37,13 +37,8 @@ def lean(judgement: Judgement) -> Lean | None:
         return None
     if judgement.blocks != judgement.blocks_all:
         return None
-    return "faster" if (judgement.ratio > 1) == _more_is_better(judgement.metric) else "slower"
-
-
-def _more_is_better(name: str) -> bool:
-    """Whether faster is more of it, as of all that is neither a cost nor a time."""
-    known = next((one for one in metric.METRICS if one.name == name), None)
-    return known is None or known.direction != "lower"
+    less = metric.less_is_better(judgement.metric)
+    return "slower" if (judgement.ratio > 1) == less else "faster"
 
 
 def direction(judgements: Sequence[Judgement]) -> str:
@@ -71,6 +66,8 @@ def excluded(judgement: Judgement) -> str:
         return ""
     below, above = 1 / (1 + margin) <= low <= 1, 1 <= high <= 1 + margin
     more, less = ("more", "less") if is_cpu(judgement.metric) else ("faster", "slower")
+    if metric.less_is_better(judgement.metric) and not is_cpu(judgement.metric):
+        more, less = less, more
     if below and high > 1 + margin:
         return f"at most {number.size_of_change(low)} {less}"
     if above and low < 1 / (1 + margin):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -18,6 +19,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
 from dbdyno.model import HookMoment, Json, Observe, Step
+from dbdyno.model.error import ServerError
 from dbdyno.run import invariants, told
 from dbdyno.run.check import dropped_tables
 from dbdyno.run.hooks import Hooks
@@ -63,6 +65,7 @@ class Measurement:
         write_description(step, bench, folder)
         self.step, self.bench, self.folder = step, bench, folder
         self.found: Json = {}  # of done.json, so far
+        self._is_set_up = False  # so that tables that the step makes are the lab's
         self._answers: list[str] = []  # to the step's invariants, before its load
         self.sampler = bench.sampler(folder / "host.jsonl")
         self._first_log_position = bench.server.log_position()
@@ -89,6 +92,7 @@ class Measurement:
             self.sampler.start()
         self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
         dropped_tables.set_up(server, step.setup)
+        self._is_set_up = True
         self._answers = invariants.answers(server, step)
         if step.warm != "none":  # last, as answers read whole tables
             self.found["warm"] = server.warm_up(step.warm)
@@ -144,6 +148,9 @@ class Measurement:
         """Writes failed.json; the failure with its reason, which may be the server's own."""
         server = self.bench.server
         reason = server.failure() or str(error)
+        if self._is_set_up and server.remote:  # else the next block would not drop them
+            with suppress(ServerError):
+                dropped_tables.made(server, self.step.makes)
         fail(self.folder, reason, server, self._first_log_position)
         return StepFailed(reason)
 

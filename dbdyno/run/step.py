@@ -205,7 +205,9 @@ def summary(step: Step, found: Json) -> str:
     """What came out of a step, for the person who watches: its rate and its length."""
     seconds = f"{found['window_ns'] / 1e9:.1f} s"
     counted, headline = found["counted"], step.headline
-    if headline is None or headline.metric == "seconds" or not counted["seconds"]:
+    if headline is not None and headline.metric == "seconds":
+        return f"{found['window_ns'] / 1e9:,.3f} s"
+    if headline is None or not counted["seconds"]:
         return seconds
     amount = counted[headline.count] * (headline.each or 1)
     if has_work(headline):

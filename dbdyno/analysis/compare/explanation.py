@@ -16,6 +16,7 @@ from dbdyno.analysis.compare.causes import HELPERS, PLAN, REASONS, UNITS, WAITS,
 from dbdyno.analysis.compare.pairing import by_block
 from dbdyno.analysis.step import query_plans
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, cpu_of
 from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
 from dbdyno.stats import significance
@@ -68,7 +69,8 @@ class _Change:
             return True
         if led.low is None or led.high is None:
             return False
-        return led.high < 1 if self.slower else led.low > 1
+        less = led.high < 1
+        return less if self.slower != less_is_better(led.metric) else led.low > 1
 
     @property
     def slower(self) -> bool:
@@ -340,7 +342,7 @@ def _led(change: _Change) -> str:
     throughput, cpu = change.throughput, change.cpu
     if not change.by_throughput or throughput is None:
         return _led_by_cpu(change)
-    words = wording.speed(*throughput.told)
+    words = _speed(throughput)
     if change.verdict.stood_still:
         words = f"{change.verdict.stood_still}: {words}"
     if throughput.word in ("faster, within the margin", "slower, within the margin"):
@@ -352,6 +354,11 @@ def _led(change: _Change) -> str:
     if change.verdict.word == "mixed" and cpu is not None:
         words += f", with {_cpu_words(cpu, change.unit)}"
     return words
+
+
+def _speed(one: Judgement) -> str:
+    """How much faster or slower, by a throughput or a time."""
+    return (wording.haste if less_is_better(one.metric) else wording.speed)(*one.told)
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
@@ -369,11 +376,12 @@ def _led_by_cpu(change: _Change) -> str:
     one = change.throughput
     if one is None:
         return words
-    seen = change.verdict.stood_still or wording.speed(*one.told)
+    seen = change.verdict.stood_still or _speed(one)
+    what = "time" if less_is_better(one.metric) else "throughput"
     beside = {
-        "same": f"throughput is the same within {one.margin * 100:g} %",
-        "limited": "throughput was at the load generator's limit",
-    }.get(one.word, f"throughput {seen}, cannot tell")
+        "same": f"{what} is the same within {one.margin * 100:g} %",
+        "limited": f"{what} was at the load generator's limit",
+    }.get(one.word, f"{what} {seen}, cannot tell")
     return f"{words} ({beside})"
 
 

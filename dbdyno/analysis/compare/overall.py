@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, Contest, Where
 from dbdyno.analysis.compare.pairing import Still
+from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, is_cpu
 from dbdyno.model.verdict import Judgement
 from dbdyno.stats.sample import Sample
@@ -66,6 +67,11 @@ class _Part:
     logs: Mapping[int, float]  # by block in which both ran
     still: Still  # of throughput
 
+    def speed(self, block: int, of: str) -> float:
+        """Its log ratio in a block; of a time that is judged as throughput its negative."""
+        is_time = of == THROUGHPUT and less_is_better(self.name)
+        return -self.logs[block] if is_time else self.logs[block]
+
     @property
     def blocks(self) -> set[int]:
         """The blocks that say something of the two."""
@@ -99,7 +105,7 @@ def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Wh
     names = {part.name for part in there.values()}
     name = names.pop() if len(names) == 1 else THROUGHPUT
     means = (
-        math.fsum(part.logs[block] for part in there.values()) / len(there)
+        math.fsum(part.speed(block, name) for part in there.values()) / len(there)
         for block in sorted(blocks - own - base)
     )
     sample = Sample(

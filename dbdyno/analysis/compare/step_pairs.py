@@ -14,6 +14,7 @@ from typing import Literal
 
 from dbdyno.analysis.compare.pairing import ratio
 from dbdyno.model import Across, StepComparison
+from dbdyno.model.metric import less_is_better
 
 Kind = Literal["post by pre", "scale-up"]
 
@@ -37,9 +38,9 @@ def across(steps: Sequence[StepComparison]) -> tuple[Across, ...]:
 
 
 def _is_measured(step: StepComparison) -> bool:
-    return step.headline is not None and any(
-        run.facts.measured for cell in step.cells for run in cell.runs
-    )
+    """Whether a rate was asked for: of times no pair is made."""
+    rate = step.headline is not None and not less_is_better(step.headline)
+    return rate and any(run.facts.measured for cell in step.cells for run in cell.runs)
 
 
 def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[Across]:

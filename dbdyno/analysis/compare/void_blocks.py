@@ -12,6 +12,7 @@ from dbdyno.analysis.compare.pairing import facing
 from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import StepComparison, StepRun
+from dbdyno.model.metric import less_is_better
 from dbdyno.store import BlockFolder, Results
 
 WHOLE = ("foreign", "stolen", "swap")
@@ -24,8 +25,8 @@ Logs = dict[str, list[tuple[float, float]]]
 def void_blocks(results: Results, arms: Arms, steps: Sequence[StepComparison]) -> tuple[str, ...]:
     """Each void block with its reason, and beside the result what it shows by itself.
 
-    That is for each arm the headline by the base's: the geometric mean over the steps that both
-    the block and the result have.
+    That is for each arm the headline by the base's (of a time the inverse): the geometric mean over
+    the steps that both the block and the result have.
     """
     return tuple(
         f"{block.name}: {block.reason}{_by_itself(results, block, arms, steps)}"
@@ -61,8 +62,9 @@ def _of_step(
         if cell.arm == arms.base or cell.ratio is None or step.headline is None:
             continue
         faced = facing([run for run in here if run.arm == cell.arm], bases)
+        way = -1 if less_is_better(step.headline) else 1
         for log in faced.compared(step.headline).logs.values():
-            yield cell.arm, (log, math.log(cell.ratio.value))
+            yield cell.arm, (way * log, way * math.log(cell.ratio.value))
 
 
 def _mean(logs: Sequence[tuple[float, float]], place: int) -> str:

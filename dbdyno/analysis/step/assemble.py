@@ -101,6 +101,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
     values = metrics.metrics(found, roles, run.server)
     window = Window(
         seconds=found.load.seconds,
+        counted=found.operations,
         end_spread=end_spread(found),
         shape=shape_of(found),
         limited=generator_limit.limits(found, values),

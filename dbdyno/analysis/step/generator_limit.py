@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Bound, StepRun
+from dbdyno.model import Bound, StepRun, metric
 
 BUSY_SHARE_MAX = 0.70
 """Of a thread's time: above it, replies wait for the generator and not only for the server."""
@@ -51,13 +51,22 @@ def _late(metrics: Mapping[str, float | None]) -> Iterable[str]:
 
 
 def value_bound(runs: Sequence[StepRun]) -> Bound:
-    """What the mean rate of these runs is to what the server can do."""
-    return "at least" if any(run.window.limited for run in runs) else "exact"
+    """What the mean of these runs is to what the server can do: of a rate at least, of a time
+    at most.
+    """
+    if not any(run.window.limited for run in runs):
+        return "exact"
+    return "at most" if _is_time(runs) else "at least"
+
+
+def _is_time(runs: Sequence[StepRun]) -> bool:
+    """Whether less of the headline is better."""
+    return any(metric.less_is_better(run.facts.headline) for run in runs)
 
 
 def ratio_bound(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
     """What the ratio of `other` to the base is to the ratio of what the servers can do."""
-    limited = any(run.window.limited for run in other)
-    if any(run.window.limited for run in base):
-        return "unknown" if limited else "at most"
-    return "at least" if limited else "exact"
+    limited, base_limited = (any(run.window.limited for run in runs) for runs in (other, base))
+    if limited == base_limited:
+        return "unknown" if limited else "exact"
+    return "at least" if limited != _is_time([*base, *other]) else "at most"

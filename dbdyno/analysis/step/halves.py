@@ -71,7 +71,10 @@ def half(  # noqa: PLR0913 (a half and its bounds, each by its name)
     values = metrics.costs(its)
     primary = {name: values[name] for name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)}
     if headline is not None:
-        primary[headline["metric"]] = metrics.throughput(its)[headline["metric"]]
+        # What is told of the whole window says nothing of a half.
+        told = found.counts_in_seconds or headline.get("each") is not None
+        value = metrics.throughput(its)[headline["metric"]] if told else None
+        primary[headline["metric"]] = value
     return Half(
         begun_ns=begun_ns,
         ended_ns=ended_ns,

@@ -91,6 +91,7 @@ def throughput(evidence: Evidence) -> Metrics:
         **found,
         "p50": interval.published_percentile(rates, 0.5),
         "p99": interval.published_percentile(rates, 0.99),
+        "rate_max": max(rates, default=None),
         "maxop": service.max_us / 1e6 if service.count else None,
         "service_p99_us": service.percentile_us(0.99) if service.count else None,
         "response_p99_us": response.percentile_us(0.99) if response.count else None,

@@ -18,7 +18,7 @@ from dbdyno.model.metric.published import PUBLISHED
 from dbdyno.model.metric.row import Metric
 from dbdyno.model.metric.service import SERVICE
 
-__all__ = ["METRICS", "Metric", "by_name", "document", "held"]
+__all__ = ["METRICS", "Metric", "by_name", "document", "held", "less_is_better"]
 
 METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *DEBT)
 
@@ -37,6 +37,12 @@ _BY_NAME = {metric.name: metric for metric in METRICS}
 def by_name(name: str) -> Metric:
     """The metric of this name. Raises KeyError where there is none."""
     return _BY_NAME[name]
+
+
+def less_is_better(name: str | None) -> bool:
+    """Whether less of a metric is better, as of costs and times; no metric's name is not."""
+    known = _BY_NAME.get(name or "")
+    return known is not None and known.direction == "lower"
 
 
 def document() -> str:

@@ -27,6 +27,12 @@ SERVICE: tuple[Metric, ...] = (
         they moved other amounts""",
     ),
     row.own(
+        "rate_max", "1/s", "higher", 0,
+        """greatest second | the largest of the per-second rates of which p50 is the median: what
+        the headline counts, all clients, in whole seconds only. NA where that is told of no second,
+        as in scan, seconds and mbps""",
+    ),
+    row.own(
         "tps", "1/s", "higher", 0,
         """transactions | what the headline's role did in the window, each transaction once and with
         all of its statements, by the window's length; a statement by itself is a transaction.

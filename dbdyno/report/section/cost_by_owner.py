@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from dbdyno.model import Cell as Result
-from dbdyno.model import OwnerCost, StepComparison, StepRun
+from dbdyno.model import OwnerCost, StepComparison
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
@@ -51,12 +51,6 @@ def _order(owner: str) -> tuple[bool, int, str]:
     return (_group(owner) == _OUTSIDE, place, owner)
 
 
-def work(run: StepRun) -> float | None:
-    """How much of the step's headline work a run did in its window."""
-    rate = run.metrics.get(run.facts.headline) if run.facts.headline else None
-    return rate * run.window.seconds if rate and run.window.seconds else None
-
-
 def per_operation(
     result: Result, owners: Iterable[str], of: Callable[[OwnerCost], float | None]
 ) -> float | None:
@@ -64,7 +58,7 @@ def per_operation(
     owners = set(owners)
     found = []
     for run in result.runs:
-        operations = work(run)
+        operations = run.window.counted
         spent = [of(cost) for owner, cost in run.owners.items() if owner in owners]
         known = [value for value in spent if value is not None]
         if operations and known:

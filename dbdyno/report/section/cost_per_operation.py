@@ -69,7 +69,7 @@ def _rows(step: StepComparison) -> Iterable[Row]:
         yield Row(
             cells=(
                 *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
-                cells.absolute_cell(result, ""),
+                _per_second(step, result),
                 Cell(text=result.arm),
             ),
             group=step.step,
@@ -80,12 +80,23 @@ def _rows(step: StepComparison) -> Iterable[Row]:
         yield Row(
             cells=(
                 *(cells.ratio_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
-                cells.ratio_cell(step, result, step.headline or ""),
+                cells.ratio_cell(step, result, _rate(step)),
                 Cell(text=f"{result.arm} / {base.arm}"),
             ),
             group=step.step,
             arm=result.arm,
         )
+
+
+def _rate(step: StepComparison) -> str:
+    """The metric that counts operations by time: the headline, where that does."""
+    return "tps" if step.headline in ("seconds", "mbps") else step.headline or ""
+
+
+def _per_second(step: StepComparison, result: Result) -> Cell:
+    if _rate(step) == step.headline:
+        return cells.absolute_cell(result, "")
+    return Cell(text=number.number(result.metrics.get(_rate(step))))
 
 
 def _value(step: StepComparison, result: Result, metric: str, digits: int) -> Cell:

@@ -60,6 +60,8 @@ def of_headline(run: StepRun) -> Fairness | None:
     kind = {"ips": "insert", "qps": "query", "scan": "query"}.get(run.facts.headline or "", "other")
     found = [fair for fair in run.roles.fairness if fair.kind == kind]
     others = [fair for fair in run.roles.fairness if fair.kind == "other"]
+    if run.facts.headline in ("seconds", "mbps"):  # of whatever kind of work
+        others += run.roles.fairness
     return next(iter([*found, *others]), None)
 
 

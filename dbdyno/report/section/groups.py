@@ -190,6 +190,7 @@ def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
     bounds = (result.ratio_bound for step in steps for result in step.cells)
     return cells.sentences(
         summary.divided(base, blocks),
+        cells.times_note(steps),
         f"Beside it the base's own: {mean[:1].lower()}{mean[1:]}",
         cells.bound_note(bounds),
     )

@@ -295,7 +295,7 @@ def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
     judgement, margin = one.judgement, comparison.aims.margin
     cpu = is_cpu(judgement.metric)
     over = f" over {one.steps} steps" if one.steps != 1 else " in 1 step"
-    what = "CPU per operation" if cpu else f"throughput{over}"
+    what = "CPU per operation" if cpu else f"{verdicts.called(judgement.metric)}{over}"
     still = verdicts.still(judgement, comparison.base)
     if still:
         word = verdicts.said(judgement.word, sure)

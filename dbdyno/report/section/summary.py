@@ -29,6 +29,9 @@ from dbdyno.report.parts import (
 )
 from dbdyno.report.section import fairness
 
+SPEEDS = 1e9
+"""So many seconds are divided by a time for the published rule, which knows whole numbers."""
+
 # --- Rules -----------------------------------------------------------------------------------
 
 
@@ -132,7 +135,10 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         colors="Green: in the fastest quarter of the way from slowest to fastest; red: in the "
         f"slowest, where that is under 0.8 of the fastest{gray}.",
         note=cells.sentences(
-            mean, marks, cells.bound_note(cell.value_bound for cell in _cells(steps))
+            mean,
+            marks,
+            cells.times_note(steps),
+            cells.bound_note(cell.value_bound for cell in _cells(steps)),
         ),
     )
 
@@ -143,7 +149,10 @@ def _cells(steps: Sequence[StepComparison]) -> Iterable[Result]:
 
 def _absolute_column(step: StepComparison) -> list[Cell]:
     missed = [cells.missed_target(result) for result in step.cells]
-    tones = absolute_tones([result.value for result in step.cells], missed)
+    values = [result.value for result in step.cells]
+    if cells.is_time(step):  # by how much is done in a time, as the others
+        values = [SPEEDS / value if value else None for value in values]
+    tones = absolute_tones(values, missed)
     return [
         cells.absolute_cell(result, tone) for result, tone in zip(step.cells, tones, strict=True)
     ]
@@ -178,6 +187,7 @@ def _relative(
         note=cells.sentences(
             divided(base, blocks),
             marks,
+            cells.times_note(steps),
             cells.bound_note(cell.ratio_bound for cell in _cells(steps)),
         ),
     )

@@ -14,7 +14,9 @@ from dbdyno.report.section import steps
 def _parts(subject: Subject) -> Iterable[Chart]:
     found = tuple(bars(subject.step, subject.base))
     if found:
-        title = f"{steps.counted(subject.step)} per second".capitalize()
+        counted = steps.counted(subject.step)
+        title = counted if cells.is_time(subject.step) else f"{counted} per second"
+        title = title[:1].upper() + title[1:]
         words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in found)
         yield Chart(
             name=f"{subject.anchor}-throughput",

@@ -103,7 +103,9 @@ def visible(share: float | None) -> str:
 
 def called(name: str) -> str:
     """What a primary metric is called in sentences."""
-    return "CPU" if is_cpu(name) else "throughput"
+    if is_cpu(name):
+        return "CPU"
+    return "time" if metric.less_is_better(name) else "throughput"
 
 
 def change(judgement: Judgement, of: Bound = "exact") -> str:

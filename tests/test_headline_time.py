@@ -1,0 +1,108 @@
+"""Headlines of which less is better: words, colours, sentences and means follow that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from dbdyno.analysis.compare.conclusions import Concluded
+from dbdyno.analysis.step import generator_limit
+from dbdyno.model import StepComparison, StepRun
+from dbdyno.report import known
+from dbdyno.report.section import summary, verdicts
+from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
+
+BLOCKS = range(1, 7)
+
+
+def timed(arm: str, seconds: Sequence[float], **changes: object) -> list[StepRun]:
+    """Runs of a step whose headline is its time."""
+    return [
+        changed(
+            run(arm, block, None, cpu=100.0), headline="seconds", metrics={"seconds": value},
+            **changes,
+        )
+        for block, value in enumerate(seconds, start=1)
+    ]  # fmt: skip
+
+
+def judged(change: float, **changes: object) -> Concluded:
+    base = timed("base", [10.0] * len(NOISE), **changes)
+    other = timed("other", lifted(change, rate=10.0), **changes)
+    return concluded([*base, *other], plan_of(("base", "other")))
+
+
+def only(found: Concluded) -> StepComparison:
+    (step,) = found.steps
+    return step
+
+
+def test_less_time_is_faster_and_more_is_slower() -> None:
+    for change, word in ((-0.2, "faster"), (0.2, "slower")):
+        verdict = cell(judged(change), "other").verdict
+        assert verdict is not None
+        assert (verdict.word, verdict.by) == (word, ("seconds",))
+
+
+def test_the_explanation_says_how_much_time() -> None:
+    for change, words in ((-0.2, "faster, in 20."), (0.2, "slower, in 19.9 % more time")):
+        explanation = cell(judged(change), "other").explanation
+        assert explanation is not None
+        assert explanation.text.startswith(words)
+
+
+def test_colours_of_times_are_those_of_speeds() -> None:
+    for change, tones in ((-0.3, ["red", "green"]), (0.3, ["green", "red"])):
+        step = only(judged(change))
+        absolute, relative = summary.tables([step], blocks=6, prefix="a")[:2]
+        assert [row.cells[1].tone for row in absolute.rows] == tones
+        assert relative.rows[1].cells[1].tone == ("blue" if change < 0 else "yellow")
+        assert "Of seconds less is faster" in relative.note
+
+
+def test_a_limited_generator_leaves_a_time_at_most() -> None:
+    own, limited = timed("a", [1.0]), timed("b", [1.0], limited=("busy",))
+    assert generator_limit.value_bound(own) == "exact"
+    assert generator_limit.value_bound(limited) == "at most"
+    assert generator_limit.ratio_bound(own, limited) == "at most"
+    assert generator_limit.ratio_bound(limited, own) == "at least"
+    assert generator_limit.ratio_bound(limited, limited) == "unknown"
+
+
+def test_a_change_that_only_the_limit_could_make_smaller_stands() -> None:
+    base = timed("base", [10.0] * 6)
+    other = timed("other", lifted(-0.2, rate=10.0), limited=("busy",))
+    faster = concluded([*base, *other], plan_of(("base", "other")))
+    other = timed("other", lifted(0.2, rate=10.0), limited=("busy",))
+    slower = concluded([*base, *other], plan_of(("base", "other")))
+    words = [its.verdict.word for one in (faster, slower) if (its := cell(one, "other")).verdict]
+    assert words == ["faster", "limited"]
+
+
+def test_times_and_rates_together_are_speeds() -> None:
+    def both(arm: str, rate: float, seconds: float) -> list[StepRun]:
+        runs = timed(arm, [seconds * (1 + one) for one in NOISE], step="two", ordinal=2)
+        return [*runs, *(run(arm, block, rate * (1 - NOISE[block - 1])) for block in BLOCKS)]
+
+    runs = [*both("base", 100.0, 10.0), *both("other", 121.0, 10.0)]
+    found = concluded(runs, plan_of(("base", "other")))
+    (mean,) = [one for one in found.overall if one.judgement.metric == "throughput"]
+    assert mean.judgement.ratio == pytest.approx(1.1)
+    runs = [*both("base", 100.0, 10.0), *both("other", 100.0, 10.0 / 1.21)]
+    found = concluded(runs, plan_of(("base", "other")))
+    (mean,) = [one for one in found.overall if one.judgement.metric == "throughput"]
+    assert mean.judgement.ratio == pytest.approx(1.1)
+    assert mean.judgement.word == "faster"
+
+
+def test_what_cannot_be_told_is_said_the_right_way_round() -> None:
+    found = judged(0.02)
+    verdict = cell(found, "other").verdict
+    assert verdict is not None
+    (one,) = [one for one in verdict.judgements if one.metric == "seconds"]
+    assert verdicts.called(one.metric) == "time"
+    undecided = replace(one, word="cannot tell", p=0.1, ratio=0.98, low=0.93, high=1.01)
+    assert known.lean(undecided) == "faster"
+    assert known.excluded(undecided) == "at most 1.0 % slower"

@@ -3,6 +3,8 @@
 //! Run while all is idle; what differs between two canaries comes from outside the arms (noisy
 //! neighbours, frequency, a busy device) and shows nowhere else.
 
+mod device;
+
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::io::Write;
@@ -13,6 +15,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::value::mix64;
+pub use device::{Device, bytes as device_bytes};
 
 /// Repetitions whose median counts.
 const ROUNDS: usize = 5;
@@ -42,19 +45,26 @@ pub struct Canary {
     pub fsync_us_p50: f64,
     /// The slowest of them.
     pub fsync_us_max: f64,
+    /// What the device did with a file; none where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Device>,
 }
 
-/// Takes about 0.3 s. The file for the appends is made in `dir` and removed.
+/// Takes about 0.3 s, and where `device_bytes` are given as long as the device needs to write and read them. Files are made
+/// in `dir` and removed.
 ///
 /// # Errors
 /// Where `dir` cannot be written.
-pub fn run(dir: &Path) -> Result<Canary> {
+pub fn run(dir: &Path, device_bytes: Option<u64>) -> Result<Canary> {
     let (append_us_p50, append_us_max) = appends_us(dir)?;
     Ok(Canary {
         cpu_us: to_thousandths(arithmetic_us()),
         memory_ns: to_thousandths(load_ns()),
         fsync_us_p50: to_thousandths(append_us_p50),
         fsync_us_max: to_thousandths(append_us_max),
+        device: device_bytes
+            .map(|bytes| device::run(dir, bytes))
+            .transpose()?,
     })
 }
 
@@ -191,7 +201,7 @@ mod tests {
     fn a_canary_measures_and_leaves_no_file() {
         let dir = std::env::temp_dir().join(format!("dyno-canary-test-{}", std::process::id()));
         std::fs::create_dir(&dir).expect("a folder");
-        let canary = run(&dir).expect("a canary");
+        let canary = run(&dir, Some(2 << 20)).expect("a canary");
         let left = std::fs::read_dir(&dir).expect("the folder").count();
         std::fs::remove_dir_all(&dir).expect("removed");
         assert_eq!(left, 0);
@@ -200,12 +210,13 @@ mod tests {
             canary.memory_ns > 1.0 && canary.memory_ns < 5000.0,
             "{canary:?}"
         );
+        assert_eq!(canary.device.expect("asked for").bytes, 2 << 20);
         assert!(canary.fsync_us_p50 > 0.0 && canary.fsync_us_max >= canary.fsync_us_p50);
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_is_named() {
-        let refused = run(Path::new("/no/such/folder")).expect_err("refused");
+        let refused = run(Path::new("/no/such/folder"), None).expect_err("refused");
         assert!(
             format!("{refused:#}").contains("/no/such/folder"),
             "{refused:#}"

@@ -20,6 +20,8 @@ dyno-loadgen makes load on a database server and says what it did.
 Usage:
   dyno-loadgen [run] < job.json       runs a job; events go to standard output, one JSON object a line
   dyno-loadgen canary --dir DIR       measures the idle host for about 0.3 s: CPU, memory, fsync in DIR
+  dyno-loadgen canary --dir DIR --device BYTES
+                                      writes and reads a file of so many bytes in DIR, too: the device's own ceiling
   dyno-loadgen null --postgres|--mysql
                                       a server that answers every statement at once and does nothing, to measure the
                                       generator itself; says at which unix socket it listens; ends with standard input
@@ -33,7 +35,11 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         [] | ["run"] => run_job(),
-        ["canary", "--dir", dir] => run_canary(Path::new(dir)),
+        ["canary", "--dir", dir] => run_canary(Path::new(dir), None),
+        ["canary", "--dir", dir, "--device", bytes] => match canary::device_bytes(bytes) {
+            Ok(bytes) => run_canary(Path::new(dir), Some(bytes)),
+            Err(error) => wrong(&format!("canary: {error}")),
+        },
         ["null", "--postgres"] => run_null(Protocol::Postgres),
         ["null", "--mysql"] => run_null(Protocol::Mysql),
         ["null", ..] => wrong("null: which protocol? `--postgres` or `--mysql`, and nothing else"),
@@ -82,8 +88,9 @@ fn printed(text: &str) -> ExitCode {
     }
 }
 
-fn run_canary(dir: &Path) -> ExitCode {
-    let measured = canary::run(dir).and_then(|canary| Ok(serde_json::to_string(&canary)?));
+fn run_canary(dir: &Path, device_bytes: Option<u64>) -> ExitCode {
+    let measured =
+        canary::run(dir, device_bytes).and_then(|canary| Ok(serde_json::to_string(&canary)?));
     match measured {
         Ok(text) => printed(&text),
         Err(error) => failed(&format!("canary: {error:#}")),

@@ -28,6 +28,17 @@ def test_the_reading_is_returned_as_printed(tmp_path: Path) -> None:
     assert canary.run(tmp_path, loadgen) == READING
 
 
+def test_the_device_is_asked_for_by_its_bytes(tmp_path: Path) -> None:
+    device = {"bytes": 1 << 20, "write_mbps": 800.5, "read_mbps": 2000, "direct": True}
+    printed = json.dumps(READING | {"device": device})
+    wanted = f"canary --dir {tmp_path} --device 1048576"
+    loadgen = program(tmp_path, f"[ \"$*\" = '{wanted}' ] && echo '{printed}'")
+    assert canary.run(tmp_path, loadgen, 1 << 20) == READING | {"device": device}
+    older = program(tmp_path, f"echo '{json.dumps(READING)}'")
+    with pytest.raises(GeneratorError, match="one version"):
+        canary.run(tmp_path, older, 1 << 20)
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

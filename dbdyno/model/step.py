@@ -92,10 +92,16 @@ class Step:
     makes: tuple[str, ...] = ()  # tables that its own statements create
     metrics: tuple[MetricSource, ...] = ()  # beside those that every step has
     rights: tuple[Right, ...] = ()  # that its statements need
+    device_gb: float = 0.0  # (2^30 bytes) that the canary writes and reads before its load
     sweep: str | None = None  # the name that all steps of its sweep begin with; None: it is in none
     p99_below_us: float | None = None  # after it the highest rate is searched that keeps this
     probed: Probed | None = None  # a window of such a search; None: a step
     solo: bool = False  # a solo turn of a step that arms take in a duet
+
+    @property
+    def device_bytes(self) -> int:
+        """How large a file the canary writes and reads before the step's load."""
+        return round(self.device_gb * (1 << 30))
 
 
 @dataclass(frozen=True, kw_only=True)

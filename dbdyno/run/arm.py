@@ -267,6 +267,7 @@ class Run:
         """Takes note of how a step ended; whether well, and what came out in words."""
         self.bench = replace(self.bench, warm=None)
         if not isinstance(found, StepFailed):
+            self.bench = replace(self.bench, device=found["canary"]["device"])
             return True, steps.summary(step, found)
         self.failed += 1
         if not step.goes_on:
@@ -287,7 +288,9 @@ class Run:
         about = starting_state.about(at.step, self.lab.results, self.block.number)
         self.attempt(lambda: self.begin_from(self.server.keep(at.parts, about), began=False))
         if self.broken is None:
+            device = self.bench.device
             self.rest(warm=self.use.warm)
+            self.bench = replace(self.bench, device=device)
         self.attempt(partial(self.start, fresh=False))
 
 

@@ -47,6 +47,7 @@ class Bench:
     cpus: str | None = None  # the processors of the generator; None: all
     hooks: Hooks | None = None  # what the plan wants before and after the step
     build: Path | None = None  # the folder of the arm's build; None: the lab does not make it
+    device: Json | None = None  # what its device did in the run's last such reading, if any was
 
 
 class StepFailed(Exception):
@@ -86,6 +87,7 @@ class Measurement:
         server, step = self.bench.server, self.step
         self._hook("before-step")
         self.found = make_ready(self.bench) | {"canary": {}, "warnings": []}
+        self.found["canary"]["device"] = self._device()
         self._started_s = time.monotonic()
         self._log_position = server.log_position()
         if each_second:
@@ -97,6 +99,22 @@ class Measurement:
         if step.warm != "none":  # last, as answers read whole tables
             self.found["warm"] = server.warm_up(step.warm)
         write_probe("before", server, step, self.folder / "before.json")
+
+    def _device(self) -> Json | None:
+        """What the device does with a large file, where the step asks; else the last such reading.
+
+        An arm whose data the lab does not see has none.
+        """
+        directory, size = self.bench.server.data_dir, self.step.device_bytes
+        if not size or directory is None:
+            return self.bench.device
+        found: Json = canary.run(directory, program.find("dyno-loadgen"), size)["device"]
+        if not found.get("direct", True):
+            self.found["warnings"].append(
+                f"canary: the file system of {directory} has no direct I/O; what the device writes "
+                "and reads at most was measured through the page cache, which was emptied between"
+            )
+        return found
 
     def after(self) -> Json:
         """The state and the readings after it; writes done.json and returns what stands there.

@@ -21,6 +21,7 @@ HEADLINES = ("ips", "qps", "scan", "riops", "seconds", "mbps")
 """The names of a step's throughput, or of its time."""
 DROP = "DROP TABLE IF EXISTS "
 """How the statement begins that makes room for a table."""
+DEVICE_GB_MAX = 1024
 FILL_ROWS_PER_S = 250_000
 """A guess for the progress bar and `dyno check`; of sysbench's rows, on two cores."""
 
@@ -150,6 +151,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         nominal_s=made.nominal_s,
         group=_group(written, file, scope.at("group")),
         invariants=tuple(_own("invariants", written.invariants, tables, scope)),
+        device_gb=float(scope.at("device_gb").number(written.device_gb, low=0, high=DEVICE_GB_MAX)),
         sweep=one.base if one.values else None,
         makes=makes,
         metrics=tuple(asked.metrics(written, made, tables, scope.at("metrics"))),

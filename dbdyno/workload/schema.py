@@ -447,6 +447,7 @@ class Step(Form):
     capture: list[Literal["rows", "notices"]] = Field(default_factory=list)
     trace: bool = False
     log: Number = 0
+    device_gb: Number = 0
 
 
 Parameters = dict[str, Number | list[Number]]

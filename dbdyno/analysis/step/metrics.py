@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from dbdyno.analysis.step import device_peaks, failures, innodb, pages, raw_files, sums, time_ledger
 from dbdyno.analysis.step import evidence as basis
-from dbdyno.analysis.step import failures, innodb, pages, raw_files, sums, time_ledger
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
@@ -52,6 +52,7 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **trouble(evidence),
         **failures.metrics(evidence),
         **device(evidence),
+        **device_peaks.metrics(evidence),
         **machine(evidence),
         **costs(evidence),
         **background(evidence),

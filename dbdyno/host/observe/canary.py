@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError, LabDied
@@ -12,15 +14,21 @@ from dbdyno.model.error import GeneratorError, LabDied
 LIMIT_S = 30.0
 """The canary takes about 0.3 s; a machine on which it takes this long is broken."""
 KEYS = ("cpu_us", "memory_ns", "fsync_us_p50", "fsync_us_max")
+DEVICE_KEYS = ("bytes", "write_mbps", "read_mbps")
+DEVICE_BYTES_PER_S_MIN = 5 << 20
+"""A device that writes or reads less is waited for no longer."""
 
 
-def run(directory: Path, loadgen: Path) -> Json:
+def run(directory: Path, loadgen: Path, device_bytes: int = 0) -> Json:
     """Runs `loadgen canary --dir directory` and returns what it measured (contract/README.md).
 
-    Raises LabDied where it fails, is killed, or takes longer than LIMIT_S, GeneratorError where it
-    cannot be run or is of another version.
+    `device_bytes`: also what the device does with a file so large, under `device`. Raises LabDied
+    where it fails, is killed, or takes far too long, GeneratorError where it cannot be run or is of
+    another version.
     """
     command = [str(loadgen), "canary", "--dir", str(directory)]
+    command += ["--device", str(device_bytes)] if device_bytes else []
+    limit_s = LIMIT_S + 2 * device_bytes / DEVICE_BYTES_PER_S_MIN
     shown = " ".join(command)
     try:
         ended = subprocess.run(
@@ -28,32 +36,35 @@ def run(directory: Path, loadgen: Path) -> Json:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
     except OSError as error:
         raise GeneratorError(f"`{shown}` cannot be run: {error.strerror}; reinstall") from error
     except subprocess.TimeoutExpired as error:
         raise LabDied(
-            f"`{shown}` did not end within {LIMIT_S:.0f} s: look at the disk under it (dmesg)"
+            f"`{shown}` did not end within {limit_s:.0f} s: look at the disk under it (dmesg)"
         ) from error
     if ended.returncode != 0:
         said = " ".join(ended.stderr.split()) or f"exit status {ended.returncode}"
         raise LabDied(f"`{shown}` failed: {said}")
-    return reading(ended.stdout, shown)
+    return reading(ended.stdout, shown, device=device_bytes > 0)
 
 
-def reading(text: str, shown: str) -> Json:
+def reading(text: str, shown: str, *, device: bool = False) -> Json:
     """Parses the canary's line; raises GeneratorError where it is not as agreed."""
     try:
         found = json.loads(text)
     except ValueError:
         found = None
-    if not isinstance(found, dict) or any(
-        not isinstance(found.get(key), int | float) for key in KEYS
-    ):
+    if not _has(found, KEYS) or (device and not _has(found.get("device"), DEVICE_KEYS)):
         raise GeneratorError(
-            f"`{shown}` printed {text.strip()[:200]!r}, not the four numbers agreed: "
+            f"`{shown}` printed {text.strip()[:200]!r}, not the numbers agreed: "
             "dyno and dyno-loadgen must be of one version, reinstall"
         )
-    return found
+    return dict(found)
+
+
+def _has(found: Any, keys: Iterable[str]) -> bool:
+    """Whether it is an object with a number under each of these keys."""
+    return isinstance(found, dict) and all(isinstance(found.get(key), int | float) for key in keys)

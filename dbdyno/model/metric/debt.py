@@ -36,6 +36,32 @@ DEBT: tuple[Metric, ...] = (
         "wal_disk_wmbps", "MiB/s", "neutral", 2,
         """bytes written to the log's device | as wal_disk_wps, of bytes written""",
     ),
+    row.own(
+        "rmbps_max", "MiB/s", "neutral", 2,
+        """greatest second of reads | the most that the data device read between two readings of the
+        host in the window that lie a second apart (0.9 s at least), or over the whole window, where
+        that is more; without the log's device where that is another""",
+    ),
+    row.own(
+        "wmbps_max", "MiB/s", "neutral", 2,
+        """greatest second of writes | as rmbps_max, of bytes written""",
+    ),
+    row.own(
+        "rwmbps_max", "MiB/s", "neutral", 2,
+        """greatest second of reads and writes | as rmbps_max, of bytes read and written in the same
+        second""",
+    ),
+    row.own(
+        "read_share_of_device", "%", "neutral", 1,
+        """reads by the device's ceiling | rmbps_max by what the device reads at most: the canary's
+        file, one after the other in pieces of 1 MiB, past the page cache, on the idle machine; NA
+        where no step of the run before has `device_gb`""",
+    ),
+    row.own(
+        "write_share_of_device", "%", "neutral", 1,
+        """writes by the device's ceiling | as read_share_of_device, of wmbps_max and what the
+        device writes, the sync at the file's end included""",
+    ),
     row.postgres(row.own(
         "fpi_per_op", "1/operation", "lower", 4,
         """full-page images per operation | difference of pg_stat_wal's full-page images from before

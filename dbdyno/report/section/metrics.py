@@ -33,6 +33,10 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("log_fsync", "checkpoint", "autovacuum", "dead", "history", "dirty"),
         ),
     ),
+    (
+        "The device's greatest second",
+        ("rmbps_max", "wmbps_max", "rwmbps_max", "read_share_of", "write_share_of"),
+    ),
     ("The machine, idle, before and after", ("canary",)),
 )
 

@@ -14,13 +14,14 @@ from dbdyno.model.error import HostError
 SPARE_BYTES = 1 << 30
 """What has to stay free beside all of it: results, sorts of index builds."""
 DATA, WAL, COPIES = "data", "write-ahead log", "golden copies"
+DEVICE = "the canary's file"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
     """Bytes that something takes at most, in the folder `root`."""
 
-    what: str  # DATA, WAL or COPIES
+    what: str  # DATA, WAL, COPIES or DEVICE
     root: Path
     bytes: int
 

@@ -317,9 +317,10 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
         server = provide_server(plan, arm, prepared, NO_LOG)
         of_arm = []
         for use in plan.workloads:
-            tables = estimate(
-                plan, use, prepared.steps[use.title, arm.name], prepared.sizing
-            ).disk_bytes
+            steps = prepared.steps[use.title, arm.name]
+            tables = estimate(plan, use, steps, prepared.sizing).disk_bytes
+            file = max((one.device_bytes for one in steps), default=0)
+            of_arm.append(Need(what=disk_space.DEVICE, root=data_root, bytes=file))
             wal = log_bytes(arm, server, tables)
             of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))
             of_arm.append(Need(what=disk_space.DATA, root=data_root, bytes=tables))

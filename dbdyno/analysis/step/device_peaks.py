@@ -1,0 +1,55 @@
+"""The greatest second of the data device in a step's window, and beside it the device's ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from dbdyno.analysis.step import raw_files
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.raw_files import NS_PER_S, per, scaled
+from dbdyno.model import Json
+
+MIB = float(1 << 20)
+SECOND_S_MIN = 0.9
+"""Two readings of the host that lie less apart are no second: the window's first and last ones."""
+
+
+def metrics(evidence: Evidence) -> Mapping[str, float | None]:
+    """The greatest second of reads, of writes and of both, in MiB/s; shares of the ceiling in %."""
+    read = greatest(evidence, "read_bytes")
+    write = greatest(evidence, "write_bytes")
+    ceiling = (evidence.end.get("canary") or {}).get("device")
+    return {
+        "rmbps_max": read,
+        "wmbps_max": write,
+        "rwmbps_max": greatest(evidence, "read_bytes", "write_bytes"),
+        "read_share_of_device": scaled(per(read, raw_files.number(ceiling, "read_mbps")), 100.0),
+        "write_share_of_device": scaled(per(write, raw_files.number(ceiling, "write_mbps")), 100.0),
+    }
+
+
+def greatest(evidence: Evidence, *counters: str) -> float | None:
+    """The greatest MiB/s of these counters together, of a second of the window or of all of it.
+
+    The whole window is what a step has that is over before two readings lie a second apart.
+    """
+    known = [rate for rate in _rates(evidence, counters) if rate is not None]
+    return max(known, default=None)
+
+
+def _rates(evidence: Evidence, counters: tuple[str, ...]) -> Iterator[float | None]:
+    host = evidence.host
+    if host.open is not None and host.close is not None:
+        yield _mbps(host.open, host.close, counters)
+    for before, after in pairwise(host.readings):
+        if after["mono_ns"] - before["mono_ns"] >= SECOND_S_MIN * NS_PER_S:
+            yield _mbps(before, after, counters)
+
+
+def _mbps(before: Json, after: Json, counters: tuple[str, ...]) -> float | None:
+    moved = [raw_files.difference(before, after, "disk", one) for one in counters]
+    if None in moved:
+        return None
+    seconds = scaled(raw_files.difference(before, after, "mono_ns"), 1 / NS_PER_S)
+    return scaled(per(raw_files.plus(moved), seconds), 1 / MIB)

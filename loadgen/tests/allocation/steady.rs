@@ -5,7 +5,8 @@ use crate::harness::{example, fake};
 use crate::mysql;
 use crate::server::serve;
 use dyno_loadgen::job::{
-    Engine, Initial, Instruction, Job, Pace, Piece, Program, Protocol, Stop, TableBy, TableUse,
+    Choice, ChoiceRule, Engine, Initial, Instruction, Job, Pace, Piece, Program, Protocol, Stop,
+    TableBy, TableUse,
 };
 use dyno_loadgen::session::Target;
 use serde_json::json;
@@ -162,6 +163,25 @@ fn drawn_tables_over_sockets_allocate_nothing() {
             job.check().unwrap();
             assert_steady(&on_server(&job, &server, blocking));
         }
+    }
+}
+
+#[test]
+fn choices_by_deficit_of_statements_whose_notices_are_looked_at_allocate_nothing() {
+    let server = serve(0);
+    let closed = json!({"kind": "closed"});
+    for (clients, blocking) in [(1, true), (4, false)] {
+        let mut job = points("prepared", &closed, clients);
+        job.statements[0].progress = Some("total: ".to_owned());
+        let role = &mut job.roles[0];
+        role.choice = ChoiceRule::Deficit;
+        role.choose[0].weight = 3;
+        role.choose.push(Choice {
+            weight: 2,
+            ..role.choose[0]
+        });
+        job.check().unwrap();
+        assert_steady(&on_server(&job, &server, blocking));
     }
 }
 

@@ -161,20 +161,31 @@ def test_a_server_that_cannot_be_sampled_says_why() -> None:
     def off(_: str) -> list[tuple[int]]:
         return [(0,)]
 
-    assert instruments.refused(off) == (
+    assert instruments.refused(off, ()) == (
         "its performance_schema is off, which alone tells waits: start it with "
         "performance_schema = ON"
     )
 
     def forbids(statement: str) -> list[tuple[object]]:
         if statement.startswith("UPDATE"):
-            raise ServerError("UPDATE command denied to user")
+            raise ServerError(f"`{statement}`: UPDATE command denied")
         return [(1,)] if "@@" in statement else [("events_waits_current",)]
 
-    why = instruments.refused(forbids)
-    assert why is not None
-    assert why.startswith("its user may not switch on `events_waits_current`: grant UPDATE on ")
-    assert why.endswith("or switch it on yourself (UPDATE command denied to user)")
+    assert instruments.refused(forbids, ()) == (
+        "its user may not switch on `events_waits_current`: grant UPDATE on "
+        "performance_schema.setup_consumers, or switch it on yourself (UPDATE command denied)"
+    )
+
+    def hides(statement: str) -> list[tuple[object]]:
+        if "INNODB_TRX" in statement:
+            raise ServerError("`SELECT 1 FROM INNODB_TRX`: Access denied")
+        return [(1,)] if "@@" in statement else []
+
+    assert instruments.refused(hides, ["SELECT 1"]) is None
+    assert instruments.refused(hides, ["SELECT 1 FROM INNODB_TRX"]) == (
+        "its user may not read what sessions do: grant SELECT on performance_schema.*, and PROCESS "
+        "(Access denied)"
+    )
 
 
 HOST = Capacity(cores=8, memory_bytes=32 << 30, free_disk_bytes=1 << 40)

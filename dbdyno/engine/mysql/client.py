@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, Write
-from dbdyno.engine.mysql import buffer_pool, connection, facts, instruments, probe
+from dbdyno.engine.mysql import activity, buffer_pool, connection, facts, instruments, probe
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.mysql.wait_connection import WaitConnection
 from dbdyno.engine.snapshot import Subject
@@ -72,7 +72,9 @@ class MysqlClient:
     def no_waits(self, execute: Execute) -> str | None:
         """Why this server's sessions do not tell what they wait for; None where they do."""
         _, number, _ = self.told(execute)
-        return instruments.unfit(self.flavour, self.engine, number) or instruments.refused(execute)
+        queries = (activity.sql(self.flavour.threads), self.flavour.row_locks, activity.BLOCKS)
+        unfit = instruments.unfit(self.flavour, self.engine, number)
+        return unfit or instruments.refused(execute, queries)
 
     def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
         """What samples waits, connected. Raises ServerError where it cannot connect."""

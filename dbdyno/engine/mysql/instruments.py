@@ -66,20 +66,34 @@ def unfit(flavour: Flavour, engine: str, version_num: int) -> str | None:
     return f"its version, {own}, does not tell what sessions wait for: take {first} or newer"
 
 
-def refused(ask: Ask) -> str | None:
-    """Why a running server cannot be sampled; None where it can. It is left as it is.
+def refused(ask: Ask, samples: Sequence[str]) -> str | None:
+    """Why a running server cannot be sampled by these queries; None where it can.
 
-    Raises ServerError where even reading fails.
+    It is left as it is. Raises ServerError where it does not answer at all.
     """
     ((on,),) = ask(f"SELECT @@{SETTING}")
     if not on:
         return f"its {SETTING} is off, which alone tells waits: start it with {SETTING} = ON"
-    for one in off(ask):
+    try:
+        lacking = off(ask)
+        for query in samples:
+            ask(query)
+    except ServerError as error:
+        return (
+            f"its user may not read what sessions do: grant SELECT on {SETTING}.*, and PROCESS "
+            f"({reason(error)})"
+        )
+    for one in lacking:
         try:
             ask(one.switched("NO"))  # as they are: whether it may
         except ServerError as error:
             return (
                 f"its user may not switch on `{one.names[0]}`: grant UPDATE on "
-                f"performance_schema.{one.table}, or switch it on yourself ({error})"
+                f"{SETTING}.{one.table}, or switch it on yourself ({reason(error)})"
             )
     return None
+
+
+def reason(error: ServerError) -> str:
+    """What the server says, without the statement."""
+    return str(error).rpartition("`: ")[2]

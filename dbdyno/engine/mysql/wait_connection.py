@@ -37,7 +37,7 @@ class WaitConnection:
         try:
             self._find_out()
         except pymysql.MySQLError as error:
-            self._connection.close()
+            self.close()
             raise ServerError(f"performance_schema: {said(error)}") from error
 
     def _find_out(self) -> None:

@@ -141,6 +141,14 @@ def test_the_form_of_the_other_engines_has_as_many_copies_in_a_series_of_its_own
     assert "SELECT max(" in sent(steps["select-r"])[0]
 
 
+def test_the_device_is_asked_once_before_the_first_step() -> None:
+    for chosen in ("collector", "clients", "write"):
+        first, *others = made(chosen).values()
+        assert first.device_gb == 1
+        assert {step.device_gb for step in others} == {0}
+    assert made(device_gb=0)["create-table"].device_gb == 0
+
+
 def test_a_size_of_nothing_is_refused() -> None:
     with pytest.raises(WorkloadError, match="size_gb has to be above 0"):
         made(size_gb=0)

@@ -178,7 +178,7 @@ base_dir = "{folder}"
 settings = {{ shared_buffers = "16MB", autovacuum = false }}
 [[workloads]]
 name = "cbc"
-parameters = {{ size_gb = 0.2 }}
+parameters = {{ size_gb = 0.2, device_gb = 0.05 }}
 [schedule]
 blocks = 1
 void = {{ foreign = 1 }}
@@ -218,6 +218,7 @@ def test_a_run_of_a_fifth_of_a_gigabyte_has_all_keys_and_a_failed_step_misses_it
     done: Json = store.read_json(
         next((tmp_path / "False").glob("cbc-live/blocks/001/*/cbc/02-vacuum/done.json"))
     )
+    assert done["canary"]["device"]["write_mbps"] > 0, "asked before the step before"
     found = {name: one["value"] for name, one in done["metrics"].items()}
     mibs = 8192 * found["misses"] / 2**20 / found["elapsed"]
     assert float(whole["READ_RATE"]) == pytest.approx(mibs, rel=0.01 + 0.005 / found["elapsed"])

@@ -157,6 +157,21 @@ def test_jobs_that_update_the_same_rows_all_come_to_their_end(server: Server, se
         assert found == [(False,)] * 4
 
 
+def test_jobs_on_tables_of_their_own_leave_a_run_each(server: Server) -> None:
+    given = {"tab_rows": 2000, "batch_size": 500, "run_seconds": 0.5}
+    setup, batches = steps("procedures", clients=4, tables=4, **given).values()
+    run(server, setup)
+    ((last,),) = ask(server, "SELECT coalesce(max(job_id), 0) FROM benchruns")
+    run(server, batches)
+    found = ask(
+        server,
+        "SELECT count(*), count(DISTINCT table_name), "
+        "extract(epoch FROM min(end_time) - max(start_time)) > 0.3, min(num_rows) > 0 "
+        f"FROM benchruns WHERE job_id > {last}",
+    )
+    assert found == [(4, 4, True, True)]
+
+
 def test_installing_again_keeps_the_runs_that_are_there(server: Server) -> None:
     install = steps("procedures")["call-run"].setup
     server.execute("DROP TABLE IF EXISTS benchruns CASCADE", PUBLISHED, database=DATABASE)

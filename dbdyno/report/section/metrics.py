@@ -20,7 +20,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Throughput and response", (*_COUNTED, *_RESPONSE)),
     ("Fairness, stalls and targets", ("jain", "finish", "stall", "target")),
     ("Where the time of an operation goes", _LEDGER),
-    ("Pages by second", ("blocks",)),
     ("CPU and context switches", ("cpu", "cs_per", "generator", "steal", "lab")),
     (
         "Pages and bytes of the operation",
@@ -33,6 +32,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("log_fsync", "checkpoint", "autovacuum", "dead", "history", "dirty"),
         ),
     ),
+    ("Pages by second", ("blocks",)),
     (
         "The device's greatest second",
         ("rmbps_max", "wmbps_max", "rwmbps_max", "read_share_of", "write_share_of"),

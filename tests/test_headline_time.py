@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from dbdyno.analysis.compare import step_pairs
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.analysis.step import generator_limit
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import Fairness, StepComparison, StepRun
 from dbdyno.report import known
-from dbdyno.report.section import summary, verdicts
+from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
 
 BLOCKS = range(1, 7)
@@ -106,3 +107,27 @@ def test_what_cannot_be_told_is_said_the_right_way_round() -> None:
     undecided = replace(one, word="cannot tell", p=0.1, ratio=0.98, low=0.93, high=1.01)
     assert known.lean(undecided) == "faster"
     assert known.excluded(undecided) == "at most 1.0 % slower"
+
+
+def test_times_before_and_after_are_no_pair_of_rates() -> None:
+    runs = [*timed("base", [1.0], step="read.pre"), *timed("base", [2.0], step="read", ordinal=2)]
+    assert not step_pairs.across(concluded(runs, plan_of(("base",))).steps)
+    rates = [run("base", 1, 1.0, step="read.pre"), run("base", 1, 2.0, step="read", ordinal=2)]
+    assert step_pairs.across(concluded(rates, plan_of(("base",))).steps)
+
+
+def test_operations_per_second_are_no_seconds() -> None:
+    runs = [changed(one, metrics={"seconds": 4.0, "tps": 0.25}) for one in timed("base", [4.0])]
+    (step,) = concluded(runs, plan_of(("base",))).steps
+    (row,) = cost_per_operation.table([step], "a", "b").rows
+    assert row.cells[-2].text == "0.250"
+
+
+def test_a_step_in_seconds_shows_how_its_clients_were_served_whatever_they_do() -> None:
+    fair = Fairness(
+        role="readers", kind="query", unit="operations", counts=(1, 1), rates=(1.0, 1.0),
+        slices=(), jain=1.0, finish_s=(), min_s=None, max_s=None, diff_s=None, pct=None,
+    )  # fmt: skip
+    (one,) = timed("base", [4.0], fairness=(fair,))
+    assert fairness.of_headline(one) is fair
+    assert fairness.of_headline(changed(one, headline="ips")) is None

@@ -104,6 +104,8 @@ def test_prepared_is_sql_level_where_there_is_such_a_thing() -> None:
         ("mysql", 0): "simple",
         ("mysql", 1): "prepared",
     }
+    by_protocol = steps(protocol="prepared")["run"].job["statements"][0]
+    assert (by_protocol["protocol"], by_protocol["types"]) == ("prepared", [])
 
 
 def test_a_sweep_has_the_names_of_what_it_sweeps() -> None:

@@ -392,3 +392,13 @@ def test_a_value_of_another_kind_never_ends_the_report(
     lines[at : at + 1] = [json.dumps(value).encode()]
     with damaged(worn / name, b"\n".join(lines) + b"\n"):
         shown(worn)
+
+
+def test_a_tick_that_took_no_time_is_no_second_of_the_report(worn: Path) -> None:
+    path = worn / next(name for name in FILES if STEP in name and name.endswith("events.jsonl"))
+    lines = path.read_bytes().splitlines()
+    told = [json.loads(line) for line in lines]
+    at = next(at for at, event in enumerate(told) if event.get("tick") == 3)
+    lines[at] = json.dumps(told[at] | {"active_ns": 0}).encode()  # of the other roles it is whole
+    with damaged(path, b"\n".join(lines) + b"\n"):
+        shown(worn)

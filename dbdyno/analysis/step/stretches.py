@@ -83,8 +83,9 @@ def _cpu_us(reading: Json, names: tuple[str, ...]) -> float | None:
 def _of_seconds(ends_s: list[float]) -> Iterator[_Cut]:
     begun_s = 0.0
     for end_s in ends_s:
-        yield _Cut(begun_s, end_s, 0, 0)
-        begun_s = end_s
+        if end_s > begun_s:  # a damaged file may say that a tick took no time
+            yield _Cut(begun_s, end_s, 0, 0)
+            begun_s = end_s
 
 
 def _of_turns(readings: list[_Reading]) -> Iterator[_Cut]:

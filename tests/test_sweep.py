@@ -58,6 +58,19 @@ def expanded(parameters: str, folder: Path) -> tuple[Plan, tuple[Step, ...]]:
 # --- Steps -------------------------------------------------------------------------------------
 
 
+def test_steps_of_other_sets_that_a_plan_names_are_swept_too() -> None:
+    named = ("setup", "run", "call-setup", "call-run")
+    found = steps("ybio", {"batch_size": [100, 1000]}, *named)
+    assert [step.name for step in found] == [
+        *("setup", "run@batch_size=100", "run@batch_size=1000"),
+        *("call-setup", "call-run@batch_size=100", "call-run@batch_size=1000"),
+    ]
+    pieces = [str(step.job["statements"]) for step in found if step.name.startswith("call-run")]
+    assert ["batch_size => 100," in one for one in pieces] == [True, False]
+    *_, one = steps("ybio", {"batch_size": [100, 1000]}, "setup", "run", "call-run@batch_size=100")
+    assert one.name == "call-run@batch_size=100"
+
+
 def test_a_list_has_each_timed_step_once_for_each_value() -> None:
     found = steps("pgbench", {"clients": [4, 1, 2]}, "select-only", "simple-update")
     names = [

@@ -92,7 +92,7 @@ def test_loads_side_by_side_have_all_batches_of_all_tables() -> None:
     assert (role(calls)["connections"], role(calls)["stop"]) == (10, {"operations": 10})
 
 
-def test_prepared_is_sql_level_where_there_is_such_a_thing() -> None:
+def test_batches_are_prepared_by_the_protocol_or_by_sql_or_not_at_all() -> None:
     protocols = {
         (engine, prepared): steps(engine, prepared=prepared)["run"].job["statements"][0]["protocol"]
         for engine in ("postgres", "mysql")
@@ -100,12 +100,12 @@ def test_prepared_is_sql_level_where_there_is_such_a_thing() -> None:
     }
     assert protocols == {
         ("postgres", 0): "simple",
-        ("postgres", 1): "execute",
+        ("postgres", 1): "prepared",
         ("mysql", 0): "simple",
         ("mysql", 1): "prepared",
     }
-    by_protocol = steps(protocol="prepared")["run"].job["statements"][0]
-    assert (by_protocol["protocol"], by_protocol["types"]) == ("prepared", [])
+    by_sql = steps(protocol="execute")["run"].job["statements"][0]
+    assert (by_sql["protocol"], by_sql["types"]) == ("execute", ["bigint", "bigint"])
 
 
 def test_a_sweep_has_the_names_of_what_it_sweeps() -> None:

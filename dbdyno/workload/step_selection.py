@@ -7,7 +7,7 @@ known, and nothing else has been looked at.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,7 +76,7 @@ def taken(
     every = list(itertools.islice(_drafts(workload, scope, given, listed), STEPS_MAX + 1))
     if len(every) > STEPS_MAX:
         raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
-    ordered = _with_foreign(_own(every, workload, scope, listed), every, steps, workload)
+    ordered = _with_foreign(_own(every, workload, scope, listed), every, steps, given, workload)
     numbered = [replace(one, ordinal=n) for n, one in enumerate(ordered, start=1)]
     if groups is not None:
         return numbered, _of_groups(numbered, groups, workload)
@@ -102,14 +102,20 @@ def _drafts(
             names = dict(zip(step.each, items, strict=True))
             plain = _draft(step, place, names, workload)
             own = plain.there and _in_set(plain, workload, listed)
-            swept = _sweep(plain, workload, scope, given.swept) if own else []
-            for values in swept:
-                its = {**given.values, **values}
-                base = place.knowing(parameter.of(workload, its, place.engine))
-                draft = _draft(step, base, names, workload)
-                yield replace(draft, name=named(plain.base, values), values=values)
-            if not swept:
-                yield plain
+            lists_of = _sweep(plain, workload, scope, given.swept) if own else {}
+            yield from _swept(plain, lists_of, given, workload)
+
+
+def _swept(plain: Draft, lists: sweep.Lists, given: Given, workload: Workload) -> Iterator[Draft]:
+    """A step once for each combination of the values in these lists; without lists as it is."""
+    if not lists or plain.form is None:
+        yield plain
+        return
+    for items in itertools.product(*lists.values()):
+        values = dict(zip(lists, items, strict=True))
+        its = parameter.of(workload, {**given.values, **values}, plain.place.engine)
+        draft = _draft(plain.form, plain.place.knowing(its), {}, workload)
+        yield replace(draft, name=named(plain.base, values), values=values)
 
 
 def _items(key: str, written: str | list[schema.Number], scope: Scope) -> list[Value]:
@@ -145,15 +151,13 @@ def _draft(
     return Draft(name=name, base=name, form=step, place=here, there=there)
 
 
-def _sweep(
-    draft: Draft, workload: Workload, scope: Scope, own: sweep.Lists
-) -> list[dict[str, Value]]:
-    """The values of parameters with which there is a timed step; none: as it is.
+def _sweep(draft: Draft, workload: Workload, scope: Scope, own: sweep.Lists) -> sweep.Lists:
+    """The values of parameters with which there is a timed step of the set; none: as it is.
 
     A plan's `own` lists go before those of the set.
     """
     if not draft.timed:
-        return []
+        return {}
     chosen = workload.file.sets.get(workload.set or "")
     written = {} if chosen is None else chosen.sweep
     place = scope.root("sets", str(workload.set), "sweep")
@@ -161,12 +165,10 @@ def _sweep(
         if key not in workload.file.parameters:
             remedy = suggestion(key, workload.file.parameters)
             raise place.at(key).error(f"no such parameter; {remedy}")
-    lists: sweep.Lists = {
+    return {
         **{key: _list(one, place.at(key)) for key, one in written.items() if key not in own},
         **own,
     }
-    combinations = itertools.product(*lists.values()) if lists else ()
-    return [dict(zip(lists, one, strict=True)) for one in combinations]
 
 
 # --- Those of a set -------------------------------------------------------------------------
@@ -226,15 +228,20 @@ def _own(
 
 
 def _with_foreign(
-    own: Sequence[Draft], every: Sequence[Draft], wanted: Sequence[str] | None, workload: Workload
+    own: Sequence[Draft],
+    every: Sequence[Draft],
+    wanted: Sequence[str] | None,
+    given: Given,
+    workload: Workload,
 ) -> list[Draft]:
     """The set's steps, and those of other sets that are wanted by their names.
 
-    Each of these comes behind the step of the set that the file has before it.
+    Each of these comes behind the step of the set that the file has before it, once for each value
+    of the plan's own lists where it is timed.
     """
     names = {name for one in own for name in (one.name, one.base)}
     missing = {name for name in wanted or () if name not in names}
-    foreign = [one for one in every if one.there and one.name in missing]
+    foreign = [one for one in every if one.there and _is_among(one, missing)]
     for name in (one.name for one in foreign):
         alike = [one for one in foreign if one.name == name]
         if len(alike) > 1:
@@ -247,7 +254,20 @@ def _with_foreign(
     for one in foreign:
         before = [each for each in every[: every.index(one)] if each in ordered]
         ordered.insert(ordered.index(before[-1]) + 1 if before else 0, one)
-    return ordered
+    return [
+        each
+        for one in ordered
+        for each in _swept(
+            one, given.swept if one.timed and one in foreign else {}, given, workload
+        )
+    ]
+
+
+def _is_among(draft: Draft, names: Iterable[str]) -> bool:
+    """Whether a step is named, or one that it becomes where it is swept."""
+    return any(
+        name == draft.name or (draft.timed and name.startswith(f"{draft.name}@")) for name in names
+    )
 
 
 # --- Those that a plan takes ----------------------------------------------------------------

@@ -28,6 +28,7 @@ from bench import (
     point,
     scale,
     share,
+    waits,
 )
 from bench.compare import Bench, progress
 from bench.figure import Figure
@@ -49,6 +50,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "fill-pgbench": fill_pgbench.measure,
     "fill-mysql": fill_mysql.measure,
     "share": share.measure,
+    "waits": waits.measure,
     "analysis": analysis.measure,
     "interleave": interleave.measure,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -103,13 +103,16 @@ def freshen_tpcb(server: Server) -> None:
     server.execute("VACUUM pgbench_branches", "VACUUM pgbench_tellers", "TRUNCATE pgbench_history")
 
 
-def observed(running: Server, contender: Contender) -> Contender:
-    """The contender, each run with the CPU that the server's sessions took for it."""
+def observed(
+    running: Server, contender: Contender, cpu_s: Callable[[Server], float] | None = None
+) -> Contender:
+    """The contender, each run with the server's CPU: of its sessions, or what `cpu_s` tells."""
+    told = cpu_s or sessions_s
 
     def run(seconds: float) -> Sample:
-        before_s = sessions_s(running)
+        before_s = told(running)
         sample = contender.run(seconds)
-        return replace(sample, server_s=sessions_s(running) - before_s)
+        return replace(sample, server_s=told(running) - before_s)
 
     return replace(contender, run=run)
 

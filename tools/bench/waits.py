@@ -1,0 +1,123 @@
+"""What samples of waits cost a server: the generator's point queries with samples and without.
+
+Beside it, on MySQL and MariaDB, what InnoDB's mutexes and rw-locks cost that tell theirs, too.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from bench import contenders, mysql, point, server
+from bench.compare import Bench, Subject, compare
+from bench.figure import Figure
+from bench.pairs import Contender, Sample
+from bench.process import ContenderFailed
+from bench.server import address_of
+from dbdyno.engine import Build, Server
+from dbdyno.engine.mysql.instruments import SETTING
+from dbdyno.host import place
+from dbdyno.host.observe import files, procfs
+from dbdyno.host.observe.usage import TICKS_PER_S
+from dbdyno.model import Arm, Json, Observe
+from dbdyno.model.engine import TRAITS
+
+EVERY = Observe(waits_s=0.05)
+CONNECTIONS = 2
+JOB: Json = {"statements": []}
+"""Whose statements are sampled does not matter here."""
+SHORT = {"postgres": "pg", "mysql": "mysql", "mariadb": "maria"}
+"""What the table calls engines; with a + those whose latches tell their waits."""
+LATCHES = {"performance_schema_instrument": "wait/synch/%/innodb/%=ON"}
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Throughput and the server's CPU per query, sampled by not sampled, of each engine here."""
+    with server.running() as running:
+        point.make_sbtest(running)
+        plain = point.generator(bench, address_of(running), point.SBTEST, CONNECTIONS)
+        yield from pairs(
+            bench, SHORT["postgres"], running, running, plain, plain, server.sessions_s
+        )
+    for engine in mysql.VARIABLES:
+        here = mysql.newest(engine)
+        if here is None:
+            why = f"no {TRAITS[engine].product} here: name its folder by {mysql.VARIABLES[engine]}"
+            yield Figure(measurement=SHORT[engine], beside="no samples", what="CPU", missing=why)
+            continue
+        yield from of_mysql(bench, engine, here)
+
+
+def of_mysql(bench: Bench, engine: str, here: Build) -> Iterator[Figure]:
+    """The same of a MySQL or MariaDB, and of one beside it whose latches tell their waits."""
+    if contenders.sysbench_program() is None:
+        yield Figure(
+            measurement=SHORT[engine],
+            beside="no samples",
+            what="CPU",
+            missing=contenders.NO_SYSBENCH,
+        )
+        return
+    settings = mysql.SETTINGS | {SETTING: "ON"}
+    arm = Arm(name="bench", engine=engine, base_dir=here.base_dir, settings=settings)
+    telling = replace(arm, name="bench-latches", settings=settings | LATCHES)
+    with ExitStack() as stack:
+        plain = stack.enter_context(server.running(arm, here))
+        log_dir = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        where = place.default(log_dir=log_dir, engine=engine)
+        latches = stack.enter_context(server.running_at(where, telling, here))
+        by = {}
+        for one in (plain, latches):
+            mysql.make_sbtest(one, address_of(one))
+            by[one.name] = mysql.generator(bench, engine, address_of(one), CONNECTIONS)
+        base = by[plain.name]
+        yield from pairs(bench, SHORT[engine], plain, plain, base, base, process_s)
+        yield from pairs(
+            bench, f"{SHORT[engine]}+", latches, plain, by[latches.name], base, process_s
+        )
+
+
+def pairs(  # noqa: PLR0913 (two servers and their loads, each by its name)
+    bench: Bench,
+    name: str,
+    asked: Server,
+    left: Server,
+    ours: Contender,
+    theirs: Contender,
+    cpu_s: Callable[[Server], float],
+) -> Iterator[Figure]:
+    """Queries to a server that is sampled beside such to one that is not."""
+    yield from compare(
+        bench,
+        Subject(measurement=name, connections=CONNECTIONS),
+        server.observed(asked, replace(sampled(asked, ours), name="samples"), cpu_s),
+        server.observed(left, replace(theirs, name="no samples"), cpu_s),
+    )
+
+
+def sampled(running: Server, contender: Contender) -> Contender:
+    """The contender, the server's sessions being sampled meanwhile."""
+
+    def run(seconds: float) -> Sample:
+        sampler = running.waits(JOB, EVERY, lambda line: None)
+        assert sampler is not None, "each of these engines tells waits"
+        with sampler:
+            sampler.begin()
+            sample = contender.run(seconds)
+        if sampler.failure is not None:
+            raise ContenderFailed(sampler.failure)
+        return sample
+
+    return replace(contender, run=run)
+
+
+def process_s(running: Server) -> float:
+    """The CPU of a server's one process until now. Raises ContenderFailed where it is gone."""
+    text = files.record(f"/proc/{running.postmaster_pid}/stat")
+    if text is None:
+        raise ContenderFailed("the server is gone")
+    found = procfs.process_stat(text)
+    return (found.user_ticks + found.system_ticks) / TICKS_PER_S

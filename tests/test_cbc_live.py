@@ -103,13 +103,20 @@ def test_the_table_has_every_copy_and_the_sizes_are_the_servers(
     assert create.work == create.metrics["size_t"] == pytest.approx(size_t, rel=0.1)
 
 
+def is_rate(mibs: float, pages: float, elapsed_s: float) -> bool:
+    """Whether a rate is that of the pages within 1 %.
+
+    VERBOSE cuts the time off behind two digits, and has the rates of all of it.
+    """
+    mib = 8192 * pages / 2**20
+    return 0.99 * mib / (elapsed_s + 0.01) <= mibs <= 1.01 * mib / elapsed_s
+
+
 def test_the_rates_of_the_vacuum_are_its_pages_by_its_time(collected: dict[str, Taken]) -> None:
     found = collected["vacuum"].metrics
-    rounded = 0.005 / found["elapsed"]
     for rate, pages in (("read_rate", "misses"), ("write_rate", "dirtied")):
         assert found[pages] > 1000
-        mibs = 8192 * found[pages] / 2**20 / found["elapsed"]
-        assert found[rate] == pytest.approx(mibs, rel=0.01 + rounded)
+        assert is_rate(found[rate], found[pages], found["elapsed"])
     assert found["autovacuums"] == 0
 
 
@@ -220,5 +227,4 @@ def test_a_run_of_a_fifth_of_a_gigabyte_has_all_keys_and_a_failed_step_misses_it
     )
     assert done["canary"]["device"]["write_mbps"] > 0, "asked before the step before"
     found = {name: one["value"] for name, one in done["metrics"].items()}
-    mibs = 8192 * found["misses"] / 2**20 / found["elapsed"]
-    assert float(whole["READ_RATE"]) == pytest.approx(mibs, rel=0.01 + 0.005 / found["elapsed"])
+    assert is_rate(float(whole["READ_RATE"]), found["misses"], found["elapsed"])

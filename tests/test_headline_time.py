@@ -9,7 +9,8 @@ import pytest
 
 from dbdyno.analysis.compare import step_pairs
 from dbdyno.analysis.compare.conclusions import Concluded
-from dbdyno.analysis.step import generator_limit
+from dbdyno.analysis.step import generator_limit, raw_files
+from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Fairness, StepComparison, StepRun
 from dbdyno.report import known
 from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
@@ -45,6 +46,24 @@ def test_less_time_is_faster_and_more_is_slower() -> None:
         verdict = cell(judged(change), "other").verdict
         assert verdict is not None
         assert (verdict.word, verdict.by) == (word, ("seconds",))
+
+
+def test_the_column_of_verdicts_says_that_it_has_times() -> None:
+    assert verdicts.headlines([only(judged(0.2))]) == "time"
+
+
+def test_what_a_step_in_seconds_costs_is_by_its_statements_also_where_rows_are_its_work() -> None:
+    headline = {"metric": "seconds", "role": "index", "count": "rows", "work_query": "SELECT 5"}
+    evidence = Evidence(
+        step={"headline": headline | {"work": None}}, job={}, load=raw_files.load([]),
+        host=raw_files.Host(readings=()), before=None, after=None, end={"work": 5}, owners={},
+        histograms={}, services={},
+    )  # fmt: skip
+    tick = raw_files.Tick(
+        role="index", end_s=1.0, seconds=1.0, count=1, rows=0, errors=0, max_us=9, retries=0,
+        skipped=0, over_limit=0, late_us_max=0, backlog=0, lag=None, queue=None, operations={},
+    )  # fmt: skip
+    assert evidence.counted(tick) == 1
 
 
 def test_the_explanation_says_how_much_time() -> None:

@@ -166,15 +166,16 @@ class Evidence:
     def counted(self, tick: raw_files.Tick) -> int | None:
         """What the headline counts in a second of its role: rows, operations or statements.
 
-        Where each operation is so much work, those that ended in it count. None where the load
-        does not tell its rows.
+        Where each operation is so much work, those that ended in it count. Of headlines of the
+        window operations do: rows are their work. None where the load does not tell its rows.
         """
-        count = self.step["headline"]["count"]
+        headline = self.step["headline"]
+        count = "operations" if headline["metric"] in OF_THE_WINDOW else headline["count"]
         if count == "statements":
             parts = tick.operations.items()
             return int(sum(part["count"] for name, part in parts if name in self.statements))
         amount = tick.rows if count == "rows" else tick.count
-        each = self.step["headline"].get("each") or 1
+        each = headline.get("each") or 1
         return None if amount is None else amount * each
 
     @cached_property

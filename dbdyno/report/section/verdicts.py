@@ -298,6 +298,12 @@ def tables(
     return tuple(table for table in made if table is not None)
 
 
+def headlines(steps: Iterable[StepComparison]) -> str:
+    """What the headlines of these steps are: throughput, time, or either."""
+    found = {called(step.headline) for step in steps if step.headline}
+    return " or ".join(sorted(found)) or called("")
+
+
 def _table(
     comparison: Comparison, steps: Sequence[StepComparison], arm: str, name: str, sure: bool
 ) -> Table | None:
@@ -326,7 +332,7 @@ def _table(
         columns=(
             Column(text="step", left=True),
             Column(text="verdict", left=True),
-            Column(text="throughput, %", title="mean change, and its t interval"),
+            Column(text=f"{headlines(steps)}, %", title="mean change, and its t interval"),
             Column(text="CPU, %", title=f"{cpu}: mean change, and its t interval"),
             Column(
                 text="visible, %",

@@ -37,6 +37,10 @@ JOB: Json = {
         {"name": "look", "pieces": ["SELECT n FROM t WHERE id = ", {"value": 0}]},
     ]
 }
+# In the target list, since rows of a function in FROM are written into a file first.
+ONLY_COMPUTES = (
+    "SELECT count(*) FROM (SELECT generate_series(1, 5000000) AS i) AS made WHERE i % 7 = 3"
+)
 PLAN = """
 name = "waits"
 [arms.live]
@@ -135,14 +139,14 @@ def test_work_is_on_the_cpu_and_its_end_is_idle(server: Server) -> None:
         samples = Samples(server, {worker.info.backend_pid: "work"})
         with samples.sampler as sampler:
             sampler.begin()
-            worker.execute("SELECT count(*) FROM generate_series(1, 3000000) AS i WHERE i % 7 = 3")
+            worker.execute(ONLY_COMPUTES)
             time.sleep(0.3)
     own = [
         one for line in samples.lines for one in line.get("sessions", ()) if one[0] == "role:work"
     ]
     assert own
     on_cpu = sum(one[4] for one in own if one[1] == "CPU")
-    assert on_cpu >= len(own) / 2, "a few may be of files that it spills into"
+    assert on_cpu >= len(own) / 2, "others may be of pages of the catalog that it reads first"
     assert any(line.get("idle", {}).get("role:work") for line in samples.lines)
 
 

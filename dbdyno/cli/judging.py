@@ -1,0 +1,132 @@
+"""The commands that read result folders: verdicts, reports, exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dbdyno.cli.exit_status import FAILED, say
+from dbdyno.cli.options import Base, Colors, ResultDir
+
+
+def compare(
+    folder: ResultDir,
+    base: Base = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, for programs; docs/compare.md has every key.")
+    ] = False,
+    fail: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on",
+            metavar="WORD,…",
+            help="End with status 1 where an arm has one of these verdicts in a step, as "
+            "`slower,mixed,failed`; `slower` does not mean `slower, within the margin`.",
+        ),
+    ] = None,
+    colors: Colors = None,
+) -> None:
+    """Show what the arms of a result folder came to, relative to the base."""
+    from dbdyno.analysis import compare as analysis
+    from dbdyno.report import colors as thresholds
+    from dbdyno.report import fail_on, json_document, page
+    from dbdyno.report.render import terminal
+
+    chosen = thresholds.parse(colors) if colors is not None else None
+    words = fail_on.parse(fail) if fail is not None else None
+    comparison = analysis.load(folder, base=base)
+    if as_json:
+        print(json_document.render(comparison))  # noqa: T201
+    else:
+        terminal.print_page(page.make(comparison, chosen), Console())
+    found = fail_on.found(comparison, words) if words is not None else None
+    if found is not None:
+        say(f"--fail-on {fail}: {found}")
+        raise typer.Exit(FAILED)
+
+
+def report(
+    folder: ResultDir,
+    base: Base = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write one HTML file.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown", metavar="POST.md", help="Write Markdown, its pictures to folder POST."
+        ),
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", help="Write each chart as SVG and PNG there.")
+    ] = None,
+    colors: Colors = None,
+    as_cbc: Annotated[
+        bool,
+        typer.Option(
+            "--cbc",
+            help="Print what the Complete Block Check's own programs print: keys and values of "
+            "each arm and block, or the best seconds of its scripts; for the workload `cbc` alone.",
+        ),
+    ] = False,
+) -> None:
+    """Write the report of a result folder; in the terminal where no file is named."""
+    from dbdyno.analysis import compare as analysis
+    from dbdyno.report import cbc, page, write
+    from dbdyno.report import colors as thresholds
+    from dbdyno.report.render import html as as_html
+    from dbdyno.report.render import post, terminal
+
+    chosen = thresholds.parse(colors) if colors is not None else None
+    comparison = analysis.load(folder, base=base)
+    if as_cbc:
+        print(cbc.render(comparison), end="")  # noqa: T201
+        return
+    view = page.make(comparison, chosen)
+    files: dict[Path, bytes] = {}
+    if markdown is not None or pictures is not None:
+        say("drawing the pictures")
+    if html is not None:
+        files[html] = as_html.render(view).encode()
+    if markdown is not None:
+        files |= post.files(view, markdown)
+    if pictures is not None:
+        files |= post.pictures(view, pictures)
+    write.publish(files)
+    for path in (html, markdown, pictures):
+        if path is not None:
+            say(f"wrote {path}")
+    if html is None and markdown is None and pictures is None:
+        terminal.print_page(view, Console(), full=True)
+
+
+def export(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Result folders.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="FILE.duckdb takes all tables; FILE.csv, FILE.json or FILE.parquet take one; a "
+            "folder (FOLDER/) takes a file of each table.",
+        ),
+    ],
+    table: Annotated[
+        str | None,
+        typer.Option("--table", help="Only this table; `steps` where a file takes one."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="In a folder: csv, json or parquet, the default."),
+    ] = None,
+    base: Base = None,
+) -> None:
+    """Write what was measured for other tools: a DuckDB file to ask SQL, CSV, JSON or Parquet."""
+    from dbdyno.report.export import write as exporting
+
+    written = exporting.export(folders, exporting.wish(to, table, form), base)
+    for problem in written.problems:
+        say(f"left out: {problem}")
+    for path, rows in written.files.items():
+        say(f"wrote {path}: {rows:,} rows")

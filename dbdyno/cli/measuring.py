@@ -1,0 +1,205 @@
+"""The commands that measure, or say what they would measure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from dbdyno.cli.exit_status import FAILED, INTERRUPTED, say
+from dbdyno.cli.options import RESULTS, DryRun, Out, PlanFile, Wait, Yes
+from dbdyno.model import Plan
+
+if TYPE_CHECKING:
+    from dbdyno.run.blocks import Outcome
+
+
+def demo(out: Out = RESULTS, wait: Wait = False) -> None:
+    """Two PostgreSQL versions, a short Insert Benchmark in three blocks, a report."""
+    from dbdyno import plan
+
+    outcome = measure(plan.demo(), out, wait)
+    show_results(outcome.folder, html=outcome.folder / "report.html")
+    raise typer.Exit(FAILED if outcome.failed else 0)
+
+
+def run(
+    plan_file: PlanFile,
+    out: Out = RESULTS,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Run a plan, or go on with it where it was broken off."""
+    plan = loaded(plan_file, yes=yes)
+    carry_out(with_lengths(plan, out / plan.name), out, wait=wait, dry_run=dry_run)
+
+
+def calibrate(
+    plan_file: PlanFile,
+    comparisons: Annotated[
+        int, typer.Option("--comparisons", help="How often the base is compared with itself.")
+    ] = 10,
+    blocks: Annotated[
+        int | None,
+        typer.Option(
+            "--blocks",
+            help="Blocks of each comparison; without it the plan's, or 6 where it goes on until "
+            "it is decided.",
+        ),
+    ] = None,
+    duet: Annotated[
+        bool,
+        typer.Option(
+            "--duet",
+            help="Accept duets on this host, or not: the base beside its ghost and beside the "
+            "servers of --planted, each in a comparison.",
+        ),
+    ] = False,
+    planted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--planted",
+            metavar="SHARE=FOLDER",
+            help="With --duet: a server that `tools/plant` made slower by a share, as "
+            "0.05=/opt/pg17-slower; two of them at least.",
+        ),
+    ] = None,
+    out: Out = RESULTS,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Compare the base with itself, to see how often that raises a false alarm on this host.
+
+    The base and a ghost of it go through the plan's steps without the other arms. The result
+    folder's name is the plan's with `.calibration`.
+    """
+    from dbdyno import plan
+    from dbdyno.plan import calibration
+
+    if duet:
+        accept_duets(plan.load(plan_file), planted or (), blocks, out, wait=wait, dry_run=dry_run)
+        return
+    asked = plan.load(plan_file)
+    asked = with_lengths(asked, out / f"{asked.name}{calibration.SUFFIX}")
+    carry_out(calibration.of(asked, comparisons, blocks), out, wait=wait, dry_run=dry_run)
+
+
+def check(plan_file: PlanFile, yes: Yes = False) -> None:
+    """Say what is wrong with a plan, or what it would do, how long it takes and what it needs."""
+    plan = loaded(plan_file, yes=yes)
+    show_outlook(with_lengths(plan, RESULTS / plan.name))
+
+
+def doctor(
+    plan_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="PLAN.toml", help="Look for this plan's servers, too."),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Where servers are to have their data.")
+    ] = None,
+    shared_buffers: Annotated[
+        str | None,
+        typer.Option("--shared-buffers", metavar="SIZE", help="Of a server to be, as 8GB."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, for programs; docs/doctor.md has every key.")
+    ] = False,
+) -> None:
+    """Say what on this host disturbs a benchmark, and how to mend it; changes nothing."""
+    from dbdyno import plan
+    from dbdyno.doctor import render
+    from dbdyno.run.check import host_checkup
+
+    wanted = plan.load(plan_file) if plan_file is not None else None
+    its = host_checkup.check_up(wanted, data_dir, shared_buffers)
+    if as_json:
+        print(json.dumps(render.document(its.findings, its.facts), indent=2))  # noqa: T201
+    else:
+        for line in render.lines(its.findings, its.facts):
+            print(line)  # noqa: T201
+
+
+def loaded(plan_file: Path, *, yes: bool) -> Plan:
+    """The plan of a file; `yes`: however many arms it has."""
+    from dbdyno import plan
+    from dbdyno.plan import matrix
+
+    return plan.load(plan_file, None if yes else matrix.ARMS_MAX)
+
+
+def with_lengths(plan: Plan, folder: Path) -> Plan:
+    """The plan with the lengths of steps and turns that it leaves open; `folder`: its results."""
+    from dbdyno.analysis.compare import earlier_calibration
+    from dbdyno.run.check import step_lengths
+
+    return step_lengths.settle(plan, folder, earlier_calibration.newest)
+
+
+def carry_out(plan: Plan, out: Path, *, wait: bool, dry_run: bool) -> None:
+    """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
+    if dry_run:
+        show_outlook(plan)
+        return
+    outcome = measure(plan, out, wait)
+    show_results(outcome.folder, html=None)
+    raise typer.Exit(FAILED if outcome.failed else 0)
+
+
+def show_outlook(plan: Plan) -> None:
+    """Prints what a plan would do, after all checks."""
+    from dbdyno.run.check import dry_run as outlook
+    from dbdyno.run.check import preflight
+
+    for line in outlook.describe(plan, preflight.prepare(plan)):
+        print(line)  # noqa: T201
+
+
+def accept_duets(
+    plan: Plan, planted: Sequence[str], blocks: int | None, out: Path, *, wait: bool, dry_run: bool
+) -> None:
+    """`dyno calibrate --duet`: measures, or says what would be measured."""
+    from dbdyno.cli import duet
+    from dbdyno.plan import calibration
+
+    if dry_run:
+        for one in calibration.duets(plan, planted, blocks).values():
+            show_outlook(one)
+        return
+    status = duet.accept(plan, planted, blocks, lambda one: measure(one, out, wait))
+    if status:
+        raise typer.Exit(status)
+
+
+def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
+    """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
+    from dbdyno.analysis import compare
+    from dbdyno.analysis.compare import earlier_results
+    from dbdyno.run import looks
+
+    try:
+        return looks.run(plan, out, compare.load, seek=earlier_results.prior, wait=wait)
+    except KeyboardInterrupt:
+        say("interrupted; everything measured is kept, the same command goes on")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def show_results(folder: Path, html: Path | None) -> None:
+    """Prints the tables of `folder` and writes the report where `html` names a file."""
+    from dbdyno.analysis import compare as analysis
+    from dbdyno.report import page, write
+    from dbdyno.report.render import html as as_html
+    from dbdyno.report.render import terminal
+
+    view = page.make(analysis.load(folder))
+    terminal.print_page(view, Console())
+    if html is not None:
+        write.publish({html: as_html.render(view).encode()})
+        say(f"wrote {html}")
+    else:
+        say(f"results: {folder}; the report: dyno report {folder} --html report.html")

@@ -1,0 +1,30 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RESULTS = Path("results")
+"""Where result folders are kept where nobody says it."""
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
+ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
+Out = Annotated[Path, typer.Option("--out", help="Where result folders are kept.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Take a plan of more than 200 arms.")]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, where it has one.")
+]
+Base = Annotated[str | None, typer.Option("--base", help="Compare with this arm instead.")]
+Colors = Annotated[
+    str | None,
+    typer.Option(
+        "--colors",
+        metavar="LOW,HIGH",
+        help="Throughput relative to the base is red up to LOW and green from HIGH on, as "
+        "0.97,1.03; without it the published colours.",
+    ),
+]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -108,9 +109,9 @@ def tables(draws: float) -> Iterator[str]:
 
 def covered(trials: int) -> Iterator[str]:
     """Of intervals."""
-    yield (
-        f"\n95 % intervals of steps that have the true ratio within ({trials:,} comparisons each); "
-        "behind the bar those of the loudest fifth of all steps:\n"
+    yield intro(
+        f"95 % intervals that contain the true ratio ({trials:,} comparisons each): over all "
+        "steps, and behind the bar over the loudest fifth of them:"
     )
     yield from header(["steps", *(f"n = {blocks}" for blocks in BLOCKS)])
     for steps in (1, 2, 4, 12):
@@ -123,11 +124,10 @@ def covered(trials: int) -> Iterator[str]:
 
 def alarming(trials: int) -> Iterator[str]:
     """Of comparisons in which nothing differs, at a single look."""
-    yield (
-        f"\nComparisons in which nothing differs and anything is called changed ({trials:,} "
-        "each): at the first look, which has half of the level; behind the bar at a single look "
-        "that has all of it. For contrast the latter with all degrees of "
-        "freedom that Smyth's rule lends:\n"
+    yield intro(
+        f"Comparisons that call anything changed although nothing differs ({trials:,} each): at "
+        "the first look, which has half of the level, and behind the bar at a single look that has "
+        "all of it. The last column lends all degrees of freedom of Smyth's rule at a single look:"
     )
     blocks = (3, 4, 6)
     columns = ["noise", "steps", *(f"n = {count}" for count in blocks), "all lent, n = 3"]
@@ -145,10 +145,10 @@ def alarming(trials: int) -> Iterator[str]:
 
 def looking(trials: int) -> Iterator[str]:
     """Of comparisons in which nothing differs, looked at to the end."""
-    yield (
-        "\nThe same of plans that are looked at, and continued, as often as they can be "
-        f"({trials:,} comparisons each; in brackets how exactly so many tell; at most 5 % are "
-        "claimed). Behind the bar where 80 % of the variance is shared:\n"
+    yield intro(
+        "The same for plans that are judged at every look up to the end "
+        f"({trials:,} comparisons each; brackets hold 95 % intervals; dyno claims at most 5 %). "
+        "Behind the bar, steps share 80 % of the variance:"
     )
     steps = (1, 2, 4, 12)
     yield from header(
@@ -167,9 +167,9 @@ def looking(trials: int) -> Iterator[str]:
 
 def finding(trials: int) -> Iterator[str]:
     """Of comparisons with a change, at the first look."""
-    yield (
-        "\nOne step slower in both metrics by 5 %, behind the bar by 10 %: called so at the first "
-        f"look ({trials:,} comparisons each):\n"
+    yield intro(
+        "One step slower in both metrics by 5 %, and behind the bar by 10 %: found at the first "
+        f"look ({trials:,} comparisons each):"
     )
     yield from header(["steps", *(f"n = {blocks}" for blocks in BLOCKS)])
     for steps in (1, 2, 4, 12, 42):
@@ -184,11 +184,11 @@ def finding(trials: int) -> Iterator[str]:
 
 def deciding(trials: int) -> Iterator[str]:
     """Of comparisons that are looked at until they are decided."""
-    yield (
-        '\n`blocks = "until decided"`, what is said of one step and after how many blocks on '
-        "average, 30 at most, where it is slower by 5 %, by 10 % (both metrics), not at all, and "
-        "where one metric alone is worse by 3 %, the margin (the worse of the two; at most 7 % "
-        f"are claimed; {trials:,} comparisons each):\n"
+    yield intro(
+        '`blocks = "until decided"`, at most 30 blocks: how often one step gets the named word, '
+        "and after how many blocks on average, if both metrics are slower by 5 %, by 10 %, or not "
+        "at all. Last column: one metric alone is worse by 3 %, the margin (the worse of the two; "
+        f"dyno claims at most 7 %; {trials:,} comparisons each):"
     )
     columns = ["noise", "steps", "5 %: slower", "10 %: slower", "no change: same"]
     yield from header([*columns, "3 % in one metric: same"])
@@ -210,10 +210,10 @@ def deciding(trials: int) -> Iterator[str]:
 
 def reporting(trials: int) -> Iterator[str]:
     """Of comparisons in which six of 42 steps are slower by 5 %."""
-    yield (
-        f"\n42 steps, six of them slower by 5 % in both metrics, at the first look ({trials:,} "
-        "comparisons each). False: the mean over comparisons of the false share of what each "
-        "reports, of which at most 5 % are claimed, and of all reports together:\n"
+    yield intro(
+        f"42 steps, six of them slower by 5 % in both metrics, at the first look ({trials:,} "
+        "comparisons each). *False, mean* averages the share of false reports over comparisons "
+        "(dyno claims at most 5 %); *of all* pools all reports:"
     )
     columns = ["variance that steps share", "blocks", "found of the six", "false, mean", "of all"]
     yield from header(columns)
@@ -228,9 +228,9 @@ def reporting(trials: int) -> Iterator[str]:
 
 def standing(trials: int) -> Iterator[str]:
     """Of comparisons in which nothing differs and either arm at times does nothing."""
-    yield (
-        "\nAnd at the first look where each arm stands still in a share of the runs of a step, "
-        f"without an operation ({trials:,} comparisons each):\n"
+    yield intro(
+        "False alarms at the first look if each arm stands still, without an operation, in a share "
+        f"of the runs of a step ({trials:,} comparisons each):"
     )
     blocks = (3, 6, 12)
     yield from header(["steps", "stands still in", *(f"{count} blocks" for count in blocks)])
@@ -243,10 +243,10 @@ def standing(trials: int) -> Iterator[str]:
 
 def peers(trials: int) -> Iterator[str]:
     """Of rules that the lab does not use."""
-    yield (
-        f"\nFor contrast, other rules on runs of two minutes ({trials:,} comparisons each; noise "
+    yield intro(
+        f"For contrast, other rules on runs of two minutes ({trials:,} comparisons each; noise "
         "of 3 % in seconds, 1 % by server start, 2 % by a host that drifts: plausible, not "
-        "measured):\n"
+        "measured):"
     )
     yield from header(["rule", "false alarms", "finds a true −3 %"])
     for name in peer_rules.RULES:
@@ -255,6 +255,11 @@ def peers(trials: int) -> Iterator[str]:
             for effect in (0.0, EFFECT_PEERS)
         ]
         yield row([name, *(percent(count / trials) for count in counts)])
+
+
+def intro(sentences: str) -> str:
+    """The lines above a table, at most 100 columns wide."""
+    return f"\n{textwrap.fill(sentences, 100, break_on_hyphens=False)}\n"
 
 
 def seeded(table: int) -> np.random.Generator:

@@ -1,0 +1,149 @@
+"""Change points of a history: where the level of a series of results becomes another. Pure.
+
+The method that Apache Otava publishes: E-divisive means (Matteson & James 2014,
+doi:10.1080/01621459.2013.849605), with Student's t test in place of permutations, windows that
+overlap, and a weaker level first (Fleming et al. 2023, doi:10.1145/3578244.3583719). A history is
+not paired, so a change point is no verdict: hosts drift as well as servers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+LEVEL = 0.001
+"""p of a change point at most; the published default."""
+WEAK_TIMES = 10
+"""The first pass keeps points up to so many times the level: one may count once others are gone."""
+WINDOW = 50
+"""Values that the first pass looks at together; the next window begins half of it later."""
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePoint:
+    """A value from which on the level is another one."""
+
+    index: int  # of the first value of the new level
+    before: float  # mean from the change point before up to this one
+    after: float  # mean from this one up to the next
+    p: float  # of a t test that both levels are one
+
+    @property
+    def magnitude(self) -> float:
+        """By how much the greater mean exceeds the smaller: 0.25 is a quarter; of 0 infinite."""
+        low, high = sorted((abs(self.before), abs(self.after)))
+        if self.before * self.after < 0 or (low == 0 and high > 0):
+            return math.inf
+        return high / low - 1 if low else 0.0
+
+
+def find(
+    values: Sequence[float], *, magnitude_min: float = 0.0, level: float = LEVEL
+) -> tuple[ChangePoint, ...]:
+    """The change points of these values in their order, each significant at `level`.
+
+    Those up to `magnitude_min` are left out. ValueError of a level that is no probability, or of a
+    value that is no finite number.
+    """
+    series = np.asarray(values, dtype=float)
+    if not 0 < level < 1 / WEAK_TIMES or not np.isfinite(series).all():
+        raise ValueError(f"level {level}, and finite values, are wanted")
+    cuts = _weak_cuts(series, level * WEAK_TIMES)
+    while cuts:
+        found = _tested(series, cuts)
+        weakest = max(found, key=lambda one: one.p)
+        if weakest.p <= level:
+            weakest = min(found, key=lambda one: one.magnitude)
+            if weakest.magnitude > magnitude_min:
+                return found
+        # One at a time: without it the levels beside it are others, and so are their tests.
+        cuts.remove(weakest.index)
+    return ()
+
+
+def _weak_cuts(series: Numbers, level: float) -> list[int]:
+    """The cuts that windows find which overlap by half; a cut begins the next window early."""
+    found: set[int] = set()
+    start = 0
+    while start < len(series):
+        own = [start + cut for cut in _divided(series[start : start + WINDOW], level)]
+        found.update(own)
+        start = max([start + WINDOW // 2, *own[-1:]])
+    return sorted(found)
+
+
+def _divided(series: Numbers, level: float) -> list[int]:
+    """Cuts of one window: always the best one of all segments, until that is not significant.
+
+    Tested are the values that are least alike, not all up to the segment's end: a level that was
+    left and came back would hide what lies between.
+    """
+    cuts: list[int] = []
+    while True:
+        splits = [
+            (start, _best_split(series[start:end]))
+            for start, end in pairwise([0, *cuts, len(series)])
+            if end - start > 1
+        ]
+        if not splits:
+            return cuts
+        start, (_, cut, end) = max(splits, key=lambda one: one[1][0])
+        if t_p(series[start : start + cut], series[start + cut : start + end]) > level:
+            return cuts
+        cuts = sorted([*cuts, start + cut])
+
+
+def _best_split(series: Numbers) -> tuple[float, int, int]:
+    """The greatest Q, where the values after differ most from those before, and where they end.
+
+    Q = 2 / (n + m) · [Σ|x - y| - m / (n - 1) · Σ|x - x'| - n / (m - 1) · Σ|y - y'|] of the first n
+    values x and the next m values y, each pair once: the energy distance, scaled by nm / (n + m).
+    """
+    count = len(series)
+    sums = np.zeros((count + 1, count + 1))
+    sums[1:, 1:] = np.abs(series[:, np.newaxis] - series).cumsum(axis=0).cumsum(axis=1)
+    cuts, ends = np.arange(1, count)[:, np.newaxis], np.arange(2, count + 1)
+    n, m = cuts, ends - cuts
+    first, both, whole = sums[cuts, cuts], sums[cuts, ends], sums[ends, ends]
+    within_x, within_y = first / 2, (whole - 2 * both + first) / 2
+    apart = m / np.maximum(n - 1, 1) * within_x + n / np.maximum(m - 1, 1) * within_y
+    q = np.where(m > 0, 2 / ends * (both - first - apart), -math.inf)
+    row, column = np.unravel_index(int(q.argmax()), q.shape)
+    return float(q[row, column]), int(row) + 1, int(column) + 2
+
+
+def _tested(series: Numbers, cuts: Sequence[int]) -> tuple[ChangePoint, ...]:
+    """Each cut with the levels on both sides, up to the cuts beside it."""
+    levels = np.split(series, list(cuts))
+    return tuple(
+        ChangePoint(
+            index=cut, before=float(one.mean()), after=float(other.mean()), p=t_p(one, other)
+        )
+        for cut, (one, other) in zip(cuts, pairwise(levels), strict=True)
+    )
+
+
+def t_p(first: Numbers, second: Numbers) -> float:
+    """p of Student's two-sided t test, with one variance of both, that the means are the same.
+
+    1 of a single value each. Without any spread 0 where the means differ, else 1.
+    """
+    from scipy.special import stdtr
+
+    n, m = len(first), len(second)
+    freedom = n + m - 2
+    if freedom < 1:
+        return 1.0
+    apart = abs(float(first.mean() - second.mean()))
+    squares = float(((first - first.mean()) ** 2).sum() + ((second - second.mean()) ** 2).sum())
+    error = math.sqrt(squares / freedom * (1 / n + 1 / m))
+    if error == 0:
+        return 0.0 if apart else 1.0
+    return float(2 * stdtr(freedom, -apart / error))

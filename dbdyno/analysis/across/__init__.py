@@ -1,0 +1,1 @@
+"""Results beside each other that were not measured together: unpaired, and so never judged."""

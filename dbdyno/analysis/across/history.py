@@ -1,0 +1,202 @@
+"""The history of a step: what each result came to, by date or by version, and where it changed.
+
+Results of different days are not paired: nothing here is judged, and a change point has no word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from dbdyno.analysis.across import side
+from dbdyno.analysis.across.side import Side
+from dbdyno.analysis.across.values import Figure, Reader
+from dbdyno.analysis.across.work import Index, Trace, Work
+from dbdyno.model import Difference
+from dbdyno.stats import change_points
+from dbdyno.stats.change_points import ChangePoint
+
+By = Literal["date", "version"]
+"""What a history runs over: the results of each arm by date, or of all arms by version."""
+
+MAGNITUDE_MIN = 0.01
+"""Levels that lie closer than this share are one: no host is so quiet from day to day."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """An arm's figure in one result."""
+
+    side: Side
+    figure: Figure
+    limited: bool  # the server can do more than was seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A point from which on the level is another one, and what is known to differ there."""
+
+    found: ChangePoint
+    before: Point  # the last one of the level before
+    after: Point  # the first one of the new level
+    points_before: int  # of the level before
+    points_after: int
+    unlike: tuple[Difference, ...]  # between these two points
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """Points without a change point among them."""
+
+    first: int  # the place of its first point
+    last: int
+    mean: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """Points in their order, with their levels."""
+
+    name: str  # the arm; of a history by version the engine
+    points: tuple[Point, ...]
+    levels: tuple[Level, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """The history of one work."""
+
+    work: Work
+    metric: str
+    by: By
+    arms: tuple[str, ...]  # all that have it, whether they are chosen or not
+    metrics: tuple[str, ...]  # those that any of its results has
+    lines: tuple[Line, ...]
+    without: int  # traces without a figure: failed, or with nothing of this metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """What there is to choose from: a work with how often it was done."""
+
+    work: Work
+    results: int
+    arms: tuple[str, ...]
+    first_unix_ns: int
+    last_unix_ns: int
+
+
+def steps(indexes: Iterable[Index]) -> list[Steps]:
+    """Every work of these results, by host, workload, parameters and order of steps."""
+    found: dict[str, list[tuple[Index, Trace]]] = {}
+    for index in indexes:
+        for trace in index.traces:
+            found.setdefault(trace.work.key, []).append((index, trace))
+    its = [_steps(traces) for traces in found.values()]
+    return sorted(its, key=lambda one: _order(one.work))
+
+
+def _steps(traces: Sequence[tuple[Index, Trace]]) -> Steps:
+    begun = [index.begun_unix_ns for index, _ in traces]
+    return Steps(
+        work=traces[0][1].work,
+        results=len({index.name for index, _ in traces}),
+        arms=tuple(sorted({trace.arm for _, trace in traces})),
+        first_unix_ns=min(begun),
+        last_unix_ns=max(begun),
+    )
+
+
+def _order(work: Work) -> tuple[object, ...]:
+    parameters = tuple(work.parameters.items())
+    turns = tuple(work.turns.items())
+    return (work.host, work.workload, work.engine, parameters, turns, work.ordinal, work.step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What of a history is shown."""
+
+    metric: str | None = None  # of `Values`; None: the throughput
+    by: By = "date"
+    arms: tuple[str, ...] = ()  # only these, if any are named
+
+
+def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) -> History | None:
+    """The history of the work with this key; None where no result has it.
+
+    A result whose files are damaged counts among those without a figure.
+    """
+    traces = [
+        (index, trace) for index in indexes for trace in index.traces if trace.work.key == key
+    ]
+    if not traces:
+        return None
+    work = traces[0][1].work
+    name = choice.metric or work.headline
+    names = tuple(sorted({trace.arm for _, trace in traces}))
+    wanted = [one for one in traces if not choice.arms or one[1].arm in choice.arms]
+    found = [(index, trace, its) for index, trace in wanted if (its := reader.values(index, trace))]
+    points = [
+        Point(
+            side=reader.side(index, trace.arm),
+            figure=its.figures[name],
+            limited=its.limited and name == work.headline,
+        )
+        for index, trace, its in found
+        if name in its.figures
+    ]
+    return History(
+        work=work,
+        metric=name,
+        by=choice.by,
+        arms=names,
+        metrics=_in_order({one for _, _, its in found for one in its.figures}, work.headline),
+        lines=_lines(points, choice.by, work.engine),
+        without=len(wanted) - len(points),
+    )
+
+
+def _in_order(metrics: set[str], headline: str) -> tuple[str, ...]:
+    return tuple(sorted(metrics, key=lambda name: (name != headline, name)))
+
+
+def _lines(points: Sequence[Point], by: By, engine: str) -> tuple[Line, ...]:
+    """By date a line of each arm; by version one of all."""
+    if by == "version":
+        its = sorted(points, key=lambda one: (one.side.version_num, *_when(one)))
+        return (line(engine, its),) if its else ()
+    by_arm: dict[str, list[Point]] = {}
+    for point in sorted(points, key=_when):
+        by_arm.setdefault(point.side.arm, []).append(point)
+    return tuple(line(arm, by_arm[arm]) for arm in sorted(by_arm))
+
+
+def _when(point: Point) -> tuple[int, str, str]:
+    return (point.side.begun_unix_ns, point.side.result, point.side.arm)
+
+
+def line(name: str, points: Sequence[Point]) -> Line:
+    """Points in their order, with the levels that change points part them into."""
+    values = [point.figure.value for point in points]
+    found = change_points.find(values, magnitude_min=MAGNITUDE_MIN)
+    cuts = [0, *(one.index for one in found), len(points)]
+    levels = tuple(
+        Level(first=first, last=end - 1, mean=sum(values[first:end]) / (end - first))
+        for first, end in pairwise(cuts)
+    )
+    changes = tuple(
+        Change(
+            found=one,
+            before=points[one.index - 1],
+            after=points[one.index],
+            points_before=one.index - level.first,
+            points_after=following.last - following.first + 1,
+            unlike=side.unlike(points[one.index - 1].side, points[one.index].side),
+        )
+        for one, (level, following) in zip(found, pairwise(levels), strict=True)
+    )
+    return Line(name=name, points=tuple(points), levels=levels, changes=changes)

@@ -1,0 +1,113 @@
+"""An arm as it ran in one result, and in what two such differ: servers, hosts, how it was done."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbdyno.analysis.across.work import TURNS, Index, words
+from dbdyno.analysis.compare import arms_and_blocks, differences
+from dbdyno.doctor import stable_facts
+from dbdyno.model import Difference, Json
+from dbdyno.model.error import ResultError
+
+LEFT, RIGHT = "left", "right"
+"""The keys of a difference's values."""
+MISSING = "not known"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """An arm of a result."""
+
+    result: str  # by which the caller knows it
+    plan: str
+    arm: str
+    begun_unix_ns: int
+    version: str  # in full, as the server says it; else as the plan says it
+    version_num: int  # by which versions are ordered; 0: not known
+    server: Json = field(repr=False)
+    planned: Json = field(repr=False)  # the arm as the plan has it
+    host: Json = field(repr=False)
+    done_by: Mapping[str, str] = field(repr=False)  # how it was measured: dyno, turns, blocks
+
+
+def of(index: Index, arm: str) -> Side:
+    """An arm of a result, whose server is not known where its files are damaged.
+
+    Raises KeyError where it has no such arm.
+    """
+    results = index.results
+    planned = next((one for one in results.plan["arms"] if one["name"] == arm), None)
+    if planned is None:
+        raise KeyError(arm)
+    server = _server(index, arm)
+    return Side(
+        result=index.name,
+        plan=str(results.plan["name"]),
+        arm=arm,
+        begun_unix_ns=index.begun_unix_ns,
+        version=str(server.get("version") or planned.get("version") or MISSING),
+        version_num=int(server.get("version_num") or 0),
+        server=server,
+        planned=planned,
+        host=index.host,
+        done_by=_done_by(results.plan),
+    )
+
+
+def _server(index: Index, arm: str) -> Json:
+    """server.json of the arm's last run; empty where there is none."""
+    for block in reversed(arms_and_blocks.blocks(index.results)):
+        for run in block.runs():
+            with contextlib.suppress(ResultError):
+                if run.arm == arm and (found := run.server()) is not None:
+                    return found
+    return {}
+
+
+def _done_by(plan: Json) -> dict[str, str]:
+    schedule = plan.get("schedule") or {}
+    generator = (plan.get("generator") or {}).get("threads")
+    waits_s = (plan.get("observe") or {}).get("waits_s")
+    return {
+        "dyno": str(plan.get("dyno") or MISSING),
+        **{key: words(schedule[key]) for key in TURNS if schedule.get(key) is not None},
+        "generator.threads": words(generator) if generator is not None else "by itself",
+        "observe.waits_s": words(waits_s) if waits_s is not None else "off",
+    }
+
+
+def unlike(left: Side, right: Side) -> tuple[Difference, ...]:
+    """In what two sides differ: `planned` what their plans name of the arms."""
+    servers = {LEFT: left.server, RIGHT: right.server}
+    arms = [{**side.planned, "name": name} for name, side in ((LEFT, left), (RIGHT, right))]
+    of_servers = differences.differences((LEFT, RIGHT), servers, {"arms": arms})
+    return (
+        *(one for one in of_servers if one.planned),
+        *(one for one in of_servers if not one.planned),
+        *_differ("host: ", _facts(left.host), _facts(right.host)),
+        *_differ("", left.done_by, right.done_by),
+    )
+
+
+def _facts(host: Json) -> dict[str, str]:
+    """The lasting facts of a host, and what makes it the machine that it is."""
+    cpu = host.get("cpu") or {}
+    machine: Mapping[str, Any] = {
+        "kernel": host.get("kernel"),
+        "memory in bytes": host.get("memory_bytes"),
+        **{f"CPU {key}": cpu.get(key) for key in ("model", "cpus", "governor", "mhz_max")},
+    }
+    known = {name: words(value) for name, value in machine.items() if value is not None}
+    return known | stable_facts.state(host)
+
+
+def _differ(prefix: str, left: Mapping[str, str], right: Mapping[str, str]) -> Iterable[Difference]:
+    """What both know and have unlike; of what one alone knows nothing can be said."""
+    for name in left:
+        if name in right and left[name] != right[name]:
+            values = {LEFT: left[name], RIGHT: right[name]}
+            yield Difference(what=f"{prefix}{name}", values=values, planned=False)

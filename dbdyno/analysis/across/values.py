@@ -1,0 +1,124 @@
+"""What an arm came to in a step of one result: each metric's blocks, from what is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dbdyno.analysis.across import side
+from dbdyno.analysis.across.side import Side
+from dbdyno.analysis.across.work import Index, Trace
+from dbdyno.analysis.step import collect
+from dbdyno.analysis.step.collect import packed
+from dbdyno.analysis.step.json_codec import to_plain
+from dbdyno.model import metric
+from dbdyno.model.error import ResultError
+from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
+from dbdyno.model.sweep import P99
+from dbdyno.stats import interval
+from dbdyno.store import Shelf
+
+COST = "cpu"
+"""CPU by operation, whichever of its metrics a result has."""
+RESPONSE = P99
+"""The response time of the slowest hundredth."""
+COSTS = (CONNECTIONS_CPU, CPU, SESSIONS_CPU)
+"""Metrics that are COST, the first that a run has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A metric of an arm in a step of one result."""
+
+    value: float  # geometric mean of the blocks
+    least: float  # of the blocks
+    greatest: float
+    blocks: int  # that have it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """What the blocks of an arm in a step came to."""
+
+    figures: Mapping[str, Figure]  # of the headline's metric, COST and RESPONSE; only what is there
+    failed: int  # blocks in which the step did not end well
+    limited: bool  # the load generator was at its limit: the server can do more than was seen
+
+
+class Reader(Protocol):
+    """Reads what is needed of a result, so that who serves pages may keep it."""
+
+    def values(self, index: Index, trace: Trace) -> Values | None:
+        """What an arm came to in a step; None where its files are damaged."""
+
+    def side(self, index: Index, arm: str) -> Side:
+        """An arm as it ran. Raises KeyError where there is none."""
+
+
+class Files:
+    """A reader that keeps nothing."""
+
+    def values(self, index: Index, trace: Trace) -> Values | None:
+        """What an arm came to in a step; None where its files are damaged."""
+        try:
+            return read(trace, index.results.shelf())
+        except ResultError:
+            return None
+
+    def side(self, index: Index, arm: str) -> Side:
+        """An arm as it ran. Raises KeyError where there is none."""
+        return side.of(index, arm)
+
+
+def read(trace: Trace, shelf: Shelf | None) -> Values:
+    """The metrics of a trace. Raises ResultError where files are damaged."""
+    runs = [_plain(trace, place, shelf) for place in range(len(trace.folders))]
+    well = [run for run in runs if run["ending"]["status"] == "ok"]
+    found = {
+        name: [value for run in well if (value := _value(run["metrics"], name)) is not None]
+        for name in (trace.work.headline, COST, RESPONSE)
+    }
+    return Values(
+        figures={name: _figure(values) for name, values in found.items() if values},
+        failed=len(runs) - len(well),
+        limited=any(run["window"]["limited"] for run in well),
+    )
+
+
+def title(name: str) -> str:
+    """A metric of `Values` in words, with its unit."""
+    its = metric.by_name(CPU if name == COST else name)
+    return f"{its.title} ({its.unit})"
+
+
+def less_is_better(name: str) -> bool:
+    """Whether less of a metric of `Values` is better."""
+    return metric.less_is_better(CPU if name == COST else name)
+
+
+def _plain(trace: Trace, place: int, shelf: Shelf | None) -> Any:
+    """A run as the shelf has it; derived where it has not.
+
+    What a history needs of it is a hundredth: a whole `StepRun` would take ten times as long.
+    """
+    folder = trace.folders[place]
+    kept = shelf.read(folder.path) if shelf is not None else None
+    if isinstance(kept, dict) and {"ending", "metrics", "window"} <= kept.keys():
+        return kept
+    (run,) = collect.step_runs([folder], shelf)
+    return to_plain(packed(run))
+
+
+def _value(metrics: Mapping[str, float | None], name: str) -> float | None:
+    names = COSTS if name == COST else (name,)
+    return next((value for one in names if (value := metrics.get(one)) is not None), None)
+
+
+def _figure(values: list[float]) -> Figure:
+    return Figure(
+        value=interval.geometric_mean(values),
+        least=min(values),
+        greatest=max(values),
+        blocks=len(values),
+    )

@@ -1,0 +1,166 @@
+"""Which steps of different results are the same work: one key for what is done, where and how.
+
+Only plans, jobs and a step's own description are read, a few small files of each arm: thousands of
+results can be asked before anything is derived.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dbdyno.analysis.compare import arms_and_blocks
+from dbdyno.model import Json
+from dbdyno.model.error import ResultError
+from dbdyno.store import Results, StepFolder
+
+OF_ONE_RUN = ("server", "seed", "fake", "autostart", "utc_offset_s", "trace")
+"""Keys of a job that are others in each run of the same work."""
+USE = ("set", "preset", "fill", "save", "warm", "load", "p99_below_us")
+"""Keys of a plan's use of a workload that say what its steps are, beside the parameters."""
+TURNS = ("interleave", "slice_s", "checkpoint")
+"""Keys of a plan's schedule that say how arms share the machine while they are measured."""
+KEY_LENGTH = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A step: what it does, with which parameters, on which host, and how it is measured."""
+
+    key: str  # of all of it, and of the whole job
+    host_key: str
+    host: str  # in words
+    engine: str
+    workload: str
+    ordinal: int
+    step: str
+    group: str | None  # the title under which tables list it
+    headline: str  # the metric of its throughput
+    parameters: Mapping[str, str]  # of the workload, and what else of it the plan chooses, in words
+    turns: Mapping[str, str]  # TURNS, in words
+    job: Json = field(repr=False)  # without what belongs to one run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """An arm in a step of a result, before its values are read."""
+
+    arm: str
+    work: Work
+    folders: tuple[StepFolder, ...]  # one of each complete block that has it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index:
+    """What a result has, by arm and step."""
+
+    name: str  # by which the caller knows it
+    results: Results
+    host: Json
+    begun_unix_ns: int  # of its first complete block
+    traces: tuple[Trace, ...]
+
+    def trace(self, arm: str, key: str) -> Trace | None:
+        """An arm's trace of a work; None where it has not done it."""
+        its = (one for one in self.traces if one.arm == arm and one.work.key == key)
+        return next(its, None)
+
+
+def index(name: str, results: Results) -> Index:
+    """The steps of a result, as far as they have a throughput and can be read.
+
+    Empty where no block is complete or nothing is known of the host. Raises ResultError where
+    host.json is damaged.
+    """
+    host = results.host() or {}
+    blocks = arms_and_blocks.blocks(results) if host else ()
+    shown = arms_and_blocks.arms(results.plan, None).shown
+    folders: dict[tuple[str, str, int, str], list[StepFolder]] = {}
+    for block in blocks:
+        for run in block.runs():
+            for step in run.steps() if run.arm in shown else ():
+                place = (step.arm, step.workload, step.ordinal, step.name)
+                folders.setdefault(place, []).append(step)
+    begun = [block.order().get("started_unix_ns") for block in blocks]
+    return Index(
+        name=name,
+        results=results,
+        host=host,
+        begun_unix_ns=next((one for one in begun if isinstance(one, int)), 0),
+        traces=tuple(_traces(results.plan, host, folders.values())),
+    )
+
+
+def host_key(host: Json) -> str:
+    """What makes results those of one host: its name, processor and number of CPUs."""
+    cpu = host.get("cpu") or {}
+    return _hash([host.get("hostname_hash"), cpu.get("model"), cpu.get("cpus")])
+
+
+def host_words(host: Json) -> str:
+    """A host as a reader knows it: processor, CPUs and the beginning of its name's hash."""
+    cpu = host.get("cpu") or {}
+    name = str(host.get("hostname_hash") or "")[:6]
+    words = [str(cpu.get("model") or "unknown processor"), f"{cpu.get('cpus') or '?'} CPUs"]
+    return ", ".join([*words, *([f"host {name}"] if name else [])])
+
+
+def _traces(plan: Json, host: Json, places: Iterable[list[StepFolder]]) -> Iterator[Trace]:
+    engines = {arm["name"]: arm["engine"] for arm in plan["arms"]}
+    uses = {use.get("folder", use["name"]): use for use in plan.get("workloads", ())}
+    for folders in places:
+        first = folders[0]
+        use, engine = uses.get(first.workload), engines.get(first.arm)
+        try:
+            step, job = first.step(), first.job()
+        except ResultError:
+            continue  # its report names what is damaged
+        headline = step.get("headline")
+        alone = step.get("probed") is not None or step.get("solo")
+        if use is None or engine is None or job is None or headline is None or alone:
+            continue
+        yield Trace(
+            arm=first.arm,
+            work=_work(plan.get("schedule") or {}, host, {**use, "engine": engine}, (step, job)),
+            folders=tuple(folders),
+        )
+
+
+def _work(schedule: Json, host: Json, use: Json, told: tuple[Json, Json]) -> Work:
+    """`use`: of the workload, with the arm's engine; `told`: step.json and job.json."""
+    (step, job), engine = told, str(use["engine"])
+    own = {key: value for key, value in job.items() if key not in OF_ONE_RUN}
+    chosen = {key: use[key] for key in USE if use.get(key) not in (None, {}, False)}
+    parameters = chosen | dict(use.get("parameters") or {})
+    turns = {key: schedule[key] for key in TURNS if schedule.get(key) is not None}
+    of_host = host_key(host)
+    key = _hash([of_host, engine, step["workload"], step["name"], step["headline"], own,
+                 parameters, turns])  # fmt: skip
+    return Work(
+        key=key,
+        host_key=of_host,
+        host=host_words(host),
+        engine=engine,
+        workload=str(step["workload"]),
+        ordinal=int(step["ordinal"]),
+        step=str(step["name"]),
+        group=step.get("group"),
+        headline=str(step["headline"]["metric"]),
+        parameters={name: words(value) for name, value in sorted(parameters.items())},
+        turns={name: words(value) for name, value in turns.items()},
+        job=own,
+    )
+
+
+def words(value: object) -> str:
+    """A value of a plan or a job as a person writes it."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]

@@ -1,8 +1,8 @@
-"""The table of metrics: each is one row, with its unit, its direction and how it is computed.
+"""The table of metrics: each is one row, with its unit, its direction and its computation.
 
 The first twenty are the columns of the Insert Benchmark's published tables, under their published
-names and in their order (the twenty-first is the arm's name). Where how it is computed departs from
-the published scripts, the row says so. The other rows are ours. `docs/metrics.md` is generated from
+names and in their order (the twenty-first is the arm's name). A row says where its computation
+departs from the published scripts. The other rows are ours. `docs/metrics.md` is generated from
 this table by `tools/metric_table.py`; `dbdyno.analysis.step.assemble` computes them.
 
 An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`; of
@@ -53,12 +53,14 @@ def document() -> str:
         "Generated from `dbdyno/model/metric/` by `tools/metric_table.py`; change the table there.",
         "",
         "An *operation* is what a step's headline counts: a row inserted (`ips`), a query (`qps`;",
-        "of transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan`),",
-        "read or updated (`riops`); of `seconds` and `mbps` what its role did, such as one",
-        "statement.",
-        "Rates and costs are differences of counters over exactly the window, not means of",
-        "samples, but for waits, which nothing counts. What a machine or a version cannot tell is",
-        "`NA`. Metrics that only some servers have (*of*) are not compared with other servers'.",
+        "for transactions every statement, BEGIN and COMMIT included), a row scanned (`scan`), or",
+        "a row read or updated (`riops`). For `seconds` and `mbps` it is one action of the",
+        "headline's role, such as a statement.",
+        "",
+        "dyno computes rates and costs as differences of counters over exactly the window, not as",
+        "means of samples. Waits are the exception, because no server counts them. `NA` means that",
+        "the machine or the version does not report a value. *of* names the servers that have a",
+        "metric; dyno never compares it with other servers.",
     ]
     for title, published in (("Published columns", True), ("Ours", False)):
         lines += [

@@ -9,52 +9,52 @@ COST: tuple[Metric, ...] = (
     # --- Costs with owners ---
     row.own(
         "cpu_per_op", "µs/operation", "lower", 2,
-        """CPU per operation | CPU time in the window of the sessions of the headline's role and of
-        their helpers, by operations: of the parallel workers that they led, and of the I/O workers
-        (PostgreSQL 18; of MySQL the threads that read ahead, read in parallel and build
-        indexes), which serve all roles and are counted whole. What ended before a reading told
-        whose it was is left out; over 1 % of the server's CPU it is a warning. NA in older results,
-        which do not tell whom parallel workers served""",
+        """CPU per operation | CPU time in the window of the sessions of the headline's role and
+        their helpers, divided by operations. Helpers are the parallel workers that these sessions
+        led, and the I/O workers (PostgreSQL 18; on MySQL the threads that read ahead, read in
+        parallel and build indexes), which serve all roles and count in full. Processes that ended
+        before a reading identified their owner are left out; over 1 % of the server's CPU, that is
+        a warning. NA in older results, which do not say whom parallel workers served""",
     ),
     row.own(
         "server_cpu_per_op", "µs/operation", "lower", 2,
-        """CPU of the operation itself | the same without helpers: of the server processes that
-        serve the headline's role (schedstat of exactly those processes; of MySQL and MariaDB of the
-        threads); what of connection_us_per_op is on a core""",
+        """CPU of the operation itself | same without helpers: the server processes that serve the
+        headline's role (schedstat of exactly those processes; on MySQL and MariaDB of the threads);
+        the part of connection_us_per_op on a core""",
     ),
     row.own(
         "connections_cpu_per_op", "µs/operation", "lower", 2,
-        """CPU of all connections | CPU time in the window of all of the server's connections but
-        the lab's, with those that ended and with parallel workers, by operations: primary in place
-        of cpu_per_op where a program makes the load and does not tell which sessions are its own;
-        else NA""",
+        """CPU of all connections | CPU time in the window of all server connections except dyno's
+        own, including ended ones and parallel workers, divided by operations. Primary in place of
+        cpu_per_op if a program makes the load and does not say which sessions are its own;
+        otherwise NA""",
     ),
     row.own(
         "whole_server_cpu_per_op", "µs/operation", "lower", 2,
-        """CPU of the whole server | CPU time in the window of all of the server's owners, whatever
-        they did, by operations; where it goes the other way than cpu_per_op, by more than the
-        margin, it is a warning. NA in older results""",
+        """CPU of the whole server | CPU time in the window of all of the server's owners, divided
+        by operations; a warning if it moves opposite to cpu_per_op by more than the margin. NA in
+        older results""",
     ),
     row.own(
         "insert_cpu_per_row", "µs/row", "lower", 2,
         """CPU of a row inserted | CPU time in the window of the server processes of all insert
-        roles, by rows inserted""",
+        roles, divided by rows inserted""",
     ),
     row.own(
         "delete_cpu_per_row", "µs/row", "lower", 2,
         """CPU of a row deleted | CPU time in the window of the server processes of all delete
-        roles, by rows deleted""",
+        roles, divided by rows deleted""",
     ),
     row.own(
         "background_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the server's background | CPU time in the window of the server's own processes
-        (checkpointer, writers, autovacuum …; of MySQL and MariaDB the threads that serve no
-        connection) without what cpu_per_op counts, and of those that ended, by operations; of older
-        results with I/O workers and parallel workers""",
+        (checkpointer, writers, autovacuum …; on MySQL and MariaDB the threads that serve no
+        connection), including ended ones, without what cpu_per_op counts, divided by operations. In
+        older results with I/O workers and parallel workers""",
     ),
     row.own(
         "generator_cpu_per_op", "µs/operation", "lower", 2,
-        """CPU of the load generator | its CPU time in the window by operations""",
+        """CPU of the load generator | its CPU time in the window, divided by operations""",
     ),
     row.own(
         "generator_share", "%", "lower", 1,
@@ -64,28 +64,28 @@ COST: tuple[Metric, ...] = (
     row.own(
         "cs_per_op", "1/operation", "lower", 3,
         """context switches of the operation itself | voluntary and involuntary switches in the
-        window of the server processes of the headline's role, by operations""",
+        window of the server processes of the headline's role, divided by operations""",
     ),
     row.own(
         "steal_share", "%", "lower", 2,
-        """CPU taken by other machines | steal time of all cores in the window, as a share of all
+        """CPU taken by other machines | steal time of all cores in the window as a share of all
         their time; over 2 % is a warning""",
     ),
     row.own(
         "lab_cpu_share", "%", "lower", 2,
         """CPU of the lab itself | CPU time in the window of dyno's own process, and of the server
-        process that it asks for waits, as a share of all cores' time""",
+        process that dyno asks for waits, as a share of all cores' time""",
     ),
     # --- Where the time of an operation goes, all of its connections together ---
     row.own(
         "connection_us_per_op", "µs/operation", "lower", 2,
-        """time of a connection | connections of the headline's role times the window by operations:
-        what the rows below add up to, with server_cpu_per_op""",
+        """time of a connection | connections of the headline's role times the window, divided by
+        operations: the sum of the rows below and server_cpu_per_op""",
     ),
     row.own(
         "runnable_us_per_op", "µs/operation", "lower", 2,
         """ready, without a core | run delay (schedstat) in the window of the headline's server
-        processes, by operations; NA in results of older versions""",
+        processes, divided by operations; NA in results of older versions""",
     ),
     row.wait("io", "waiting for reads and writes", "for files (class IO)"),
     row.wait("lwlock", "waiting for the server's own locks", "for shared memory (class LWLock)"),
@@ -94,44 +94,45 @@ COST: tuple[Metric, ...] = (
     row.wait("other", "waiting for anything else", "for anything else (buffer pins, timeouts …)"),
     row.own(
         "client_us_per_op", "µs/operation", "lower", 2,
-        """waiting for the client | the same of sessions that were idle, idle in a transaction, or
-        waited to read from their client or to write to it: the generator and the way there""",
+        """waiting for the client | same for sessions that were idle, idle in a transaction, or
+        waited to read from or write to their client: the generator and the way there""",
     ),
     row.own(
         "unaccounted_us_per_op", "µs/operation", "lower", 2,
         """not accounted for | time asleep (connection_us_per_op less server_cpu_per_op and
-        runnable_us_per_op) in which no wait was seen; without samples all of it. Where sessions
-        were seen to wait for longer than that, the rows above share it by their proportions""",
+        runnable_us_per_op) without an observed wait; without samples all of it. If sessions were
+        seen to wait for longer than that, the rows above share it in proportion""",
     ),
     # --- Costs of the operation's own processes, and of the background by kind ---
     row.postgres(row.own(
         "buffers_hit_per_op", "1/operation", "lower", 3,
-        """pages found in shared buffers | of the step's tables and their indexes
-        (pg_statio_all_tables, all sessions), from before the step to after it, by operations""",
+        """pages found in shared buffers | for the step's tables and their indexes
+        (pg_statio_all_tables, all sessions), from before the step to after it, divided by
+        operations""",
     )),
     row.postgres(row.own(
         "buffers_read_per_op", "1/operation", "lower", 4,
-        """pages not found in shared buffers | the same of those that were asked of the system""",
+        """pages not found in shared buffers | same for pages requested from the system""",
     )),
     row.own(
         "blocks_read_ps", "1/s", "neutral", 0,
-        """pages that the server took from outside of its cache | of PostgreSQL buffers_read_per_op,
-        of InnoDB pool_read_per_op, not by operations but by the window's seconds and those of its
-        warm-up (pgio's and SLOB's RIOPS); of InnoDB's whole server""",
+        """pages that the server took from outside of its cache | buffers_read_per_op on PostgreSQL,
+        pool_read_per_op on InnoDB (the whole server's), but divided by the seconds of window and
+        warm-up instead of operations (pgio's and SLOB's RIOPS)""",
     ),
     row.own(
         "blocks_hit_ps", "1/s", "neutral", 0,
-        """pages that the server found in its cache | the same of buffers_hit_per_op and
+        """pages that the server found in its cache | same for buffers_hit_per_op and
         pool_hit_per_op""",
     ),
     row.own(
         "role_read_kib_per_op", "KiB/operation", "lower", 3,
         """bytes the operation itself read | bytes that the system fetched from storage in the
-        window for the server processes of the headline's role, by operations""",
+        window for the server processes of the headline's role, divided by operations""",
     ),
     row.own(
         "role_write_kib_per_op", "KiB/operation", "lower", 3,
-        """bytes the operation itself wrote | the same of bytes they gave the system to write""",
+        """bytes the operation itself wrote | same for bytes that they gave the system to write""",
     ),
     row.postgres(row.background("checkpointer", "the checkpointer", "the checkpointer")),
     row.postgres(
@@ -144,18 +145,18 @@ COST: tuple[Metric, ...] = (
     row.innodb(row.own(
         "pool_hit_per_op", "1/operation", "lower", 3,
         """pages found in the buffer pool | Innodb_buffer_pool_read_requests less
-        Innodb_buffer_pool_reads, of the whole server, from before the step to after it, by
-        operations; pages of 16 KiB, where PostgreSQL's are of 8""",
+        Innodb_buffer_pool_reads, of the whole server, from before the step to after it, divided by
+        operations; pages of 16 KiB, PostgreSQL's have 8""",
     )),
     row.innodb(row.own(
         "pool_read_per_op", "1/operation", "lower", 4,
-        """pages not found in the buffer pool | Innodb_buffer_pool_reads, likewise; what was read
-        ahead is not in it""",
+        """pages not found in the buffer pool | Innodb_buffer_pool_reads, likewise; without pages
+        read ahead""",
     )),
     row.innodb(row.own(
         "rows_read_per_op", "rows/operation", "lower", 3,
         """rows that the server read | Innodb_rows_read of MySQL, Rows_read of MariaDB, likewise:
-        rows of tables that were looked at, found or not""",
+        rows of tables examined, found or not""",
     )),
     row.innodb(row.own(
         "row_lock_us_per_op", "µs/operation", "lower", 2,

@@ -66,6 +66,6 @@ def background(kind: str, title: str, what: str) -> Metric:
     """A metric of the CPU of a part of the server's background."""
     return own(
         f"{kind}_cpu_per_op", "µs/operation", "lower", 2,
-        f"""CPU of {title} | CPU time in the window of {what}, by operations; of processes
-        that ended as far as it was read (all of it is in background_cpu_per_op)""",
+        f"""CPU of {title} | CPU time in the window of {what}, divided by operations; of ended
+        processes, the part that was read (background_cpu_per_op has all of it)""",
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""The table of states: what a database is before and after a step, while nothing runs.
+"""The table of states: the state of a database before and after a step, while nothing runs.
 
-Each value is a row of STATES with its unit and how it is computed; the table in docs/metrics.md is
-made from them. `dbdyno.analysis.step.state` computes them.
+Each value is a row of STATES with its unit and its computation, from which the table in
+docs/metrics.md is made. `dbdyno.analysis.step.state` computes them.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ def _row(name: str, unit: str, texts: str, *, debt: bool = False) -> State:
 STATES: tuple[State, ...] = (
     _row(
         "database_bytes", "bytes",
-        """database | pg_database_size of the workload's database; of MySQL and MariaDB the lengths
+        """database | pg_database_size of the workload's database; on MySQL and MariaDB the lengths
         of its tables' files""",
     ),
     _row(
         "data_dir_bytes", "bytes",
-        """data directory | lengths of all files of the data directory, the WAL's included, also
-        where that lies elsewhere""",
+        """data directory | lengths of all files of the data directory, including the WAL's even if
+        it lies elsewhere""",
     ),
     _row(
         "wal_dir_bytes", "bytes",
-        """WAL on disk | lengths of all files of the WAL's folder; of InnoDB the redo log's""",
+        """WAL on disk | lengths of all files of the WAL's folder; on InnoDB the redo log's""",
     ),
     _row(
         "binlog_bytes", "bytes",
-        """binary logs on disk | sizes of all binary logs (MySQL, MariaDB); 0 where they are off""",
+        """binary logs on disk | sizes of all binary logs (MySQL, MariaDB); 0 if they are off""",
     ),
     _row(
         "table_bytes", "bytes",
-        """tables | the workload's tables without their indexes, with TOAST and maps;
-        of InnoDB the clustered indexes, which hold the rows: its estimate in whole pages""",
+        """tables | workload's tables without their indexes, with TOAST and maps; on InnoDB the
+        clustered indexes, which hold the rows: InnoDB's estimate in whole pages""",
     ),
     _row(
         "index_bytes", "bytes",
-        """indexes | all indexes of the workload's tables; of InnoDB the secondary ones, its
+        """indexes | all indexes of the workload's tables; on InnoDB the secondary ones, by its
         estimate""",
     ),
     _row(
         "live_rows", "rows",
-        """live rows | n_live_tup of the workload's tables: the statistics' estimate; of InnoDB
+        """live rows | n_live_tup of the workload's tables, the statistics' estimate; on InnoDB
         TABLE_ROWS, its estimate from a sample of pages""",
     ),
     _row(
@@ -72,46 +72,46 @@ STATES: tuple[State, ...] = (
     _row(
         "free_share", "%",
         """free space in tables | free space in the tables' own pages as a share of them
-        (pgstattuple_approx); NA without the extension, and where more than a little would have to
-        be read: of tables that have no vacuum behind them""",
+        (pgstattuple_approx); NA without the extension, and if the estimate would have to read more
+        than a little: for tables that were never vacuumed""",
     ),
     _row(
         "dirty_bytes", "bytes",
-        """unwritten buffers | pages in shared_buffers that are changed and not written yet
-        (pg_buffercache); before 16 NA where shared_buffers are over 8 GiB. Of InnoDB the buffer
+        """unwritten buffers | pages in shared_buffers that are changed and not yet written
+        (pg_buffercache); before 16 NA if shared_buffers exceed 8 GiB. On InnoDB the buffer
         pool's""", debt=True,
     ),
     _row(
         "dirty_share", "%",
-        """unwritten buffers by all | pages that are changed and not written yet as a share of
+        """unwritten buffers by all | pages changed and not yet written as a share of
         shared_buffers, or of the buffer pool""", debt=True,
     ),
     _row(
         "wal_since_checkpoint_bytes", "bytes",
         """WAL since the last checkpoint | from where recovery would begin (the redo position of the
-        last complete checkpoint) to where the next record goes; of InnoDB the checkpoint's age""",
+        last complete checkpoint) to where the next record goes; on InnoDB the checkpoint's age""",
         debt=True,
     ),
     _row(
         "history", "transactions",
-        """transactions to purge | the length of InnoDB's history list: undo logs of committed
-        transactions that purge has not come to; NA of PostgreSQL""", debt=True,
+        """transactions to purge | length of InnoDB's history list: undo logs of committed
+        transactions that purge has not reached; NA on PostgreSQL""", debt=True,
     ),
     _row(
         "vacuum_due_tables", "tables",
         """tables due for vacuum | tables whose dead rows, or from 13 on rows inserted since the
-        last vacuum, are beyond autovacuum's threshold for them, also where it is switched off""",
+        last vacuum, exceed autovacuum's threshold for them, even if autovacuum is off""",
         debt=True,
     ),
     _row(
         "vacuum_backlog_rows", "rows",
-        """rows beyond the threshold | dead and inserted rows of these tables, less what the
-        thresholds allow""", debt=True,
+        """rows beyond the threshold | dead and inserted rows of these tables beyond the
+        thresholds""", debt=True,
     ),
     _row(
         "all_visible_share", "%",
-        """pages that all can see | pages of the tables that the visibility map has as all-visible
-        at this moment (pg_visibility), as a share: what index-only scans need not fetch""",
+        """pages that all can see | pages of the tables that the visibility map marks all-visible at
+        this moment (pg_visibility), as a share: index-only scans need not fetch them""",
     ),
 )  # fmt: skip
 
@@ -128,8 +128,8 @@ def document() -> str:
     lines = [
         "## State",
         "",
-        "What the database is before and after a step, while nothing runs. Debt is work that is",
-        "still to be done. Made from `dbdyno/model/metric/state.py`.",
+        "The state of the database before and after a step, while nothing runs. Debt is work still",
+        "to be done. Generated from `dbdyno/model/metric/state.py`.",
         "",
         "| name | unit | debt | what | how |",
         "|" + "---|" * 5,

@@ -1,6 +1,6 @@
 """docs/export.md: how to export, every table with its columns, and questions in SQL to start from.
 
-The page is made from the tables themselves; a test compares, and asks every question.
+The tables themselves generate the page; a test compares, and asks every question.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dbdyno.report.export.tables import TABLES
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Something that one may want to know, in SQL."""
+    """A question about a result, in SQL."""
 
     title: str
     sql: str
@@ -22,7 +22,7 @@ class Question:
 
 QUESTIONS: tuple[Question, ...] = (
     Question(
-        title="The ratio by step: what reports show as relative to the base",
+        title="Ratios by step, as reports show them relative to the base",
         sql="""
 SELECT step, arm, metric, ratio, low, high, blocks
 FROM comparisons
@@ -31,7 +31,7 @@ ORDER BY workload, ordinal, arm
 """,
     ),
     Question(
-        title="The verdicts, with the figures that they rest on",
+        title="Verdicts, with the figures behind them",
         sql="""
 SELECT step, arm, step_verdict, metric, verdict, round(100 * (ratio - 1), 1) AS change_pct,
        q, visible, blocks_needed
@@ -41,7 +41,7 @@ ORDER BY workload, ordinal, arm, metric
 """,
     ),
     Question(
-        title="p99 over time in one step, an arm a column (mean over the blocks)",
+        title="p99 over time in one step, one column per arm (mean over the blocks)",
         sql="""
 PIVOT (
   SELECT arm, ceil(second) AS second, p99_us
@@ -61,7 +61,7 @@ GROUP BY ALL ORDER BY step, owner, arm
 """,
     ),
     Question(
-        title="Steps that missed their target, with what was missing",
+        title="Steps that missed their target, and by how much",
         sql="""
 SELECT step, arm, block, target, achieved, round(100 * (1 - achieved / target), 1) AS missing_pct
 FROM steps
@@ -70,7 +70,7 @@ ORDER BY missing_pct DESC
 """,
     ),
     Question(
-        title="The canary over all steps, in the order in which they ran: was the machine steady?",
+        title="The canary over all steps in the order of their runs, to see if the machine was steady",
         sql="""
 PIVOT (
   SELECT started, arm, block, void, step, metric, value
@@ -81,7 +81,7 @@ ON metric USING any_value(value) ORDER BY started
 """,
     ),
     Question(
-        title="Statements that found no row, and what was really done",
+        title="Statements that found no row",
         sql="""
 SELECT step, arm, block, name, per_s, rows_per_s, round(100 * (1 - found), 1) AS missed_pct
 FROM statements
@@ -90,7 +90,7 @@ ORDER BY missed_pct DESC
 """,
     ),
     Question(
-        title="Throughput by scale and clients, the clients side by side (mean over the blocks)",
+        title="Throughput by scale and clients, clients side by side (mean over the blocks)",
         sql="""
 PIVOT (
   SELECT arm, sweep, parameter_value AS scale, clients, rate
@@ -101,7 +101,7 @@ ON clients USING round(avg(rate)) GROUP BY arm, sweep, scale ORDER BY arm, sweep
 """,
     ),
     Question(
-        title="The five fastest steps of each arm, and what a client has of them",
+        title="The five fastest steps of each arm, also per client",
         sql="""
 SELECT arm, workload, step, clients, round(avg(rate)) AS per_s,
        round(avg(rate) / clients) AS per_client
@@ -113,7 +113,7 @@ ORDER BY arm, per_s DESC
 """,
     ),
     Question(
-        title="How far the blocks of a step lie apart, by the slowest; of three blocks and more",
+        title="Variation between blocks, relative to the slowest; three blocks and more",
         sql="""
 SELECT workload, step, arm, count(*) AS blocks, round(min(rate)) AS least,
        round(max(rate)) AS most, round(100 * (max(rate) / min(rate) - 1), 1) AS variation_pct
@@ -138,7 +138,7 @@ ORDER BY arm
 """,
     ),
     Question(
-        title="Response times by the rate that is asked for, and the rate that came",
+        title="Response times by requested rate, with the actual rate",
         sql="""
 SELECT workload, arm, sweep, clients, parameter_value AS asked, round(avg(rate)) AS per_s,
        round(avg(p50_us)) AS p50_us, round(avg(p99_us)) AS p99_us
@@ -149,7 +149,7 @@ ORDER BY workload, arm, sweep, clients, asked
 """,
     ),
     Question(
-        title="Where each arm peaks over the clients, and what is left with the most of them",
+        title="Each arm's peak over the clients, and the rest with the most clients",
         sql="""
 SELECT workload, sweep, arm, clients, fewest, most, round(peak) AS per_s, ratio, low, high,
        drop_factor, drop_ratio
@@ -158,7 +158,7 @@ ORDER BY workload, sweep, arm
 """,
     ),
     Question(
-        title="What sessions were seen to do, the most frequent first (`[observe] waits_sessions`)",
+        title="What sessions did, most frequent first (`[observe] waits_sessions`)",
         sql="""
 SELECT count(*) AS samples, state, kind, event, query, pid
 FROM wait_samples
@@ -173,26 +173,28 @@ HEAD = """# Export
 Generated from `tables.py` and `manual.py` in `dbdyno/report/export/` by `tools/export_page.py`;
 change it there.
 
-A result as tables, for SQL, spreadsheets and data frames. The result folder stays the truth
-([results.md](results.md)); an export is made from it as often as one likes.
+`dyno export` writes a result as tables for SQL, spreadsheets and data frames. The result folder
+([results.md](results.md)) remains the original; export from it as often as you like.
 
 ```
-dyno export results/demo --to demo.duckdb                  all tables, to ask SQL
+dyno export results/demo --to demo.duckdb                  all tables, for SQL
 dyno export results/demo results/other --to all.duckdb     several plans together
 dyno export results/demo --to steps.csv                    one table: steps
 dyno export results/demo --to ticks.parquet --table ticks  one table, named
-dyno export results/demo --to demo/ --format csv           a file of each table in a folder
+dyno export results/demo --to demo/ --format csv           one file per table in a folder
 ```
 
-- The ending says the form: `.duckdb`, `.csv`, `.json` (one array of objects) or `.parquet`. A
-  folder ends in `/` or is there already; it takes Parquet unless `--format` says otherwise.
-- A file that is there already is replaced, whole or not at all.
-- In a DuckDB file every table and column has its comment (`duckdb_tables()`, `duckdb_columns()`).
-- Steps that failed and blocks that are void or unfinished are exported too. Reports count only rows
-  with `judged`; so should a mean. A null is what cannot be known, never 0.
-- What a damaged file would have given is left out, and said.
+- The extension selects the format: `.duckdb`, `.csv`, `.json` (one array of objects) or
+  `.parquet`. A folder ends in `/` or already exists; its files are Parquet unless you pass
+  `--format`.
+- dyno replaces an existing file, whole or not at all.
+- In a DuckDB file, every table and column has its comment (`duckdb_tables()`,
+  `duckdb_columns()`).
+- The export includes failed steps and void or unfinished blocks. Reports count only rows with
+  `judged`; your means should too. A null means unknown, never 0.
+- dyno omits what a damaged file contains, and says so.
 
-In Python the same tables are data frames (pandas), each made when it is asked for:
+In Python, the same tables are pandas data frames. dyno makes each when you first ask for it:
 
 ```python
 import dbdyno
@@ -202,19 +204,18 @@ result.steps.query("judged").groupby(["step", "arm"]).rate.mean()
 result.ticks  # every second of every step
 ```
 
-A frame is whole in memory; for a plan of many hours ask a DuckDB file instead.
+A frame is whole in memory; for a plan of many hours, query a DuckDB file instead.
 
 ## Questions to start from
 
-They are for a DuckDB file: `duckdb demo.duckdb`, or `duckdb.connect("demo.duckdb").sql(…)` in
-Python. `NATURAL JOIN steps` brings to any table of steps what `steps` says of them: the two share
-their step's columns and no others.
+Ask them of a DuckDB file: `duckdb demo.duckdb`, or `duckdb.connect("demo.duckdb").sql(…)` in
+Python. `NATURAL JOIN steps` adds the columns of `steps` to any table of steps, because the two
+share only the columns that identify a step.
 """
 
 TABLES_HEAD = """## Tables
 
-Each row begins with `result` and `plan`; where it belongs to a step of a run, the other seven
-follow:
+Each row begins with `result` and `plan`. A row of a step of a run continues with the other seven:
 """
 
 

@@ -1,8 +1,7 @@
 """The tables of an export: each with its columns, their types, units and meaning.
 
-This is the one place that says what is exported: DuckDB's tables and their comments, the data
-frames' types, the files and docs/export.md are made from it (tools/export_tables.py; a test
-compares). A null is what cannot be known; it never stands for 0.
+DuckDB's tables and their comments, the data frames' types, the files and docs/export.md are made
+from this module (tools/export_tables.py; a test compares). A null means unknown, never 0.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from dbdyno.report.export.form import Table, table
 
 _TIMES = """
     of     | text    |    | kind (insert, delete, query) or operation
-    name   | text    |    | which kind, or which operation
-    count  | integer |    | how many responses
-    p50_us | number  | µs | half of them took no longer
-    p90_us | number  | µs | nine in ten
-    p99_us | number  | µs | 99 in 100
-    p999_us | number | µs | 999 in 1,000
+    name   | text    |    | the kind or the operation
+    count  | integer |    | number of responses
+    p50_us | number  | µs | median
+    p90_us | number  | µs | 90th percentile
+    p99_us | number  | µs | 99th percentile
+    p999_us | number | µs | 99.9th percentile
     max_us | integer | µs | the longest
-    mean_us | number | µs | the mean, of exact sums; null: the load does not tell them
-    sd_us  | number  | µs | the standard deviation, of the same
+    mean_us | number | µs | mean, of exact sums; null: the load does not report them
+    sd_us  | number  | µs | standard deviation, likewise
     """ + "\n".join(
     f"{name} | integer | | responses {what}"
     for name, what in (
@@ -38,69 +37,69 @@ _TIMES = """
 
 TABLES: tuple[Table, ...] = (
     table(
-        "plans", "a result folder: what was asked for, and on which machine",
+        "plans", "a result folder: its plan and its machine",
         """
         label          | text    |       | the plan's label
-        base           | text    |       | the arm that the others are compared with
-        blocks_planned | integer |       | blocks that the plan asks for
+        base           | text    |       | the arm that dyno compares the others with
+        blocks_planned | integer |       | blocks that the plan requests
         blocks_judged  | integer |       | blocks that are complete and not void
-        incomplete     | text    |       | what is missing, in words; null: nothing
+        incomplete     | text    |       | what is missing; null: nothing
         cpu            | text    |       | the machine's CPU model
         cores          | integer |       | its physical cores
         memory_bytes   | integer | bytes | its memory
         kernel         | text    |       | its kernel
         file_system    | text    |       | of the data folder
-        plan_text      | text    |       | the plan as it was written, TOML
+        plan_text      | text    |       | the plan as written, TOML
         """,
         (),
     ),
     table(
-        "arms", "an arm of a plan, and the server that it had in its last run",
+        "arms", "an arm of a plan, and the server of its last run",
         """
         arm            | text    | | the arm's name
         base           | boolean | | whether it is the base
         engine         | text    | | postgres or fake
         version        | text    | | the server's version
-        version_text   | text    | | what the server says of itself
-        compiler       | text    | | what the server was built with
+        version_text   | text    | | the server's own version text
+        compiler       | text    | | the compiler of the server
         config         | text    | | the configuration preset
         data_checksums | text    | | on or off
         """,
         (),
     ),
     table(
-        "settings", "a setting of an arm's server, as it ran last",
+        "settings", "a setting of an arm's server in its last run",
         """
         arm        | text    | | the arm's name
         name       | text    | | the setting's name
         value      | text    | | its value, with its unit
-        nondefault | boolean | | whether it was changed from the server's default
+        nondefault | boolean | | whether it differs from the server's default
         """,
         (),
     ),
     table(
-        "steps", "a step of a run, whether it ended well or not",
+        "steps", "a step of a run, successful or not",
         """
         measured       | boolean |      | whether the step has metrics; others only prepare
         status         | text    |      | ok, failed or skipped
-        reason         | text    |      | why it did not end well
+        reason         | text    |      | why it failed or was skipped
         started        | time    | UTC  | when the window opened
         window_s       | number  | s    | the window's exact length
         step_group     | text    |      | the title under which tables list the step
-        headline       | text    |      | the metric that the step is judged by: ips, qps, scan …
+        headline       | text    |      | the metric that mainly judges the step: ips, qps, scan …
         rate           | number  | by headline | that metric: rows or queries per second, MiB/s, s
-        limited        | text    |      | why the rate is only "at least": the generator's limit
-        target         | number  | rows/s | the rate asked for of background inserts, all clients
-        achieved       | number  | rows/s | the rate that they had
+        limited        | text    |      | why the rate is only a lower bound: the generator's limit
+        target         | number  | rows/s | the rate requested of background inserts, all clients
+        achieved       | number  | rows/s | their actual rate
         held           | boolean |      | whether that is at least 95 % of the target
-        clients        | integer |      | how many take part, as the step's job says
+        clients        | integer |      | number of clients in the step's job
         connections    | integer |      | of all roles and clients
         tables         | integer |      | of the workload
         shape          | text    |      | of long timed steps: flat, warmed up, slowed or unsteady
         position       | integer |      | the arm's place among those of the block, from 0
-        end_spread     | number  |      | time between first and last client's end, by the window
+        end_spread     | number  |      | first to last client's end, as a share of the window
         server_version | text    |      | the version of the server that ran
-        warnings       | text    |      | what calls the numbers into question, one sentence a line
+        warnings       | text    |      | reasons to doubt the numbers, one sentence per line
         """,
     ),
     table(
@@ -113,27 +112,27 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "told", "a metric that a step of a run tells by itself, as its workload says",
+        "told", "a metric that a step of a run reports, as its workload defines",
         """
         metric | text   | | its name in the workload
-        title  | text   | | what reports call it
+        title  | text   | | its title in reports
         unit   | text   | | its unit
         better | text   | | which way is better: more or less; null: neither
-        value  | number | by metric | its value; null: it was not told, or is a text
-        text   | text   | | its value where that is a text
+        value  | number | by metric | its value; null: missing, or a text
+        text   | text   | | its value if it is a text
         """,
     ),
     table(
-        "comparisons", "a metric of an arm in a step, over all judged blocks, against the base",
+        "comparisons", "a metric of an arm in a step, over all judged blocks, relative to the base",
         """
         workload  | text    | | the workload's name
         ordinal   | integer | | the step's place in its workload, from 1
         step      | text    | | the step's name
         step_group | text   | | the title under which tables list the step
-        base      | text    | | the arm that is compared with
+        base      | text    | | the arm to compare with
         arm       | text    | | the arm's name
         metric    | text    | | the metric's name
-        headline  | boolean | | whether the step is mainly judged by this metric
+        headline  | boolean | | whether this metric mainly judges the step
         unit      | text    | | its unit
         direction | text    | | which way is better: higher, lower or neutral
         base_mean | number  | by metric | arithmetic mean of the base's judged blocks
@@ -147,56 +146,56 @@ TABLES: tuple[Table, ...] = (
         (),
     ),
     table(
-        "verdicts", """what is said of an arm in a step by one metric, over all judged blocks
-        (docs/method.md); a step that no metric judges, as it failed, has a row without figures""",
+        "verdicts", """the verdict on an arm in a step by one metric, over all judged blocks
+        (docs/method.md); a failed step, which no metric judges, has a row without figures""",
         """
         workload     | text    | | the workload's name
         ordinal      | integer | | the step's place in its workload, from 1
         step         | text    | | the step's name
         step_group   | text    | | the title under which tables list the step
-        base         | text    | | the arm that is compared with
+        base         | text    | | the arm to compare with
         arm          | text    | | the arm's name
-        step_verdict | text    | | what is said of the arm in the step, in a word
-        outcome      | text    | | what the arm or the base did instead, in words
+        step_verdict | text    | | the verdict on the arm in the step
+        outcome      | text    | | what the arm or the base did instead
         explanation  | text    | | why it is faster or slower, in a sentence
         metric       | text    | | the metric's name
-        kind         | text    | | primary: the step is judged by it; explanatory: it may say why
-        decides      | boolean | | whether the step's verdict is this metric's
-        verdict      | text    | | what is said by this metric, in a word
+        kind         | text    | | primary: judges the step; explanatory: may explain it
+        decides      | boolean | | whether this metric decides the step's verdict
+        verdict      | text    | | the verdict by this metric
         blocks       | integer | | blocks in which both arms have the metric
         ratio        | number  | | geometric mean of the blocks' ratios, arm by base
         low          | number  | | lower end of its 95 % interval, all blocks; null with one block
         high         | number  | | upper end of its 95 % interval
-        p            | number  | | that nothing changed, by the two-sided t test
-        p_sign       | number  | | the same by the exact sign-flip test
+        p            | number  | | p of no change, two-sided t test
+        p_sign       | number  | | the same, exact sign-flip test
         q            | number  | | of the step, of all looks, after Benjamini-Hochberg over the arm
         sd           | number  | | standard deviation of the log ratios between blocks
-        margin       | number  | | up to this, a share, a change does not matter
-        visible      | number  | | the smallest change, a share, that so many blocks find
-        leans          | text    | | slower or faster: which way it leans; null: decided, or no way
-        lent           | number  | | degrees of freedom that other steps lent to the interval
-        own_low        | number  | | lower end by the own blocks alone; null: nothing was lent
-        own_high       | number  | | upper end by the own blocks alone
-        own_verdict    | text    | | verdict by the own blocks; null: earlier results lent nothing
-        look_blocks    | integer | | blocks at the look on which the word rests; null: on none yet
-        look_share     | number  | | share of the level that this look has
+        margin       | number  | | the share up to which a change does not matter
+        visible      | number  | | the smallest change, as a share, that these blocks find
+        leans          | text    | | slower or faster: its tendency; null: decided, or none
+        lent           | number  | | degrees of freedom that the interval borrowed
+        own_low        | number  | | lower end by own blocks alone; null: nothing borrowed
+        own_high       | number  | | upper end by own blocks alone
+        own_verdict    | text    | | verdict by own blocks; null: nothing from earlier results
+        look_blocks    | integer | | blocks at the look behind the verdict; null: none yet
+        look_share     | number  | | this look's share of the level
         look_confidence | number | | confidence of the interval at this look
         look_ratio     | number  | | ratio at this look
         look_low       | number  | | lower end of its interval
         look_high      | number  | | upper end of its interval
-        evidence       | number  | | e-value of the step so far; never a word by itself
-        blocks_needed  | integer |     | further blocks that would settle what cannot be told
-        minutes_needed | number  | min | what these would take
+        evidence       | number  | | e-value of the step so far; never a verdict by itself
+        blocks_needed  | integer |     | further blocks that would decide
+        minutes_needed | number  | min | time for these blocks
         stood_still      | integer | | further blocks in which the arm alone had a throughput of 0
         base_stood_still | integer | | further blocks in which the base alone had
-        p_still          | number  | | sign test over all of these blocks; null: neither stood still
+        p_still          | number  | | sign test over these blocks; null: neither stood still
         """,
         (),
     ),
     table(
-        "across", "two steps of one arm, over all judged blocks: the second by the first",
+        "across", "two steps of one arm, over all judged blocks: the second relative to the first",
         """
-        kind           | text    | | post by pre (after the writes by before) or scale-up
+        kind           | text    | | post by pre (after writes relative to before) or scale-up
         workload       | text    | | the workload's name
         arm            | text    | | the arm's name
         first_step     | text    | | before the writes, or with the fewest clients
@@ -206,34 +205,34 @@ TABLES: tuple[Table, ...] = (
         ratio          | number  | | geometric mean of the blocks' ratios of the headline metric
         low            | number  | | lower end of its 95 % interval; null with one block
         high           | number  | | upper end of its 95 % interval
-        blocks         | integer | | blocks in which both steps have it
+        blocks         | integer | | blocks in which both steps have the metric
         """,
         (),
     ),
     table(
-        "swept", """a value with which a sweep has a step, or with which the workload has a load of
-        its own; joined naturally to `steps`, each of its rows has one for each parameter""",
+        "swept", """a parameter value of a step in a sweep, or of a workload's load; NATURAL JOIN
+        with `steps` gives each step one row per parameter""",
         """
         workload  | text    | | the workload's name, with its load's values: pgbench@scale=10
         ordinal   | integer | | the step's place in its workload, from 1
         step      | text    | | the step's name, with its values: select-only@clients=4
         sweep     | text    | | the step's name without them: select-only
         parameter | text    | | the parameter's name
-        parameter_value | number | by parameter | its value; null where it is a text
-        parameter_text  | text   | | its value as it stands in the name
+        parameter_value | number | by parameter | its value; null if it is a text
+        parameter_text  | text   | | its value as in the name
         """,
         (),
     ),
     table(
-        "peaks", """where an arm's throughput is greatest over the clients of a sweep, and what is
-        left with the most of them; each of the blocks has its own peak (docs/method.md)""",
+        "peaks", """an arm's peak throughput over the clients of a sweep, and the rest with the most
+        clients; each block has its own peak (docs/method.md)""",
         """
         workload   | text    | | the workload's name
         sweep      | text    | | the step's name without its clients
-        base       | text    | | the arm that is compared with
+        base       | text    | | the arm to compare with
         arm        | text    | | the arm's name
         blocks     | integer | | blocks that have the whole sweep
-        clients    | integer | | clients at the peak, of the block in the middle
+        clients    | integer | | clients at the peak, median of the blocks
         fewest     | integer | | the fewest of the blocks
         most       | integer | | the most of the blocks
         peak       | number  | 1/s | the greatest throughput, geometric mean
@@ -242,21 +241,21 @@ TABLES: tuple[Table, ...] = (
         ratio      | number  | | geometric mean of the blocks' ratios, arm by base
         low        | number  | | lower end of its 95 % interval
         high       | number  | | upper end of its 95 % interval
-        drop_factor | number | | throughput with the most clients by the greatest
+        drop_factor | number | | throughput with the most clients, relative to the peak
         drop_factor_low | number  | | lower end of its 95 % interval
         drop_factor_high | number  | | upper end of its 95 % interval
         drop_ratio      | number | | geometric mean of the blocks' ratios of drops, arm by base
         drop_ratio_low  | number | | lower end of its 95 % interval
         drop_ratio_high | number | | upper end of its 95 % interval
-        stood_still | integer | | blocks without a drop, as nothing ended with the most clients
-        limited    | boolean | | whether the load generator was at its limit anywhere in it
+        stood_still | integer | | blocks without a drop: nothing ended with the most clients
+        limited    | boolean | | whether the load generator was ever at its limit
         """,
         (),
     ),
     table(
-        "notices", "something that calls a comparison into question, in a sentence",
+        "notices", "a reason to doubt a comparison, in a sentence",
         """
-        workload | text    | | the workload's name; null: it is about the whole result
+        workload | text    | | the workload's name; null: the whole result
         ordinal  | integer | | the step's place in its workload, from 1
         step     | text    | | the step's name
         notice   | text    | | the sentence
@@ -271,17 +270,17 @@ TABLES: tuple[Table, ...] = (
         kind        | text   |        | statement, or control: BEGIN, COMMIT, ROLLBACK
         per_s       | number | 1/s    | executions without error, all connections
         rows_per_s  | number | rows/s | rows that they returned or changed
-        found       | number |        | share of them that found a row; null: none is to be found
+        found       | number |        | share that found a row; null: none should
         """,
     ),
     table(
         "response", """response times of a kind of operation, or of one operation, in a window: from
-        when it was due to its completion""",
+        the due time to completion""",
         _TIMES,
     ),
     table(
-        "service", """service times of the same: from when it was sent to its completion, as the
-        published tables of response times have it; no rows where the generator did not say it""",
+        "service", """service times of the same: from sending to completion, as in the published
+        tables of response times; no rows if the generator did not report them""",
         _TIMES,
     ),
     table(
@@ -289,18 +288,18 @@ TABLES: tuple[Table, ...] = (
         """
         role        | text    |    | the role's name
         kind        | text    |    | its kind: insert, delete, query or other
-        second      | number  | s  | where this second ends, since the window opened, without pauses
-        seconds     | number  | s  | how long it was; the last of a window is usually shorter
-        operations  | integer |    | operations that were completed without error
-        rows        | integer |    | rows that they affected or returned
-        errors      | integer |    | errors, those that were tried again too
+        second      | number  | s  | end of this second since the window opened, without pauses
+        seconds     | number  | s  | its length; the last of a window is usually shorter
+        operations  | integer |    | operations completed without error
+        rows        | integer |    | rows affected or returned
+        errors      | integer |    | errors, including retried ones
         retries     | integer |    | tries beyond the first
-        skipped     | integer |    | never begun, as they had missed their latency limit already
+        skipped     | integer |    | never begun: already past their latency limit
         over_limit  | integer |    | completed without error, but over their latency limit
-        p50_us      | number  | µs | half of the second's responses took no longer
-        p99_us      | number  | µs | 99 in 100
+        p50_us      | number  | µs | median of the second's responses
+        p99_us      | number  | µs | 99th percentile
         max_us      | integer | µs | the longest
-        late_us_max | integer | µs | how late the latest operation was sent, or still unsent
+        late_us_max | integer | µs | lateness of the latest operation, sent or unsent
         backlog     | integer |    | operations due and not yet sent
         """,
     ),
@@ -312,55 +311,55 @@ TABLES: tuple[Table, ...] = (
         client     | integer |    | the client's number, from 0
         second     | number  | s  | as in ticks
         seconds    | number  | s  | as in ticks
-        operations | integer |    | operations that were completed without error
-        rows       | integer |    | rows that they affected or returned
-        errors     | integer |    | errors, those that were tried again too
+        operations | integer |    | operations completed without error
+        rows       | integer |    | rows affected or returned
+        errors     | integer |    | errors, including retried ones
         max_us     | integer | µs | the longest response
         """,
     ),
     table(
         "samples", """the time between two readings of the machine in a step's window, about a
-        second; rates are differences of counters by that time, the rest is as of its end; other
-        arms' turns, where slices are interleaved, are left out of all times""",
+        second; rates are differences of counters divided by that time, other values are of its
+        end; with interleaved slices, all times exclude other arms' turns""",
         """
-        second                  | number  | s       | where it ends, since the window opened
-        seconds                 | number  | s       | how long it was
+        second                  | number  | s       | its end since the window opened
+        seconds                 | number  | s       | its length
         cpu_busy_pct            | number  | %       | CPU time not idle (100: all cores busy)
-        cpu_iowait_pct          | number  | %       | idle, while a disk was waited for
+        cpu_iowait_pct          | number  | %       | idle, waiting for a disk
         cpu_steal_pct           | number  | %       | taken by other machines on the same host
         context_switches_per_s  | number  | 1/s     | of the whole machine
-        running                 | integer |         | tasks that run or could
+        running                 | integer |         | running and runnable tasks
         memory_available_bytes  | integer | bytes   | MemAvailable
         memory_cached_bytes     | integer | bytes   | Cached
         memory_dirty_bytes      | integer | bytes   | Dirty
         memory_writeback_bytes  | integer | bytes   | Writeback
-        swap_in_pages_per_s     | number  | pages/s | brought back from swap
-        swap_out_pages_per_s    | number  | pages/s | put into swap
+        swap_in_pages_per_s     | number  | pages/s | read from swap
+        swap_out_pages_per_s    | number  | pages/s | written to swap
         disk_reads_per_s        | number  | 1/s     | read requests of the data device
         disk_read_bytes_per_s   | number  | bytes/s | read from it
         disk_writes_per_s       | number  | 1/s     | write requests of the data device
         disk_write_bytes_per_s  | number  | bytes/s | written to it
         disk_flushes_per_s      | number  | 1/s     | flushes of the data device
-        disk_busy_pct           | number  | %       | time in which it had requests
-        disk_in_flight          | integer |         | requests that it had
+        disk_busy_pct           | number  | %       | time with requests in flight
+        disk_in_flight          | integer |         | its requests in flight
         rss_bytes               | integer | bytes   | the server's memory, shared memory once
         """,
     ),
     table(
         "owner_samples", "an owner of costs between two readings, as in samples",
         """
-        second                 | number  | s       | where it ends, since the window opened
-        seconds                | number  | s       | how long it was
+        second                 | number  | s       | its end since the window opened
+        seconds                | number  | s       | its length
         owner                  | text    |         | role:NAME, parallel:ROLE, background:KIND …
-        cpu_cores              | number  | cores   | CPU time by time: 1 is one core all the time
+        cpu_cores              | number  | cores   | CPU time per time: 1 is one busy core
         context_switches_per_s | number  | 1/s     | voluntary and involuntary
         read_bytes_per_s       | number  | bytes/s | read from disk
         write_bytes_per_s      | number  | bytes/s | written to disk
-        processes              | integer |         | how many it had
+        processes              | integer |         | number of its processes
         """,
     ),
     table(
-        "costs", "what an owner spent in exactly a step's window; rest: what nobody accounts for",
+        "costs", "an owner's costs in exactly a step's window; rest: costs without an owner",
         """
         owner            | text   |       | role:NAME, parallel:ROLE, background:KIND, rest …
         cpu_us           | number | µs    | CPU time, user and system
@@ -371,32 +370,32 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "waits", """what sessions of an owner were seen to do in samples of a step's window; only
-        where the plan's `[observe]` asks for them""",
+        "waits", """what sessions of an owner did, in samples of a step's window; only if the
+        plan's `[observe]` asks for them""",
         """
         owner      | text    |   | role:NAME, background:KIND, backend:other …
-        kind       | text    |   | CPU, a class of wait events, or idle: waits for its client
+        kind       | text    |   | CPU, a class of wait events, or idle: waiting for its client
         event      | text    |   | the wait event; null on CPU and of idle ones
-        statement  | text    |   | its name in the job, else its text in short; null: none is known
-        sessions   | number  |   | how many sessions did it, the mean of the samples
+        statement  | text    |   | its name in the job, else its short text; null: unknown
+        sessions   | number  |   | sessions that did so, mean of the samples
         samples    | integer |   | samples in the window
         interval_s | number  | s | the mean time between them
         """,
     ),
     table(
-        "wait_samples", """a session in a sample of a step's window; only where the plan's
+        "wait_samples", """a session in a sample of a step's window; only if the plan's
         `[observe]` has `waits_sessions`""",
         """
-        sample      | integer |   | the sample's number in the window, from 1
-        second      | number  | s | when it was taken, since the window opened
+        sample      | integer |   | its number in the window, from 1
+        second      | number  | s | its time since the window opened
         pid         | integer |   | the session's process, or connection; null in the background
         owner       | text    |   | role:NAME, background:KIND, backend:other …
-        state       | text    |   | in the server's words; of MySQL and MariaDB command: state
+        state       | text    |   | in the server's words; on MySQL and MariaDB command: state
         kind        | text    |   | CPU, a class of wait events, idle in transaction, or idle
         event       | text    |   | the wait event; null on CPU and of idle ones
-        statement   | text    |   | its name in the job, else its text in short; null: none is known
+        statement   | text    |   | its name in the job, else its short text; null: unknown
         query       | text    |   | the first 200 characters of its text
-        query_start | time    |   | when the query began, UTC; null of MySQL and MariaDB
+        query_start | time    |   | when the query began, UTC; null on MySQL and MariaDB
         xact_start  | time    |   | when the transaction began, likewise
         """,
     ),
@@ -404,18 +403,18 @@ TABLES: tuple[Table, ...] = (
         "spans", "a time in which a checkpoint or an autovacuum ran beside a step",
         """
         kind    | text   |   | checkpoint or autovacuum
-        label   | text   |   | what the server's log says of it
+        label   | text   |   | the server's log message
         start_s | number | s | its begin, since the window opened (may be before 0)
         end_s   | number | s | its end
         """,
     ),
     table(
-        "targets", "a rate that a step asks of a role, and how it was held",
+        "targets", "a rate that a step requests of a role, and its actual rate",
         """
         role           | text    |        | the role's name
         kind           | text    |        | insert or delete
-        target_per_s   | number  | rows/s | asked for, all clients together
-        achieved_per_s | number  | rows/s | what the role had in the window
+        target_per_s   | number  | rows/s | requested, all clients together
+        achieved_per_s | number  | rows/s | the role's actual rate in the window
         met            | boolean |        | whether that is at least 95 % of it
         seconds        | integer | s      | whole seconds of the window
         seconds_missed | integer | s      | of these, with less than 95 % of it
@@ -427,15 +426,15 @@ TABLES: tuple[Table, ...] = (
         role     | text    |     | the role's name
         kind     | text    |     | its kind: insert, delete, query or other
         client   | integer |     | the client's number, from 0
-        unit     | text    |     | what is counted: rows or operations
-        count    | integer |     | how many in the window
-        per_s    | number  | 1/s | that per second, until the client's own end
-        finish_s | number  | s   | when the client was done; null in a step bound by time
-        jain     | number  |     | Jain's index of the role's rates: 1 where all are equal
+        unit     | text    |     | the unit counted: rows or operations
+        count    | integer |     | count in the window
+        per_s    | number  | 1/s | count per second, until the client's own end
+        finish_s | number  | s   | the client's end; null in a step bound by time
+        jain     | number  |     | Jain's index of the role's rates: 1 if all are equal
         """,
     ),
     table(
-        "stalls", "a role's seconds that all but stood still, in a step's window",
+        "stalls", "a role's stalled seconds in a step's window",
         """
         role      | text    |     | the role's name
         kind      | text    |     | its kind: insert, delete, query or other
@@ -449,9 +448,9 @@ TABLES: tuple[Table, ...] = (
         "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
         """
         moment | text   | | before or after
-        name   | text   | | what was read
+        name   | text   | | the quantity
         unit   | text   | | its unit
-        value  | number | by name | how much
+        value  | number | by name | its value
         """,
     ),
 )  # fmt: skip

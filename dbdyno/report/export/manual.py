@@ -70,7 +70,7 @@ ORDER BY missing_pct DESC
 """,
     ),
     Question(
-        title="The canary over all steps in the order of their runs, to see if the machine was steady",
+        title="The canary over all steps, in the order of their runs",
         sql="""
 PIVOT (
   SELECT started, arm, block, void, step, metric, value

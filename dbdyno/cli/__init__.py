@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from dbdyno import __version__
-from dbdyno.cli import judging, listing, measuring, server
+from dbdyno.cli import judging, listing, measuring, serve, server
 from dbdyno.cli.exit_status import BAD_INPUT, say
 from dbdyno.model.error import DynoError
 
@@ -33,6 +33,7 @@ for command in (
     judging.compare,
     judging.report,
     judging.export,
+    serve.serve,
 ):
     app.command()(command)
 app.add_typer(server.app, name="server")

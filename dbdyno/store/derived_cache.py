@@ -33,7 +33,8 @@ Files = dict[str, list[int]]
 class Shelf:
     """The entries of a result folder, for one version of the deriving code."""
 
-    def __init__(self, results: Path, code: str) -> None:
+    def __init__(self, results: Path, code: str, *, keeps: bool = True) -> None:
+        self._keeps = keeps
         self._folder = results / FOLDER
         self._blocks = results / "blocks"
         self._code = code
@@ -50,8 +51,11 @@ class Shelf:
     def keep(self, step: Path, before: Files, derived: Any) -> None:
         """Keeps what was derived; `before`: the step's files before they were read.
 
-        Does nothing where they have changed since, or may have, or where it cannot be written.
+        Does nothing where they have changed since, or may have, or where it cannot be written, nor
+        on a shelf that keeps nothing.
         """
+        if not self._keeps:
+            return
         settled = time.time_ns() - SETTLED_NS
         with contextlib.suppress(OSError, ValueError):  # ValueError: a number that is none
             if files(step) != before or any(changed > settled for _, changed in before.values()):

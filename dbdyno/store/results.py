@@ -45,10 +45,14 @@ class Results:
 
     folder: Path
     plan: Json
+    keeps: bool = True  # what is derived when it is read, so that it is not derived again
 
     @classmethod
-    def open(cls, folder: Path) -> Results:
-        """The results in `folder`. Raises ResultError in one line where it holds none."""
+    def open(cls, folder: Path, *, keeps: bool = True) -> Results:
+        """The results in `folder`. Raises ResultError in one line where it holds none.
+
+        Without `keeps` reading them writes nothing.
+        """
         if not folder.is_dir():
             raise ResultError(f"{folder}: no such folder; name a folder that `dyno run` has made")
         if not (folder / "plan.json").exists():
@@ -62,7 +66,7 @@ class Results:
                 f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
             )
         check(folder / "plan.json", plan, schema.PLAN)
-        return cls(folder, plan)
+        return cls(folder, plan, keeps)
 
     @classmethod
     def begun_plan(cls, folder: Path) -> Json | None:
@@ -106,7 +110,7 @@ class Results:
     def shelf(self) -> Shelf | None:
         """What was derived from steps before; None where the code that derives is not known."""
         code = code_version()
-        return None if code is None else Shelf(self.folder, code)
+        return None if code is None else Shelf(self.folder, code, keeps=self.keeps)
 
     def write_host(self, host: Json, *, changed: bool = False) -> None:
         """Write host.json; facts of an earlier boot, or that `changed`, stay in host.001.json."""

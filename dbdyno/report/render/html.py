@@ -45,13 +45,14 @@ No text of a plan or a server is the same: in elements and scripts `<` is always
 """
 
 
-def render(page: Page) -> str:
-    """The page as HTML, complete in itself."""
+def render(page: Page, above: str = "") -> str:
+    """The page as HTML, complete in itself; `above`: markup that stands before it."""
     import vl_convert
 
-    template = _environment().get_template("page.html.j2")
+    template = environment().get_template("page.html.j2")
     shell = template.render(
         page=page,
+        above=above,
         titles=Titles(),
         charts=_PLACE,
         colors=style.colors(len(page.arms)),
@@ -146,11 +147,12 @@ def _templates() -> Path:
     return Path(__file__).parent / "templates"
 
 
-def _environment() -> jinja2.Environment:
+def environment(*folders: Path) -> jinja2.Environment:
+    """The templates of reports, and those of further folders, with all that they call."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_templates()),
+        loader=jinja2.FileSystemLoader([_templates(), *folders]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,0 +1,42 @@
+"""`dyno serve`: results in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli.exit_status import say
+from dbdyno.cli.options import RESULTS
+from dbdyno.model.error import DynoError
+
+
+def serve(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FOLDER…]", help="Folders with results; `results` without any."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", help="The port; 0 takes one that is free.", min=0, max=65535)
+    ] = 8765,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            help="The address to listen on. Any but this machine's own demands the token that "
+            "stands in the printed link.",
+        ),
+    ] = "127.0.0.1",
+) -> None:
+    """Show results, and a plan that runs, in a browser; reads folders and changes nothing."""
+    from dbdyno.serve import server
+
+    roots = folders or [RESULTS]
+    for root in roots:
+        if not root.is_dir():
+            raise DynoError(f"{root}: no such folder; name a folder with results")
+    listener = server.listen(host, port)
+    token = server.token(host)
+    say(f"results: {server.link(listener, token)}  (Ctrl-C ends)")
+    server.run(roots, listener, token)

@@ -1,0 +1,1 @@
+"""The pages of `dyno serve`: results in a browser, read only."""

@@ -1,0 +1,120 @@
+"""The application of `dyno serve`: which address gives which page. Nothing is ever written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from dbdyno.model.error import DynoError
+from dbdyno.report import page as report_page
+from dbdyno.report.render import html
+from dbdyno.serve import listing
+from dbdyno.serve.access import Access, Door
+from dbdyno.serve.folders import Folders, Result
+from dbdyno.serve.frame import Frame
+from dbdyno.serve.judged import Judged
+
+REPORT_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""A report has its scripts in itself, and asks for nothing."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What all pages are made of."""
+
+    folders: Folders
+    frame: Frame = field(default_factory=Frame)
+    judged: Judged = field(default_factory=Judged)
+
+    def result(self, request: Request) -> Result:
+        """The result that an address names. Raises HTTPException where there is none."""
+        found = self.folders.result(request.path_params["key"])
+        if found is None:
+            raise HTTPException(404, "there is no such result; it may have been removed or renamed")
+        return found
+
+
+Page = Callable[[Serving, Request], Response]
+"""Makes an answer; it may read files, so it runs beside the loop of events."""
+
+
+def application(roots: Sequence[Path], access: Access | None = None) -> Starlette:
+    """The application that serves the results below these folders."""
+    serving = Serving(Folders(roots))
+    return Starlette(
+        routes=[Route(path, _answered(serving, made)) for path, made in PAGES],
+        middleware=[Middleware(Door, access=access or Access())],
+        exception_handlers={
+            HTTPException: lambda _, error: _refused(serving, error),
+            DynoError: lambda _, error: _refused(serving, HTTPException(422, str(error))),
+        },
+    )
+
+
+def _answered(serving: Serving, made: Page) -> Callable[[Request], object]:
+    async def answer(request: Request) -> Response:
+        return await run_in_threadpool(made, serving, request)
+
+    return answer
+
+
+def _refused(serving: Serving, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    title = "Not found" if error.status_code == 404 else "Cannot be shown"
+    body = serving.frame.filled("refused.html.j2", text=error.detail)
+    return HTMLResponse(serving.frame.page(title, body), error.status_code)
+
+
+# --- Pages -------------------------------------------------------------------------------------
+
+
+def results(serving: Serving, request: Request) -> Response:
+    """The list."""
+    query = request.query_params.get("q", "")
+    return HTMLResponse(listing.page(serving.frame, serving.folders, serving.judged, query))
+
+
+def headline(serving: Serving, request: Request) -> Response:
+    """A result in a few words, which the list asks for."""
+    told = serving.judged.headline(serving.result(request))
+    return HTMLResponse(serving.frame.filled("headline.html.j2", alone=told))
+
+
+def report(serving: Serving, request: Request) -> Response:
+    """The report of a result, with the way to the other pages above it."""
+    result = serving.result(request)
+    view = report_page.make(serving.judged.comparison(result))
+    bar = serving.frame.bar("report", result, styled=True)
+    return HTMLResponse(
+        html.render(view, above=bar), headers={"content-security-policy": REPORT_POLICY}
+    )
+
+
+def asset(serving: Serving, request: Request) -> Response:
+    """A style sheet or script of these pages."""
+    found = serving.frame.assets.get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404, "there is no such file")
+    media, text = found
+    return Response(text, media_type=media)
+
+
+PAGES: tuple[tuple[str, Page], ...] = (
+    ("/", results),
+    ("/headline/{key:path}", headline),
+    ("/report/{key:path}", report),
+    ("/asset/{name}", asset),
+)
+"""Addresses and what they give; of a result its key ends the address."""

@@ -1,0 +1,182 @@
+"""Which results lie in some folders, by what a list says of each without reading its blocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from dbdyno.model import Json
+from dbdyno.model.error import ResultError
+from dbdyno.store import glance
+from dbdyno.store.glance import Stamp
+
+FRESH_S = 60.0
+"""A plan that has written something within this time is taken to run."""
+LATELY_S = 86_400.0
+"""Only a block that was begun within this time is asked for its newest file."""
+GIB = 1 << 30
+
+State = Literal["running", "unfinished", "complete"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A result folder as a list has it."""
+
+    key: str  # its place below the folders that are served, in a URL
+    path: Path
+    plan: str
+    label: str
+    arms: tuple[str, ...]  # those that reports show, the base first
+    versions: tuple[str, ...]  # of these arms, in words: postgres 18
+    configurations: tuple[str, ...]  # of these arms; "" where the plan names none
+    workloads: tuple[str, ...]
+    begun_s: float  # Unix time
+    changed_s: float  # Unix time at which a block was begun or ended last
+    complete: int  # blocks
+    planned: int  # blocks; the most where the plan goes on until it is decided
+    until_decided: bool
+    begun: Path | None  # the last block, where it is not complete
+    host: str  # in words; "" where nothing is known
+    host_key: str  # the same for all results of one host; "" where nothing is known
+    stamp: Stamp  # changes when the result does
+    state: State = "complete"
+
+    @property
+    def words(self) -> str:
+        """All that a search looks at, in small letters."""
+        parts = (self.key, self.plan, self.label, self.host, self.state)
+        several = (*self.arms, *self.versions, *self.configurations, *self.workloads)
+        return " ".join((*parts, *several)).lower()
+
+
+class Folders:
+    """The folders that are served; what was read of a result is kept until its files change."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = named(roots)
+        self._known: dict[str, Result] = {}
+
+    def found(self) -> list[Result]:
+        """All results, the newest first; a folder that cannot be read is none."""
+        known: dict[str, Result] = {}
+        for key, path in self._places():
+            stamp, before = glance.stamp(path), self._known.get(key)
+            if before is not None and before.stamp == stamp:
+                known[key] = before
+            elif (read := _read(key, path, stamp)) is not None:
+                known[key] = read
+        self._known = known
+        now = time.time()
+        its = [replace(one, state=_state(one, now)) for one in known.values()]
+        return sorted(its, key=lambda one: (-one.changed_s, one.key))
+
+    def result(self, key: str) -> Result | None:
+        """The result with this key, which no path outside of the folders has; None: there is none.
+
+        A place is compared and never put together, so that no key leads anywhere else.
+        """
+        path = next((path for place, path in self._places() if place == key), None)
+        if path is None:
+            return None
+        stamp, before = glance.stamp(path), self._known.get(key)
+        read = before if before and before.stamp == stamp else _read(key, path, stamp)
+        return None if read is None else replace(read, state=_state(read, time.time()))
+
+    def _places(self) -> Iterator[tuple[str, Path]]:
+        for prefix, root in self._roots.items():
+            for place, path in glance.below(root):
+                yield f"{prefix}{place}", path
+
+
+def found(roots: Sequence[Path]) -> list[Result]:
+    """All results below these folders, the newest first."""
+    return Folders(roots).found()
+
+
+def named(roots: Sequence[Path]) -> dict[str, Path]:
+    """The folders by what begins the keys of their results: nothing where there is only one."""
+    its = list(dict.fromkeys(one.resolve() for one in roots))
+    if len(its) == 1:
+        return {"": its[0]}
+    names: dict[str, Path] = {}
+    for root in its:
+        name, number = root.name or "root", 1
+        while f"{name}/" in names:
+            number += 1
+            name = f"{root.name or 'root'}-{number}"
+        names[f"{name}/"] = root
+    return names
+
+
+def _read(key: str, path: Path, stamp: Stamp) -> Result | None:
+    """The result as its plan has it; None where it is damaged or was removed meanwhile."""
+    try:
+        return _of(key, path, stamp)
+    except (OSError, ResultError, KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _of(key: str, path: Path, stamp: Stamp) -> Result:
+    its = glance.glance(path)
+    plan = its.plan
+    shown = [arm for arm in plan["arms"] if arm.get("shown", True)]
+    shown.sort(key=lambda arm: bool(arm["name"] != plan["base"]))
+    begun_s = plan.get("created_unix_ns", stamp[0]) / 1e9
+    return Result(
+        key=key,
+        path=path,
+        plan=plan["name"],
+        label=plan.get("label") or "",
+        arms=tuple(arm["name"] for arm in shown),
+        versions=tuple(_version(arm) for arm in shown),
+        configurations=tuple(arm.get("config") or "" for arm in shown),
+        workloads=tuple(dict.fromkeys(one["name"] for one in plan.get("workloads", ()))),
+        begun_s=begun_s,
+        changed_s=max(begun_s, max(stamp[3:]) / 1e9),
+        complete=its.complete,
+        planned=plan["blocks"],
+        until_decided=bool((plan.get("schedule") or {}).get("until_decided")),
+        begun=its.begun,
+        host=_host(its.host),
+        host_key=str(its.host.get("hostname_hash") or ""),
+        stamp=stamp,
+    )
+
+
+def _version(arm: Json) -> str:
+    """postgres 18; the build or the folder where the plan names no version."""
+    which = arm.get("version") or arm.get("build_name") or Path(arm.get("base_dir") or "").name
+    return f"{arm.get('engine') or ''} {which or ''}".strip()
+
+
+def _host(host: Json) -> str:
+    """AMD EPYC 7763, 2 cores, 8 GiB."""
+    cpu, memory = host.get("cpu") or {}, host.get("memory_bytes")
+    cores = cpu.get("cores")
+    words = (
+        cpu.get("model") or "",
+        f"{cores} core{'s' if cores != 1 else ''}" if cores else "",
+        f"{memory / GIB:.0f} GiB" if memory else "",
+    )
+    return ", ".join(word for word in words if word)
+
+
+def _state(result: Result, now: float) -> State:
+    """Whether it is complete, or goes on: what is written tells, on whatever machine it runs."""
+    if result.begun is None and result.complete >= result.planned:
+        return "complete"
+    if now - written_s(result, now) < FRESH_S:
+        return "running"
+    ended = result.until_decided and result.begun is None and result.complete > 0
+    return "complete" if ended else "unfinished"
+
+
+def written_s(result: Result, now: float) -> float:
+    """When anything of the result was written last, as Unix time."""
+    if result.begun is None or now - result.changed_s > LATELY_S:
+        return result.changed_s
+    return max(result.changed_s, glance.written_s(result.begun))

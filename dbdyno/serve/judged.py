@@ -1,0 +1,102 @@
+"""What results come to, judged when somebody asks and kept in memory until their files change.
+
+Nothing is written: what `dyno` keeps beside a result is read here, and never made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+
+from dbdyno.analysis import compare
+from dbdyno.model import Comparison
+from dbdyno.model.error import DynoError
+from dbdyno.report import number
+from dbdyno.report.colors import Tone
+from dbdyno.report.section import verdicts
+from dbdyno.serve.folders import Result
+from dbdyno.store import Results
+from dbdyno.store.glance import Stamp
+
+COMPARISONS_MAX = 4
+"""Whole comparisons that stay in memory: of large results each takes hundreds of megabytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """How often an arm has a verdict."""
+
+    word: str
+    count: int
+    tone: Tone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """What a list says of a result: each arm's verdicts, or why there are none."""
+
+    arms: tuple[tuple[str, tuple[Told, ...]], ...] = ()
+    instead: str = ""
+
+
+class Judged:
+    """Comparisons and headlines by result; one is made at a time, whoever asks."""
+
+    def __init__(self) -> None:
+        self._making = Lock()
+        self._comparisons: OrderedDict[tuple[str, Stamp], Comparison] = OrderedDict()
+        self._headlines: dict[str, tuple[Stamp, Headline]] = {}
+
+    def comparison(self, result: Result) -> Comparison:
+        """What reports show of a result. Raises ResultError where it is damaged."""
+        key = (result.key, result.stamp)
+        with self._making:
+            if key not in self._comparisons:
+                found = compare.load(Results.open(result.path, keeps=False))
+                self._comparisons[key] = found
+                while len(self._comparisons) > COMPARISONS_MAX:
+                    self._comparisons.popitem(last=False)
+            self._comparisons.move_to_end(key)
+            return self._comparisons[key]
+
+    def known(self, result: Result) -> Headline | None:
+        """A headline that was made before and still holds."""
+        stamp, found = self._headlines.get(result.key, ((), None))
+        return found if stamp == result.stamp else None
+
+    def headline(self, result: Result) -> Headline:
+        """The result in a few words."""
+        found = self.known(result)
+        if found is None:
+            try:
+                found = headline(self.comparison(result))
+            except DynoError as error:
+                found = Headline(instead=str(error))
+            self._headlines[result.key] = (result.stamp, found)
+        return found
+
+
+def headline(comparison: Comparison) -> Headline:
+    """Each arm's verdicts, the words in the order in which reports tell them."""
+    if not comparison.blocks:
+        return Headline(instead="no block is complete")
+    if len(comparison.arms) == 1:
+        return Headline(instead=f"one arm, {number.blocks(comparison.blocks)}")
+    arms = tuple((arm, _told(comparison, arm)) for arm in comparison.arms[1:])
+    return Headline(arms=arms)
+
+
+def _told(comparison: Comparison, arm: str) -> tuple[Told, ...]:
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    words = Counter(
+        cell.verdict.word
+        for step in comparison.steps
+        for cell in step.cells
+        if cell.arm == arm and cell.verdict is not None
+    )
+    return tuple(
+        Told(word=verdicts.said(word, sure), count=words[word], tone=verdicts.tone(word, sure))
+        for word in verdicts.ORDER
+        if word in words
+    )

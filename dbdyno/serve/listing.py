@@ -1,0 +1,64 @@
+"""The list of all results, and the search in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dbdyno.report import number
+from dbdyno.serve.folders import Folders, Result
+from dbdyno.serve.frame import Frame
+from dbdyno.serve.judged import Headline, Judged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A result in the list."""
+
+    result: Result
+    when: str
+    blocks: str
+    headline: Headline | None  # None: it is asked for when the line is on the screen
+
+
+def page(frame: Frame, folders: Folders, judged: Judged, query: str) -> str:
+    """All results that have every word of the query, the newest first."""
+    every = folders.found()
+    wanted = query.lower().split()
+    its = [one for one in every if all(word in one.words for word in wanted)]
+    body = frame.filled(
+        "list.html.j2",
+        lines=[_line(one, judged) for one in its],
+        query=query,
+        count=counted(its, every),
+        empty=not every,
+    )
+    return frame.page("Results", body, at="results", scripts=("list.js",))
+
+
+def counted(its: Sequence[Result], every: Sequence[Result]) -> str:
+    """12 results, or 3 of 12 results."""
+    whole = f"{len(every):,} result{'' if len(every) == 1 else 's'}"
+    return whole if len(its) == len(every) else f"{len(its):,} of {whole}"
+
+
+def day(seconds: float) -> str:
+    """Unix time as 2026-03-01 14:05 UTC, without the zone."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def blocks(result: Result) -> str:
+    """How many blocks are complete: 2 of 6 blocks, 3 blocks."""
+    if result.until_decided or result.complete >= result.planned:
+        return number.blocks(result.complete)
+    return f"{result.complete} of {number.blocks(result.planned)}"
+
+
+def _line(result: Result, judged: Judged) -> Line:
+    return Line(
+        result=result,
+        when=day(result.changed_s),
+        blocks=blocks(result),
+        headline=judged.known(result),
+    )

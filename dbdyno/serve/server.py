@@ -1,0 +1,62 @@
+"""Listens, and serves the application until it is interrupted."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbdyno.model.error import DynoError
+from dbdyno.serve.access import Access, is_loopback
+from dbdyno.serve.app import application
+
+TOKEN_BYTES = 24
+END_S_MAX = 1
+"""So long pages that are being sent may take when the server ends."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises DynoError where the address cannot be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError as error:
+        raise DynoError(
+            f"--host {host} --port {port}: {error.strerror}; name another, as `--port 0` for one "
+            "that is free"
+        ) from error
+    return listener
+
+
+def token(host: str) -> str | None:
+    """A new token; None for an address that only this machine reaches."""
+    return None if is_loopback(host) else secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def link(listener: socket.socket, its_token: str | None) -> str:
+    """The address to open."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = socket.gethostname()
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/" + (f"?token={its_token}" if its_token else "")
+
+
+def run(roots: Sequence[Path], listener: socket.socket, its_token: str | None) -> None:
+    """Serves the results below these folders until SIGINT or SIGTERM."""
+    import uvicorn
+
+    settings = uvicorn.Config(
+        application(roots, Access(its_token)),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=END_S_MAX,
+    )
+    uvicorn.Server(settings).run(sockets=[listener])

@@ -12,6 +12,18 @@ from dbdyno import plan
 from dbdyno.run import blocks
 from dbdyno.store import Results
 
+ONE_LIVE_ARM = """
+[arms.live]
+base_dir = "{base_dir}"
+config = "x10a"
+memory = "256MB"
+[server]
+data_dir = "{data}"
+[schedule.void]
+foreign = 1
+"""
+"""The arm of a template, whose blocks count however busy the machine is; its tables come after."""
+
 
 def results_of(text: str, parent: Path, **parts: object) -> Iterator[Results]:
     """Runs a plan, the template `text` with `parts` and its folder for `data`; for a fixture."""

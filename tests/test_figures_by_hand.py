@@ -25,6 +25,7 @@ from dbdyno.model import ResponseTimes, StepRun
 from dbdyno.model.metric import METRICS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
+from one_arm import ONE_LIVE_ARM
 
 STEPS = ("l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000")
 PUBLISHED = {metric.name for metric in METRICS if metric.published}
@@ -46,22 +47,17 @@ wait_s = 0 }
 steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000"]
 """
 
-LIVE = """
-name = "by-hand-live"
-[arms.live]
-base_dir = "{base_dir}"
-config = "x10a"
-memory = "256MB"
-[server]
-data_dir = "{data}"
-[schedule.void]
-foreign = 1
+LIVE = (
+    'name = "by-hand-live"'
+    + ONE_LIVE_ARM
+    + """
 [[workloads]]
 name = "insert-benchmark"
 parameters = {{ clients = 3, rows = 20_000, rows_i1 = 20_000, rates = [100], seconds = 11, \
 wait_s = 0 }}
 steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100"]
 """
+)
 
 
 def steps_of(text: str, parent: Path) -> dict[str, StepFolder]:

@@ -12,6 +12,7 @@ from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.analysis.step import generator_limit, raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Fairness, StepComparison, StepRun
+from dbdyno.model.metric.primary import called
 from dbdyno.report import known
 from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
@@ -122,7 +123,7 @@ def test_what_cannot_be_told_is_said_the_right_way_round() -> None:
     verdict = cell(found, "other").verdict
     assert verdict is not None
     (one,) = [one for one in verdict.judgements if one.metric == "seconds"]
-    assert verdicts.called(one.metric) == "time"
+    assert called(one.metric) == "time"
     undecided = replace(one, word="cannot tell", p=0.1, ratio=0.98, low=0.93, high=1.01)
     assert known.lean(undecided) == "faster"
     assert known.excluded(undecided) == "at most 1.0 % slower"

@@ -24,6 +24,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from dbdyno.run.check import existing_tables, preflight
 from dbdyno.store import Results
+from one_arm import ONE_LIVE_ARM
 from server_place import a_place, address, builds, ends, started
 from step_load import load
 
@@ -312,21 +313,16 @@ def calls(server: Server, during: Callable[[], object]) -> dict[str, int]:
 
 # --- Balances ------------------------------------------------------------------------------------
 
-PLAN = """
-name = "bench"
-[arms.one]
-base_dir = "{base_dir}"
-config = "x10a"
-memory = "256MB"
-[server]
-data_dir = "{data}"
-[schedule.void]
-foreign = 1
+PLAN = (
+    'name = "bench"'
+    + ONE_LIVE_ARM
+    + """
 [[workloads]]
 name = "{name}"
 {more}
 parameters = {{ clients = 2, transactions = 30, {parameters} }}
 """
+)
 
 
 def ran(folder: Path, name: str, more: str = "", parameters: str = "scale = 1") -> Results:

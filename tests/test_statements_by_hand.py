@@ -20,6 +20,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.model import Json, StepRun
 from dbdyno.store import StepFolder
+from one_arm import ONE_LIVE_ARM
 from test_figures_by_hand import compare, move_counters, steps_of
 
 WORKLOAD = """
@@ -88,20 +89,15 @@ jitter = 0.4
 name = "{workload}"
 """
 
-LIVE = """
-name = "statements-live"
-[arms.live]
-base_dir = "{base_dir}"
-config = "x10a"
-memory = "256MB"
-[server]
-data_dir = "{data}"
-[schedule.void]
-foreign = 1
+LIVE = (
+    'name = "statements-live"'
+    + ONE_LIVE_ARM
+    + """
 [[workloads]]
 name = "{workload}"
 parameters = {{ rows = 20_000, seconds = 3 }}
 """
+)
 
 STEPS = ("transactions", "scan", "delete")
 UNTOLD = ("BEGIN", "COMMIT", "scan")

@@ -26,6 +26,7 @@ from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
+from one_arm import ONE_LIVE_ARM
 from server_place import a_place, address, ends, started, within
 
 pytestmark = pytest.mark.live
@@ -41,21 +42,16 @@ JOB: Json = {
 ONLY_COMPUTES = (
     "SELECT count(*) FROM (SELECT generate_series(1, 5000000) AS i) AS made WHERE i % 7 = 3"
 )
-PLAN = """
-name = "waits"
-[arms.live]
-base_dir = "{base_dir}"
-config = "x10a"
-memory = "256MB"
-[server]
-data_dir = "{data}"
-[schedule.void]
-foreign = 1
+PLAN = (
+    'name = "waits"'
+    + ONE_LIVE_ARM
+    + """
 [[workloads]]
 name = "sysbench"
 parameters = {{ clients = 1, tables = 1, rows = 20_000, warmup_s = 0.5, seconds = 6, pause_s = 0 }}
 steps = ["fill", "point-query"]
 """
+)
 
 
 @pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")

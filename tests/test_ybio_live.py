@@ -13,7 +13,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Step, StepRun
 from dbdyno.store import Results, StepFolder
-from one_arm import results_of
+from one_arm import ONE_LIVE_ARM, results_of
 from server_place import a_place, address, ends, started
 from step_load import load
 
@@ -236,16 +236,10 @@ def test_a_count_that_falls_short_says_what_is_meant(server: Server) -> None:
         ask_all(server, "CALL runit(tab_rows => 200, initial_count => true)")
 
 
-PLAN = """
-name = "ybio-live"
-[arms.live]
-base_dir = "{base_dir}"
-config = "x10a"
-memory = "256MB"
-[server]
-data_dir = "{data}"
-[schedule.void]
-foreign = 1
+PLAN = (
+    'name = "ybio-live"'
+    + ONE_LIVE_ARM
+    + """
 [observe]
 waits = "50ms"
 [[workloads]]
@@ -254,6 +248,7 @@ steps = ["setup", "run", "call-run"]
 parameters = {{ clients = 4, tables = 4, tab_rows = 20_000, batch_size = 1000, \
 pct_update = 20, run_seconds = 1.5 }}
 """
+)
 COUNTERS = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")
 
 

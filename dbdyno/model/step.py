@@ -31,6 +31,11 @@ class Headline:
     each: int | None = None  # each operation counts as so much work (scan: the rows of a table)
     work_query: str | None = None  # in place of `work`: SQL that is asked for it after the load
 
+    @property
+    def has_work(self) -> bool:
+        """Whether its work is told beforehand, or asked for afterwards, and not counted."""
+        return self.work is not None or self.work_query is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSource:

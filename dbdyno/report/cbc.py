@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.metric.debt import SECOND_S_MIN
+from dbdyno.model.sweep import parted
 
 WORKLOAD = "cbc"
 MS = 1000.0
 MIB_PER_MB = 1e6 / (1 << 20)
-SECOND_S_MIN = 0.9
-"""A shorter stretch between two readings of the host is no second."""
 KEYS: Mapping[str, str] = {
     "CREATE_TABLE": "create-table",
     "VACUUM": "vacuum",
@@ -51,7 +51,7 @@ def render(comparison: Comparison) -> str:
         for step in comparison.steps
         for cell in step.cells
         for run in cell.runs
-        if run.facts.workload.split("@")[0] == WORKLOAD
+        if parted(run.facts.workload)[0] == WORKLOAD
     ]
     if not runs:
         raise ResultError(
@@ -64,7 +64,7 @@ def render(comparison: Comparison) -> str:
 
 def _script(run: StepRun) -> str:
     """What a step is called without what a sweep adds."""
-    return run.facts.step.split("@")[0]
+    return parted(run.facts.step)[0]
 
 
 # --- The collector's text ---------------------------------------------------------------------

@@ -25,16 +25,6 @@ INCOMPLETE_MARK = {
     **STOOD_STILL_MARK,
 }
 
-COUNTED = {
-    "ips": "rows inserted/s",
-    "qps": "queries/s",
-    "scan": "rows scanned/s",
-    "riops": "rows read or updated/s",
-    "seconds": "seconds",
-    "mbps": "MiB/s",
-}
-"""What a throughput is called in the headings of tables."""
-
 
 def rows(
     step: StepComparison,
@@ -332,3 +322,8 @@ def published_ratio(own: float | None, base: float | None) -> float | None:
     if base == 0:
         return 1.0 if own == 0 else math.copysign(math.inf, own)
     return own / base
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital at its beginning; str.capitalize would make MiB Mib."""
+    return text[:1].upper() + text[1:]

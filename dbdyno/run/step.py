@@ -22,7 +22,7 @@ from dbdyno.model.job import clients
 from dbdyno.run import driver
 from dbdyno.run.measurement import Bench, Measurement, StepFailed
 from dbdyno.run.progress import Pulse
-from dbdyno.run.step_progress import Meter, has_work, unit
+from dbdyno.run.step_progress import Meter, unit
 
 MIB = 1 << 20
 SERVER_GONE_S = 1.0
@@ -210,7 +210,7 @@ def summary(step: Step, found: Json) -> str:
     if headline is None or not counted["seconds"]:
         return seconds
     amount = counted[headline.count] * (headline.each or 1)
-    if has_work(headline):
+    if headline.has_work:
         amount = found.get("work", headline.work)
     if amount is None:
         return seconds

@@ -104,7 +104,7 @@ class Meter:
     def rates(self, tick: Json) -> Json:
         """The headline's rates; work that is told as a whole (an index's rows) has none so far."""
         headline = self.step.headline
-        if headline is None or headline.metric == "seconds" or has_work(headline):
+        if headline is None or headline.metric == "seconds" or headline.has_work:
             return {"unit": "", "rate": None, "rate_so_far": None}
         count, each = self.counts[self.leader], headline.each or 1
         so_far = count.rate(headline.count)
@@ -154,11 +154,6 @@ def quota(job: Json, role: Json) -> int:
 def p99_us(found: Histogram) -> float | None:
     """The p99 in microseconds; None where nothing was counted."""
     return found.percentile_us(0.99) if found.count else None
-
-
-def has_work(headline: Headline) -> bool:
-    """Whether its work is told beforehand, or asked for afterwards, and not counted."""
-    return headline.work is not None or headline.work_query is not None
 
 
 def unit(headline: Headline) -> str:

@@ -17,9 +17,8 @@ from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.model import Json, MetricSource, Step
 from dbdyno.model.error import ServerError
+from dbdyno.run.invariants import ANSWER_S_MAX
 
-ANSWER_S_MAX = 3600.0
-"""How long an answer may take; a sum reads a whole table."""
 BETWEEN = " | "
 """What stands between the values of a row that is searched as a text."""
 

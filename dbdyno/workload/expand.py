@@ -10,6 +10,7 @@ from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
 from dbdyno.model import engine as engines
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
+from dbdyno.model.headlines import HEADLINES
 from dbdyno.model.job import table_names
 from dbdyno.workload import asked, job, parameter, schema, step_selection, sweep
 from dbdyno.workload.file import KEEP, Workload
@@ -17,8 +18,6 @@ from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft, Given
 from dbdyno.workload.tables import names
 
-HEADLINES = ("ips", "qps", "scan", "riops", "seconds", "mbps")
-"""The names of a step's throughput, or of its time."""
 DROP = "DROP TABLE IF EXISTS "
 """How the statement begins that makes room for a table."""
 DEVICE_GB_MAX = 1024

@@ -130,6 +130,3 @@ REASONS: tuple[Reason, ...] = (
     ),
 )
 """What reports look for, the closest to the operation first."""
-
-UNITS = {"ips": "row", "qps": "query", "scan": "row scanned", "riops": "row"}
-"""What a headline counts, one of it."""

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis import wording
-from dbdyno.analysis.compare.causes import HELPERS, PLAN, REASONS, UNITS, WAITS, Reason
+from dbdyno.analysis.compare.causes import HELPERS, PLAN, REASONS, WAITS, Reason
 from dbdyno.analysis.compare.pairing import by_block
 from dbdyno.analysis.step import query_plans
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric import less_is_better
-from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, cpu_of
+from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, called, cpu_of
 from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
 from dbdyno.stats import significance
 
@@ -136,7 +137,7 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
         throughput=primary.get(step.headline or ""),
         cpu=primary.get(cpu_of((cell, base))),
         aims=aims,
-        unit=UNITS.get(step.headline or "", "operation"),
+        unit=kind_of(step.headline).unit,
     )
     if change.by_throughput and not change.seen_in_ratio:
         text = f"{verdict.stood_still}; of blocks without an operation no cost can be compared"
@@ -377,7 +378,7 @@ def _led_by_cpu(change: _Change) -> str:
     if one is None:
         return words
     seen = change.verdict.stood_still or _speed(one)
-    what = "time" if less_is_better(one.metric) else "throughput"
+    what = called(one.metric)
     beside = {
         "same": f"{what} is the same within {one.margin * 100:g} %",
         "limited": f"{what} was at the load generator's limit",

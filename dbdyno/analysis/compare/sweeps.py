@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from dbdyno.analysis.compare.pairing import by_block
 from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.model import Cell, Ratio, StepRun
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep, SweepPoint, values
 from dbdyno.stats import sweep as curves
 from dbdyno.stats.interval import Interval
 from dbdyno.stats.sweep import Curve
-
-KINDS = {"ips": "insert", "qps": "query", "scan": "query"}
-"""Whose response times belong to a headline."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def _sweep(title: str, parameter: str, swept: Sequence[_Swept]) -> Sweep:
 
 def _paced(cell: Cell, headline: str) -> bool:
     """Whether the work that the headline counts was due by a schedule."""
-    times = (run.responses.by_kind.get(KINDS.get(headline, "")) for run in cell.runs)
+    times = (run.responses.by_kind.get(kind_of(headline).times_of) for run in cell.runs)
     return any(one is not None and one.paced for one in times)
 
 

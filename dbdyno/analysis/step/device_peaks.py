@@ -8,11 +8,9 @@ from itertools import pairwise
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import NS_PER_S, per, scaled
-from dbdyno.model import Json
+from dbdyno.model.metric.debt import SECOND_S_MIN
 
 MIB = float(1 << 20)
-SECOND_S_MIN = 0.9
-"""Two readings of the host that lie less apart are no second: the window's first and last ones."""
 
 
 def metrics(evidence: Evidence) -> Mapping[str, float | None]:
@@ -41,15 +39,7 @@ def greatest(evidence: Evidence, *counters: str) -> float | None:
 def _rates(evidence: Evidence, counters: tuple[str, ...]) -> Iterator[float | None]:
     host = evidence.host
     if host.open is not None and host.close is not None:
-        yield _mbps(host.open, host.close, counters)
+        yield scaled(raw_files.disk_rate(host.open, host.close, *counters), 1 / MIB)
     for before, after in pairwise(host.readings):
         if after["mono_ns"] - before["mono_ns"] >= SECOND_S_MIN * NS_PER_S:
-            yield _mbps(before, after, counters)
-
-
-def _mbps(before: Json, after: Json, counters: tuple[str, ...]) -> float | None:
-    moved = [raw_files.difference(before, after, "disk", one) for one in counters]
-    if None in moved:
-        return None
-    seconds = scaled(raw_files.difference(before, after, "mono_ns"), 1 / NS_PER_S)
-    return scaled(per(raw_files.plus(moved), seconds), 1 / MIB)
+            yield scaled(raw_files.disk_rate(before, after, *counters), 1 / MIB)

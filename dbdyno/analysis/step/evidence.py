@@ -12,6 +12,7 @@ from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.job import (
     connects_each,
     role_connections,
@@ -28,8 +29,6 @@ KINDS = ("insert", "delete", "query")
 NS_PER_US = 1_000
 US_PER_S = 1e6
 NAMES = frozenset(one.name for one in metric.METRICS)
-OF_THE_WINDOW = ("seconds", "mbps")
-"""Headlines that say something of the whole window alone, whatever its role did in it."""
 HELPERS = (
     *("background:io worker", "background:io read"),
     *("background:parallel read", "background:index build"),
@@ -112,12 +111,17 @@ class Evidence:
         """Whether what the headline counts is told of each second, and not of the window alone."""
         headline = self.step.get("headline")
         told = headline is not None and not (
-            headline["metric"] in OF_THE_WINDOW
-            or headline["work"] is not None
-            or headline.get("work_query") is not None
+            kind_of(headline["metric"]).whole
+            or self.has_work
             or (headline["metric"] == "scan" and headline.get("each") is not None)
         )
         return told and self.load.in_seconds
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the headline's work is told beforehand, or asked for, and not counted."""
+        headline = self.step.get("headline") or {}
+        return headline.get("work") is not None or headline.get("work_query") is not None
 
     @property
     def work(self) -> float | None:
@@ -136,8 +140,7 @@ class Evidence:
         headline = self.step.get("headline")
         if headline is None:
             return None
-        told = headline["work"] is not None or headline.get("work_query") is not None
-        if told and headline["metric"] not in OF_THE_WINDOW:
+        if self.has_work and not kind_of(headline["metric"]).whole:
             return self.work
         if headline.get("each") is not None:
             role = headline["role"]
@@ -170,7 +173,7 @@ class Evidence:
         window operations do: rows are their work. None where the load does not tell its rows.
         """
         headline = self.step["headline"]
-        count = "operations" if headline["metric"] in OF_THE_WINDOW else headline["count"]
+        count = "operations" if kind_of(headline["metric"]).whole else headline["count"]
         if count == "statements":
             parts = tick.operations.items()
             return int(sum(part["count"] for name, part in parts if name in self.statements))

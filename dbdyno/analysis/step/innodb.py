@@ -10,6 +10,8 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import number, per, scaled
 from dbdyno.model import Json
 
+How = Literal["hit", "read"]
+"""Found in the server's own cache, or taken from outside of it."""
 US_PER_MS = 1000.0
 BY_OPERATION = {
     "pool_read_per_op": ("innodb_buffer_pool_reads",),
@@ -35,7 +37,7 @@ def metrics(evidence: Evidence) -> dict[str, float | None]:
     }
 
 
-def pages(evidence: Evidence, how: Literal["hit", "read"]) -> float | None:
+def pages(evidence: Evidence, how: How) -> float | None:
     """Pages of the whole server that were found in the buffer pool, or not, in the step."""
     reads = _moved(evidence, "innodb_buffer_pool_reads")
     if how == "read" or reads is None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from dbdyno.analysis.step import innodb, raw_files
 from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.innodb import How
 from dbdyno.analysis.step.raw_files import per
 
-How = Literal["hit", "read"]
-"""Found in the server's own cache, or taken from outside of it."""
 PARTS = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")
 """The columns of pg_statio_all_tables: a table, its indexes, its TOAST, the index of that."""
 

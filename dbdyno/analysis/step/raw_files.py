@@ -236,6 +236,17 @@ def scaled(amount: float | None, factor: float) -> float | None:
     return None if amount is None else amount * factor
 
 
+def disk_rate(before: Json, after: Json, *counters: str) -> float | None:
+    """Bytes by second that the data device moved between two readings, of these counters together.
+
+    None where a reading lacks one of them.
+    """
+    moved = [difference(before, after, "disk", one) for one in counters]
+    if None in moved:
+        return None
+    return per(plus(moved), scaled(difference(before, after, "mono_ns"), 1 / NS_PER_S))
+
+
 def plus(amounts: Iterable[float | None]) -> float | None:
     """The sum of what is known; None where nothing is."""
     known = [amount for amount in amounts if amount is not None]

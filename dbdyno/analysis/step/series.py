@@ -129,9 +129,5 @@ def _busy_share(before: Json, after: Json) -> float | None:
 
 
 def _moved_mbps(what: str, before: Json, after: Json) -> float | None:
-    """What the device read or wrote, by second."""
-    moved = raw_files.difference(before, after, "disk", what)
-    seconds = raw_files.scaled(
-        raw_files.difference(before, after, "mono_ns"), 1 / raw_files.NS_PER_S
-    )
-    return raw_files.scaled(raw_files.per(moved, seconds), 1 / MB)
+    """MB that the device read or wrote, by second."""
+    return raw_files.scaled(raw_files.disk_rate(before, after, what), 1 / MB)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbdyno.engine.activity import Session
 from dbdyno.engine.postgres.activity import BLOCKS, session, sql
 from dbdyno.engine.postgres.connection import connect
-from dbdyno.engine.wait_sampler import APPLICATION, STATEMENT_S_MAX
+from dbdyno.engine.wait_sampler import APPLICATION, STATEMENT_S_MAX, said
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 
@@ -66,5 +66,4 @@ def connected(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
     try:
         return connect(address, APPLICATION, limit, client_encoding="UTF8")
     except psycopg.Error as error:
-        said = " ".join(str(error).split())
-        raise ServerError(f"database `{address.database}`: {said}") from error
+        raise ServerError(f"database `{address.database}`: {said(error)}") from error

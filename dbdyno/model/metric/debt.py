@@ -5,6 +5,9 @@ from __future__ import annotations
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 
+SECOND_S_MIN = 0.9
+"""Two readings of the host that lie less apart are no second: the window's first and last ones."""
+
 DEBT: tuple[Metric, ...] = (
     # --- Writes and debt ---
     row.own(

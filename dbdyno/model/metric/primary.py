@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from dbdyno.model.metric import less_is_better
+
 CPU = "cpu_per_op"
 """Primary beside a step's headline: on a machine that others use it is the sharper witness."""
 SESSIONS_CPU = "server_cpu_per_op"
@@ -38,3 +40,10 @@ def cpu_of(compared: Iterable[Measured]) -> str:
 def is_cpu(name: str) -> bool:
     """Whether a primary metric is one of CPU; else it is one of throughput."""
     return name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)
+
+
+def called(name: str) -> str:
+    """What a primary metric is called in sentences: CPU, time or throughput."""
+    if is_cpu(name):
+        return "CPU"
+    return "time" if less_is_better(name) else "throughput"

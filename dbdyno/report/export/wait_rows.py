@@ -22,11 +22,8 @@ def samples(source: Source) -> Rows:
 
 
 def _samples(source: Source, place: Place) -> Rows:
-    columns: list[str] = []
     lines = place.folder.waits()
-    for first in lines:
-        columns = first.get("by_session", [])
-        break
+    columns: list[str] = next(iter(lines), {}).get("by_session", [])
     if not columns:
         return
     key = source.step_key(place, place.folder.step())

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison
+from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, Noise
 from dbdyno.report import number
 from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table
@@ -73,7 +74,7 @@ def _by_metric(noise: Iterable[Noise]) -> dict[str, set[str]]:
     """The names of the metrics by what they are called: throughput is called so in every step."""
     found: dict[str, set[str]] = {}
     for one in noise:
-        found.setdefault(verdicts.called(one.metric), set()).add(one.metric)
+        found.setdefault(called(one.metric), set()).add(one.metric)
     return found
 
 
@@ -152,7 +153,7 @@ def table(comparison: Comparison) -> Table | None:
 def _noise(noise: Noise, aims: Aims) -> Iterable[Cell]:
     """The cells of a step and metric."""
     yield Cell(text=noise.step)
-    yield Cell(text=verdicts.called(noise.metric), title=verdicts.called_in_full(noise.metric))
+    yield Cell(text=called(noise.metric), title=verdicts.called_in_full(noise.metric))
     yield Cell(text=str(noise.blocks))
     ends = (_figure(noise.sd_low, 2), _figure(noise.sd_high, 2))
     yield Cell(text=_figure(noise.sd, 2), detail=number.EN_DASH.join(ends))

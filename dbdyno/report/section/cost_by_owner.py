@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import OwnerCost, StepComparison
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
@@ -84,21 +85,15 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
         for quantity, _, _ in _QUANTITIES
         for result in step.cells
     ]
-    unit = {"ips": "row", "scan": "row", "riops": "row", "qps": "query"}.get(
-        step.headline, "operation"
-    )
+    kind = kind_of(step.headline)
     yield Table(
         name=f"{prefix}-costs",
-        title=f"Cost of a {unit}, by owner",
+        title=f"Cost of a {kind.one}, by owner",
         columns=tuple(columns),
         rows=tuple(rows),
-        note=f"Differences of counters over the window, divided by the {_plural(unit)} counted in "
+        note=f"Differences of counters over the window, divided by the {kind.many} counted in "
         "it; means of the blocks. Bytes are those the system charged to the owner's processes.",
     )
-
-
-def _plural(unit: str) -> str:
-    return "queries" if unit == "query" else f"{unit}s"
 
 
 def _row(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
@@ -90,7 +91,7 @@ def _rows(step: StepComparison) -> Iterable[Row]:
 
 def _rate(step: StepComparison) -> str:
     """The metric that counts operations by time: the headline, where that does."""
-    return "tps" if step.headline in ("seconds", "mbps") else step.headline or ""
+    return "tps" if kind_of(step.headline).whole else step.headline or ""
 
 
 def _per_second(step: StepComparison, result: Result) -> Cell:

@@ -11,6 +11,7 @@ from statistics import median
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import Fairness, StepComparison, StepRun
+from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
@@ -57,10 +58,10 @@ def never_stalled(step: StepComparison) -> bool:
 
 def of_headline(run: StepRun) -> Fairness | None:
     """The fairness among the clients that do what the step's headline counts."""
-    kind = {"ips": "insert", "qps": "query", "scan": "query"}.get(run.facts.headline or "", "other")
-    found = [fair for fair in run.roles.fairness if fair.kind == kind]
+    kind = kind_of(run.facts.headline)
+    found = [fair for fair in run.roles.fairness if fair.kind == kind.times_of]
     others = [fair for fair in run.roles.fairness if fair.kind == "other"]
-    if run.facts.headline in ("seconds", "mbps"):  # of whatever kind of work
+    if kind.whole:  # of whatever kind of work
         others += run.roles.fairness
     return next(iter([*found, *others]), None)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
 from dbdyno.model.comparison import FOUND_MIN
+from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, table_layout
 from dbdyno.report.colors import PUBLISHED as PUBLISHED_COLORS
 from dbdyno.report.colors import Thresholds
@@ -198,8 +199,7 @@ def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
 
 def _mean(steps: Sequence[StepComparison], blocks: int) -> str:
     """What a throughput of the tables is, in a sentence."""
-    counted = _counted(steps).replace("/s", " per second")
-    counted = counted[:1].upper() + counted[1:]
+    counted = cells.capitalized(_counted(steps).replace("/s", " per second"))
     control = ", as published with BEGIN and COMMIT" if any(map(_with_control, steps)) else ""
     mean = "" if blocks <= 1 else f", geometric means of {blocks} blocks"
     return f"{counted}{control}{mean}."
@@ -308,17 +308,13 @@ def _counted(steps: Sequence[StepComparison]) -> str:
     """What the throughput of most of the steps counts."""
     kinds = [step.headline or "" for step in steps]
     most = max(dict.fromkeys(kinds), key=kinds.count)
-    return cells.COUNTED.get(most, most)
+    return kind_of(most).rate
 
 
 def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
     """What is not as in the other rows, and the marks that these rows have."""
     usual = _counted(steps)
-    others = {
-        step.step: words
-        for step in steps
-        if (words := cells.COUNTED.get(step.headline or "", step.headline or "")) != usual
-    }
+    others = {step.step: words for step in steps if (words := kind_of(step.headline).rate) != usual}
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
     return cells.sentences(f"{differs}." if differs else "", cells.legend(rows, _MARKS))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbdyno.model import Cell, Comparison, StepComparison
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
 from dbdyno.report import cells, known, looks, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
@@ -87,7 +87,7 @@ class _Told:
     def words(self) -> str:
         """The step, and its changes by the metrics that say what is said of it."""
         changes = [
-            f"{verdicts.called(one.metric)} {verdicts.change(one, self.cell.ratio_bound)}"
+            f"{called(one.metric)} {verdicts.change(one, self.cell.ratio_bound)}"
             for one in _deciding(self.cell.verdict)
         ]
         if not changes and self.cell.verdict is None and self.cell.ratio is not None:
@@ -246,9 +246,7 @@ def _known(one: _Told) -> str:
     leaning = [each for each in its if known.lean(each) is not None]
     ways = {known.lean(each) for each in leaning}
     shown = leaning if len(ways) > 1 else (leaning or its)[:1]
-    return " and ".join(
-        f"{verdicts.called(each.metric)} {_unsettled(each, one.cell)}" for each in shown
-    )
+    return " and ".join(f"{called(each.metric)} {_unsettled(each, one.cell)}" for each in shown)
 
 
 def _unsettled(judgement: Judgement, cell: Cell) -> str:
@@ -295,7 +293,7 @@ def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
     judgement, margin = one.judgement, comparison.aims.margin
     cpu = is_cpu(judgement.metric)
     over = f" over {one.steps} steps" if one.steps != 1 else " in 1 step"
-    what = "CPU per operation" if cpu else f"{verdicts.called(judgement.metric)}{over}"
+    what = "CPU per operation" if cpu else f"{called(judgement.metric)}{over}"
     still = verdicts.still(judgement, comparison.base)
     if still:
         word = verdicts.said(judgement.word, sure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison
+from dbdyno.model.metric.primary import called
 from dbdyno.model.noise_budget import (
     WORTH_MAX,
     Component,
@@ -79,7 +80,7 @@ def _of(budget: NoiseBudget, source: Source) -> Component | None:
 def _cells(budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]) -> Iterable[Cell]:
     yield Cell(text=budget.step)
     metric = budget.metric
-    yield Cell(text=verdicts.called(metric), title=verdicts.called_in_full(metric))
+    yield Cell(text=called(metric), title=verdicts.called_in_full(metric))
     yield from (_component(_of(budget, source)) for source in sources)
     blocks = number.blocks(round(budget.blocks))
     yield Cell(text=_percent(budget.error), title=f"{blocks} of {_seconds(budget.seconds)}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model import Across, Ratio, StepComparison
 from dbdyno.model import Cell as Result
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
@@ -151,7 +152,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
         )
     )
     interval = f", with its 95 % t interval over {blocks} blocks" if blocks > 1 else ""
-    counted = cells.COUNTED.get(sweep.first.headline or "", sweep.first.headline or "")
+    counted = kind_of(sweep.first.headline).rate
     rows = (first, *(_row(sweep, clients) for clients in sweep.others))
     return Table(
         name=f"{name}-table",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from dbdyno.model import StepComparison, StepRun
+from dbdyno.model.headlines import kind_of
 from dbdyno.report import number, table_layout
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 from dbdyno.report.section import fairness, groups
@@ -66,19 +67,10 @@ def subtitle(step: StepComparison) -> str:
     return ", ".join(words)
 
 
-_COUNTED = {
-    "qps": "queries",
-    "scan": "rows scanned",
-    "riops": "rows read or updated",
-    "seconds": "seconds",
-    "mbps": "MiB",
-}
-
-
 def counted(step: StepComparison) -> str:
     """What a step's throughput counts, in words."""
     if step.headline != "ips":
-        return _COUNTED.get(step.headline or "", step.headline or "not measured")
+        return kind_of(step.headline).counted or "not measured"
     inserts = any("insert" in run.response for run in _runs(step))
     others = any(run.response or run.operations for run in _runs(step))
     return "rows indexed" if others and not inserts else "rows inserted"

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
+from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.colors import ARROWS, Thresholds, Tone
 from dbdyno.report.parts import (
@@ -98,12 +99,7 @@ def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     """A column for the arm and one for each step, grouped by what is counted."""
     return (
         Column(text="arm", left=True),
-        *(
-            Column(
-                text=step.step, group=cells.COUNTED.get(step.headline or "", step.headline or "")
-            )
-            for step in steps
-        ),
+        *(Column(text=step.step, group=kind_of(step.headline).rate) for step in steps),
     )
 
 

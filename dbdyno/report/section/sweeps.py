@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Ratio
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
@@ -64,7 +65,7 @@ def _table(sweeps: Sequence[Sweep], subject: Subject) -> Table:
     by_base = (f"{number.TIMES} {subject.base}",) if beside else ()
     rows = tuple(_row(peak, sweep, beside) for sweep in sweeps for peak in sweep.peaks)
     blocks = max(peak.blocks for sweep in sweeps for peak in sweep.peaks)
-    counted = {cells.COUNTED.get(sweep.headline, sweep.headline) for sweep in sweeps}
+    counted = {kind_of(sweep.headline).rate for sweep in sweeps}
     limited = any(peak.limited for sweep in sweeps for peak in sweep.peaks)
     still = any(peak.stood_still for sweep in sweeps for peak in sweep.peaks)
     return Table(
@@ -153,7 +154,7 @@ def _charts(sweep: Sweep, prefix: str) -> Iterable[Chart]:
     if sweep.parameter not in (CLIENTS, RATE):
         return
     name = f"{prefix}-{sweep.parameter}"
-    counted = cells.COUNTED.get(sweep.headline, sweep.headline)
+    counted = kind_of(sweep.headline).rate
     if not sweep.paced:
         yield from _chart(sweep, sweep.headline, f"{name}-throughput", counted)
     yield from _chart(sweep, P99, f"{name}-p99", "p99 in ms")

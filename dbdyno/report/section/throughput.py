@@ -15,8 +15,9 @@ def _parts(subject: Subject) -> Iterable[Chart]:
     found = tuple(bars(subject.step, subject.base))
     if found:
         counted = steps.counted(subject.step)
-        title = counted if cells.is_time(subject.step) else f"{counted} per second"
-        title = title[:1].upper() + title[1:]
+        title = cells.capitalized(
+            counted if cells.is_time(subject.step) else f"{counted} per second"
+        )
         words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in found)
         yield Chart(
             name=f"{subject.anchor}-throughput",

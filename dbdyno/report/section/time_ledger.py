@@ -6,18 +6,12 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import REMAINDER, SESSIONS_CPU, TIME
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 from dbdyno.report.section import waits
-
-UNITS = {
-    "ips": ("row", "rows"),
-    "qps": ("query", "queries"),
-    "scan": ("row", "rows"),
-    "riops": ("row", "rows"),
-}
 
 _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known
     (SESSIONS_CPU, "on CPU", number.MISSING),
@@ -39,7 +33,8 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
     if all(result.metrics.get(TIME) is None for result in step.cells):
         return None
     others = [result for result in step.cells if result.arm != base]
-    one, many = UNITS.get(step.headline or "", ("operation", "operations"))
+    kind = kind_of(step.headline)
+    one, many = kind.one, kind.many
     return Table(
         name=f"{prefix}-ledger",
         look="inline",

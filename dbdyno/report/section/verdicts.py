@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model import Bound, Comparison, StepComparison, metric
 from dbdyno.model import Cell as Result
-from dbdyno.model.metric.primary import cpu_of, is_cpu
+from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
 from dbdyno.report import cells, known, looks, number
 from dbdyno.report.colors import ARROWS, Tone
@@ -99,13 +99,6 @@ def visible(share: float | None) -> str:
     if share is None or share > VISIBLE_MAX:
         return "> 1,000"
     return measured(share).removesuffix(" %")
-
-
-def called(name: str) -> str:
-    """What a primary metric is called in sentences."""
-    if is_cpu(name):
-        return "CPU"
-    return "time" if metric.less_is_better(name) else "throughput"
 
 
 def change(judgement: Judgement, of: Bound = "exact") -> str:

@@ -6,7 +6,7 @@ in their comment, so that a later block, or a plan that goes on, needs nobody to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.engine import Server
 from dbdyno.model.error import ServerError
@@ -27,14 +27,14 @@ def set_up(server: Server, statements: Sequence[str]) -> None:
     if not server.drops_any:
         refuse_others(server, tables)
     server.execute(*statements)
-    mark(server, tables)
+    mark(server, comments(server, tables))
 
 
-def mark(server: Server, tables: Sequence[str]) -> None:
-    """Marks those of the tables that are there and have no mark. Raises ServerError."""
+def mark(server: Server, there: Mapping[str, str]) -> None:
+    """Marks those of the tables that have no mark in their comments `there`. Raises ServerError."""
     marks = [
         server.sql.set_comment.format(table=table, comment=literal(marked(comment)))
-        for table, comment in comments(server, tables).items()
+        for table, comment in there.items()
         if MARK not in comment
     ]
     if marks:
@@ -50,7 +50,7 @@ def made(server: Server, tables: Sequence[str]) -> str | None:
         return None
     there = comments(server, tables)
     if server.remote:
-        mark(server, tables)
+        mark(server, there)
     missing = next((table for table in tables if table not in there), None)
     if missing is None:
         return None

@@ -1,0 +1,47 @@
+"""The headlines that a step can have: what each counts, in words, and of what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What is known of a headline by its name alone."""
+
+    counted: str  # what it counts: "rows inserted"
+    one: str = "operation"  # what costs are shared out to, one of it
+    many: str = "operations"
+    in_full: str = ""  # `one` where it stands without a table; empty: the same
+    times_of: str = "other"  # whose response times are its own: insert, query, other
+    whole: bool = False  # it tells of the whole window alone, whatever its role did in it
+    per_second: bool = True  # whether it is a rate
+
+    @property
+    def rate(self) -> str:
+        """What it is called in the headings of tables: `rows inserted/s`."""
+        return f"{self.counted}/s" if self.per_second else self.counted
+
+    @property
+    def unit(self) -> str:
+        """One of what costs are shared out to, in a sentence."""
+        return self.in_full or self.one
+
+
+HEADLINES: Mapping[str, Kind] = {
+    "ips": Kind(counted="rows inserted", one="row", many="rows", times_of="insert"),
+    "qps": Kind(counted="queries", one="query", many="queries", times_of="query"),
+    "scan": Kind(
+        counted="rows scanned", one="row", many="rows", in_full="row scanned", times_of="query"
+    ),
+    "riops": Kind(counted="rows read or updated", one="row", many="rows"),
+    "seconds": Kind(counted="seconds", whole=True, per_second=False),
+    "mbps": Kind(counted="MiB", whole=True),
+}
+"""All of them, by the metric that each is (dbdyno.model.metric)."""
+
+
+def kind_of(name: str | None) -> Kind:
+    """What is known of a headline; of another name, or of none, nothing but itself."""
+    return HEADLINES.get(name or "") or Kind(counted=name or "", per_second=False)

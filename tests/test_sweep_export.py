@@ -101,7 +101,7 @@ def test_the_fastest_are_those_with_the_most_clients(database: Path) -> None:
 def test_blocks_of_a_closed_loop_differ_by_nothing_and_those_at_random_by_something(
     database: Path,
 ) -> None:
-    rows = answer(database, "How far the blocks of a step")
+    rows = answer(database, "Variation between blocks")
     assert len(rows) == 16
     for _, step, _, count, _, _, variation in rows:
         assert count == 3
@@ -119,7 +119,7 @@ def test_the_fastest_under_a_limit_keeps_it(database: Path) -> None:
 
 
 def test_response_times_stand_beside_the_rates_that_were_asked_for(database: Path) -> None:
-    rows = answer(database, "Response times by the rate")
+    rows = answer(database, "Response times by requested rate")
     assert len(rows) == 2 * 2 * 2 * 2
     for workload, arm, _, _, asked, per_s, p50_us, _ in rows:
         assert workload in ("pgbench@scale=1", "pgbench@scale=2")
@@ -130,7 +130,7 @@ def test_response_times_stand_beside_the_rates_that_were_asked_for(database: Pat
 
 
 def test_peaks_are_exported_with_their_ratios(database: Path) -> None:
-    rows = answer(database, "Where each arm peaks")
+    rows = answer(database, "Each arm's peak")
     assert [row[:6] for row in rows] == [
         (f"pgbench@scale={scale}", "select-only@rate=0", arm, 4, 4, 4)
         for scale in (1, 2)

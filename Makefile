@@ -9,7 +9,7 @@ TEST_SERVERS := 17 18
 # More would only disturb each other, and what tests wait for.
 LIVE_PROCESSES := 3
 
-.PHONY: help setup demo test soak test-slow check bench calibrate servers clean
+.PHONY: help setup demo test soak test-slow check bench calibrate docs servers clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
 	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about half an hour"
 	@echo "make calibrate   how often verdicts are wrong, by simulation, about ten minutes"
+	@echo "make docs    the documentation as a site, target/site/index.html"
 	@echo "make clean   remove what was built (results and fetched servers stay)"
 
 setup:
@@ -73,6 +74,10 @@ bench: setup
 
 calibrate: setup
 	@$(ENTER) python tools/calibrate.py
+
+# mkdocs' theme warns at each build that it has a successor (ARCHITECTURE.md, dependencies).
+docs: setup
+	@$(ENTER) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet; echo target/site/index.html
 
 clean:
 	rm -rf target .venv .tools dist

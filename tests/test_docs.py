@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,30 @@ def test_every_command_and_each_of_its_options_has_help() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+    for target, anchor in links(page):
+        assert target.is_file(), f"{target}: no such file"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{target.name}#{anchor}: no such heading"
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """The file and the anchor of each link that stays in the project."""
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        if ":" not in path:
+            yield (page.parent / path if path else page), anchor
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """The anchors of a page's headings, as repositories and the site (mkdocs.yml) make them."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return frozenset(
+        re.sub(r"[^\w\- ]", "", one.lower()).strip().replace(" ", "-") for one in titles
+    )
+
+
+def test_an_anchor_is_made_of_its_heading(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("# `[arms.NAME]`\n\n```sh\n# none\n```\n## Of a step, two\n")
+    assert anchors(tmp_path / "page.md") == {"armsname", "of-a-step-two"}

@@ -1,0 +1,70 @@
+"""Which files the site of `make docs` is made of: hooks that mkdocs calls (mkdocs.yml).
+
+The site has the repository's own tree: the pages that the project has, what they show, and each
+file of text that they link to (a plan, a workload, a source) as a page of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("*.md", "docs/**/*.md", "contract/*.md")
+LINK = re.compile(r"(?<=\]\()(?P<path>[^)#:]+)(?=[)#])")  # none with a scheme
+SHOWN = {".css", ".js", ".jsonl", ".png", ".svg"}  # as they are; other files as text on a page
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The theme's files, and the project's in place of what mkdocs found in docs/."""
+    from mkdocs.structure.files import File, Files
+
+    made = Files([file for file in files if file.src_dir != config.docs_dir])
+    for path in pages():
+        made.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+    for path in sorted({linked for page in pages() for linked in links(page)}):
+        if Path(path).suffix in SHOWN:
+            made.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+        else:
+            made.append(File.generated(config, f"{path}.md", content=as_page(path)))
+    for own in sorted((ROOT / "docs" / "site").iterdir()):
+        name = own.relative_to(ROOT).as_posix()
+        made.append(File.generated(config, name, abs_src_path=str(own)))
+    return made
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page's text, whose links to files of text lead to their pages."""
+    return LINK.sub(lambda link: link["path"] + (".md" if is_text(link["path"]) else ""), markdown)
+
+
+def pages() -> list[str]:
+    """The project's pages, from its root."""
+    found = {path for pattern in PAGES for path in ROOT.glob(pattern)}
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
+def links(page: str) -> set[str]:
+    """The files other than pages that a page links to or shows, from the project's root."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = ((ROOT / page).parent / link["path"] for link in LINK.finditer(text))
+    files = (path.resolve() for path in paths if path.suffix != ".md" and path.is_file())
+    return {path.relative_to(ROOT.resolve()).as_posix() for path in files}
+
+
+def is_text(path: str) -> bool:
+    """Whether a linked file gets a page that shows it."""
+    return Path(path).suffix not in SHOWN | {".md"}
+
+
+def as_page(path: str) -> str:
+    """A file as a page: its path, and its text as code."""
+    language = Path(path).suffix.removeprefix(".") or "text"
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return f"# {path}\n\n`````{language}\n{text}`````\n"

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from dbdyno import __version__
-from dbdyno.cli import judging, listing, measuring, serve, server
+from dbdyno.cli import judging, listing, measuring, race, serve, server
 from dbdyno.cli.exit_status import BAD_INPUT, say
 from dbdyno.model.error import DynoError
 
@@ -25,6 +25,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
+    race.race,
+    race.init,
     measuring.demo,
     measuring.run,
     measuring.calibrate,

@@ -180,10 +180,14 @@ def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
     from dbdyno.analysis import compare
     from dbdyno.analysis.compare import earlier_results
+    from dbdyno.report import evidence
     from dbdyno.run import looks
 
+    between = evidence.lines if plan.schedule.until_decided else None
     try:
-        return looks.run(plan, out, compare.load, seek=earlier_results.prior, wait=wait)
+        return looks.run(
+            plan, out, compare.load, seek=earlier_results.prior, evidence=between, wait=wait
+        )
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None

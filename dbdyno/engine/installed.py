@@ -26,6 +26,8 @@ from dbdyno.model.error import ServerError
 NOT_TOLD = "not told"
 FOR_SIZE = " (for size, not for speed)"
 WIDTH = 80
+SERVERS = ("postgres", "mysqld", "mariadbd")
+"""Programs of servers, by which a folder is known for one."""
 
 
 def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) -> Build:
@@ -49,6 +51,23 @@ def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) 
         return its.inspect(arm.base_dir.absolute(), f"arms.{arm.name}.base_dir", account)
     assert arm.version is not None, "a plan that exists names a version or a base_dir"
     return its.bring(arm.version, f"arms.{arm.name}.version", cache, account)
+
+
+def in_folder(folder: Path, where: str) -> Build:
+    """The build in a folder, of whichever engine. Raises ServerError that begins with `where`."""
+    if not folder.is_dir():
+        raise ServerError(f"{where}: there is no folder `{folder}`")
+    programs = sorted({path.name for path in folder.glob("*bin/*") if path.name in SERVERS})
+    reasons = []
+    for name in having("made"):
+        try:
+            return engine.of(name).inspect(folder, where, accounts.choose(name))
+        except ServerError as reason:
+            reasons.append(reason)
+    if programs:  # one is there that does not run: whoever knows it says why
+        raise max(reasons, key=lambda one: any(name in str(one) for name in programs))
+    listed = ", ".join(f"bin/{name}" for name in SERVERS)
+    raise ServerError(f"{where}: `{folder}` has none of {listed}: name the folder above bin/")
 
 
 # --- All of them ------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ class Traits:
 
     name: str
     product: str  # what it is called: "PostgreSQL"
+    short: str  # before a version in an arm's name: "pg17"
     family: str  # the folder under engine/ that knows it, and the account of its package
     job: str  # how a job names it, for dyno-loadgen to know its protocol
     sql: tuple[str, ...]  # keys of a workload file that it reads, its own first
@@ -67,6 +68,7 @@ _ALL_PROTOCOLS = frozenset[Protocol]({"simple", "extended", "prepared", "execute
 _POSTGRES = Traits(
     name="postgres",
     product="PostgreSQL",
+    short="pg",
     family="postgres",
     job="postgres",
     sql=("postgres",),
@@ -83,6 +85,7 @@ _POSTGRES = Traits(
 _MYSQL = Traits(
     name="mysql",
     product="MySQL",
+    short="mysql",
     family="mysql",
     job="mysql",
     sql=("mysql",),
@@ -105,6 +108,7 @@ TRAITS: dict[str, Traits] = {
         _MYSQL,
         name="mariadb",
         product="MariaDB",
+        short="mariadb",
         job="mariadb",
         sql=("mariadb", "mysql"),
         newest="12.3",
@@ -113,6 +117,7 @@ TRAITS: dict[str, Traits] = {
     "fake": Traits(
         name="fake",
         product="fake",
+        short="fake",
         family="fake",
         job="fake",
         sql=("postgres",),

@@ -29,14 +29,23 @@ from dbdyno.store import Results
 
 Read = Callable[[Results], Comparison]
 """What a result folder comes to: judging is not done here."""
+Evidence = Callable[[Comparison], Sequence[str]]
+"""The figures of all blocks so far in lines, without a word: these come at looks alone."""
 
 
-def run(
-    plan: Plan, parent: Path, read: Read, *, seek: prior.Seek | None = None, wait: bool = False
+def run(  # noqa: PLR0913 (each by its name)
+    plan: Plan,
+    parent: Path,
+    read: Read,
+    *,
+    seek: prior.Seek | None = None,
+    evidence: Evidence | None = None,
+    wait: bool = False,
 ) -> Outcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
 
     `seek`: finds what earlier results lend to a plan with a single step; None: nothing is lent.
+    `evidence`: shown after each block; None: nothing is shown between looks.
     Raises what `runner.run` does, and what `read` does.
     """
     with HostLock(plan=plan.name, wait=wait), runner.opened(plan, parent) as lab:
@@ -49,7 +58,9 @@ def run(
         whole = Outcome(folder=lab.results.folder, failed=0, voids=0)
         while blocks := next_blocks(lab, read):
             ended = runner.run_blocks(
-                replace(lab, through=blocks[-1].number), blocks, fits=lambda: fits(lab)
+                replace(lab, through=blocks[-1].number),
+                blocks,
+                fits=lambda: fits(lab, read, evidence),
             )
             whole = replace(
                 whole, failed=whole.failed + ended.failed, voids=whole.voids + ended.voids
@@ -134,8 +145,13 @@ def why_over(lab: Lab, looked: Looked, found: Sequence[StepComparison]) -> str |
 # --- Time ------------------------------------------------------------------------------------
 
 
-def fits(lab: Lab) -> bool:
-    """Whether a further block is over before the plan's time is, and that of the looks."""
+def fits(lab: Lab, read: Read, evidence: Evidence | None) -> bool:
+    """Whether a further block is over before the plan's time is, and that of the looks.
+
+    Shows the `evidence` of the blocks before it.
+    """
+    if evidence is not None and lab.results.complete():
+        lab.watch.so_far(evidence(read(lab.results)))
     looks, minutes = lab.results.looks(), lab.results.minutes
     limits = [lab.plan.schedule.minutes_max]
     if looks is not None and limits_looks(looks):

@@ -131,6 +131,7 @@ class Watch:
         self._title = "starting"
         self._pulses: dict[str, Pulse] = {}  # by arm where several share a step, else by ""
         self._pulse_s = 0.0
+        self._so_far: Sequence[str] = ()
         self._live = Live(
             console=self.console,
             get_renderable=self.view,
@@ -149,6 +150,13 @@ class Watch:
     def say(self, text: str) -> None:
         """A line that stays."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def so_far(self, lines: Sequence[str]) -> None:
+        """The evidence of all blocks so far: at the foot of a terminal, else lines that stay."""
+        self._so_far = lines
+        if not self.console.is_terminal:
+            for line in lines:
+                self.say(line)
 
     def begin(self, title: str, leg: Leg) -> None:
         """`leg` begins; `title` says where it is, such as `block 1/3 pg18 l.i0`."""
@@ -211,6 +219,7 @@ class Watch:
             first += [f"{duration(step_left_s)} left"] if step_left_s else []
         width = self.console.width
         return Group(
+            *(Text(line, style="dim") for line in self._so_far),
             *(Text(line, style="bold") for line in filled(first, width)),
             *(figure_line(line) for line in filled(shown(pulses), width)),
             bar(spent_s / ((spent_s + left_s) or 1.0), f"plan {duration(left_s)} left"),

@@ -1,0 +1,333 @@
+"""`dyno race` and `dyno init`: a plan from a few words, and a race from it in one line."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dbdyno.cli.exit_status import FAILED, say
+from dbdyno.cli.options import RESULTS, DryRun, Out, Wait
+from dbdyno.model.error import DynoError
+
+if TYPE_CHECKING:
+    from dbdyno.model import Plan
+    from dbdyno.plan.race import Here, Race
+
+MINUTES = 5.0
+REPORT = "report.html"
+"""In the result folder; a race that has it is over."""
+Contenders = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="CONTENDER…",
+        help="A version (17), engine:version (mysql:9.7), a folder with bin/postgres or "
+        "bin/mysqld, the name of a build, or a DSN. Settings of one side follow a semicolon: "
+        "'18;jit=off'. The first contender is the base.",
+        show_default=False,
+    ),
+]
+Workload = Annotated[
+    str | None,
+    typer.Option(
+        "--workload", metavar="NAME", help="What they run: `dyno workload list`, or a file."
+    ),
+]
+Steps = Annotated[
+    list[str] | None,
+    typer.Option("--steps", metavar="STEP,…", help="Run only these steps of the workload."),
+]
+Config = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config",
+        metavar="PRESET,…",
+        help="Configure all sides: each takes the first preset for its version. Without it the "
+        "published base configurations; `default` is the server's own.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Change a setting on one side only, the last; a single contender races itself.",
+    ),
+]
+Minutes = Annotated[
+    float,
+    typer.Option("--minutes", min=1, help="End after so many minutes, or when all is decided."),
+]
+Scripts = Annotated[
+    list[str] | None,
+    typer.Option("--pgbench", metavar="FILE", help="Run a script of pgbench; may be repeated."),
+]
+Dsn = Annotated[
+    list[str] | None,
+    typer.Option("--dsn", metavar="URI", help="Race a server elsewhere; may be repeated."),
+]
+
+
+def race(
+    contenders: Contenders = None,
+    workload: Workload = None,
+    steps: Steps = None,
+    config: Config = None,
+    settings: Settings = None,
+    minutes: Minutes = MINUTES,
+    pgbench: Scripts = None,
+    dsn: Dsn = None,
+    out: Out = RESULTS,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Race versions, builds or settings against each other, without a plan file.
+
+    dyno chooses sizes that fit this host, writes the plan that it makes to --out, runs it until
+    every step is decided or the minutes are over, and prints the verdict in five lines. The same
+    command goes on with an interrupted race.
+    """
+    from dbdyno.cli import measuring
+
+    here = look_around()
+    asked = Asked(
+        contenders=[*(contenders or []), *(dsn or [])],
+        workload=workload,
+        steps=listed(steps),
+        config=listed(config),
+        settings=settings or [],
+        minutes=minutes,
+        pgbench=pgbench or [],
+    )
+    wanted = race_of(asked, here)
+    path, text = settled(wanted, out)
+    plan = checked(text, path, out)
+    if dry_run:
+        print(text)  # noqa: T201
+        measuring.show_outlook(plan)
+        return
+    say(f"plan: {path}")
+    keep(path, text)
+    outcome = measuring.measure(plan, out, wait)
+    show(outcome.folder)
+    raise typer.Exit(FAILED if outcome.failed else 0)
+
+
+def init(
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="PLAN.toml", help="Write the plan there.", dir_okay=False),
+    ] = None,
+) -> None:
+    """Ask what is to race, and write a plan with comments; runs nothing.
+
+    Answers may come from a pipe, a line each; an empty line takes what stands in brackets.
+    """
+    from dbdyno.cli.ask import Questions
+
+    here = look_around()
+    questions = Questions()
+    asked = Asked(
+        contenders=questions.words("contenders (17 18, mysql:9.7, a folder, a DSN)", "17 18"),
+        settings=questions.words("settings of the last one alone (jit=off)", ""),
+        pgbench=questions.words("scripts of pgbench's, where they are the load", ""),
+        workload=None,
+        steps=[],
+        config=[],
+        minutes=MINUTES,
+    )
+    if not asked.pgbench:
+        asked = replace(
+            asked,
+            workload=questions.word("workload (dyno workload list)", "sysbench"),
+            steps=listed(questions.words("steps, where it is not to be all that fit", "")),
+        )
+    asked = replace(
+        asked,
+        config=listed(questions.words("configuration (dyno config list)", "x10a,x10b,z12a")),
+        minutes=questions.number("minutes", MINUTES),
+    )
+    wanted = replace(race_of(asked, here), command=None)
+    path = file or Path(questions.word("write the plan to", f"{name_of(wanted)}.toml"))
+    if path.exists():
+        raise DynoError(f"{path}: is there already: name another file by --file")
+    text = text_of(wanted, path)
+    checked(text, path, RESULTS)
+    keep(path, text)
+    say(f"wrote {path}; run it: dyno run {path}")
+
+
+# --- What is asked for ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The words of a person, not yet understood."""
+
+    contenders: list[str]
+    workload: str | None
+    steps: list[str]
+    config: list[str]
+    settings: list[str]
+    minutes: float
+    pgbench: list[str]
+
+    @property
+    def command(self) -> str:
+        """The command that asks for the same."""
+        words = ["dyno", "race", *self.contenders]
+        words += ["--workload", self.workload] if self.workload else []
+        words += ["--steps", ",".join(self.steps)] if self.steps else []
+        words += ["--config", ",".join(self.config)] if self.config else []
+        words += [word for one in self.settings for word in ("--set", one)]
+        words += [word for one in self.pgbench for word in ("--pgbench", one)]
+        words += ["--minutes", f"{self.minutes:g}"] if self.minutes != MINUTES else []
+        return " ".join(shlex.join(words).split())
+
+
+def listed(words: list[str] | None) -> list[str]:
+    """The words of an option that takes several, by commas or by being repeated."""
+    return [one.strip() for word in words or [] for one in word.split(",") if one.strip()]
+
+
+def look_around() -> Here:
+    """The servers of this host."""
+    from dbdyno.builds import cache
+    from dbdyno.engine import installed
+    from dbdyno.model import engine
+    from dbdyno.plan.race import Found, Here
+
+    def newest(name: str) -> str:
+        if "prebuilt" in engine.of(name).can:
+            return engine.of(name).newest
+        rows = [row for row in installed.rows() if row.engine == name]
+        if not rows:
+            product = engine.of(name).product
+            raise DynoError(f"contender `{name}`: no {product} is installed: name its folder")
+        return rows[-1].version
+
+    def folder(path: Path) -> Found:
+        build = installed.in_folder(path, f"contender `{path}`")
+        return Found(engine=build.engine, version=build.version)
+
+    def builds() -> dict[str, Found]:
+        records = {name: cache.record(cache.root() / name) for name in cache.names()}
+        return {
+            name: Found(engine=one["engine"], version=one["version"])
+            for name, one in records.items()
+            if one is not None
+        }
+
+    return Here(builds=builds(), folder=folder, newest=newest)
+
+
+def race_of(asked: Asked, here: Here) -> Race:
+    """What is asked for, understood. Raises PlanError in one line."""
+    from dbdyno.plan import race as races
+
+    if asked.pgbench and (asked.workload or asked.steps):
+        raise DynoError("--pgbench: scripts are the whole load: remove --workload and --steps")
+    workload = asked.workload
+    if workload is not None and ("/" in workload or workload.endswith(".toml")):
+        workload = str(Path(workload).expanduser().absolute())
+    return races.Race(
+        command=asked.command,
+        sides=races.contenders(asked.contenders, asked.settings, asked.config, here),
+        minutes=asked.minutes,
+        workload=workload,
+        steps=tuple(asked.steps),
+        pgbench=tuple(map(absolute_script, asked.pgbench)),
+    )
+
+
+def absolute_script(text: str) -> str:
+    """A script of pgbench's as a plan names it: a built-in one, or a path from the root."""
+    from dbdyno.workload.pgbench import BUILTIN
+
+    name = text.rpartition("@")[0] or text
+    if name in BUILTIN:
+        return text
+    return str(Path(text).expanduser().absolute())
+
+
+# --- The plan ---------------------------------------------------------------------------------
+
+
+def name_of(wanted: Race) -> str:
+    """What the race is called."""
+    from dbdyno.plan import race as races
+
+    return races.name_of(wanted.sides)
+
+
+def text_of(wanted: Race, path: Path) -> str:
+    """The plan, with sizes and interleaving that suit this host. Raises DynoError."""
+    from dbdyno.host import capacity, place, program, steadiness
+    from dbdyno.plan import race as races
+
+    scratch = Path(tempfile.gettempdir())
+    host = capacity.here(nearest(place.data_root()))
+    scatter = steadiness.scatter(scratch, program.find("dyno-loadgen"))
+    return races.text_of(wanted, path, host, scatter)
+
+
+def nearest(folder: Path) -> Path:
+    """The folder, or the one above it that is there."""
+    return next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
+
+
+def settled(wanted: Race, out: Path) -> tuple[Path, str]:
+    """The plan's file and text: of an interrupted race of this command, else of a new name."""
+    from dbdyno.plan.race import MADE_BY
+
+    for number in itertools.count(1):
+        name = name_of(wanted) + (f"-{number}" if number > 1 else "")
+        path, folder = out / f"{name}.toml", out / name
+        if not path.exists() and not folder.exists():
+            return path, text_of(wanted, path)
+        if path.is_file() and not (folder / REPORT).exists():
+            text = path.read_text(encoding="utf-8")
+            if text.startswith(f"{MADE_BY}{wanted.command}\n"):
+                say(f"goes on with {path}")
+                return path, text
+    raise AssertionError("numbers do not end")
+
+
+def checked(text: str, path: Path, out: Path) -> Plan:
+    """The plan that the text is, with what it leaves open, once the host has all that it needs."""
+    from dbdyno import plan as plans
+    from dbdyno.cli import measuring
+    from dbdyno.run.check import preflight
+
+    plan = measuring.with_lengths(plans.parse(text, path), out / path.stem)
+    preflight.prepare(plan)
+    return plan
+
+
+def keep(path: Path, text: str) -> None:
+    """Writes the plan's file, where it is not there yet."""
+    if path.exists():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DynoError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def show(folder: Path) -> None:
+    """Writes the report of a race that is over, and prints its verdict."""
+    from dbdyno.analysis import compare as analysis
+    from dbdyno.report import page, write
+    from dbdyno.report import race as verdict
+    from dbdyno.report.render import html
+
+    comparison = analysis.load(folder)
+    write.publish({folder / REPORT: html.render(page.make(comparison)).encode()})
+    for line in verdict.lines(comparison, folder / REPORT):
+        print(line)  # noqa: T201

@@ -1,0 +1,260 @@
+"""The contenders of a race as a person writes them: `17`, `mysql:9.7`, a folder, a build, a DSN.
+
+After a semicolon come settings of this contender alone: `18;jit=off`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dbdyno import engine as engines
+from dbdyno.engine import preset
+from dbdyno.engine.preset.files import Preset
+from dbdyno.model import engine, version
+from dbdyno.model.document import suggestion
+from dbdyno.model.error import PlanError
+from dbdyno.model.version import Version
+from dbdyno.plan.arm import SETTING, VERSION
+
+CONFIGS = ("x10a", "x10b", "z12a")
+"""The published base configurations; a contender takes the first that is for its version."""
+NO_CONFIG = "default"
+"""`--config default`: the server's own defaults."""
+OF_SERVER = ("config", "build")
+"""Keys of a contender that are no settings of its server."""
+OF_DSN = ("env", "passfile", "insecure", "allow_drop")
+"""Keys of a contender that runs elsewhere; it has no others."""
+SWITCHES = ("insecure", "allow_drop")
+FORMS = "a version (17), engine:version (mysql:9.7), a folder, a build's name or a DSN"
+ODD = re.compile(r"[^A-Za-z0-9._+-]+")
+NAME_MAX = 40
+URI = re.compile(r"[a-z]+://")
+ENGINE = re.compile(r"([a-z]+)(?::(.*))?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A server that is on this host."""
+
+    engine: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    """The servers that a host has; functions raise DynoError."""
+
+    builds: Mapping[str, Found]  # that dyno compiled, by their names
+    folder: Callable[[Path], Found]  # the server in a folder
+    newest: Callable[[str], str]  # the newest version of an engine that can be had
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """A side of a race: an arm of the plan to be."""
+
+    name: str
+    engine: str
+    origin: Mapping[str, str]  # keys of the arm that say where its server comes from
+    config: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    access: Mapping[str, str | bool | Mapping[str, str | bool]] = field(default_factory=dict)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether its server is not made here."""
+        return "dsn" in self.origin
+
+
+def contenders(
+    written: Sequence[str], settings: Sequence[str], configs: Sequence[str], here: Here
+) -> tuple[Contender, ...]:
+    """The sides of a race. A single contender races itself with `settings`, which the last takes.
+
+    Raises PlanError in one line for what cannot race.
+    """
+    if not written:
+        raise PlanError(f"no contender: name two, each {FORMS}")
+    if len(written) == 1 and not settings:
+        raise PlanError(
+            "one contender: name a second, or what differs: "
+            f"dyno race {shown(written[0])} --set NAME=VALUE"
+        )
+    configs = configs or CONFIGS
+    texts = list(written) if len(written) > 1 else [written[0], written[0]]
+    texts[-1] = ";".join([texts[-1], *settings])
+    found: list[Contender] = []
+    for text in texts:
+        one = contender(text, configs, here)
+        names = [other.name for other in found]
+        again = 2 + sum(re.fullmatch(rf"{re.escape(one.name)}(-\d+)?", each) is not None
+                        for each in names) - 1  # fmt: skip
+        found.append(replace(one, name=f"{one.name}-{again}") if one.name in names else one)
+    return tuple(found)
+
+
+def contender(text: str, configs: Sequence[str], here: Here) -> Contender:
+    """One side from what a person wrote. Raises PlanError that begins with it."""
+    place, *pairs = text.split(";")
+    where = f"contender `{shown(text)}`"
+    keys = dict(pair_of(pair, where) for pair in pairs)
+    if URI.match(place):
+        return of_dsn(place, keys, where)
+    its, its_version = of_place(place, keys.pop("build", None), where, here)
+    for key in OF_DSN:
+        if key in keys:
+            raise PlanError(f"{where}: `{key}` is for a server that runs elsewhere; remove it")
+    wanted = [keys.pop("config")] if "config" in keys else configs
+    for key in keys:
+        if not SETTING.fullmatch(key):
+            raise PlanError(f"{where}: {key!r} cannot be a setting's name")
+    ending = "".join(f"-{key}-{value}" for key, value in keys.items())
+    return replace(
+        its,
+        name=named(its.name + ending),
+        config=config_of(wanted, its.engine, its_version, where),
+        settings=keys,
+    )
+
+
+def shown(text: str) -> str:
+    """What a person wrote, without a password that may be in it."""
+    return re.sub(r"(://[^:/@\s]*):[^@/\s]*@", r"\1:…@", text)
+
+
+def pair_of(text: str, where: str) -> tuple[str, str]:
+    """A setting and its value, from `key=value`. Raises PlanError."""
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not key or not equals or not value:
+        raise PlanError(f"{where}: `{text}` is no setting; write it as jit=off")
+    return key, value
+
+
+def named(text: str, length_max: int = NAME_MAX) -> str:
+    """A text as a name: no characters that a folder's name should not have."""
+    return ODD.sub("_", text).strip("._+-")[:length_max].rstrip("._+-") or "side"
+
+
+# --- Where a server comes from ---------------------------------------------------------------
+
+
+def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[Contender, Version]:
+    """A server of this host, without settings, and the series that it is of. Raises PlanError."""
+    match = ENGINE.fullmatch(place)
+    if VERSION.fullmatch(place):
+        return of_version(next(iter(engine.TRAITS)), place, recipe)
+    if match is not None and match[1] in engine.having("made"):
+        release = match[2] if match[2] is not None else here.newest(match[1])
+        if not VERSION.fullmatch(release):
+            example = f"{match[1]}:{engine.of(match[1]).newest}"
+            raise PlanError(f"{where}: no version `{release}`; write it as {example}")
+        return of_version(match[1], release, recipe, name=None if match[2] else match[1])
+    if recipe is not None:
+        raise PlanError(f"{where}: `build` names a recipe for a version, as 18;build=o2nofp")
+    if place in here.builds:
+        return of_found(here.builds[place], place, {"build": place})
+    if "/" in place or place.startswith(("~", ".")):
+        folder = Path(place).expanduser().absolute()
+        return of_found(here.folder(folder), folder.name, {"base_dir": str(folder)})
+    known = [*engine.having("made"), *here.builds]
+    near = suggestion(match[1] if match is not None else place, known)
+    raise PlanError(f"{where}: no such server; {near}, or write {FORMS}")
+
+
+def of_version(
+    its: str, release: str, recipe: str | None, name: str | None = None
+) -> tuple[Contender, Version]:
+    """A server by its version, brought, built by a recipe, or found under the usual paths."""
+    name = name or f"{engine.of(its).short}{release}"
+    origin = {"version": release} | ({"build": recipe} if recipe else {})
+    name += f"-{recipe}" if recipe else ""
+    return Contender(name=name, engine=its, origin=origin), series(its, release)
+
+
+def of_found(found: Found, name: str, origin: Mapping[str, str]) -> tuple[Contender, Version]:
+    """A server that lies here; one that is called by figures alone has its engine before them."""
+    short = engine.of(found.engine).short
+    name = short + name if VERSION.fullmatch(name) else name or short
+    return (
+        Contender(name=name, engine=found.engine, origin=origin),
+        series(found.engine, found.version),
+    )
+
+
+def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> Contender:
+    """A server that runs elsewhere, and how it is entered. Raises PlanError."""
+    forms = {
+        scheme: name
+        for name in reversed(engine.having("clock"))
+        for scheme in engines.of(name).dsn.schemes
+    }
+    parts = urlsplit(uri)
+    if parts.scheme not in forms:
+        raise PlanError(f"{where}: no engine has `{parts.scheme}://`; there are {', '.join(forms)}")
+    for key, value in keys.items():
+        if key not in OF_DSN:
+            its = ", ".join(OF_DSN)
+            raise PlanError(f"{where}: a server elsewhere takes no `{key}`, but {its}")
+        if key in SWITCHES and value not in ("true", "false"):
+            raise PlanError(f"{where}: `{key}` has to be true or false, not `{value}`")
+    password: dict[str, str | bool] = {}
+    if "env" in keys:
+        password["env"] = keys["env"]
+    if "passfile" in keys:
+        password["passfile"] = str(Path(keys["passfile"]).expanduser().absolute())
+    if password and keys.get("insecure") == "true":
+        password["insecure"] = True
+    access: dict[str, str | bool | Mapping[str, str | bool]] = {}
+    if password:
+        access["password"] = password
+    if keys.get("allow_drop") == "true":
+        access["allow_drop"] = True
+    its = forms[parts.scheme]
+    host = parts.hostname or engine.of(its).short
+    return Contender(name=named(host), engine=its, origin={"dsn": uri}, access=access)
+
+
+def series(its: str, release: str) -> Version:
+    """The series that a version is of: (17,) of 17.6, (8, 4) of MySQL's 8.4.6."""
+    return version.series(its, version.bound(release))
+
+
+# --- Its configuration -----------------------------------------------------------------------
+
+
+def config_of(configs: Sequence[str], its: str, release: Version, where: str) -> str | None:
+    """The first of `configs` for this version of the engine, else the first for the engine.
+
+    A file of one's own is for any. None: the server's defaults. Raises PlanError where none is for
+    the engine.
+    """
+    of_engine: list[str] = []
+    reason = ""
+    for config in configs:
+        if config == NO_CONFIG:
+            return None
+        if "/" in config or Path(config).suffix in (".conf", ".cnf"):
+            return str(Path(config).expanduser().absolute())
+        try:
+            found = preset.parse(config, its).preset
+        except PlanError as error:
+            reason = str(error)
+            continue
+        if is_for(found, release):
+            return config
+        of_engine.append(config)
+    if not of_engine:
+        raise PlanError(f"{where}: {reason}")
+    return of_engine[0]
+
+
+def is_for(found: Preset, release: Version) -> bool:
+    """Whether a preset is published for this version."""
+    least, most = found.versions_min, found.versions_max
+    if most is not None and release[: len(version.bound(most))] > version.bound(most):
+        return False
+    return least is None or release >= version.bound(least)

@@ -1,0 +1,99 @@
+"""The course of a race: its steps, the state that blocks begin from, how sides interleave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno import workload
+from dbdyno.model import Step, WorkloadUse, engine
+from dbdyno.plan.race.contender import Contender
+from dbdyno.plan.workload_use import HOST_CHECKED
+
+STEADY = 0.01
+"""Fixed work that scatters less than this, as a share, is that of a quiet host."""
+DEFAULT = "sysbench"
+STEPS: tuple[tuple[float, str], ...] = (
+    (0, "hot-points"),
+    (0, "range-covered-si"),
+    (0, "read-only_range=100"),
+    (10, "random-points_range=100"),
+    (10, "range-notcovered-si"),
+    (20, "point-query"),
+    (20, "update-index"),
+)
+"""Steps of sysbench by the minutes from which a race has time to decide them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """How a race is taken."""
+
+    steps: tuple[str, ...]  # those that are written; none: all of the workload
+    measured: int
+    interleave: str  # "run" or "slice"
+    why: str  # the interleaving, in a sentence without a period
+    save: str | None  # the step after which each block begins
+    warm: str | None
+    writes: bool  # steps that write are taken in turns
+
+
+def steps_of(name: str, minutes: float) -> tuple[str, ...]:
+    """The steps of a race that names none; all of a workload that is not the default."""
+    return tuple(step for from_minutes, step in STEPS if minutes >= from_minutes) * (
+        name == DEFAULT
+    )
+
+
+def course(
+    use: WorkloadUse, sides: Sequence[Contender], plan: Path, scatter: float | None
+) -> Course:
+    """What suits the workload, its sides and how much the host scatters. Raises WorkloadError."""
+    steps = expanded(use, sides[0].engine, plan)
+    after = loaded(use, steps)
+    elsewhere = any(one.elsewhere for one in sides)
+    rest = steps[after:]
+    writes = any(step.writes for step in rest)
+    hidden = any(step.writes and not step.measured for step in rest)
+    can_save = bool(after and rest) and not elsewhere
+    turns = all("slices" in engine.of(one.engine).can for one in sides)
+    turns &= (can_save and not hidden) if writes else after < len(steps)
+    noisy = scatter is None or scatter >= STEADY
+    save = steps[after - 1].name if can_save else None
+    prewarmed = all("prewarm" in engine.of(one.engine).can for one in sides)
+    return Course(
+        steps=use.steps or (),
+        measured=sum(step.measured for step in rest),
+        interleave="slice" if turns and noisy else "run",
+        why=reason(turns=turns, noisy=noisy, scatter=scatter),
+        save=save,
+        warm=None if save is None else "prewarm" if prewarmed else "scan",
+        writes=turns and noisy and writes,
+    )
+
+
+def expanded(use: WorkloadUse, its: str, plan: Path) -> tuple[Step, ...]:
+    """The steps of the workload for an engine. Raises WorkloadError."""
+    parameters: dict[str, Any] = {**HOST_CHECKED, **use.parameters}
+    return tuple(workload.expand(workload.used(use, plan), parameters, its, steps=use.steps))
+
+
+def loaded(use: WorkloadUse, steps: Sequence[Step]) -> int:
+    """How many of the first steps only bring the tables into place."""
+    brought = workload.brought(use, steps)
+    for number, step in enumerate(steps):
+        if step.measured and step.name not in brought:
+            return number
+    return len(steps)
+
+
+def reason(*, turns: bool, noisy: bool, scatter: float | None) -> str:
+    """Why sides interleave as they do."""
+    seen = "" if scatter is None else f"fixed work scattered by {100 * scatter:.1f} % here"
+    if not turns:
+        return "its steps write and begin from no copy, so that sides follow one another"
+    if noisy:
+        return f"{seen + ', so ' if seen else ''}sides take turns of a second within each step"
+    return f"{seen}: a quiet host, so that each side has it alone"

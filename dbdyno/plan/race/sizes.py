@@ -1,0 +1,92 @@
+"""How large a race is: what its time allows, cut to what the host's memory and disk have room for.
+
+Data stay in the servers' caches: a race compares engines, and not the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbdyno.model.size import Capacity, text_of
+
+GB = 1 << 30
+MEMORY_STEP = 1 << 28
+MEMORY_SHARE = 0.6
+"""Of the host's memory, for all servers together; the rest is the system's and the generator's."""
+MEMORY_USUAL = GB
+"""Of a server, where its data do not ask for more."""
+CACHED = 4
+"""A server's memory by its data: a quarter of it is what the published caches hold of theirs."""
+DISK_SHARE = 0.25
+"""Of the free disk, for the data of all sides; copies and logs take as much again, and more."""
+CLIENTS_SHARE = 0.75
+"""Clients by cores, as in the published studies (docs/workload.md)."""
+BLOCKS = 6
+"""So many blocks a race of steps with an amount of work has time for."""
+RUN_S, STEP_S = 12.0, 4.0
+"""What a server's start and its copy take, and what a step takes beside its seconds."""
+SECONDS_MIN, SECONDS_MAX = 4, 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What of a workload grows with a race's time."""
+
+    parameter: str
+    bytes_each: int  # with indexes
+    per_minute: float
+    least: int
+
+
+SCALES: Mapping[str, Scale] = {
+    "rows": Scale(parameter="rows", bytes_each=300, per_minute=20_000, least=10_000),
+    "scale": Scale(parameter="scale", bytes_each=16_000_000, per_minute=0.4, least=1),
+    "table_size": Scale(parameter="table_size", bytes_each=300, per_minute=20_000, least=10_000),
+}
+"""By the parameter of a workload that says how large its tables are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What fits this host and the race's time."""
+
+    memory: str  # of each server
+    clients: int
+    amounts: Mapping[str, int]  # parameters of the workload that say how large its tables are
+
+
+def fitting(names: Mapping[str, object], arms: int, minutes: float, host: Capacity) -> Sizes:
+    """Sizes for a workload with parameters of these names."""
+    share = MEMORY_SHARE * host.memory_bytes / arms
+    clients = max(1, int(CLIENTS_SHARE * host.cores))
+    disk = host.free_disk_bytes
+    room = min(share / CACHED, share if disk is None else DISK_SHARE * disk / arms)
+    amounts: dict[str, int] = {}
+    data = 0
+    for scale in (one for name, one in SCALES.items() if name in names):
+        most = int(room / scale.bytes_each)
+        wanted = min(scale.per_minute * minutes, most)
+        amounts[scale.parameter] = max(scale.least, whole(wanted))
+        data = max(data, amounts[scale.parameter] * scale.bytes_each)
+    memory = min(share, max(MEMORY_USUAL, CACHED * data))
+    steps = max(1, int(memory) // MEMORY_STEP)
+    return Sizes(memory=text_of(steps * MEMORY_STEP), clients=clients, amounts=amounts)
+
+
+def whole(amount: float) -> int:
+    """An amount cut to one digit: 87,654 is 80,000."""
+    number = int(amount)
+    unit = int("1" + "0" * (len(str(number)) - 1))
+    return number // unit * unit
+
+
+def seconds(minutes: float, arms: int, steps: int) -> int:
+    """How long each step of a race without turns lasts, so that BLOCKS blocks have time."""
+    of_run = 60 * minutes / (BLOCKS * arms) - RUN_S
+    return int(min(SECONDS_MAX, max(SECONDS_MIN, of_run / max(1, steps) - STEP_S)))
+
+
+def run_s(minutes: float, arms: int) -> float:
+    """How long one side's way through a workload with an amount of work may take, in seconds."""
+    return 60 * minutes / (3 * arms)

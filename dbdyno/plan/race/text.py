@@ -1,0 +1,221 @@
+"""The plan of a race as TOML, with comments by which a person edits and repeats it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dbdyno import workload
+from dbdyno.model import WorkloadUse
+from dbdyno.model.size import Capacity
+from dbdyno.plan.race.contender import Contender, named
+from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
+from dbdyno.plan.race.sizes import Sizes, fitting, run_s, seconds
+from dbdyno.plan.schedule import SAVE
+from dbdyno.workload import mixes
+
+MADE_BY = "# Made by: "
+"""How the first line of a race's plan begins; the command follows."""
+WHOLE_S = 120.0
+"""One side's time from which a workload of many steps keeps more of its rates."""
+REPEATS_FROM = 20.0
+"""Minutes from which a disturbed block is done again; in shorter races it counts, and is named."""
+REPORT_SHARE = 0.1
+"""Of the minutes, for looks, the report and what a last block takes longer than those before."""
+NAME_MAX = 60
+COLUMNS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Race:
+    """What is asked for."""
+
+    command: str | None  # that repeats it; None: it was asked by `dyno init`
+    sides: tuple[Contender, ...]
+    minutes: float
+    workload: str | None = None  # None: DEFAULT, or scripts
+    steps: tuple[str, ...] = ()
+    pgbench: tuple[str, ...] = ()
+
+
+def name_of(sides: Sequence[Contender]) -> str:
+    """What the plan and its results are called: race-pg17-pg18."""
+    return named("race-" + "-".join(one.name for one in sides), NAME_MAX)
+
+
+def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> str:
+    """The plan. `plan`: the file that it is for; `scatter`: of fixed work on the host, as a share.
+
+    Raises WorkloadError.
+    """
+    use = use_of(race)
+    names = workload.used(use, plan).file.parameters
+    sizes = fitting(names, len(race.sides), race.minutes, host)
+    parameters = parameters_of(names, sizes, race)
+    way = course(replace(use, parameters=parameters), race.sides, plan, scatter)
+    if "seconds" in names and way.interleave == "run":
+        parameters = {**parameters, "seconds": lasting(race, way)}
+    lines = [
+        *heading(race, plan),
+        *(line for side in race.sides for line in of_side(side, sizes)),
+        *of_workload(race, use, way),
+        *of_parameters(parameters),
+        *of_schedule(race, way),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def use_of(race: Race) -> WorkloadUse:
+    """The workload as the plan uses it."""
+    if race.pgbench:
+        scripts = {mixes.STEP: race.pgbench}
+        return WorkloadUse(name=mixes.WORKLOAD, scripts=scripts, steps=(mixes.STEP,))
+    name = race.workload or DEFAULT
+    return WorkloadUse(name=name, steps=race.steps or steps_of(name, race.minutes) or None)
+
+
+# --- Values ----------------------------------------------------------------------------------
+
+
+def parameters_of(names: Mapping[str, object], sizes: Sizes, race: Race) -> dict[str, object]:
+    """The parameters of the workload that a race sets, as far as it has them."""
+    found: dict[str, object] = {"clients": sizes.clients, **sizes.amounts}
+    if "rows_i1" in names:
+        found |= of_inserts(sizes.amounts["rows"], race)
+    found |= {"warmup_s": 1, "warmup_time": 1, "pause_s": 0, "wait_s": 2}
+    if "write_seconds" in names:
+        found["write_seconds"] = "{seconds}"
+    if "time" in names:
+        found["time"] = seconds(race.minutes, len(race.sides), 2)
+    return {name: value for name, value in found.items() if name in names}
+
+
+def of_inserts(rows: int, race: Race) -> dict[str, object]:
+    """The Insert Benchmark, an amount of work, in the time that one side's way through it has."""
+    one_s = run_s(race.minutes, len(race.sides))
+    return {
+        "rows_i1": max(1000, rows // 5),
+        "rows_i2": max(100, rows // 50),
+        "rates": [100] if one_s < WHOLE_S else [100, 500],
+    }
+
+
+def lasting(race: Race, way: Course) -> int:
+    """The seconds of each step where sides take none in turns."""
+    return seconds(race.minutes, len(race.sides), way.measured)
+
+
+# --- Text ------------------------------------------------------------------------------------
+
+
+def heading(race: Race, plan: Path) -> Iterator[str]:
+    """What made the plan, and how it is repeated."""
+    if race.command is None:
+        yield f"# Asked by `dyno init`. Edit it (docs/plan.md has every key), then: dyno run {plan}"
+    else:
+        yield f"{MADE_BY}{race.command}"
+        yield "#"
+        yield "# The same command goes on with an interrupted race. To change it, copy this file"
+        yield "# under another name (docs/plan.md has every key), and run the copy:"
+        yield "#"
+        yield f"#     dyno run {plan.with_stem('mine')} --out {plan.parent}"
+    yield ""
+    yield "seed = 1  # draws the order of the arms and every value"
+    yield f"base = {quoted(race.sides[0].name)}  # the others are compared with it"
+
+
+def of_side(side: Contender, sizes: Sizes) -> Iterator[str]:
+    """An arm."""
+    yield ""
+    yield f"[arms.{key(side.name)}]"
+    yield f"engine = {quoted(side.engine)}"
+    for name, value in side.origin.items():
+        yield f"{name} = {quoted(value)}"
+    for name, of_access in side.access.items():
+        yield f"{name} = {value_of(of_access)}"
+    if side.config is not None:
+        ours = "/" not in side.config
+        yield f"config = {quoted(side.config)}" + "  # `dyno config show` prints it" * ours
+        if ours:
+            yield f"memory = {quoted(sizes.memory)}  # that the preset is sized to"
+    if side.settings:
+        yield f"settings = {value_of(side.settings)}  # on top of its config"
+
+
+def of_workload(race: Race, use: WorkloadUse, way: Course) -> Iterator[str]:
+    """The workload, its steps, and from what state each block begins."""
+    yield ""
+    yield "[[workloads]]"
+    if race.pgbench:
+        yield f"pgbench = {value_of(list(race.pgbench))}"
+    else:
+        yield f"name = {quoted(use.name)}  # `dyno workload show {use.name}`: every step"
+        if way.steps:
+            yield f"steps = {value_of(list(way.steps))}"
+    if way.save is not None:
+        yield f"save = {quoted(SAVE + way.save)}  # loads once; later blocks begin with a copy"
+        yield f"warm = {quoted(way.warm or 'none')}"
+
+
+def of_parameters(parameters: Mapping[str, object]) -> Iterator[str]:
+    """Sizes that fit the host, a line each with what it means."""
+    if not parameters:
+        return
+    yield ""
+    yield "[workloads.parameters]  # sizes that fit this host and the race's minutes"
+    for name, value in parameters.items():
+        comment = COMMENTS.get(name)
+        yield f"{name} = {value_of(value)}" + (f"  # {comment}" if comment else "")
+
+
+COMMENTS = {
+    "clients": "connections",
+    "rows": "of each table",
+    "table_size": "rows of each table",
+    "scale": "100,000 accounts each",
+    "seconds": "of each step, for each arm and block",
+    "warmup_s": "before them",
+    "write_seconds": "of the steps that write",
+}
+
+
+def of_schedule(race: Race, way: Course) -> Iterator[str]:
+    """How often, for how long, and how the sides interleave."""
+    limit = max(1.0, round((1 - REPORT_SHARE) * race.minutes, 1))
+    yield ""
+    yield "[schedule]"
+    yield 'blocks = "until decided"  # looks after 3, 4, 6, 8, 12, 20 and 30 blocks'
+    yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for looks and the report"
+    yield from textwrap.wrap(
+        f"{way.why[:1].upper()}{way.why[1:]}.", COLUMNS, initial_indent="# ", subsequent_indent="# "
+    )
+    yield f"interleave = {quoted(way.interleave)}"
+    if way.writes:
+        yield "writes_in_turn = true"
+        yield 'checkpoint = "before-step"'
+    if race.minutes < REPEATS_FROM:
+        yield "repeats_max = 0  # a disturbed block counts, with a warning"
+
+
+def key(name: str) -> str:
+    """A name as a key of TOML."""
+    return name if all(one.isalnum() or one in "_-" for one in name) else quoted(name)
+
+
+def quoted(text: str) -> str:
+    """A text as a string of TOML, whose escapes are those of JSON."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def value_of(value: object) -> str:
+    """A value in TOML."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key(k)} = {value_of(one)}" for k, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(value_of, value))}]"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:_}"
+    return json.dumps(value, ensure_ascii=False)

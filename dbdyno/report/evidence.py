@@ -1,0 +1,48 @@
+"""What all blocks so far say of each step, in figures: the words come at looks alone."""
+
+from __future__ import annotations
+
+from dbdyno.model import Cell, Comparison
+from dbdyno.model.verdict import Judgement
+from dbdyno.report import number
+from dbdyno.report.section.headline import step_name
+from dbdyno.report.section.verdicts import called
+
+COLUMNS = 80
+STEPS_MAX = 12
+"""So many steps are shown, the others counted."""
+
+
+def lines(comparison: Comparison) -> list[str]:
+    """A line for each step and arm, at most 80 columns: ratio to the base and its interval."""
+    rows = [
+        (step_name(comparison, step), cell)
+        for step in comparison.steps
+        for cell in step.cells[1:]
+        if cell.verdict is not None and cell.verdict.judgements
+    ]
+    if not rows:
+        return []
+    several = len(comparison.arms) > 2
+    names = [f"{name} {cell.arm}" if several else name for name, cell in rows]
+    width = min(36, max(map(len, names)))
+    told = [
+        f"  {name[:width]:<{width}} {of_cell(cell)}"[:COLUMNS].rstrip()
+        for name, (_, cell) in zip(names, rows, strict=True)
+    ]
+    more = [f"  and {len(told) - STEPS_MAX} more"] if len(told) > STEPS_MAX else []
+    whom = "by" if several else f"{comparison.arms[1]} by"
+    first = f"so far, {number.blocks(comparison.blocks)}, {whom} {comparison.base}:"
+    return [first[:COLUMNS], *told[:STEPS_MAX], *more]
+
+
+def of_cell(cell: Cell) -> str:
+    """Throughput 1.02 [0.98, 1.06], CPU 0.97 [0.94, 1.01]."""
+    assert cell.verdict is not None
+    return ", ".join(f"{called(one.metric)} {ratio(one)}" for one in cell.verdict.judgements)
+
+
+def ratio(judgement: Judgement) -> str:
+    """A ratio with the interval of all blocks so far: 1.02 [0.98, 1.06]."""
+    ends = number.interval(judgement.low, judgement.high)
+    return number.ratio(judgement.ratio) + (f" [{ends}]" if ends else "")

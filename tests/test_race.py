@@ -1,0 +1,208 @@
+"""A few words become a plan: contenders, their errors, sizes, interleaving."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno import plan as plans
+from dbdyno.model.error import DynoError, PlanError
+from dbdyno.model.size import Capacity
+from dbdyno.plan import race as races
+from dbdyno.plan.race import sizes
+from dbdyno.plan.race.contender import Found, Here
+
+HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
+NOISY, QUIET = 0.05, 0.001
+
+
+def folder(path: Path) -> Found:
+    if path.name != "pg-patched":
+        raise DynoError(f"contender `{path}`: there is no folder `{path}`")
+    return Found(engine="postgres", version="17.6")
+
+
+HERE = Here(
+    builds={"mine": Found(engine="mysql", version="8.4.6")},
+    folder=folder,
+    newest=lambda name: {"postgres": "18", "mysql": "9.7.4", "mariadb": "10.11.19"}[name],
+)
+
+
+def sides(*written: str, settings: tuple[str, ...] = ()) -> tuple[races.Contender, ...]:
+    return races.contenders(written, settings, (), HERE)
+
+
+def text(*written: str, scatter: float = NOISY, host: Capacity = HOST, **wishes: Any) -> str:
+    wishes = {"minutes": 5.0, "command": "dyno race", **wishes}
+    of = races.Race(sides=sides(*written), **wishes)
+    return races.text_of(of, Path("out/race.toml"), host, scatter)
+
+
+def plan(*written: str, **wishes: Any) -> dict[str, Any]:
+    """What the text says, once it is known to be a plan."""
+    made = text(*written, **wishes)
+    plans.parse(made, Path("out/race.toml"))
+    return tomllib.loads(made)
+
+
+# --- Contenders ------------------------------------------------------------------------------
+
+
+def test_versions_are_postgres_with_the_published_configuration_of_each() -> None:
+    first, second = sides("17", "18.1")
+    assert (first.name, first.engine, first.config) == ("pg17", "postgres", "x10a")
+    assert (second.name, second.origin, second.config) == ("pg18.1", {"version": "18.1"}, "x10b")
+
+
+def test_engines_come_with_a_version_or_with_the_newest_that_is_here() -> None:
+    found = sides("postgres:18", "mysql:9.7", "mariadb")
+    assert [one.name for one in found] == ["pg18", "mysql9.7", "mariadb"]
+    assert [one.origin["version"] for one in found] == ["18", "9.7", "10.11.19"]
+    assert [one.config for one in found] == ["x10b", "z12a", "z12a"]
+
+
+def test_a_folder_and_a_build_are_what_lies_there() -> None:
+    first, second = sides("/opt/pg-patched", "mine")
+    assert (first.name, first.origin) == ("pg-patched", {"base_dir": "/opt/pg-patched"})
+    assert (second.engine, second.origin, second.config) == ("mysql", {"build": "mine"}, "z12a")
+
+
+def test_a_release_is_built_by_a_recipe() -> None:
+    one, _ = sides("18;build=o2nofp", "18")
+    assert (one.name, one.origin) == ("pg18-o2nofp", {"version": "18", "build": "o2nofp"})
+
+
+def test_settings_after_a_semicolon_are_of_one_side() -> None:
+    first, second = sides("18", "18;jit=off;work_mem=64MB")
+    assert (first.settings, second.settings) == ({}, {"jit": "off", "work_mem": "64MB"})
+    assert second.name == "pg18-jit-off-work_mem-64MB"
+
+
+def test_a_single_contender_races_itself_with_what_is_set() -> None:
+    first, second = sides("18", settings=("jit=off",))
+    assert (first.settings, second.settings) == ({}, {"jit": "off"})
+
+
+def test_what_is_set_is_set_on_the_last_side_alone() -> None:
+    first, second = sides("17", "18", settings=("jit=off",))
+    assert (first.settings, second.settings) == ({}, {"jit": "off"})
+
+
+def test_alike_sides_have_names_of_their_own() -> None:
+    assert [one.name for one in sides("18", "18", "18")] == ["pg18", "pg18-2", "pg18-3"]
+
+
+def test_a_server_elsewhere_is_entered_as_its_keys_say() -> None:
+    uri = "postgresql://bench@db.example.com/bench"
+    one, _ = sides(f"{uri};env=SECRET;allow_drop=true", "18")
+    assert (one.name, one.origin, one.config) == ("db.example.com", {"dsn": uri}, None)
+    assert one.access == {"password": {"env": "SECRET"}, "allow_drop": True}
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ((), "no contender"),
+        (("18",), "one contender: name a second"),
+        (("17", "postgers:18"), "did you mean `postgres`"),
+        (("17", "mysql:new"), "no version `new`; write it as mysql:9.7"),
+        (("17", "18;jit"), "`jit` is no setting; write it as jit=off"),
+        (("17", "18;9x=1"), "cannot be a setting's name"),
+        (("17", "18;env=X"), "`env` is for a server that runs elsewhere"),
+        (("17", "18;config=z12a"), "a preset of mysql and mariadb"),
+        (("17", "mine;build=o2nofp"), "names a recipe for a version"),
+        (("17", "/opt/nothing"), "there is no folder"),
+        (("17", "oracle://a@b/c"), "no engine has `oracle://`"),
+        (("17", "postgresql://a@b/c;jit=off"), "a server elsewhere takes no `jit`"),
+        (("17", "postgresql://a@b/c;allow_drop=1"), "has to be true or false, not `1`"),
+    ],
+)
+def test_bad_contenders_are_refused_in_one_line(written: tuple[str, ...], said: str) -> None:
+    with pytest.raises(DynoError) as refused:
+        sides(*written)
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_password_is_not_repeated_in_the_message() -> None:
+    with pytest.raises(PlanError) as refused:
+        sides("postgresql://me:secret@host/db;jit=off", "18")
+    assert "secret" not in str(refused.value)
+
+
+# --- The plan --------------------------------------------------------------------------------
+
+
+def test_a_noisy_host_asks_for_turns_and_a_quiet_one_has_each_side_alone() -> None:
+    assert plan("17", "18")["schedule"]["interleave"] == "slice"
+    alone = plan("17", "18", scatter=QUIET)
+    assert alone["schedule"]["interleave"] == "run"
+    assert alone["workloads"][0]["parameters"]["seconds"] >= sizes.SECONDS_MIN
+
+
+def test_a_race_goes_on_until_decided_within_its_minutes() -> None:
+    schedule = plan("17", "18", minutes=20.0)["schedule"]
+    assert (schedule["blocks"], schedule["minutes_max"]) == ("until decided", 18.0)
+
+
+def test_longer_races_have_more_steps_and_rows_and_one_that_writes() -> None:
+    short, long = (plan("17", "18", minutes=m)["workloads"][0] for m in (5.0, 30.0))
+    assert set(short["steps"]) < set(long["steps"])
+    assert "update-index" in long["steps"]
+    assert short["parameters"]["rows"] < long["parameters"]["rows"]
+
+
+def test_steps_that_write_take_turns_from_a_copy() -> None:
+    of = plan("17", "18", workload="sysbench", steps=("update-index",))
+    assert of["workloads"][0]["save"] == "post-fill"
+    assert of["schedule"]["writes_in_turn"] is True
+
+
+def test_a_workload_that_begins_with_what_it_measures_is_run_side_by_side() -> None:
+    of = plan("18", "mysql", "mariadb", workload="insert-benchmark")
+    assert of["schedule"]["interleave"] == "run"
+    assert "save" not in of["workloads"][0]
+    assert of["workloads"][0]["parameters"]["rates"] == [100]
+
+
+def test_engines_without_prewarming_are_warmed_by_scans() -> None:
+    assert plan("18", "mysql")["workloads"][0]["warm"] == "scan"
+    assert plan("17", "18")["workloads"][0]["warm"] == "prewarm"
+
+
+def test_scripts_of_pgbench_are_the_whole_load(tmp_path: Path) -> None:
+    script = tmp_path / "mix.sql"
+    script.write_text("SELECT abalance FROM pgbench_accounts WHERE aid = 1;\n")
+    of = plan("17", "18", pgbench=(str(script), "select-only@2"))
+    assert of["workloads"][0]["pgbench"] == [str(script), "select-only@2"]
+
+
+def test_a_server_elsewhere_begins_from_no_copy() -> None:
+    of = plan("postgresql://a@one/b", "postgresql://a@two/b")
+    assert "save" not in of["workloads"][0]
+
+
+def test_data_fit_the_memory_and_the_disk() -> None:
+    small = Capacity(cores=2, memory_bytes=1 << 30, free_disk_bytes=50 << 30)
+    full = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=200 << 20)
+    usual, of_small, of_full = (
+        plan("17", "18", minutes=240.0, host=host)["workloads"][0]["parameters"]["rows"]
+        for host in (HOST, small, full)
+    )
+    assert of_small < usual and of_full < usual
+
+
+def test_the_plan_begins_with_the_command_that_made_it() -> None:
+    assert text("17", "18", command="dyno race 17 18").startswith("# Made by: dyno race 17 18\n")
+
+
+def test_names_of_races_are_those_of_their_sides() -> None:
+    assert races.name_of(sides("17", "18")) == "race-pg17-pg18"
+    assert len(races.name_of(sides(*["postgres:18"] * 20))) <= 60
+
+
+def test_amounts_are_cut_to_a_digit() -> None:
+    assert [sizes.whole(one) for one in (9, 87_654, 100_000.7)] == [9, 80_000, 100_000]

@@ -14,7 +14,7 @@ LIVE_PROCESSES := 3
 
 help:
 	@echo "make setup   prepare this checkout"
-	@echo "make demo    compare two PostgreSQL versions, in under five minutes, and write a report"
+	@echo "make demo    compare PostgreSQL 12 with 18, in under five minutes, and write a report"
 	@echo "make test    run the tests, a quarter of an hour"
 	@echo "make soak    run the tests that take long for what they add: suites on every version, further options"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"

@@ -171,7 +171,7 @@ class Plan:
     data_dir: Path | None = None
     wal_dir: Path | None = None
     server_user: str | None = None
-    label: str | None = None  # shown with the title, such as "demo: steps far too short to decide"
+    label: str | None = None  # shown with the title, such as "a first look"
     threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
     observe: Observe = Observe()
     placement: Placement = Placement()

@@ -9,12 +9,13 @@ TEST_SERVERS := 17 18
 # More would only disturb each other, and what tests wait for.
 LIVE_PROCESSES := 3
 
-.PHONY: help setup demo test soak test-slow check bench calibrate docs servers clean
+.PHONY: help setup demo wheel test soak test-slow check bench calibrate docs servers clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   prepare this checkout"
 	@echo "make demo    compare PostgreSQL 12 with 18, in under five minutes, and write a report"
+	@echo "make wheel   make a wheel in dist/ that installs on any Linux without Rust or C, a quarter of an hour once"
 	@echo "make test    run the tests, a quarter of an hour"
 	@echo "make soak    run the tests that take long for what they add: suites on every version, further options"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
@@ -30,6 +31,18 @@ setup:
 demo: setup
 	@$(ENTER) dyno demo
 
+# The oldest glibc that Rust's standard library runs with. This machine's linker would ask for this machine's glibc;
+# Zig's has the symbols of old ones.
+GLIBC := 2_17
+
+# One wheel in dist/, as it is copied from there by `dist/*.whl`.
+wheel:
+	@tools/setup --tools
+	@$(ENTER) mkdir -p dist; made=$$(mktemp --directory dist/made.XXXXXX); trap 'rm -rf "$$made"' EXIT; \
+	"$$UV" run --quiet --no-project --with 'maturin[zig]>=1.12,<2' maturin build --quiet --locked --release --strip \
+	    --zig --compatibility manylinux_$(GLIBC) --out "$$made"; \
+	rm -f dist/*.whl; mv "$$made"/*.whl dist/; ls -l dist/*.whl
+
 # All parts run whatever the others say; pytest's closing lines stand last when all is well. Tests that need a server
 # have a lab of their own in each process (tests/own_lab.py); they mostly wait, so that there is one process more than
 # cores. What shares a server comes to one process (tests/conftest.py). Tests marked `soak` are left to `make soak`. A part
@@ -43,7 +56,7 @@ test: setup servers
 	[ $$status -eq 0 ] || echo "make test: failed, see above" >&2; \
 	exit $$status
 
-soak: setup servers
+soak: setup servers wheel
 	@$(ENTER) python -m pytest -n $(LIVE_PROCESSES) --dist loadgroup -m soak $(PYTEST)
 
 test-slow: setup

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import shutil
 import stat
@@ -25,6 +26,10 @@ import tidy
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 UV = os.environ.get("UV") or shutil.which("uv")
+BINARIES = ("dyno-loadgen", "dyno-fetch")
+IN_WHEEL = f"dbdyno-{dbdyno.__version__}.data/scripts"
+WHEEL_BYTES_MAX = 8_000_000
+OF_EVERY_LINUX = {"libc", "libm", "libdl", "librt", "libpthread", "libgcc_s", "ld-linux-x86-64"}
 HEAVY = {"duckdb", "hdrh", "jinja2", "numpy", "pandas", "psycopg", "scipy", "vl_convert"}
 
 needs_install = pytest.mark.skipif(
@@ -136,10 +141,15 @@ def test_the_wheel_holds_the_command_both_binaries_and_all_data(tmp_path: Path) 
     output(UV, "build", "--wheel", "--quiet", "--out-dir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.startswith(f"dbdyno-{dbdyno.__version__}-py3-none-")
+    look_into(wheel)
+
+
+def look_into(wheel: Path) -> None:
+    """Looks whether a wheel is whole."""
     with zipfile.ZipFile(wheel) as archive:
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
-    for program in ("dyno", "dyno-loadgen", "dyno-fetch"):
-        assert modes[f"dbdyno-{dbdyno.__version__}.data/scripts/{program}"] & stat.S_IXUSR
+    for program in ("dyno", *BINARIES):
+        assert modes[f"{IN_WHEEL}/{program}"] & stat.S_IXUSR
     assert data_files() <= modes.keys()
     assert {"dbdyno/workload/shipped/insert-benchmark.toml", "dbdyno/py.typed"} <= modes.keys()
 
@@ -154,3 +164,76 @@ def test_the_source_distribution_holds_what_a_wheel_is_built_from(tmp_path: Path
     needed |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("loadgen/src/**/*.rs")}
     needed |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fetch/src/**/*.rs")}
     assert needed | data_files() <= names
+
+
+# --- The wheel for other machines ---------------------------------------------------------------
+
+
+def oldest_glibc() -> tuple[int, ...]:
+    """The oldest glibc that the wheel is made for, as the Makefile says."""
+    found = re.search(r"^GLIBC := (\d+)_(\d+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert found
+    return tuple(map(int, found.groups()))
+
+
+def test_the_page_of_installing_names_the_glibc_that_the_wheel_is_made_for() -> None:
+    assert f"glibc {numbered(oldest_glibc())} or newer" in (ROOT / "docs/install.md").read_text()
+
+
+def numbered(glibc: tuple[int, ...]) -> str:
+    """(2, 17) as `2.17`."""
+    return ".".join(map(str, glibc))
+
+
+@pytest.fixture(name="wheel")
+def _wheel() -> Path:
+    """The wheel that `make soak` made beforehand."""
+    made = [*ROOT.glob("dist/*.whl")]
+    if not made:
+        pytest.skip("no wheel is in dist/: run `make wheel`")
+    (wheel,) = made
+    return wheel
+
+
+@pytest.mark.soak
+def test_the_wheel_for_other_machines_is_whole_and_its_tag_names_an_old_glibc(wheel: Path) -> None:
+    name, version, python, abi, tags = wheel.stem.split("-")
+    assert (name, version, python, abi) == ("dbdyno", dbdyno.__version__, "py3", "none")
+    glibc = "_".join(map(str, oldest_glibc()))
+    assert f"manylinux_{glibc}_{platform.machine()}" in tags.split(".")
+    assert wheel.stat().st_size < WHEEL_BYTES_MAX
+    look_into(wheel)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not on PATH")
+@pytest.mark.parametrize("program", BINARIES)
+def test_its_binaries_run_with_an_old_glibc_and_ask_for_no_other_library(
+    wheel: Path, program: str, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        binary = archive.extract(f"{IN_WHEEL}/{program}", tmp_path)
+    said = output("readelf", "--wide", "--version-info", "--dynamic", binary)
+    versions = {tuple(map(int, one.split("."))) for one in re.findall(r"GLIBC_([\d.]+)", said)}
+    assert (2, 2, 5) in versions  # of the oldest functions on x86-64, and every program has some
+    assert max(versions) <= oldest_glibc()
+    needed = {name.split(".so")[0] for name in re.findall(r"NEEDED.*\[(.*)\]", said)}
+    assert "libc" in needed
+    assert needed <= OF_EVERY_LINUX
+
+
+@needs_uv
+@pytest.mark.soak
+def test_it_installs_and_runs_without_rust_and_c(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    bare = {"PATH": f"{environment}/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    python = environment / "bin" / "python"
+    output(UV, "venv", "--quiet", "--python", sys.executable, environment)
+    output(UV, "pip", "install", "--quiet", "--only-binary", ":all:", "--python", python, wheel)
+    for command in (["dyno", "workload", "list"], ["dyno-fetch", "--version"]):
+        assert subprocess.run(command, env=bare, capture_output=True, check=True).stdout
+    with (ROOT / "contract/job-fake.json").open() as job:
+        ended = subprocess.run(
+            "dyno-loadgen", env=bare, stdin=job, capture_output=True, text=True, check=True
+        )
+    assert json.loads(ended.stdout.splitlines()[-1])["event"] == "done"

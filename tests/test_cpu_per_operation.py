@@ -24,7 +24,7 @@ from run_builder import cell, concluded, lifted, plan_of, run, series
 from test_analysis import change, derived, step_folder
 
 PRIMARY, SESSIONS, BACKGROUND = "cpu_per_op", "server_cpu_per_op", "background_cpu_per_op"
-ALL_OWNERS = "CPU of the whole server goes the other way"
+ALL_OWNERS = "CPU of the whole server moves the other way"
 
 
 def found(tmp_path: Path, **changes: Any) -> StepRun:
@@ -79,7 +79,7 @@ def test_io_workers_of_several_roles_are_counted_whole_and_it_is_said(tmp_path: 
     kinds = {"walwriter": 1_000.0, "io worker": 50_000.0}
     assert found(tmp_path, background_cpu_us_per_s=kinds).warnings == (
         "helpers of several roles: 9.1 % of the CPU per operation of `query` is of io worker, "
-        "counted whole, though `insert` and `delete` may have read, too",
+        "counted in full, although `insert` and `delete` may share it",
     )
     few = {**kinds, "io worker": 2_000.0}
     assert found(tmp_path / "few", background_cpu_us_per_s=few).warnings == ()
@@ -92,8 +92,8 @@ def test_io_workers_of_several_roles_are_counted_whole_and_it_is_said(tmp_path: 
 def test_what_ended_unseen_is_named_from_one_percent_of_the_servers_cpu_on(tmp_path: Path) -> None:
     run = found(tmp_path, exited_cpu_us_per_s=10_000.0)
     assert run.warnings == (
-        "ended, unknown: 1.9 % of the server's CPU is of what ended before a reading told whose it "
-        "was; CPU per operation is without it",
+        "ended, unknown: 1.9 % of the server's CPU is of processes that ended before a reading "
+        "identified their owner; CPU per operation excludes it",
     )
     assert run.metrics[PRIMARY] == pytest.approx(100.0)
     assert found(tmp_path / "less", exited_cpu_us_per_s=5_000.0).warnings == ()
@@ -111,7 +111,7 @@ def test_innodbs_helpers_are_those_that_read_and_build_and_no_others(tmp_path: P
     assert run.metrics[BACKGROUND] == pytest.approx(2.0 + 0.1)
     assert run.metrics["io_thread_cpu_per_op"] == pytest.approx(2.6)
     (said,) = [line for line in run.warnings if line.startswith("helpers of several roles")]
-    assert "is of io read, parallel read and index build, counted whole" in said
+    assert "is of io read, parallel read and index build, counted in full" in said
 
 
 # --- Older results ---------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_where_one_block_is_older_the_old_metric_judges_and_the_new_is_not_compa
     assert PRIMARY not in cell.costs
     assert cell.ratios[BACKGROUND].blocks == 1, "only what counts the same is compared"
     (said,) = [line for line in mixed.warnings if line.startswith("CPU without helpers: qr100: ")]
-    assert "CPU is that of sessions alone in all blocks" in said
+    assert "CPU covers sessions alone in all blocks" in said
 
 
 def test_an_arm_that_is_older_than_its_base_is_never_compared_with_the_new_metric() -> None:
@@ -198,8 +198,8 @@ def test_a_server_that_spends_more_in_all_is_said_beside_less_cpu_per_operation(
     one = compared(tmp_path, {"pg18": {**costs, "background_cpu_us_per_s": kinds}})
     (said,) = [line for line in one.warnings if line.startswith(ALL_OWNERS)]
     assert said == (
-        f"{ALL_OWNERS}: qr100 pg18: 5.0 % less CPU per operation, with the server's background, "
-        "other roles and what ended 4.9 % more"
+        f"{ALL_OWNERS}: qr100 pg18: 5.0 % less CPU per operation; including the server's "
+        "background, other roles and ended processes 4.9 % more"
     )
     same = compared(tmp_path / "same", {"pg18": costs})
     assert not any(ALL_OWNERS in line for line in same.warnings)

@@ -156,7 +156,7 @@ def test_what_a_container_cannot_change_is_said() -> None:
     facts = changed(("read_only", ["/sys"]), ("thp/enabled", "always"))
     (found,) = doctor.findings(facts)
     assert "read-only" in str(found.barred) and found.mend
-    assert "Cannot be mended here" in "\n".join(render.lines([found], facts))
+    assert "Cannot be fixed here" in "\n".join(render.lines([found], facts))
 
 
 def test_swap_that_does_not_fit_the_memory_is_not_switched_off() -> None:

@@ -323,7 +323,7 @@ def test_arms_that_change_each_other_are_judged_by_their_solo_turns() -> None:
 def test_a_base_that_loses_by_company_fails() -> None:
     _, said = judged(planted(loss=0.5))
     assert failed(said) == ["company"]
-    assert "the base does 50.5 % of its throughput alone" in said.failed[0].text
+    assert "the base reaches 50.5 % of its throughput alone" in said.failed[0].text
 
 
 def test_competition_fails() -> None:
@@ -352,7 +352,7 @@ def test_sets_of_cores_are_told_apart_whichever_arm_begins_on_them() -> None:
         runs.append(replace(its, halves=halves, position=began))
     _, said = judged(runs)
     (warned,) = [check for check in said.checks if check.name == "cores"]
-    assert "one set is faster than the other by 14.0 %" in warned.text
+    assert "one set is 14.0 % faster than the other" in warned.text
     unknown, _ = judged([replace(its, position=None) for its in runs])
     assert unknown.steps[0].notices == (), "one after the other they would cancel"
 

@@ -158,7 +158,7 @@ def test_both_run_at_once_and_each_alone_in_the_third_block(tmp_path: Path, data
     assert step.duet.judged == "nothing", "it is forced"
     checks = {check.name: check for check in step.duet.checks}
     assert checks["at once"].text.startswith("both ran in 9"), checks["at once"].text
-    assert "1 block with solo turns; it takes 2" in checks["as alone (qps)"].text
+    assert "1 block with solo turns; at least 2" in checks["as alone (qps)"].text
     verdict = step.cells[1].verdict
     assert verdict is not None
     assert (verdict.word, verdict.withheld) == ("cannot tell", True)
@@ -181,7 +181,7 @@ def test_rates_that_go_against_each_other_are_refused(
     assert step.duet is not None
     checks = {check.name: check for check in step.duet.checks}
     assert checks["competition"].state == "fails", checks["competition"].text
-    assert "below 0 they compete" in checks["competition"].text
+    assert "below 0, the arms compete" in checks["competition"].text
 
 
 def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

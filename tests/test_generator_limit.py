@@ -98,7 +98,7 @@ def test_a_busy_thread_makes_the_rate_a_lower_bound(
         (1_000.0 * generator_limit.LAG_MS_P99_MAX, ()),
         (
             2_340.0,
-            (f"it sent operations late by itself, 1 % of them by over 2.3 ms {MORE}",),
+            (f"the generator itself sent operations late, 1 % of them by over 2.3 ms {MORE}",),
         ),
     ],
 )
@@ -114,7 +114,9 @@ def test_on_a_host_that_is_full_more_threads_are_no_remedy(tmp_path: Path) -> No
     results = Results.open(build(tmp_path, steps=("qr100",), blocks=1))
     found = evidence.read(results.blocks()[0].runs()[0].steps()[0])
     (reason,) = generator_limit.limits(found, {"lag_us_p99": 2_340.0, "cpups": 99.2})
-    assert reason.endswith("(the host's processors were busy to 99 %: fewer clients or more cores)")
+    assert reason.endswith(
+        "(the host's processors were 99 % busy: use fewer clients or more cores)"
+    )
 
 
 def test_a_role_that_is_sent_late_makes_the_step_a_lower_bound(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_a_role_that_is_sent_late_makes_the_step_a_lower_bound(tmp_path: Path) -
     comparison = compare.load(folder)
     (run,) = cell(comparison, "pg17").runs
     assert run.window.limited == (
-        f"it sent operations late by itself, 1 % of them by over 1.8 ms {MORE}",
+        f"the generator itself sent operations late, 1 % of them by over 1.8 ms {MORE}",
     )
     assert "≥ 5,000" in printed(page.make(comparison))
 

@@ -98,11 +98,11 @@ def facts_of(comparison: Comparison, host: Json) -> dict[str, str]:
 
 def test_what_disturbs_stands_among_the_facts_of_a_report(tmp_path: Path) -> None:
     comparison = compare.load(result_builder.build(tmp_path, blocks=2))
-    assert facts_of(comparison, quiet_host())["What disturbs here"] == "nothing that is known of"
+    assert facts_of(comparison, quiet_host())["What disturbs here"] == "nothing known"
     bad = changed(("look/steal_share", 0.3), ("thp/enabled", "always"), ("virtual", "kvm"))
     assert facts_of(comparison, bad)["What disturbs here"] == (
         "much: 30.0 % of all CPUs' time went to other machines (steal) in 1.0 s. somewhat: "
         "transparent huge pages: enabled = always, defrag = madvise "
-        "(`dyno doctor` says why, and how it is mended)"
+        "(`dyno doctor` gives reasons and remedies)"
     )
     assert facts_of(comparison, {"kernel": "6.1"})["What disturbs here"] == "not known"

@@ -142,8 +142,8 @@ def test_what_was_skipped_and_over_the_limit_is_counted_and_said(tmp_path: Path)
     run = limited(tmp_path, counts, pace=RATE, latency_limit_ms=5.0)
     assert (run.metrics["skipped"], run.metrics["over_limit"]) == (800.0, 200.0)
     assert run.warnings[:2] == (
-        "skipped: 800 of 102,000 (0.8 %) operations of `query`, never sent, as they were later "
-        "than the latency limit already when a connection was free",
+        "skipped: 800 of 102,000 (0.8 %) operations of `query`, never sent: already past "
+        "the latency limit when a connection was free",
         "over the latency limit: 200 of 100,000 (0.2 %) operations of `query` took over 5 ms",
     )
 
@@ -205,7 +205,9 @@ def test_connections_of_operations_have_a_mean_and_no_owner(tmp_path: Path) -> N
     edit_ticks(made.path, edit)
     run = assemble.step_run(made)
     assert run.metrics["connect_us_mean"] == 10_500.0
-    assert run.warnings[0].startswith("a connection for each operation: which sessions are whose")
+    assert run.warnings[0].startswith(
+        "a connection for each operation: the owners of sessions are unknown"
+    )
     assert run.metrics["connections_cpu_per_op"] is not None
 
 

@@ -283,7 +283,7 @@ def test_two_arms_are_measured_and_judged_by_rate_and_cpu(
     assert run.metrics["connections_cpu_per_op"] is None, "its sessions are known"
     assert not any("which sessions" in text or "what it costs" in text for text in run.warnings)
     assert len(run.series["query.rate"].y) == 2
-    own = [text for text in run.warnings if text.startswith("two programs compared, too: ")]
+    own = [text for text in run.warnings if text.startswith("two programs compared: ")]
     assert len(own) == (program == client.OWN)
     comparison = compare.load(tmp_path / "beside")
     (step,) = [one for one in comparison.steps if one.step == "select-only"]

@@ -164,9 +164,9 @@ def test_what_a_program_does_not_tell_is_null_with_its_reason(tmp_path: Path) ->
     assert (run.response, run.service, run.roles.fairness) == ({}, {}, ())
     assert "query.max_us" not in run.series
     limit, untold = run.warnings
-    assert limit.startswith("load generator's limit unknown: `load` does not tell how late")
+    assert limit.startswith("load generator's limit unknown: `load` does not report its lateness")
     assert untold == (
-        "not told by `load`: response times, which sessions are its own (CPU is of all "
+        "not reported by `load`: response times, which sessions are its own (CPU is of all "
         "connections) and what it costs itself; figures that need it are missing"
     )
 
@@ -194,7 +194,7 @@ def test_rows_and_retries_that_are_not_told_are_not_counted_as_none(
     _, run = measured(of)
     assert run.metrics["qps"] == 1000.0
     assert run.metrics[metric] is None
-    assert any(lost in text for text in run.warnings if text.startswith("not told"))
+    assert any(lost in text for text in run.warnings if text.startswith("not reported"))
 
 
 def test_lateness_that_is_told_says_that_the_load_was_not_at_its_limit(tmp_path: Path) -> None:

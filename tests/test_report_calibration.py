@@ -91,7 +91,7 @@ def test_too_many_false_alarms_come_first_and_make_changes_perhaps(doubtful: Pag
     first, against, *_ = report_parts.headline(doubtful)
     assert first.text.startswith("A/A: in 10 comparisons of pg17 with itself")
     assert first.items[0].label == "Caution"
-    assert "more than the 5 % aimed at" in first.items[0].text
+    assert "more than the 5 % allowed" in first.items[0].text
     tones = {item.label: item.tone for item in against.items}
     assert all(
         label.startswith(("Perhaps ", "Same", "No direction", "To settle"))
@@ -118,7 +118,7 @@ def test_the_noise_of_each_step_and_metric_is_a_table(sure: Page) -> None:
     assert texts == ["l.x", "throughput", "40", "0.80", "1.2", "1.0"]
     assert cells[3].detail == "0.66–1.02"
     assert table.rows[-1].cells[4].tone == "" and cells[4].tone == "alike"
-    assert "has itself a p of 0.41 (Kolmogorov-Smirnov)" in table.note
+    assert "should be: p = 0.41 (Kolmogorov-Smirnov)" in table.note
 
 
 def test_the_noise_is_printed_where_nothing_else_was_measured(sure: Page) -> None:

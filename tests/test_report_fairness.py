@@ -80,7 +80,7 @@ def test_roles_that_serve_all_clients_alike_are_named_and_not_tabled(
     assert list(told(by_name(three, "qr100"))) == ["query"]
     whole = report_parts.tables(section(shown, "qr100"), "fairness")[0]
     assert {one.group for one in whole.rows} == {"query, operations/s"}
-    assert "Not shown, as their clients were served alike or as those above: insert." in whole.note
+    assert "Not shown, because their clients ran alike or like those above: insert." in whole.note
 
 
 def test_an_uneven_role_beside_the_headline_is_told(three: Comparison) -> None:
@@ -171,7 +171,7 @@ def test_a_chart_has_a_line_for_each_client_with_its_name(shown: Page) -> None:
     }
     assert labels == {"client 0", "client 1", "client 2", "client 3"}
     assert chart.title == "Rows inserted per second by each client"
-    assert "unless the title says each" in chart.note
+    assert "unless the title says “each”" in chart.note
 
 
 def test_of_very_many_clients_some_are_drawn_from_slow_to_fast(three: Comparison) -> None:
@@ -294,11 +294,14 @@ def test_a_step_that_reads_the_device_is_not_called_cached(three: Comparison) ->
 def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(shown: Page) -> None:
     hardware, builds, differ, blocks = report_parts.texts(shown, "introduction")
     assert hardware.startswith(
-        "The server's CPU: AMD Ryzen 7 7840HS (8 cores, SMT disabled). It has 31.0 GiB of memory "
-        "and no swap. The data is on ext4 on nvme0n1 (Samsung SSD 990 PRO 2TB, 1.82 TiB, SSD)"
+        "The server's CPU: AMD Ryzen 7 7840HS (8 cores, SMT disabled). The server has 31.0 GiB of "
+        "memory and no swap. The data is on ext4 on nvme0n1 (Samsung SSD 990 PRO 2TB, 1.82 TiB, "
+        "SSD)"
     )
     assert "pg18 is PostgreSQL 18.6, compiled by gcc (Debian 12.2.0-14) 12.2.0" in builds
-    assert differ.endswith("They also differ in what the plan does not name: setting io_method.")
+    assert differ.endswith(
+        "The arms also differ in what the plan does not name: setting io_method."
+    )
     assert blocks == (
         "The workload is insert-benchmark with its own parameters. "
         "Every arm ran once in each of 3 blocks, in an order drawn from the seed."

@@ -193,7 +193,7 @@ def test_an_interval_that_leaves_out_0_beside_cannot_tell_is_accounted_for(
     quiet: Comparison,
 ) -> None:
     made = one_step(quiet, "qr500", undecided("qps", 0.873, 0.83, 0.92, 0.003))
-    words = "so an interval may leave out 0 beside “cannot tell”"
+    words = "an interval may therefore exclude 0 beside “cannot tell”"
     assert words in note(made) and words not in note(quiet)
 
 
@@ -269,7 +269,7 @@ def test_a_word_stands_beside_the_figures_of_its_look(slower: Comparison) -> Non
     assert items(slower)["Slower"].text.startswith("l.i2 throughput −7.0 % [−9.0, −4.9] and CPU")
     throughput = row(slower, "l.i2")[2]
     assert (throughput.text, throughput.detail) == ("−7.0", "[−9.0, −4.9]")
-    assert "beside a decided word those of its look at 97.5 %" in note(slower)
+    assert "(a decided word: at its look, 97.5 %)" in note(slower)
 
 
 def test_figures_of_blocks_after_the_look_are_kept(slower: Comparison) -> None:
@@ -283,7 +283,7 @@ def test_figures_of_blocks_after_the_look_are_kept(slower: Comparison) -> None:
 def test_what_cannot_be_told_stands_beside_all_blocks(quiet: Comparison) -> None:
     made = with_judgements(quiet, "l.i1", lambda one: at_look(one, 0.9, 0.8, 1.1))
     assert row(made, "l.i1")[2].detail == "[−5.0, +6.0]"
-    assert "those of its look" not in note(made)
+    assert "at its look" not in note(made)
 
 
 # --- What was lent, and evidence -------------------------------------------------------------
@@ -366,19 +366,19 @@ UNTIL = Looks(first=None)
             replace(UNTIL, minutes_max=30.0, last=4),
             4,
             "Looked at after 3 (1/7) and 4 (6/7) blocks, each with this share of the level; "
-            "the time was over after 4 blocks: the last look.",
+            "time ran out after 4 blocks: the last look.",
         ),
         (
             replace(UNTIL, last=2),
             2,
             "Looked at after 2 blocks (all of the level); "
-            "the time was over after 2 blocks: the last look.",
+            "time ran out after 2 blocks: the last look.",
         ),
         (
             replace(UNTIL, last=33),
             33,
             "Looked at after 3, 4, 6, 8, 12, 20 and 30 blocks (1/7 of the level each); "
-            "the time was over after 33 blocks, and all looks were taken.",
+            "time ran out after 33 blocks, after all looks.",
         ),
         (
             UNTIL,

@@ -64,17 +64,16 @@ def test_what_buys_most_is_said_in_a_sentence() -> None:
     said = noise_budget.sentence([BUDGET])
     assert said is not None
     assert said.text == (
-        "The same minutes buy most in longer steps (twice as long, in fewer blocks): of the error "
-        "80 % would be left; more blocks 120 %. Another placement of processes would leave 90 % "
-        "or more. No noise of server starts was seen: blocks bring no more than their seconds "
-        "do."
+        "The same minutes gain most from longer steps (twice as long, in fewer blocks): 80 % of "
+        "the error would remain; more blocks 120 %. Another placement of processes would leave "
+        "90 % or more. Server starts add no visible noise: only the seconds of blocks count."
     )
     worse = replace(BUDGET, best_seconds=12.0, prospects=(replace(BUDGET.prospects[0]),))
     said = noise_budget.sentence([worse])
     assert said is not None
     assert said.text == (
-        "The same minutes are well spent: even in more blocks (with steps of half the length) of "
-        "the error 120 % would be left. An error takes least time with steps of 12.0 s."
+        "The same minutes are well spent: even with more blocks (with steps of half the length), "
+        "120 % of the error would remain. Steps of 12.0 s reach a given error soonest."
     )
     assert noise_budget.sentence([replace(BUDGET, prospects=())]) is None
 
@@ -88,4 +87,4 @@ def test_every_format_shows_it_where_there_is_one(budget: tuple[NoiseBudget, ...
     for text in (console.file.getvalue(), html.render(view), markdown.render(view)):
         flat = " ".join(text.split())
         assert ("Where the noise of pg17 comes from" in flat) == bool(budget)
-        assert ("The same minutes buy most in longer steps" in flat) == bool(budget)
+        assert ("The same minutes gain most from longer steps" in flat) == bool(budget)

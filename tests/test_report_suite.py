@@ -143,7 +143,7 @@ def test_more_clients_are_drawn_beside_the_ideal_line(shown: Page) -> None:
     own = [value for value in values if value.get("arm") == "pg18"]
     assert [value["clients"] for value in own] == list(CLIENTS) and own[0]["ratio"] == 1
     text = picture.svg(chart.specs(shown, 60)[one.name], shown.arms).decode()
-    assert all(word in text for word in ("clients", "pg18", "as many times"))
+    assert all(word in text for word in ("clients", "pg18", "proportional"))
 
 
 # --- HTML ------------------------------------------------------------------------------------

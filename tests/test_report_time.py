@@ -144,9 +144,9 @@ def test_the_note_says_how_often_was_sampled_and_what_it_cost(shown: Page) -> No
     table = report_parts.tables(section(shown), "time")[-1]
     for words in (
         f"{4 * SAMPLES:,} samples",
-        "50.3 ms apart (asked for: 50.0 ms; at most 212 ms)",
+        "50.3 ms apart (requested: 50.0 ms; at most 212 ms)",
         "A sample took 412 µs",
-        "1.1 % of a core on the lab's side, 0.8 % on the server's",
+        "1.1 % of a core in dyno, 0.8 % in the server",
     ):
         assert words in table.note
 

@@ -90,7 +90,7 @@ def test_a_host_that_has_it_all_is_found_nothing() -> None:
         ("huge_page_pool/free", 50_000, "huge_pages",
          "50,000 huge pages are free, and the largest server needs about 52,536",
          "sysctl -w vm.nr_hugepages=55136"),
-        ("huge_page_pool", None, "huge_pages", "the kernel tells of none", None),
+        ("huge_page_pool", None, "huge_pages", "the kernel reports none", None),
         ("wal/devices", ["nvme0n1"], "wal_device", "the log is on nvme0n1, the data on nvme0n1",
          "set server.wal_dir to a folder on another disk"),
         ("wal/devices", [], "wal_device", "the log is on no known device",

@@ -177,8 +177,8 @@ def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
     [
         ({"interleave": "run", "slice_s": None}, None),
         ({}, None),
-        ({"interleave": "step", "slice_s": None}, "arms took one directly after the other, in an"),
-        ({"interleave": "slice", "slice_s": 0.5}, "arms took in turns of 0.5 s, in orders"),
+        ({"interleave": "step", "slice_s": None}, "which only read, one directly after the other, in an"),
+        ({"interleave": "slice", "slice_s": 0.5}, "which only read, in turns of 0.5 s, in orders"),
     ],
 )
 def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
@@ -188,9 +188,9 @@ def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
     arms = [{"name": "one", "memory": "2GB"}, {"name": "two", "memory": "512MB"}]
     plan = made.plan | {"schedule": schedule, "arms": arms}
     said = " ".join(setup.paragraphs(replace(made, plan=plan)))
-    assert ("All servers of a block were up at once" in said) == (words is not None)
+    assert ("All servers of a block ran at once" in said) == (words is not None)
     assert words is None or words in said
-    shared = "Memory was shared out among them: one 2GB, two 512MB."
+    shared = "The servers shared the memory: one 2GB, two 512MB."
     assert (shared in said) == (words is not None)
 
 

@@ -116,7 +116,7 @@ def test_the_warning_says_what_was_really_done(tmp_path: Path) -> None:
     edit_json(at.path / "job.json", with_sql)
     edit_json(at.path / "step.json", lambda step: step.update(sla=None))
     assert assemble.step_run(at).warnings == (
-        "found no row: 50.0 % of `delete`; of its 4/s remain 100 rows/s really deleted",
+        "found no row: 50.0 % of `delete`; its 4/s really deleted 100 rows/s",
     )
 
 
@@ -124,7 +124,7 @@ def test_the_same_misses_of_many_steps_are_one_line(tmp_path: Path) -> None:
     planted = plant("qr100", found=FOUND | {"query": 0.6})
     made = build(tmp_path, blocks=3, steps=("qr100",), planted=lambda *_: planted)
     (line,) = compare.load(made).warnings
-    assert line.startswith("found no row: qr100 pg17 block 1: 40.0 % of `query`; of its 5,000/s")
+    assert line.startswith("found no row: qr100 pg17 block 1: 40.0 % of `query`; its 5,000/s")
     assert line.endswith("; and 2 more")
 
 

@@ -224,8 +224,8 @@ def test_two_arms_are_measured_and_judged_by_rate_and_cpu(
     for name in ("qps", "response_p99_us", "cpu_per_op", "generator_cpu_per_op"):
         assert run.metrics[name], name
     assert run.metrics["connections_cpu_per_op"] is None, "its sessions are known"
-    (untold,) = [one for one in run.warnings if one.startswith("not told by `sysbench`: ")]
-    assert untold.removeprefix("not told by `sysbench`: ").startswith(
+    (untold,) = [one for one in run.warnings if one.startswith("not reported by `sysbench`: ")]
+    assert untold.removeprefix("not reported by `sysbench`: ").startswith(
         "response times of each second and rows; figures"
     )
     assert len(run.series["query.rate"].y) == 2

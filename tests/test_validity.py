@@ -184,7 +184,7 @@ PREBUILT = "-Os -DMAP_HUGETLB=0x40000"
         ({"build": a_build("pg18_o2", "-O2 -g"), "flags": "-O2 -g"}, "`-O2 -g`"),
         ({"build": a_build("pg18_o2", "-Os -O2")}, "`-Os -O2`"),
         ({"flags": "the source's own"}, "`the source's own`"),
-        ({"flags": None}, "flags that are not told"),
+        ({"flags": None}, "unknown flags"),
     ],
 )
 def test_a_server_compiled_for_size_beside_another_is_said(
@@ -193,7 +193,7 @@ def test_a_server_compiled_for_size_beside_another_is_said(
     folder = build(tmp_path, blocks=1, servers={"pg17": {"flags": PREBUILT}, "pg18": other})
     (line,) = compare.load(folder).warnings
     assert line == (
-        f"compiled for size: pg17 by `{PREBUILT}`, pg18 by {by}; what differs between them is of "
+        f"compiled for size: pg17 by `{PREBUILT}`, pg18 by {by}; differences come from "
         "the build, too: build all by one recipe"
     )
 
@@ -233,7 +233,7 @@ def test_an_arm_that_became_another_version_is_said(tmp_path: Path) -> None:
     path = folder / "blocks" / "003" / "pg17" / "server.json"
     store.write_json(path, {**store.read_json(path), "version": "17.7"})
     (line,) = compare.load(folder).warnings
-    assert line == "changed server: pg17 was not the same in all blocks: 17.6, 17.7"
+    assert line == "changed server: pg17 differed between blocks: 17.6, 17.7"
 
 
 def test_blocks_of_several_boots_are_said(tmp_path: Path) -> None:
@@ -241,5 +241,5 @@ def test_blocks_of_several_boots_are_said(tmp_path: Path) -> None:
     path = folder / "blocks" / "003" / "order.json"
     store.write_json(path, {**store.read_json(path), "boot_id": "another"})
     assert compare.load(folder).warnings == (
-        "rebooted: the blocks were measured in 2 boots of the machine",
+        "rebooted: the machine booted between blocks, 2 boots in all",
     )

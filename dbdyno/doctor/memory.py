@@ -49,7 +49,8 @@ def _swapping(facts: Json) -> Iterable[Finding]:
             severity="much",
             what=f"the host swaps: {moved.get('in', 0):,} pages in, {moved.get('out', 0):,} out "
             f"in {of(facts, 'look', 'seconds')} s",
-            why="A server waits for its own memory; dyno warns of every step in which it happens.",
+            why="A server waits for its own memory; dyno warns of every step in which the host "
+            "swaps.",
             mend=("swapoff -a",),
         )
     elif used:
@@ -59,8 +60,8 @@ def _swapping(facts: Json) -> Iterable[Finding]:
             name="swap-used",
             severity="some",
             what=f"{size(used)} of memory is in swap",
-            why="What comes back in a window is read from the disk there, in one arm and not in "
-            "the other.",
+            why="Pages that return during a window come from the disk, in one arm and not in the "
+            "other.",
             mend=("swapoff -a && swapon -a",) if fits else (),
             barred=None if fits else "there is less memory free than is in swap; end something",
         )
@@ -95,7 +96,7 @@ def _needed_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
             name="huge-pages",
             severity="know",
             what=told,
-            why="They suffice, so that page tables cost no memory and few misses.",
+            why="Enough for the servers: page tables cost no memory and few misses.",
         )
         return
     fits = memory is None or most * page < memory
@@ -103,8 +104,8 @@ def _needed_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
         name="huge-pages-missing",
         severity="some",
         what=told,
-        why="Without them each session maps the buffers by pages of 4 kB: more CPU per operation "
-        "and memory per connection, most with many connections and large buffers.",
+        why="Without huge pages, each session maps the buffers by pages of 4 kB: more CPU per "
+        "operation and memory per connection, most with many connections and large buffers.",
         mend=(f"sysctl -w vm.nr_hugepages={total - free + most}",) if fits else (),
         barred=None if fits else f"{most:,} are more than the memory, {size(memory)}",
     )
@@ -130,7 +131,7 @@ def _locked(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
         yield Finding(
             name="locked-memory",
             severity="some",
-            what=f"{size(limit)} of memory may be locked (ulimit -l), {size(asked)} are to be",
+            what=f"{size(limit)} of memory may be locked (ulimit -l), {size(asked)} are needed",
             why="MySQL's huge pages count against this limit; beyond it MySQL takes small ones.",
             mend=("ulimit -l unlimited   # in the shell that starts dyno",),
         )
@@ -148,10 +149,10 @@ def _idle_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
         yield Finding(
             name="huge-pages-idle",
             severity="some",
-            what=f"{spare:,} free huge pages ({size(spare * page)}) wait for nobody"
+            what=f"{spare:,} free huge pages ({size(spare * page)}) are of no use"
             + ("" if needs else " unless a server takes them"),
-            why="Nothing else can use that memory: the page cache is smaller, and a workload that "
-            "was to be cached reads from the device.",
+            why="Nothing else can use that memory: the page cache is smaller, and a workload meant "
+            "to be cached reads from the device.",
             **set_sysctl(facts, vm__nr_hugepages=total - spare),
         )
 
@@ -164,7 +165,7 @@ def _swappiness(facts: Json) -> Iterable[Finding]:
         name="swappiness",
         severity="some",
         what=f"vm.swappiness is {value}, with {size(facts['swap_bytes'])} of swap",
-        why="A large page cache, as of scans and fills, pushes a server's idle memory out; the "
+        why="A large page cache, as after scans and fills, pushes out a server's idle memory; the "
         "published studies ran with 1.",
         **set_sysctl(facts, vm__swappiness=1),
     )
@@ -181,13 +182,13 @@ def _available(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
     # What is set aside as huge pages is not available, and is there for the servers all the same.
     short = available + pool < largest
     if short or available + pool < memory * AVAILABLE_SHARE_MIN:
-        asked = f"; a server is going to ask for {size(largest)}" if short else ""
+        asked = f"; a server will request {size(largest)}" if short else ""
         yield Finding(
             name="memory-in-use",
             severity="much" if short else "some",
             what=f"{size(available)} of {size(memory)} of memory are available{asked}",
-            why="Presets are sized to the whole memory: what others hold, the page cache lacks, "
-            "and then swap.",
+            why="Presets use the whole memory: whatever others hold, the page cache lacks, and "
+            "then the host swaps.",
             mend=("ps -eo pid,rss,comm --sort=-rss | head",),
         )
 
@@ -205,8 +206,8 @@ def _dirty(facts: Json) -> Iterable[Finding]:
         name="dirty-background",
         severity="some",
         what=f"{size(found)} may be unwritten before the kernel begins to write ({named})",
-        why="Writes of a step reach the device in later ones, and then all at once: writing steps "
-        "stall, and their device writes per operation are another step's.",
+        why="Writes of a step reach the device in later steps, all at once: writing steps stall, "
+        "and their device writes per operation belong to another step.",
         **set_sysctl(facts, vm__dirty_background_bytes=256 * MIB, vm__dirty_bytes=1024 * MIB),
     )
 
@@ -217,7 +218,7 @@ def _overcommit(facts: Json) -> Iterable[Finding]:
         yield Finding(
             name="overcommit",
             severity="know",
-            what=f"vm.overcommit_memory is 2: {size(max(limit - used, 0))} can still be promised",
-            why="A server that asks for more does not start, or an operation fails for want of "
+            what=f"vm.overcommit_memory is 2: {size(max(limit - used, 0))} can still be reserved",
+            why="A server that requests more does not start, or an operation fails for lack of "
             "memory, while memory is free.",
         )

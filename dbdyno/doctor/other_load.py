@@ -38,7 +38,7 @@ def _lab(lab: str | None) -> Iterable[Finding]:
             name="lab",
             severity="much",
             what=f"another lab measures on this host ({lab})",
-            why="Two loads at once measure each other; what this page says of load is partly its.",
+            why="Two loads at once measure each other; the load below is partly the other lab's.",
             mend=("dyno run --wait PLAN.toml   # begins when the other one is done",),
         )
 
@@ -54,7 +54,7 @@ def _steal(facts: Json) -> Iterable[Finding]:
         f"{of(facts, 'look', 'seconds')} s",
         why="Other guests of the hypervisor take turns on these cores: all rates and response "
         "times move with their load.",
-        barred="the hypervisor shares the cores out; take a machine of one's own, or more blocks",
+        barred="the hypervisor shares the cores; use a dedicated machine, or more blocks",
     )
 
 
@@ -70,8 +70,8 @@ def _load(facts: Json) -> Iterable[Finding]:
         severity="much" if busy > BUSY_SHARE_MUCH else "some",
         what=f"others use {percent(busy)} of all CPUs' time"
         + (f": {', '.join(named)} (of one CPU)" if named else ""),
-        why="It takes cores, caches and memory from server and generator, more from one arm than "
-        "from another.",
+        why="Others take cores, caches and memory from server and generator, more from one arm "
+        "than from another.",
         # What lives shorter than the look is counted, and has no name.
         mend=(
             f"ps -o pid,user,etime,args -p {pids}   # end what is not needed" if pids else "top",
@@ -83,14 +83,14 @@ def _control_group(facts: Json) -> Iterable[Finding]:
     cpus, memory, pids = (
         of(facts, "control_group", f"{name}_max") for name in ("cpu", "memory", "pids")
     )
-    barred = "a control group limits dyno and its servers; whoever made it can raise that"
+    barred = "a control group limits dyno and its servers; its owner can raise the limit"
     if isinstance(cpus, int | float):
         yield Finding(
             name="cpu-quota",
             severity="much",
             what=f"a control group allows {cpus:g} CPUs' time",
-            why="When it is used up all threads stand still until the next period begins, some "
-            "tens of milliseconds: it is seen in the longest responses, then in all rates.",
+            why="Once the quota is used up, all threads stop until the next period, for some tens "
+            "of milliseconds: first the longest responses suffer, then all rates.",
             barred=f"{barred} (docker run without --cpus, CPUQuota= of a unit)",
         )
     total = of(facts, "memory_bytes")
@@ -99,8 +99,8 @@ def _control_group(facts: Json) -> Iterable[Finding]:
             name="memory-limit",
             severity="some",
             what=f"a control group allows {size(memory)} of memory",
-            why="The page cache counts against it: files that were read are dropped early, and a "
-            "server that asks for more is killed.",
+            why="The page cache counts against the limit: the kernel drops cached files early, and "
+            "kills a server that requests more.",
             barred=f"{barred} (docker run without --memory, MemoryMax= of a unit)",
         )
     if isinstance(pids, int) and pids < PROCESSES_MIN:
@@ -122,9 +122,9 @@ def _servers(facts: Json) -> Iterable[Finding]:
         yield Finding(
             name="servers",
             severity="some",
-            what=f"database servers run that are of no plan here: {shown}{more}",
-            why="They hold memory, and their checkpoints, vacuums and statistics come when they "
-            "like.",
+            what=f"database servers run that belong to no plan here: {shown}{more}",
+            why="Such servers hold memory, and run checkpoints, vacuums and statistics at any "
+            "time.",
             mend=(f"ps -o pid,user,args -p {pids}   # then systemctl stop NAME",),
         )
 
@@ -138,8 +138,8 @@ def _limits(facts: Json) -> Iterable[Finding]:
             name="open-files",
             severity="some",
             what=f"a process may open {files:,} files (ulimit -n)",
-            why="Generator and MySQL need one for each connection and table; many connections "
-            "fail, or tables are opened again and again.",
+            why="Generator and MySQL need a file per connection and table: many connections fail, "
+            "or the server reopens tables again and again.",
             mend=("ulimit -n 65536   # in the shell that starts dyno",),
         )
     if isinstance(processes, int) and processes < PROCESSES_MIN:
@@ -154,7 +154,7 @@ def _limits(facts: Json) -> Iterable[Finding]:
         (
             "net.core.somaxconn",
             SOMAXCONN_MIN,
-            "Where many connections are made at once, some wait for a second or are refused.",
+            "If many clients connect at once, some wait for a second or are refused.",
         ),
         (
             "vm.max_map_count",
@@ -197,7 +197,7 @@ def _login_service(facts: Json) -> Iterable[Finding]:
             severity="some",
             what=f"RemoveIPC of systemd-logind is {told}, and servers run as user {user}",
             why="When the user's last session ends, PostgreSQL's shared memory and semaphores "
-            "are removed under it: a long plan that was left alone crashes.",
+            "disappear under it: a long unattended plan crashes.",
             mend=(f"loginctl enable-linger {user}",),
         )
 
@@ -208,13 +208,13 @@ def _machine(facts: Json) -> Iterable[Finding]:
             name="virtual",
             severity="know",
             what=f"this is a virtual machine ({facts['virtual']})",
-            why="Waking a sleeping core, syncs and timers go through the hypervisor: round trips "
-            "at low load differ from those of bare metal, and from hour to hour.",
+            why="Waking a core, syncs and timers go through the hypervisor: round trips at low "
+            "load differ from bare metal, and from hour to hour.",
         )
     if facts.get("container"):
         yield Finding(
             name="container",
             severity="know",
             what="this is a container",
-            why="Others on its host share the cores and the device and are not seen from here.",
+            why="Others on its host share the cores and the device, invisible from here.",
         )

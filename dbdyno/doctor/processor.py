@@ -37,11 +37,11 @@ def _governor(facts: Json) -> Iterable[Finding]:
             yield Finding(
                 name="governor-unknown",
                 severity="know",
-                what="no frequency governor is to be seen"
+                what="no frequency governor is visible"
                 + (f" (virtual machine: {facts['virtual']})" if facts.get("virtual") else ""),
-                why="How fast the cores run is decided elsewhere, and may change between arms; "
-                "the canary of each step shows by how much.",
-                barred="the frequency is the host's below" if facts.get("virtual") else None,
+                why="Something else decides the speed of the cores, and may change it between "
+                "arms; the canary of each step shows by how much.",
+                barred="the host below sets the frequency" if facts.get("virtual") else None,
             )
         return
     if governor != "performance":
@@ -49,8 +49,8 @@ def _governor(facts: Json) -> Iterable[Finding]:
             name="governor",
             severity="much",
             what=f"the frequency governor is {governor}",
-            why="Cores clock down when there is little to do: CPU per operation and response "
-            "times at low rates are those of a slower machine, and change with the load.",
+            why="Cores slow down when there is little to do: CPU per operation and response times "
+            "at low rates are those of a slower machine, and change with the load.",
             **tuned(
                 facts,
                 "/sys",
@@ -67,8 +67,8 @@ def _turbo(facts: Json) -> Iterable[Finding]:
         name="turbo",
         severity="some",
         what="the cores may run faster than rated (turbo, boost)",
-        why="For how long depends on heat and on how many are busy: the first arm of a block is "
-        "favoured, and a step with one connection runs on a faster core than one with many.",
+        why="The boost depends on heat and on the number of busy cores: the first arm of a block "
+        "has an advantage, and one connection runs on a faster core than many.",
         **tuned(facts, "/sys", f"echo {1 if file.endswith('no_turbo') else 0} > {file}"),
     )
 
@@ -79,10 +79,9 @@ def _throttled(facts: Json) -> Iterable[Finding]:
         yield Finding(
             name="throttled",
             severity="some",
-            what=f"heat has slowed the cores {count:,} times since the machine was booted",
-            why="Long steps at full load become slower as they go on; it looks like a server "
-            "that slows down.",
-            barred="it takes better cooling, or a lower frequency: "
+            what=f"heat has slowed the cores {count:,} times since the machine booted",
+            why="Long steps at full load become slower, as if the server slowed down.",
+            barred="use better cooling, or a lower frequency: "
             f"{CPUS}/cpu*/cpufreq/scaling_max_freq",
         )
 
@@ -97,13 +96,13 @@ def _threads(facts: Json) -> Iterable[Finding]:
         severity="some",
         what="two or more logical CPUs share a core (SMT)"
         + (f", as {siblings[0]}" if siblings else ""),
-        why="A thread costs more CPU time while its core's other one is busy: CPU per operation "
-        "grows with the load, and the generator slows the server.",
+        why="A thread needs more CPU time while the other thread of its core is busy: CPU per "
+        "operation grows with the load, and the generator slows the server.",
         **(
             tuned(facts, "/sys", f"echo off > {CPUS}/smt/control")
             if can
             else {
-                "barred": "the kernel offers no switch here; the firmware or the hypervisor has it"
+                "barred": "the kernel offers no switch here; use the firmware's or the hypervisor's"
             }
         ),
     )
@@ -119,8 +118,8 @@ def _clock(facts: Json) -> Iterable[Finding]:
         name="clock",
         severity="much" if cost_ns >= CLOCK_NS_SLOW else "some",
         what=f"a reading of the clock takes {cost_ns:,.0f} ns (clock source {source})",
-        why="Servers and the generator read it for each operation, and far more often where waits "
-        "or input and output are timed: short operations pay for it.",
+        why="Servers and the generator read the clock for each operation, and far more often to "
+        "time waits or input and output: short operations pay for it.",
         **(
             tuned(facts, "/sys", f"echo tsc > {CLOCK}")
             if better
@@ -137,7 +136,7 @@ def _nodes(facts: Json) -> Iterable[Finding]:
             severity="much",
             what=f"vm.zone_reclaim_mode is {sysctl(facts, 'vm.zone_reclaim_mode')}",
             why="The kernel drops cached pages of one memory node while another has room: reads "
-            "that were to be cached go to the device.",
+            "meant for the cache go to the device.",
             **set_sysctl(facts, vm__zone_reclaim_mode=0),
         )
     if nodes <= NODES_MAX:
@@ -146,8 +145,8 @@ def _nodes(facts: Json) -> Iterable[Finding]:
         name="numa",
         severity="some",
         what=f"the memory has {nodes} nodes (NUMA)",
-        why="A server whose buffers lie with one node is faster for the sessions that run there; "
-        "where they lie is decided anew at each start.",
+        why="A server whose buffers are on one node is faster for sessions that run there; each "
+        "start places them anew.",
         mend=("numactl --interleave=all COMMAND   # or keep servers and generator to one node",),
     )
     if sysctl(facts, "kernel.numa_balancing"):
@@ -155,8 +154,8 @@ def _nodes(facts: Json) -> Iterable[Finding]:
             name="numa-balancing",
             severity="some",
             what="kernel.numa_balancing is on",
-            why="The kernel unmaps pages to see who uses them, and moves them: page faults in the "
-            "window, more of them in the first minutes of a run.",
+            why="The kernel unmaps pages to see who uses them, and moves them: this costs page "
+            "faults in the window, most in the first minutes of a run.",
             **set_sysctl(facts, kernel__numa_balancing=0),
         )
 
@@ -204,8 +203,8 @@ def _interrupts(facts: Json) -> Iterable[Finding]:
             name="autogroup",
             severity="know",
             what="kernel.sched_autogroup_enabled is on",
-            why="Where all cores are busy, time is shared by session rather than by thread: the "
-            "generator, and whatever else runs, gets as much as a whole server.",
+            why="When all cores are busy, the kernel shares time by session, not by thread: the "
+            "generator, or anything else, gets as much as a whole server.",
             **set_sysctl(facts, kernel__sched_autogroup_enabled=0),
         )
 
@@ -221,6 +220,6 @@ def _mitigations(facts: Json) -> Iterable[Finding]:
             name="mitigations",
             severity="know",
             what=f"the kernel works around {len(on)} weaknesses of the CPU: {', '.join(on)}",
-            why="System calls and context switches cost more than on other CPUs and kernels; it is "
-            "alike for all arms here, and not for published results.",
+            why="System calls and context switches cost more than on other CPUs and kernels, "
+            "equally for all arms here, but not for published results.",
         )

@@ -66,7 +66,7 @@ def _finding(finding: Finding) -> Iterable[str]:
     )
     yield from _indented(finding.why)
     if finding.barred is not None:
-        yield from _indented(f"Cannot be mended here: {finding.barred}.")
+        yield from _indented(f"Cannot be fixed here: {finding.barred}.")
     yield from (f"    $ {command}" for command in finding.mend)
 
 

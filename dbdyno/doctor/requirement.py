@@ -129,7 +129,7 @@ def _huge_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
         of(facts, "huge_page_pool", key) for key in ("size_bytes", "total", "free")
     )
     if not page or total is None or free is None:
-        yield _finding("huge_pages", "true", "the kernel tells of none", {})
+        yield _finding("huge_pages", "true", "the kernel reports none", {})
         return
     most = max((memory.pages_needed(need, page) for need in needs), default=1)
     if free < most:
@@ -162,6 +162,6 @@ def _finding(key: str, value: str, what: str, mended: dict[str, object]) -> Find
         name=f"required-{key.replace('_', '-')}",
         severity="much",
         what=f"the plan requires {key} = {value}: {what}",
-        why="dyno begins no run of a plan on a host that has not what it requires.",
+        why="dyno starts no run on a host that lacks what the plan requires.",
         **mended,  # type: ignore[arg-type] # the keys of `tuned`
     )

@@ -8,7 +8,7 @@ from dbdyno.doctor.finding import MIB, Finding, of, size, tuned
 from dbdyno.model import Json
 
 NO_DEVICE = {
-    "overlay": "each first write to a page copies, and the device below cannot be told",
+    "overlay": "each first write to a page copies, and the device below is unknown",
     "tmpfs": "the data is in memory: nothing is ever synced or read from a device",
     "ramfs": "the data is in memory: nothing is ever synced or read from a device",
 }
@@ -46,8 +46,8 @@ def _file_system(facts: Json) -> Iterable[Finding]:
             name="no-device",
             severity="much",
             what=f"{path} is on {kind}",
-            why=f"It is no disk: {NO_DEVICE[kind]}. Rates of writes and of what is larger than "
-            "memory are not those of a server.",
+            why=f"Not a disk: {NO_DEVICE[kind]}. Rates of writes, and of data larger than memory, "
+            "are not those of a server.",
             mend=elsewhere,
         )
     elif kind in NETWORK or str(kind).startswith("fuse"):
@@ -55,8 +55,8 @@ def _file_system(facts: Json) -> Iterable[Finding]:
             name="network-storage",
             severity="much",
             what=f"{path} is on {kind}",
-            why="Each sync and each read goes through another program or host, whose load is seen "
-            "in all that writes and in all that is larger than memory.",
+            why="Each sync and each read goes through another program or host, whose load affects "
+            "all writes and all data larger than memory.",
             mend=elsewhere,
         )
     elif kind in COPYING:
@@ -65,8 +65,7 @@ def _file_system(facts: Json) -> Iterable[Finding]:
             name="copy-on-write",
             severity="some",
             what=f"{path} is on {kind}, which writes each page to a new place",
-            why="Tables that are updated at random fall apart, and later steps read more slowly "
-            "than the same ones before.",
+            why="Random updates fragment tables, so the same steps read more slowly later.",
             mend=mend,
         )
 
@@ -79,8 +78,7 @@ def _options(facts: Json) -> Iterable[Finding]:
             name="no-barrier",
             severity="much",
             what=f"{point} is mounted without barriers",
-            why="A sync comes back before the data is safe: commits are as fast as on no machine "
-            "that keeps its promises.",
+            why="A sync returns before the data is safe: no reliable machine commits that fast.",
             mend=(f"mount -o remount,barrier=1 {point}",),
         )
     if "sync" in options or "dirsync" in options:
@@ -88,8 +86,7 @@ def _options(facts: Json) -> Iterable[Finding]:
             name="sync-mount",
             severity="much",
             what=f"{point} is mounted with sync or dirsync",
-            why="Every write waits for the device, also those that servers leave to be written "
-            "later.",
+            why="Every write waits for the device, even those that servers defer.",
             mend=(f"mount -o remount,async {point}",),
         )
     if "data=journal" in options:
@@ -97,7 +94,7 @@ def _options(facts: Json) -> Iterable[Finding]:
             name="data-journal",
             severity="some",
             what=f"{point} is mounted with data=journal",
-            why="All data is written twice: writes per operation are double.",
+            why="The file system writes all data twice: writes per operation double.",
             mend=(f"# in /etc/fstab: data=ordered for {point}, then mount it anew",),
         )
     if "discard" in options:
@@ -105,8 +102,8 @@ def _options(facts: Json) -> Iterable[Finding]:
             name="discard",
             severity="some",
             what=f"{point} is mounted with discard",
-            why="The device is told of each freed block at once: dropped tables and recycled logs "
-            "stall what is written meanwhile.",
+            why="The file system reports each freed block to the device at once: dropped tables "
+            "and recycled logs stall other writes.",
             mend=(f"mount -o remount,nodiscard {point}", f"fstrim {point}   # between plans"),
         )
     if "noatime" not in options and "relatime" not in options and options != [""]:
@@ -114,7 +111,7 @@ def _options(facts: Json) -> Iterable[Finding]:
             name="access-times",
             severity="some",
             what=f"{point} is mounted without noatime or relatime",
-            why="Each read of a file writes the time of it: reading steps write.",
+            why="Each read of a file writes its access time: reading steps write.",
             mend=(f"mount -o remount,noatime {point}",),
         )
     elif "relatime" in options:
@@ -122,7 +119,7 @@ def _options(facts: Json) -> Iterable[Finding]:
             name="access-times",
             severity="know",
             what=f"{point} is mounted with relatime",
-            why="A file's first read after a write, or in a day, writes the time of it.",
+            why="The first read of a file after a write, or in a day, writes its access time.",
             mend=(f"mount -o remount,noatime {point}",),
         )
 
@@ -138,7 +135,7 @@ def _schedulers(facts: Json) -> Iterable[Finding]:
             name="scheduler",
             severity="some",
             what=f"the scheduler of {device} is {layer['scheduler']}",
-            why="It lets one process wait for another, in a way that depends on their number: "
+            why="The scheduler makes processes wait for each other, depending on their number: "
             "checkpoints and commits get other shares of the device than on published hosts.",
             **tuned(facts, "/sys", f"echo {wanted} > /sys/block/{device}/queue/scheduler"),
         )
@@ -156,8 +153,8 @@ def _read_ahead(facts: Json) -> Iterable[Finding]:
             name="read-ahead",
             severity="some",
             what=f"read-ahead of {device} is {size(ahead)}",
-            why="Where several sessions read in order, or nearly so, much is read that nobody "
-            "wants: reads per operation of what is larger than memory.",
+            why="If several sessions read nearly in order, the kernel reads much that nobody "
+            "wants: more reads per operation for data larger than memory.",
             **tuned(facts, "/sys", f"echo 128 > {file}"),
         )
     elif ahead == 0:
@@ -179,7 +176,7 @@ def _syncs(facts: Json) -> Iterable[Finding]:
         f"a synced write of {sync['bytes'] // 1024} kB takes {p50:,.0f} us (median of "
         f"{sync['count']}), p99 {p99:,.0f} us, at most {most:,.0f} us"
     )
-    other = "it is the device's own: take another one for the data (--data-dir, server.data_dir)"
+    other = "the device is the cause: choose another one for the data (--data-dir, server.data_dir)"
     if p50 < SYNC_US_FAST:
         yield Finding(
             name="sync-fast",
@@ -194,7 +191,7 @@ def _syncs(facts: Json) -> Iterable[Finding]:
             name="sync-slow",
             severity="much",
             what=told,
-            why="What commits to the disk measures this device, and hardly the server.",
+            why="Steps that commit to the disk measure this device, and hardly the server.",
             barred=other,
         )
     elif most > max(STALL_US, STALL_FACTOR * p50):
@@ -202,8 +199,8 @@ def _syncs(facts: Json) -> Iterable[Finding]:
             name="sync-stalls",
             severity="some",
             what=told,
-            why="Commits stall now and then, whoever makes them: the longest responses are the "
-            "device's, and short windows differ by whether they had one.",
+            why="Commits stall now and then in every arm: the longest responses are the device's, "
+            "and short windows differ by whether they contain one.",
             barred=other,
         )
     else:
@@ -211,7 +208,7 @@ def _syncs(facts: Json) -> Iterable[Finding]:
             name="sync",
             severity="know",
             what=told,
-            why="So many commits a connection can make at most, where each waits for the disk: "
+            why="The most that one connection can commit if each commit waits for the disk: "
             f"about {1_000_000 / p50:,.0f}/s.",
         )
 
@@ -224,8 +221,8 @@ def _free(facts: Json) -> Iterable[Finding]:
         name="disk-full",
         severity="much" if free < total * FREE_SHARE_MIN else "some",
         what=f"{size(free)} of {size(total)} are free under {of(facts, 'data', 'path')}",
-        why="Full file systems spread files out and full devices write slowly; presets size the "
-        "log by what is free, and so checkpoints come more often.",
+        why="Full file systems fragment files and full devices write slowly; presets size the log "
+        "by the free space, so checkpoints come more often.",
         mend=("dyno golden list   # copies that may go; dyno golden remove KEY",),
     )
 
@@ -247,13 +244,13 @@ def _device(facts: Json) -> Iterable[Finding]:
             name="write-cache",
             severity="know",
             what=f"{', '.join(volatile)} has a write cache that is flushed at each sync",
-            why="Syncs cost a flush; a device that says `write through` (a cache with a battery) "
-            "commits faster, so that results of the two do not compare.",
+            why="Syncs cost a flush; a device with `write through` (a cache with a battery) "
+            "commits faster, so results of the two do not compare.",
         )
     if data.get("unsure") and data.get("file_system") not in NO_DEVICE:
         yield Finding(
             name="device-unknown",
             severity="know",
-            what=f"what is under {data.get('path')} is not sure: {data['unsure']}",
-            why="Reads and writes of the device may not be counted whole.",
+            what=f"the device under {data.get('path')} is uncertain: {data['unsure']}",
+            why="Reads and writes of the device may be counted only in part.",
         )

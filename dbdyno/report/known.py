@@ -135,8 +135,8 @@ def legend(judgements: Sequence[Judgement]) -> Iterable[str]:
     """What leaning means, and the mark of what was lent, as far as there is any of it."""
     if any(lean(one) is not None for one in judgements):
         yield (
-            "“Leans”: the 80 % interval lies to one side; where nothing differs, that of one "
-            "metric in five does."
+            "“Leans”: the 80 % interval lies to one side; for equal arms, one metric in five "
+            "leans by chance."
         )
     if any(one.lent for one in judgements):
         yield f"⁺ⁿ: up to n degrees of freedom lent by {lenders(judgements)}."

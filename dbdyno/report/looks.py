@@ -76,8 +76,8 @@ def _over(looked: Looked) -> str:
     if last is None:
         return "there is no further look"
     if looked.taken[-1].blocks == last:
-        return f"the time was over after {number.blocks(last)}: the last look"
-    return f"the time was over after {number.blocks(last)}, and all looks were taken"
+        return f"time ran out after {number.blocks(last)}: the last look"
+    return f"time ran out after {number.blocks(last)}, after all looks"
 
 
 def _minutes_per_block(comparison: Comparison) -> float | None:

@@ -157,8 +157,8 @@ def together(both: Both) -> DuetCheck:
     return DuetCheck(
         name="at once",
         state="holds" if share >= TOGETHER_MIN else "fails",
-        text=f"both ran in {100 * share:.1f} % of the time, which has to be "
-        f"{100 * TOGETHER_MIN:.0f} % at least",
+        text=f"both ran in {100 * share:.1f} % of the time; at least "
+        f"{100 * TOGETHER_MIN:.0f} % is needed",
     )
 
 
@@ -172,7 +172,7 @@ def solo(both: Both, name: str, aims: Aims) -> DuetCheck:
     called = f"as alone ({name})"
     p = significance.equivalence_p(logs, aims.margin) if len(logs) >= SOLOS_MIN else None
     if p is None:
-        text = f"{number_of_blocks(len(logs))} with solo turns; it takes {SOLOS_MIN} at least"
+        text = f"{number_of_blocks(len(logs))} with solo turns; at least {SOLOS_MIN} are needed"
         return DuetCheck(name=called, state="fails", text=text)
     found = interval.log_interval(logs, 1 - 2 * aims.level)
     assert found.low is not None and found.high is not None
@@ -180,7 +180,7 @@ def solo(both: Both, name: str, aims: Aims) -> DuetCheck:
         name=called,
         state="holds" if p <= aims.level else "fails",
         text=f"the ratio at once is {_percent(found.value)} of that alone, by {len(logs)} blocks "
-        f"{_percent(found.low)} to {_percent(found.high)}, which has to be within "
+        f"{_percent(found.low)} to {_percent(found.high)}; it must be within "
         f"±{100 * aims.margin:g} %",
     )
 
@@ -207,8 +207,8 @@ def company(both: Both, name: str) -> DuetCheck:
     return DuetCheck(
         name="company",
         state="holds" if mean > math.log(1 - LOSS_MAX) else "fails",
-        text=f"the base does {_percent(math.exp(mean))} of its throughput alone, "
-        f"and may lose under {100 * LOSS_MAX:.0f} %",
+        text=f"the base reaches {_percent(math.exp(mean))} of its throughput alone, "
+        f"and must lose under {100 * LOSS_MAX:.0f} %",
     )
 
 
@@ -226,8 +226,8 @@ def cores(both: Both, name: str) -> DuetCheck:
     return DuetCheck(
         name="cores",
         state="warns" if effect > CORES_WARN else "holds",
-        text=f"one set is faster than the other by {100 * effect:.1f} %, which cancels; over "
-        f"{100 * CORES_WARN:.0f} % is worth a look",
+        text=f"one set is {100 * effect:.1f} % faster than the other, which cancels; check the "
+        f"cores if over {100 * CORES_WARN:.0f} %",
     )
 
 
@@ -241,14 +241,14 @@ def competition(both: Both, aims: Aims) -> DuetCheck:
         ]
     )
     if found is None:
-        text = f"too few seconds for a correlation; it takes {duet.SECONDS_MIN} in all blocks"
+        text = f"too few seconds for a correlation; {duet.SECONDS_MIN} in all blocks are needed"
         return DuetCheck(name="competition", state="fails", text=text)
     text = (
         f"the arms' rates correlate by {found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}] "
         f"over {found.seconds} seconds"
     )
     if found.value < 0 and found.p_negative <= aims.level:
-        text += ", and below 0 they compete for something"
+        text += "; below 0, the arms compete for something"
         return DuetCheck(name="competition", state="fails", text=text)
     return DuetCheck(name="competition", state="holds", text=text)
 
@@ -257,7 +257,7 @@ def acceptance(setting: Setting) -> DuetCheck:
     """Whether duets on this host were shown to find what was planted."""
     its = setting.accepted
     if its is None:
-        text = "this host has none; `dyno calibrate --duet` makes it"
+        text = "this host has none; run `dyno calibrate --duet`"
         return DuetCheck(name="acceptance", state="fails", text=text)
     return DuetCheck(
         name="acceptance", state="holds" if its["holds"] else "fails", text=str(its["text"])

@@ -56,7 +56,7 @@ def other_ways(steps: Sequence[StepComparison], margin: float) -> tuple[str, ...
         if (words := _other_way(step, cell, margin)) is not None
     ]
     more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""
-    subject = "CPU of the whole server goes the other way"
+    subject = "CPU of the whole server moves the other way"
     return (f"{subject}: {'; '.join(found[:PLACES_MAX])}{more}",) if found else ()
 
 
@@ -67,8 +67,8 @@ def _other_way(step: StepComparison, cell: Cell, margin: float) -> str | None:
     if abs(math.log(whole.value / own.value)) <= math.log1p(margin):
         return None
     return (
-        f"{step.step} {cell.arm}: {wording.amount(own.value)} CPU per operation, with the server's"
-        f" background, other roles and what ended {wording.amount(whole.value)}"
+        f"{step.step} {cell.arm}: {wording.amount(own.value)} CPU per operation; including the"
+        f" server's background, other roles and ended processes {wording.amount(whole.value)}"
     )
 
 
@@ -86,8 +86,7 @@ def _older(runs: Sequence[StepRun]) -> Iterable[str]:
     if mixed:
         yield (
             f"CPU without helpers: {wording.listed(mixed)}: an earlier dyno measured some blocks "
-            "and did not tell whose parallel workers were; CPU is that of sessions alone in all "
-            "blocks"
+            "without the owners of parallel workers; CPU covers sessions alone in all blocks"
         )
 
 
@@ -102,7 +101,7 @@ def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[st
         if len(versions) == 2 and len(compilers) == 2 and None not in compilers:
             yield (
                 f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "
-                f"{pair[1]['compiler']}; what differs between them is of build and version together"
+                f"{pair[1]['compiler']}; differences come from build and version together"
             )
 
 
@@ -113,10 +112,10 @@ def _sizes(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
         small = [arm for arm in alike if for_size(flags[arm])]
         others = [arm for arm in alike if arm not in small]
         if small and others:
-            by = f"`{flags[others[0]]}`" if flags[others[0]] else "flags that are not told"
+            by = f"`{flags[others[0]]}`" if flags[others[0]] else "unknown flags"
             whose = f"{names_of(small)} by `{flags[small[0]]}`, {names_of(others)} by {by}"
             yield (
-                f"compiled for size: {whose}; what differs between them is of the build, too:"
+                f"compiled for size: {whose}; differences come from the build, too:"
                 " build all by one recipe"
             )
 
@@ -127,14 +126,14 @@ def _changed_servers(servers: Mapping[str, Sequence[Json]]) -> Iterable[str]:
         for key in ("version", "version_text"):
             values = list(dict.fromkeys(str(server.get(key)) for server in its))
             if len(values) > 1:
-                yield f"changed server: {arm} was not the same in all blocks: {', '.join(values)}"
+                yield f"changed server: {arm} differed between blocks: {', '.join(values)}"
                 break
 
 
 def _boots(boot_ids: Sequence[str | None]) -> Iterable[str]:
     count = len(set(boot_ids))
     if count > 1:
-        yield f"rebooted: the blocks were measured in {count} boots of the machine"
+        yield f"rebooted: the machine booted between blocks, {count} boots in all"
 
 
 def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:

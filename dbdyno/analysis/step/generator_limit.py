@@ -43,10 +43,12 @@ def _late(metrics: Mapping[str, float | None]) -> Iterable[str]:
     if lag_us is not None and lag_us > LAG_MS_P99_MAX * 1e3:
         busy_pct = metrics.get("cpups") or 0.0
         crowded = (
-            f"the host's processors were busy to {busy_pct:.0f} %: fewer clients or more cores"
+            f"the host's processors were {busy_pct:.0f} % busy: use fewer clients or more cores"
         )
         remedy = crowded if busy_pct >= HOST_BUSY_PCT_MIN else MORE_THREADS
-        late = f"it sent operations late by itself, 1 % of them by over {lag_us / 1e3:.1f} ms"
+        late = (
+            f"the generator itself sent operations late, 1 % of them by over {lag_us / 1e3:.1f} ms"
+        )
         yield f"{late} ({remedy})"
 
 

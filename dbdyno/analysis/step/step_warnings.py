@@ -69,8 +69,8 @@ def _clients(evidence: Evidence) -> Iterable[str]:
     job = evidence.job
     if (job.get("pgbench") or {}).get("program") == "own":
         yield (
-            f"two programs compared, too: the load is of the arm's own {job['program']}"
-            f" {job['version']}; one for all arms says what the servers are"
+            f"two programs compared: each arm's own {job['program']} makes its load, here"
+            f" {job['version']}; use one for all arms to compare the servers alone"
         )
 
 
@@ -78,8 +78,8 @@ def _short_sessions(evidence: Evidence) -> Iterable[str]:
     """Sessions that last no longer than an operation, so that their owners are not known."""
     if connects_each(evidence.job):
         yield (
-            "a connection for each operation: which sessions are whose is not known, so CPU per"
-            " operation is of all connections"
+            "a connection for each operation: the owners of sessions are unknown, so CPU per"
+            " operation covers all connections"
         )
 
 
@@ -92,13 +92,13 @@ def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
     parts = [part for tick in ticks for part in tick.operations.values()]
     if window.limited is None:
         yield (
-            f"load generator's limit unknown: {name} does not tell how late it sends, so whether"
-            " the server or the load set the rate is not known"
+            f"load generator's limit unknown: {name} does not report its lateness, so either the"
+            " server or the load may have set the rate"
         )
     if not evidence.load.in_seconds:
         yield (
-            f"window without seconds: {name} tells of the whole at once, so there is no shape, no"
-            " stall and nothing over time"
+            f"window without seconds: {name} reports the window as a whole, so no shape, no stall"
+            " and no chart over time"
         )
     of_each = " of each second" if evidence.load.done.get("window") else ""
     untold = {
@@ -109,7 +109,7 @@ def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
         "what it costs itself": "generator" not in evidence.owners,
     }
     if missing := [what for what, lacking in untold.items() if lacking]:
-        yield f"not told by {name}: {listed(missing)}; figures that need it are missing"
+        yield f"not reported by {name}: {listed(missing)}; figures that need it are missing"
 
 
 def _nothing(evidence: Evidence) -> Iterable[str]:
@@ -132,8 +132,8 @@ def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[
         if one.found is not None and one.found < FOUND_MIN:
             verb = next((verbs[word] for word in words[one.name] if word in verbs), "affected")
             yield (
-                f"found no row: {100 * (1 - one.found):.1f} % of `{one.name}`; of its"
-                f" {one.per_s:,.0f}/s remain {one.rows_per_s:,.0f} rows/s really {verb}"
+                f"found no row: {100 * (1 - one.found):.1f} % of `{one.name}`; its"
+                f" {one.per_s:,.0f}/s really {verb} {one.rows_per_s:,.0f} rows/s"
             )
 
 
@@ -166,8 +166,8 @@ def _limits(evidence: Evidence) -> Iterable[str]:
             failed = sum(failures.of_tick(tick) for tick in ticks)
             said = failures.share(skipped, done + failed + skipped)
             yield (
-                f"skipped: {said} operations{of}, never sent, as they were later than the latency"
-                " limit already when a connection was free"
+                f"skipped: {said} operations{of}, never sent: already past the latency limit when a"
+                " connection was free"
             )
         if over:
             said = failures.share(over, done)
@@ -215,8 +215,8 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
     ended = 100 * evidence.owners["exited"].cpu_us / server_us
     if ended > UNKNOWN_SHARE_MAX:
         yield (
-            f"ended, unknown: {ended:.1f} % of the server's CPU is of what ended before a reading"
-            " told whose it was; CPU per operation is without it"
+            f"ended, unknown: {ended:.1f} % of the server's CPU is of processes that ended before a"
+            " reading identified their owner; CPU per operation excludes it"
         )
     headline = evidence.step["headline"]["role"]
     others = [f"`{role}`" for role in evidence.step.get("roles", {}) if role != headline]
@@ -229,7 +229,7 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
         ]
         yield (
             f"helpers of several roles: {helpers:.1f} % of the CPU per operation of `{headline}` is"
-            f" of {listed(names)}, counted whole, though {listed(others)} may have read, too"
+            f" of {listed(names)}, counted in full, although {listed(others)} may share it"
         )
 
 

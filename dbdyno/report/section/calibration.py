@@ -31,8 +31,8 @@ def findings(comparison: Comparison) -> Iterable[Finding]:
             Finding(
                 label="Caution",
                 tone="failed",
-                text=f"that is more than the {verdicts.percent(aims.level)} aimed at: something "
-                "other than the arms makes them differ. A change below is a “perhaps”.",
+                text=f"more than the {verdicts.percent(aims.level)} allowed: something other than "
+                "the arms makes them differ. Read a change below as “perhaps”.",
             )
         )
     items += [
@@ -117,10 +117,10 @@ def table(comparison: Comparison) -> Table | None:
     columns = (
         Column(text="step", left=True),
         Column(text="metric", left=True),
-        Column(text="blocks", title="over which the noise is measured"),
+        Column(text="blocks", title="number of blocks that measure the noise"),
         Column(text="sd, %", title="standard deviation of the ratio between blocks, 95 % interval"),
         Column(text="visible, %", title=f"smallest change that one comparison finds {wanted}"),
-        Column(text="largest, %", title="97.5 % of comparisons see less though nothing differs"),
+        Column(text="largest, %", title="97.5 % of comparisons of equal arms see less"),
     )
     rows = tuple(
         Row(cells=tuple(_noise(noise, aims)), group=noise.workload if several else "")
@@ -137,13 +137,13 @@ def table(comparison: Comparison) -> Table | None:
         arm=one.arm,
         columns=columns,
         rows=rows,
-        note=f"{comparison.base} against its double {one.arm}. sd: of the ratio, between blocks, "
-        "with its 95 % interval; visible: the smallest change that one comparison finds; largest: "
-        "97.5 % of comparisons see less, though nothing differs."
+        note=f"{comparison.base} against its double {one.arm}. sd: standard deviation of the ratio "
+        "between blocks, with its 95 % interval; visible: the smallest change that one comparison "
+        "finds; largest: 97.5 % of comparisons of equal arms see less."
         + (
             ""
             if uniform is None
-            else " That p values are spread evenly, as they should be, has itself a p of "
+            else " Test that p values are uniform, as they should be: p = "
             f"{number.number(uniform, 2)} (Kolmogorov-Smirnov)."
         ),
         colors=f"Gray: a change of {verdicts.percent(aims.effect)} can be seen.",

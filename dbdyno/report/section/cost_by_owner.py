@@ -92,7 +92,7 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
         columns=tuple(columns),
         rows=tuple(rows),
         note=f"Differences of counters over the window, divided by the {kind.many} counted in "
-        "it; means of the blocks. Bytes are those the system charged to the owner's processes.",
+        "it; means of the blocks. Bytes: as the system charged them to the owner's processes.",
     )
 
 

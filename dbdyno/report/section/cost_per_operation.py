@@ -17,7 +17,7 @@ from dbdyno.report.parts import Cell, Column, Row, Table
 
 SHORT: tuple[tuple[str, str, int, str], ...] = (
     ("cpu/o", "cpupq", 2, "CPU of the whole host, load generator included, µs per operation"),
-    ("server", "", 2, "CPU of the server processes that do it, µs per operation"),
+    ("server", "", 2, "CPU of the server processes that execute it, µs per operation"),
     ("cs/o", "cspq", 3, "context switches of the whole host per operation"),
     ("r/o", "rpq", 4, "reads of the data device per operation"),
     ("rKB/o", "rkbpq", 3, "KiB read from the data device per operation"),
@@ -51,16 +51,16 @@ def note(steps: Sequence[StepComparison], base: str) -> str:
     """What the columns are, in a few sentences."""
     arms = {result.arm for step in steps for result in step.cells}
     ratios = (
-        f" Under the figures they are divided by those of {base}: 0/0 is 1, x/0 is inf."
+        f" Below each figure: its ratio to that of {base}; 0/0 is 1, x/0 is inf."
         if len(arms) > 1
         else ""
     )
     return (
-        "cpu/o: µs of CPU of the whole host for each operation, load generator included, as "
-        "published (there in percent of the host); server: of the server processes that do it, "
-        "which is what the operation itself costs. cs/o: context switches of the host; r/o, rKB/o, "
+        "cpu/o: µs of CPU of the whole host per operation, load generator included, as "
+        "published (there in percent of the host); server: CPU of the server processes that "
+        "execute the operation, its own cost. cs/o: context switches of the host; r/o, rKB/o, "
         "wKB/o: reads, KiB read and KiB written of the data device; o/s: operations per second. "
-        f"An operation is what the throughput counts.{ratios}"
+        f"The throughput counts operations.{ratios}"
     )
 
 

@@ -27,7 +27,7 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
     columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
     unplanned = sum(not difference.planned for difference in found)
     note = (
-        "What the plan does not name may explain a difference in speed as well as what it names."
+        "A difference in speed may come from the differences that the plan does not name."
         if unplanned
         else ""
     )

@@ -10,9 +10,9 @@ from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Tabl
 
 TONES: dict[State, Tone] = {"holds": "", "warns": "notice", "fails": "red"}
 JUDGED = {
-    "duet": "All hold: the duet is judged, of each block the mean of the log ratios of its halves.",
-    "solo": "One fails: the solo turns of every third block are judged in its place.",
-    "nothing": "The ratios are shown as an estimate, and no word is given.",
+    "duet": "All checks hold: the duet decides, each block by the mean log ratio of its halves.",
+    "solo": "A check fails: the solo turns of every third block decide instead.",
+    "nothing": "The ratios are estimates, without a verdict.",
 }
 
 

@@ -108,7 +108,7 @@ def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     names = [role for role in roles if role not in shown]
     if not names:
         return ""
-    return f"Not shown, as their clients were served alike or as those above: {', '.join(names)}. "
+    return f"Not shown, because their clients ran alike or like those above: {', '.join(names)}. "
 
 
 def _of_role(result: Result, role: str) -> list[Fairness]:
@@ -137,12 +137,12 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
         Column(text="arm", left=True),
         *(Column(text=f"{name}, s", group="finish") for name, _ in finish),
         *((Column(text="pct", group="finish", title="diff / min_time · 100"),) if finish else ()),
-        Column(text="Jain", title="(Σ rate)² / (clients · Σ rate²): 1 where all are equal"),
+        Column(text="Jain", title="(Σ rate)² / (clients · Σ rate²): 1 if all are equal"),
         *(Column(text=name, group="rate of a client") for name, _ in _RATES),
     )
     meaning = (
-        "min_time, max_time: until the first and the last client had done its work; diff: between "
-        "them; pct: diff / min_time · 100. "
+        "min_time, max_time: when the first and the last client finished; diff: their difference; "
+        "pct: diff / min_time · 100. "
     )
     return Table(
         name=f"{prefix}-evenness",
@@ -150,8 +150,8 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
         narrow="figures",
         columns=columns,
         rows=rows,
-        note=f"{meaning if finish else ''}Jain: 1 where all clients are equally fast, 1/n where "
-        f"one of n does all. {_left_out(step, roles)}{_note(step)}".strip(),
+        note=f"{meaning if finish else ''}Jain: 1 if all clients are equally fast, 1/n if one "
+        f"of n does all. {_left_out(step, roles)}{_note(step)}".strip(),
     )
 
 
@@ -259,7 +259,7 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
             *(Column(text=str(tenth + 1), group="tenth") for tenth in range(TENTHS)),
         ),
         rows=rows,
-        note="The slowest and the fastest are those of each tenth, not one client throughout."
+        note="Slowest and fastest are chosen anew in each tenth."
         + (f" {cells.MEANS}." if _note(step) else ""),
     )
 
@@ -344,11 +344,10 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         title="Fairness between clients",
         columns=(Column(text="arm", left=True), *(Column(text=step.step) for step in shown)),
         rows=rows,
-        note="Of the clients whose work the step's throughput counts. pct, as published: by how "
-        "much later the last client ended than the first, in percent of the first one's time; "
-        "steps that last as long as their target rate takes have none. Jain's index, of the "
-        "clients' rates: 1 where all are equally fast, 1/n where one of n does all. "
-        + max(map(_note, shown), key=len),
+        note="For the clients whose work the step's throughput counts. pct, as published: how much "
+        "later the last client ended than the first, in percent of the first one's time; steps "
+        "whose target rate sets their length have none. Jain's index of the clients' rates: 1 if "
+        "all are equally fast, 1/n if one of n does all. " + max(map(_note, shown), key=len),
     )
 
 

@@ -37,8 +37,8 @@ def _parts(subject: Subject) -> Iterable[Table]:
         ),
         rows=rows,
         note=cells.sentences(
-            f"Throughput before and after the writes, and the one by the other{interval}: under 1 "
-            "the writes left the tables slower to read.",
+            f"Throughput before and after the writes, and their ratio{interval}: below 1, the "
+            "writes made the tables slower to read.",
             cells.legend(rows, cells.INCOMPLETE_MARK),
         ),
     )

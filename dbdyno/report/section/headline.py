@@ -48,8 +48,8 @@ def _sureness(comparison: Comparison) -> list[Finding]:
     if comparison.blocks == 1:
         return [
             Finding(
-                text="One block decides nothing: what differs below may be chance, "
-                "and it takes more blocks to tell by how much numbers vary by themselves."
+                text="One block decides nothing: differences below may be chance. "
+                "More blocks show how much the numbers vary by themselves."
             )
         ]
     return []
@@ -358,8 +358,7 @@ def _missed_targets(comparison: Comparison) -> list[Finding]:
         if cells.missed_target(result)
     ]
     text = (
-        f"{cells.MISSED} The background insert rate was missed; throughput beside it does not "
-        "compare."
+        f"{cells.MISSED} An arm missed the background insert rate; its throughput does not compare."
     )
     return _listed(text, items)
 
@@ -373,7 +372,7 @@ def _unfound(comparison: Comparison) -> list[Finding]:
         for result in step.cells
         if groups.unfound(result)
     ]
-    text = f"{groups.UNFOUND} So few found a row; the throughput counts those that found none, too."
+    text = f"{groups.UNFOUND} Few statements found a row; the throughput counts the others, too."
     return _listed(text, items)
 
 

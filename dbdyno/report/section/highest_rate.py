@@ -39,7 +39,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
             for cell in step.cells
         ),
         note=cells.sentences(
-            "Operations are due at random; searched in each block by windows after the step.",
+            "Operations arrive at random; windows after the step search the rate in each block.",
             cells.blocks_note(blocks),
             f"{number.TIMES}: paired by block, with the 95 % t interval." if beside else "",
         ),

@@ -90,8 +90,8 @@ def _disturbs(host: Json) -> str:
     found = render.summary(doctor.findings(host))
     looked = host.get("look") is not None  # older versions of dyno did not, nor do runs of fakes
     if found:
-        return f"{found} (`dyno doctor` says why, and how it is mended)"
-    return "nothing that is known of" if looked else ""
+        return f"{found} (`dyno doctor` gives reasons and remedies)"
+    return "nothing known" if looked else ""
 
 
 def part(facts: Json, key: str) -> Json:

@@ -87,7 +87,7 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
         explained=True,
         columns=columns,
         rows=tuple(rows),
-        note=_means(step) + "docs/metrics.md says what each column is.",
+        note=_means(step) + "docs/metrics.md explains each column.",
     )
 
 
@@ -96,8 +96,8 @@ def _means(step: StepComparison) -> str:
     if max((len(result.runs) for result in step.cells), default=0) <= 1:
         return ""
     return (
-        "Arithmetic means of the blocks (throughput has the geometric one); ratios are geometric "
-        "means of the blocks' own. "
+        "Arithmetic means of the blocks (throughput: geometric); ratios are geometric means of "
+        "the ratios of the blocks. "
     )
 
 

@@ -30,7 +30,7 @@ WAYS: dict[Way, tuple[str, str]] = {
     "seconds": ("longer steps", "twice as long, in fewer blocks"),
     "shorter turns": ("shorter turns", "of half the length, in as many as there is time for"),
     "longer turns": ("longer turns", "twice as long, in fewer"),
-    "placement": ("placement", "at most: what turns add beside their seconds would be gone"),
+    "placement": ("placement", "at best: without what turns add to their seconds"),
 }
 """What a way is called in a column, and in full."""
 
@@ -68,8 +68,8 @@ def table(comparison: Comparison) -> Table | None:
             for its in one.budget
         ),
         note="Standard deviations of the ratio from one second, turn, server start or comparison "
-        "to the next, with 95 % intervals; “not seen”: what lies below explains all scatter. "
-        "Errors are standard errors of one comparison's mean, computed from these.",
+        "to the next, with 95 % intervals; “not seen”: the sources to its left explain all "
+        "scatter. Errors are standard errors of one comparison's mean, computed from them.",
     )
 
 
@@ -88,7 +88,7 @@ def _cells(budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]) 
     for way in ways:
         one = errors.get(way)
         if one is None:
-            yield Cell(text=number.EN_DASH, title="cannot be foretold from this calibration")
+            yield Cell(text=number.EN_DASH, title="this calibration cannot predict it")
             continue
         title = f"{number.number(one.blocks, 1)} blocks of {_seconds(one.seconds)}"
         yield Cell(text=_percent(one.error), title=title)
@@ -96,7 +96,7 @@ def _cells(budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]) 
 
 def _component(one: Component | None) -> Cell:
     if one is None:
-        return Cell(text=number.EN_DASH, title="was not told apart")
+        return Cell(text=number.EN_DASH, title="not separated")
     ends = None if one.low is None or one.high is None else (one.low, one.high)
     if one.sd is None:
         return Cell(text="not seen", detail=f"up to {_percent(ends[1])}" if ends else "")
@@ -124,11 +124,11 @@ def sentence(budgets: Sequence[NoiseBudget]) -> Finding | None:
         f"{WAYS[way][0]} {_times(left[way])}" for way in left if way not in (most, "placement")
     ]
     beside = f"; {', '.join(others)}" if others else ""
-    said = f"of the error {_times(left[most])} would be left"
+    said = f"{_times(left[most])} of the error would remain"
     if left[most] <= WORTH_MAX:
-        text = f"The same minutes buy most in {name} ({how}): {said}{beside}."
+        text = f"The same minutes gain most from {name} ({how}): {said}{beside}."
     else:
-        text = f"The same minutes are well spent: even in {name} ({how}) {said}{beside}."
+        text = f"The same minutes are well spent: even with {name} ({how}), {said}{beside}."
     if "placement" in left:
         text += f" Another placement of processes would leave {_times(left['placement'])} or more."
     return Finding(text=text + _best(budgets))
@@ -143,10 +143,10 @@ def _best(budgets: Sequence[NoiseBudget]) -> str:
     """At which length of a step an error takes least time."""
     known = sorted(one.best_seconds for one in budgets if one.best_seconds is not None)
     if not known:
-        return " No noise of server starts was seen: blocks bring no more than their seconds do."
+        return " Server starts add no visible noise: only the seconds of blocks count."
     ends = [number.number(its) for its in (known[0], known[-1])]
     reach = ends[0] if ends[0] == ends[1] else " to ".join(ends)
-    return f" An error takes least time with steps of {reach} s."
+    return f" Steps of {reach} s reach a given error soonest."
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -121,17 +121,17 @@ def note(step: StepComparison, found: Sequence[Chart]) -> str:
         return ""
     kinds = {span.kind for result in step.cells for run in result.runs for span in run.server.spans}
     most = max((len(result.runs) for result in step.cells), default=0)
-    columns = ", each column a block" if most > 1 else ""
+    columns = ", one column per block" if most > 1 else ""
     lines = (line for chart in found if isinstance(chart.data, Lines) for line in chart.data.lines)
     each = any(line.label for line in lines)
-    whose = "All clients together" + (", unless the title says each." if each else ".")
-    notes = [f"Each row is an arm{columns}, all on one scale; time in seconds. {whose}"]
+    whose = "All clients together" + (", unless the title says “each”." if each else ".")
+    notes = [f"One row per arm{columns}, on one scale; time in seconds. {whose}"]
     if "checkpoint" in kinds:
         notes.append("Shaded: a checkpoint.")
     if "autovacuum" in kinds:
         notes.append("Thick line at the foot: autovacuum.")
     if most > CHART_BLOCKS_MAX:
-        notes.append(f"The first {CHART_BLOCKS_MAX} of {most} blocks are drawn.")
+        notes.append(f"The charts show the first {CHART_BLOCKS_MAX} of {most} blocks.")
     return " ".join(notes)
 
 
@@ -157,7 +157,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             name=f"{anchor}-clients",
             title="Each client per second",
             parts=tuple(replace(chart, note=told) for chart in each),
-            note="A line for each client; those of an arm have its colour.",
+            note="One line per client, in the colour of its arm.",
             entry="",
             look="graphs",
             joins=f"{anchor}-fairness",

@@ -23,7 +23,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
         title="",
         items=pinned,
         form="pairs",
-        lead_in_post=("What the plan leaves open was settled when it first ran:",),
+        lead_in_post=("The first run settled what the plan leaves open:",),
     )
     yield Group(
         name="repeat",

@@ -30,7 +30,7 @@ class _Timed:
 _SERVICE = _Timed(
     title="Service time",
     name="service",
-    since="From when an operation was sent to when it was answered, as published.",
+    since="From sending an operation to its answer, as published.",
     by_kind=lambda run: run.service,
     by_operation=lambda run: run.operations_service,
 )
@@ -38,8 +38,7 @@ _SERVICE = _Timed(
 _RESPONSES = _Timed(
     title="Response time",
     name="response",
-    since="From when an operation was due to when it was answered: with what it waited for those "
-    "before it.",
+    since="From the due time of an operation to its answer, including the wait for earlier ones.",
     by_kind=lambda run: run.response,
     by_operation=lambda run: run.operations,
 )
@@ -98,7 +97,7 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
         columns=columns,
         rows=tuple(rows),
         note="All clients and blocks together; a percentile is the geometric mean of the blocks'; "
-        "the mean is of exact sums, and missing where a load does not tell them. " + timed.since,
+        "the mean comes from exact sums, which not every load reports. " + timed.since,
     )
 
 

@@ -95,7 +95,7 @@ def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | Non
             *(Column(text=f"{clients:,}", group="clients") for clients in counts),
         ),
         rows=(first, *(row for sweep in sweeps for row in _overview_rows(sweep, counts))),
-        note="Throughput per second with the fewest clients; that with more is divided by it"
+        note="Throughput per second with the fewest clients; with more clients, the ratio to it"
         + (f", with the 95 % t interval of {blocks} blocks." if blocks > 1 else "."),
     )
 
@@ -160,7 +160,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
         look="inline",
         columns=(
             Column(text="clients"),
-            Column(text="ideal", title="as many times as there are clients"),
+            Column(text="ideal", title="proportional to the clients"),
             *(
                 column
                 for arm in arms
@@ -172,8 +172,8 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
         ),
         rows=rows,
         note=cells.sentences(
-            f"{number.TIMES}: by the throughput of the same arm with the fewest clients{interval}; "
-            "ideal: as many times as there are clients.",
+            f"{number.TIMES}: relative to the same arm with the fewest clients{interval}; "
+            "ideal: proportional to the clients.",
             cells.legend(rows, cells.INCOMPLETE_MARK),
         ),
     )
@@ -211,8 +211,8 @@ def _chart(sweep: _Sweep, name: str) -> Chart | None:
     )
     return Chart(
         name=name,
-        title=f"{sweep.title}: throughput by that with the fewest clients, log scale; "
-        "dashed: as many times as there are clients",
+        title=f"{sweep.title}: throughput relative to the fewest clients, log scale; "
+        "dashed: proportional to the clients",
         describe="; ".join(words),
         data=ScaleUp(clients=(sweep.fewest, *sweep.others), points=points),
     )

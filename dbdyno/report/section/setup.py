@@ -39,7 +39,7 @@ def _hardware(host: Json) -> Iterable[str]:
         yield f"The server's CPU: {_processor(cpu)}."
     if memory:
         swap = {None: "", 0: " and no swap"}.get(host.get("swap_bytes"), " and swap")
-        yield f"It has {number.size_bytes(memory)} of memory{swap}."
+        yield f"The server has {number.size_bytes(memory)} of memory{swap}."
     storage = _storage(_part(host, "data"))
     if storage:
         yield f"The data is on {storage}."
@@ -89,7 +89,7 @@ def _planned(plan: Json, arm: str) -> Json:
 def _build(arm: str, server: Json, planned: Json) -> str:
     """An arm: what it is, who compiled it, its configuration and what the plan sets on top."""
     if not server:
-        return f"{arm} never ran: nothing is known of its build."
+        return f"{arm} never ran, so its build is unknown."
     its = engine.recorded(str(server.get("engine")))
     words = [f"{arm} is {its.product} {server.get('version') or ''}".rstrip()]
     if server.get("compiler"):
@@ -121,9 +121,9 @@ def _differences(comparison: Comparison) -> Iterable[str]:
     named = [one.what for one in comparison.differences if one.planned]
     others = [one.what for one in comparison.differences if not one.planned]
     if named:
-        yield f"The arms differ as the plan says in: {_named(named)}."
+        yield f"The plan names these differences between the arms: {_named(named)}."
     if others:
-        yield f"They also differ in what the plan does not name: {_named(others)}."
+        yield f"The arms also differ in what the plan does not name: {_named(others)}."
 
 
 _CHOICES = ("set", "preset", "fill", "save", "warm")  # of a plan's workload (docs/plan.md)
@@ -174,14 +174,14 @@ def _interleaved(plan: Json) -> Iterable[str]:
     if how is None:
         return
     yield (
-        "All servers of a block were up at once: each arm went for itself through its steps up to "
-        f"the last one that writes; the steps after it, which only read, arms took {how}."
+        "All servers of a block ran at once. Each arm went alone through its steps up to the last "
+        f"one that writes; the arms took the later steps, which only read, {how}."
     )
     sizes = [
         f"{arm['name']} {arm['memory']}" for arm in plan.get("arms") or () if arm.get("memory")
     ]
     if sizes:
-        yield f"Memory was shared out among them: {_named(sizes)}."
+        yield f"The servers shared the memory: {_named(sizes)}."
 
 
 def _plural(count: int, word: str) -> str:

@@ -45,7 +45,7 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
         ),
         rows=rows,
         note=cells.sentences(
-            "Values that the workload names, read from what statements returned or asked of the "
+            "Values that the workload defines, read from what statements returned or asked of the "
             "server after the load; no verdict is taken from them.",
             cells.blocks_note(count),
         ),

@@ -329,9 +329,9 @@ def _table(
             Column(text="CPU, %", title=f"{cpu}: mean change, and its t interval"),
             Column(
                 text="visible, %",
-                title=f"smallest change that so many blocks find {wanted}: of throughput / of CPU",
+                title=f"smallest change that these blocks find {wanted}: of throughput / of CPU",
             ),
-            Column(text="to settle", left=True, title=f"further blocks that tell {wanted}"),
+            Column(text="to settle", left=True, title=f"further blocks to decide {wanted}"),
         ),
         rows=rows,
         note=cells.sentences(
@@ -345,7 +345,7 @@ def _table(
 
 _MARKS = {
     cells.MISSED: "an arm missed the background insert rate",
-    groups.UNFOUND: "so few statements found a row that throughput misleads",
+    groups.UNFOUND: "too few statements found a row: throughput misleads",
     **cells.INCOMPLETE_MARK,
 }
 _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."
@@ -355,13 +355,13 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
     """What the columns are."""
     aims = comparison.aims
     if comparison.blocks <= 1:
-        return "One block decides nothing. CPU: of the server for each operation."
+        return "One block decides nothing. CPU: the server's per operation."
     levels = " or ".join(known.levels_of_looks(judgements))
-    at_looks = f", beside a decided word those of its look at {levels}" if levels else ""
-    despite = "; so an interval may leave out 0 beside “cannot tell”"
+    at_looks = f" (a decided word: at its look, {levels})" if levels else ""
+    despite = "; an interval may therefore exclude 0 beside “cannot tell”"
     return cells.sentences(
-        f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: of "
-        "the server for each operation, more is slower.",
+        f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: "
+        "the server's per operation, more is slower.",
         f"Margin ±{percent(aims.margin)}; false alarms at most {percent(aims.level)} by "
         f"Benjamini-Hochberg over all steps and looks"
         f"{despite if any(map(known.despite, judgements)) else ''}.",

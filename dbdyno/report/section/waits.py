@@ -31,8 +31,8 @@ KINDS = (
 """What sessions do, in the order in which charts stack it."""
 
 NOTE = (
-    "Sampled, a mean for each second; what waits for its client is not active. CPU: active and not "
-    "waiting, on a core or ready for one."
+    "Sampled, one mean per second; a session that waits for its client is not active. CPU: active "
+    "and not waiting, on a core or ready for one."
 )
 """What the chart shows."""
 
@@ -225,7 +225,7 @@ def _note(step: StepComparison, sampled: Sequence[Waits]) -> str:
     asked = number.time_us(1e6 * sampled[0].asked_s)
     notes = [
         f"Mean sessions in {samples:,} samples of all blocks, {number.time_us(1e6 * interval_s)} "
-        f"apart (asked for: {asked}; at most {number.time_us(1e6 * longest_s)}).",
+        f"apart (requested: {asked}; at most {number.time_us(1e6 * longest_s)}).",
         f"A sample took {number.time_us(sample_us)}{_cost(step)}.",
         "CPU: active and not waiting, on a core or ready for one.",
     ]
@@ -240,8 +240,8 @@ def _cost(step: StepComparison) -> str:
     if not whole_us:
         return ""
     lab = 100 * math.fsum(waits.lab_cpu_us for waits, _ in known) / whole_us
-    text = f" and sampling {number.number(lab, 1)} % of a core on the lab's side"
+    text = f" and sampling {number.number(lab, 1)} % of a core in dyno"
     server = [waits.server_cpu_us for waits, _ in known if waits.server_cpu_us is not None]
     if len(server) < len(known):
         return text
-    return f"{text}, {number.number(100 * math.fsum(server) / whole_us, 1)} % on the server's"
+    return f"{text}, {number.number(100 * math.fsum(server) / whole_us, 1)} % in the server"

@@ -199,7 +199,7 @@ def test_an_interrupt_ends_the_compiler_and_leaves_nothing(tmp_path: Path, cache
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert said.endswith("interrupted; nothing of the build is kept but its log\n")
+    assert said.endswith("interrupted; only the log of the build is kept\n")
     assert left(cache) == set()
     with pytest.raises(ProcessLookupError):
         os.kill(compiler, 0)

@@ -255,7 +255,7 @@ def test_the_command_builds_a_version_by_its_recipe_and_finds_it_again(site: Sit
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["postgres", "18.6", "--cflags", "-O1"], "--name: missing: say what plans are to call"),
+        (["postgres", "18.6", "--cflags", "-O1"], "--name: missing: name this build for plans"),
         (["mysql", "8.4", "--name", "m"], "only PostgreSQL's source is brought: name a tarball of"),
         (["postgres", "18.6", "--tag", "x"], "`18.6` is no git checkout: drop the option"),
     ],

@@ -177,7 +177,7 @@ def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
     [
         ({"interleave": "run", "slice_s": None}, None),
         ({}, None),
-        ({"interleave": "step", "slice_s": None}, "which only read, one directly after the other, in an"),
+        ({"interleave": "step", "slice_s": None}, "only read, one directly after the other, in an"),
         ({"interleave": "slice", "slice_s": 0.5}, "which only read, in turns of 0.5 s, in orders"),
     ],
 )

@@ -13,18 +13,18 @@ from typing import Any
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands
 
-Made from the commands themselves by `tools/command_reference.py`; a test compares. Progress goes to
-standard error, results to standard output. In a terminal it is some lines that are drawn anew once
-a second: block, arm and step, rate and p99 in the last second and so far, whether the target is
-held, errors, and the time that step and plan still take; elsewhere it is a line at each step's end,
-and in long steps one about every minute.
+`tools/command_reference.py` generates this page from the commands; a test compares. Commands write
+progress to standard error and results to standard output. In a terminal, progress is a few lines
+redrawn every second: block, arm and step, rate and p99 in the last second and so far, whether the
+target is held, errors, and the remaining time of step and plan. Elsewhere, progress is a line at
+the end of each step, and about every minute in long steps.
 
 | exit status | when |
 |---|---|
 | 0 | done |
-| 1 | finished, but steps failed; of `dyno compare --fail-on` that it found such a verdict |
-| 2 | bad input, in one line that names the file, the key and the remedy |
-| 130 | interrupted: everything measured is kept, and the same command goes on |
+| 1 | finished, but steps failed; for `dyno compare --fail-on`: a verdict was found |
+| 2 | bad input: one line names the file, the key and the remedy |
+| 130 | interrupted: all measurements are kept, and the same command resumes |
 """
 
 

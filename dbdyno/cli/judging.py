@@ -23,13 +23,13 @@ def compare(
         typer.Option(
             "--fail-on",
             metavar="WORD,…",
-            help="End with status 1 where an arm has one of these verdicts in a step, as "
+            help="Exit with status 1 if an arm has one of these verdicts in a step, such as "
             "`slower,mixed,failed`; `slower` does not mean `slower, within the margin`.",
         ),
     ] = None,
     colors: Colors = None,
 ) -> None:
-    """Show what the arms of a result folder came to, relative to the base."""
+    """Show the results of a folder, each arm relative to the base."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import colors as thresholds
     from dbdyno.report import fail_on, json_document, page
@@ -55,23 +55,25 @@ def report(
     markdown: Annotated[
         Path | None,
         typer.Option(
-            "--markdown", metavar="POST.md", help="Write Markdown, its pictures to folder POST."
+            "--markdown",
+            metavar="POST.md",
+            help="Write Markdown, with pictures in the folder POST.",
         ),
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option("--pictures", help="Write each chart as SVG and PNG there.")
+        Path | None, typer.Option("--pictures", help="Write charts as SVG and PNG to a folder.")
     ] = None,
     colors: Colors = None,
     as_cbc: Annotated[
         bool,
         typer.Option(
             "--cbc",
-            help="Print what the Complete Block Check's own programs print: keys and values of "
-            "each arm and block, or the best seconds of its scripts; for the workload `cbc` alone.",
+            help="Print the output of the Complete Block Check's own programs: keys and values of "
+            "each arm and block, or the best seconds of its scripts. Only for the workload `cbc`.",
         ),
     ] = False,
 ) -> None:
-    """Write the report of a result folder; in the terminal where no file is named."""
+    """Write the report of a result folder, by default to the terminal."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import cbc, page, write
     from dbdyno.report import colors as thresholds
@@ -109,20 +111,20 @@ def export(
             "--to",
             metavar="FILE",
             help="FILE.duckdb takes all tables; FILE.csv, FILE.json or FILE.parquet take one; a "
-            "folder (FOLDER/) takes a file of each table.",
+            "folder (FOLDER/) takes one file per table.",
         ),
     ],
     table: Annotated[
         str | None,
-        typer.Option("--table", help="Only this table; `steps` where a file takes one."),
+        typer.Option("--table", help="Export only this table; default for a file: `steps`."),
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="In a folder: csv, json or parquet, the default."),
+        typer.Option("--format", help="Format in a folder: csv, json or parquet (default)."),
     ] = None,
     base: Base = None,
 ) -> None:
-    """Write what was measured for other tools: a DuckDB file to ask SQL, CSV, JSON or Parquet."""
+    """Export results for other tools: a DuckDB file for SQL, CSV, JSON or Parquet."""
     from dbdyno.report.export import write as exporting
 
     written = exporting.export(folders, exporting.wish(to, table, form), base)

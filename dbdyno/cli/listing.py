@@ -20,7 +20,7 @@ golden_app = typer.Typer(
 
 @workload_app.command("list")
 def workload_list() -> None:
-    """Show the workloads that come with dyno, each in a line."""
+    """List the shipped workloads, one per line."""
     from dbdyno import workload
 
     width = max(map(len, workload.names()))
@@ -40,7 +40,7 @@ def workload_show(
 
 @config_app.command("list")
 def config_list() -> None:
-    """Show the configuration presets and tags: engine, name, versions, what it is."""
+    """List the configuration presets and tags: engine, name, versions, description."""
     from dbdyno.engine import preset
 
     for line in preset.listing():
@@ -49,15 +49,15 @@ def config_list() -> None:
 
 @config_app.command("show")
 def config_show(
-    name: Annotated[str, typer.Argument(help="A preset, with tags if you like: x10a, z12a_bl0.")],
+    name: Annotated[str, typer.Argument(help="A preset, optionally with tags: x10a, z12a_bl0.")],
     cores: Annotated[int | None, typer.Option(help="Size it for this many cores.")] = None,
     memory: Annotated[str | None, typer.Option(help="Size it for this memory: 32GB.")] = None,
     version: Annotated[str | None, typer.Option(help="For this version: 17, 8.4.6.")] = None,
     engine: Annotated[
-        str | None, typer.Option(help="Of a name that two have: mysql, mariadb.")
+        str | None, typer.Option(help="The engine, if two have the name: mysql, mariadb.")
     ] = None,
 ) -> None:
-    """Print a preset as it would be on this host, or on one of another size."""
+    """Print a preset, sized for this host or another."""
     from dbdyno.engine import preset
     from dbdyno.engine.preset import arm_config
     from dbdyno.host import capacity
@@ -77,7 +77,7 @@ def config_show(
 
 @golden_app.command("list")
 def golden_list(data_dir: DataDir = None) -> None:
-    """Show the golden copies that are here, a line each: key, size, when, of what."""
+    """List the golden copies, one per line: key, size, date, origin."""
     from dbdyno.engine import golden
     from dbdyno.host import place
 
@@ -87,12 +87,14 @@ def golden_list(data_dir: DataDir = None) -> None:
 
 @golden_app.command("remove")
 def golden_remove(
-    keys: Annotated[list[str] | None, typer.Argument(metavar="KEY", help="Which ones.")] = None,
-    all_of_them: Annotated[bool, typer.Option("--all", help="All that are here.")] = False,
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY", help="Keys of the copies to remove.")
+    ] = None,
+    all_of_them: Annotated[bool, typer.Option("--all", help="Remove all copies.")] = False,
     data_dir: DataDir = None,
     wait: Wait = False,
 ) -> None:
-    """Remove golden copies; not while a lab measures on this host."""
+    """Remove golden copies. Refused while a lab measures on this host."""
     from dbdyno.engine import golden
     from dbdyno.host import place
     from dbdyno.host.lock import HostLock

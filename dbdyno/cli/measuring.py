@@ -34,7 +34,7 @@ def run(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Run a plan, or go on with it where it was broken off."""
+    """Run a plan, or resume it after an interruption."""
     plan = loaded(plan_file, yes=yes)
     carry_out(with_lengths(plan, out / plan.name), out, wait=wait, dry_run=dry_run)
 
@@ -42,13 +42,13 @@ def run(
 def calibrate(
     plan_file: PlanFile,
     comparisons: Annotated[
-        int, typer.Option("--comparisons", help="How often the base is compared with itself.")
+        int, typer.Option("--comparisons", help="Number of comparisons of the base with itself.")
     ] = 10,
     blocks: Annotated[
         int | None,
         typer.Option(
             "--blocks",
-            help="Blocks of each comparison; without it the plan's, or 6 where it goes on until "
+            help="Blocks of each comparison. Default: the plan's, or 6 if the plan goes on until "
             "it is decided.",
         ),
     ] = None,
@@ -56,8 +56,8 @@ def calibrate(
         bool,
         typer.Option(
             "--duet",
-            help="Accept duets on this host, or not: the base beside its ghost and beside the "
-            "servers of --planted, each in a comparison.",
+            help="Test if duets work on this host: compare the base with its ghost and with each "
+            "server of --planted.",
         ),
     ] = False,
     planted: Annotated[
@@ -65,18 +65,18 @@ def calibrate(
         typer.Option(
             "--planted",
             metavar="SHARE=FOLDER",
-            help="With --duet: a server that `tools/plant` made slower by a share, as "
-            "0.05=/opt/pg17-slower; two of them at least.",
+            help="With --duet: a server that `tools/plant` made slower by a share, such as "
+            "0.05=/opt/pg17-slower; give at least two.",
         ),
     ] = None,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Compare the base with itself, to see how often that raises a false alarm on this host.
+    """Compare the base with itself, to count false alarms on this host.
 
-    The base and a ghost of it go through the plan's steps without the other arms. The result
-    folder's name is the plan's with `.calibration`.
+    The base and its ghost go through the plan's steps without the other arms. The result folder is
+    named after the plan, with `.calibration`.
     """
     from dbdyno import plan
     from dbdyno.plan import calibration
@@ -90,7 +90,7 @@ def calibrate(
 
 
 def check(plan_file: PlanFile, yes: Yes = False) -> None:
-    """Say what is wrong with a plan, or what it would do, how long it takes and what it needs."""
+    """Check a plan: report what is wrong, or what it would do, how long it takes, what it needs."""
     plan = loaded(plan_file, yes=yes)
     show_outlook(with_lengths(plan, RESULTS / plan.name))
 
@@ -98,20 +98,22 @@ def check(plan_file: PlanFile, yes: Yes = False) -> None:
 def doctor(
     plan_file: Annotated[
         Path | None,
-        typer.Argument(metavar="PLAN.toml", help="Look for this plan's servers, too."),
+        typer.Argument(metavar="PLAN.toml", help="Also check for this plan's servers."),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="Where servers are to have their data.")
+        Path | None, typer.Option("--data-dir", help="Where servers will keep their data.")
     ] = None,
     shared_buffers: Annotated[
         str | None,
-        typer.Option("--shared-buffers", metavar="SIZE", help="Of a server to be, as 8GB."),
+        typer.Option(
+            "--shared-buffers", metavar="SIZE", help="Buffers of a planned server, such as 8GB."
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="As JSON, for programs; docs/doctor.md has every key.")
     ] = False,
 ) -> None:
-    """Say what on this host disturbs a benchmark, and how to mend it; changes nothing."""
+    """Report what on this host disturbs a benchmark, with remedies; changes nothing."""
     from dbdyno import plan
     from dbdyno.doctor import render
     from dbdyno.run.check import host_checkup

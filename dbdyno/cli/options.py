@@ -11,12 +11,12 @@ RESULTS = Path("results")
 """Where result folders are kept where nobody says it."""
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
-Out = Annotated[Path, typer.Option("--out", help="Where result folders are kept.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder for result folders.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Take a plan of more than 200 arms.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would happen, and do nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Accept a plan of more than 200 arms.")]
 DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, where it has one.")
+    Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, if it has one.")
 ]
 Base = Annotated[str | None, typer.Option("--base", help="Compare with this arm instead.")]
 Colors = Annotated[
@@ -24,7 +24,7 @@ Colors = Annotated[
     typer.Option(
         "--colors",
         metavar="LOW,HIGH",
-        help="Throughput relative to the base is red up to LOW and green from HIGH on, as "
-        "0.97,1.03; without it the published colours.",
+        help="Colour throughput relative to the base: red up to LOW, green from HIGH on, such as "
+        "0.97,1.03. Default: the published colours.",
     ),
 ]

@@ -14,7 +14,7 @@ from dbdyno.model.error import DynoError
 if TYPE_CHECKING:
     from dbdyno.builds.source import Ref
 
-app = typer.Typer(help="Bring, build, list and remove database servers.", no_args_is_help=True)
+app = typer.Typer(help="Download, build, list and remove database servers.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -23,9 +23,9 @@ def server_list(
         bool, typer.Option("--json", help="As JSON, for programs: a list of objects.")
     ] = False,
 ) -> None:
-    """Show the servers that are here: fetched, built, or installed under the usual paths.
+    """List servers: fetched, built, or installed under the usual paths.
 
-    With each stands what made it, as far as it tells: compiler, flags, features.
+    Each line shows what is known of its making: compiler, flags, features.
     """
     from dbdyno.engine import installed
 
@@ -39,10 +39,10 @@ def server_list(
 
 @app.command("remove")
 def server_remove(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Builds, by their names.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Names of builds.")],
     wait: Annotated[bool, typer.Option("--wait", help="Wait while a lab measures here.")] = False,
 ) -> None:
-    """Remove builds that dyno made, with their logs; not while a lab measures on this host."""
+    """Remove builds of dyno with their logs. Refused while a lab measures on this host."""
     from dbdyno.builds import cache
     from dbdyno.host.lock import HostLock
 
@@ -57,9 +57,9 @@ def server_fetch(
     engine: Annotated[str, typer.Argument(help="postgres")],
     version: Annotated[str, typer.Argument(help="17.6, or 17 for the newest 17")],
 ) -> None:
-    """Bring a prebuilt server into the cache, verified by its checksum.
+    """Download a prebuilt server into the cache, verified by its checksum.
 
-    Today's are compiled for size: for figures to publish build one, `dyno server build`.
+    Prebuilt servers are compiled for size. For figures to publish, use `dyno server build`.
     """
     from dbdyno.engine.postgres import build
 
@@ -73,43 +73,47 @@ def server_build(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A version of PostgreSQL, whose official source is brought (18.6, or 18 for the "
-            "newest 18); a tarball, a folder, a git checkout or a URL.",
+            help="A version of PostgreSQL (18.6, or 18 for the newest 18), whose official source "
+            "dyno downloads; or a tarball, a folder, a git checkout or a URL.",
         ),
     ],
     name: Annotated[
         str | None,
         typer.Option(
             "--name",
-            help="What plans call it: `build = NAME`. A version by a recipe has a name of its own.",
+            help="Name for plans: `build = NAME`. A version with a recipe has a default name.",
         ),
     ] = None,
     recipe: Annotated[
         str | None,
-        typer.Option("--recipe", help="The flags of a published build, as o2nofp; `def` if none."),
+        typer.Option(
+            "--recipe", help="Flags of a published build, such as o2nofp. Default: `def`."
+        ),
     ] = None,
-    cflags: Annotated[
-        str | None, typer.Option("--cflags", help="Flags of your own for the compiler.")
+    cflags: Annotated[str | None, typer.Option("--cflags", help="Your own compiler flags.")] = None,
+    march: Annotated[
+        str | None, typer.Option("--march", help="Target CPU, such as native.")
     ] = None,
-    march: Annotated[str | None, typer.Option("--march", help="For this CPU, as native.")] = None,
-    lto: Annotated[bool, typer.Option("--lto", help="Optimise as it is linked.")] = False,
+    lto: Annotated[bool, typer.Option("--lto", help="Optimise at link time.")] = False,
     configure: Annotated[
         list[str] | None,
-        typer.Option("--configure", metavar="OPTIONS", help="More for configure or cmake."),
+        typer.Option(
+            "--configure", metavar="OPTIONS", help="Further options for configure or cmake."
+        ),
     ] = None,
-    tag: Annotated[str | None, typer.Option("--tag", help="Of a git checkout or URL.")] = None,
-    branch: Annotated[str | None, typer.Option("--branch", help="Likewise.")] = None,
-    commit: Annotated[str | None, typer.Option("--commit", help="Likewise.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Tag of a git checkout or URL.")] = None,
+    branch: Annotated[str | None, typer.Option("--branch", help="Branch, likewise.")] = None,
+    commit: Annotated[str | None, typer.Option("--commit", help="Commit, likewise.")] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Compile so many files at once.")
+        int | None, typer.Option("--jobs", min=1, help="Number of parallel compilations.")
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Put it in the place of another of that name.")
+        bool, typer.Option("--replace", help="Replace a build of that name.")
     ] = False,
 ) -> None:
     """Build a server from source into the cache, by the flags of the published builds or your own.
 
-    It runs the source's own build scripts, as you. What it says goes into a log that stays.
+    The source's own build scripts run as you. Their output goes to a log, which is kept.
     """
     from dbdyno import engine as engines
     from dbdyno.builds import compile, flags
@@ -122,7 +126,7 @@ def server_build(
     found = compile.source_of(engine, source, ref_of(tag, branch, commit))
     name = name or compile.name_of(found, chosen, options)
     if name is None:
-        raise DynoError("--name: missing: say what plans are to call this build")
+        raise DynoError("--name: missing: name this build for plans")
     wish = compile.Wish(
         engine=engine,
         name=name,
@@ -135,7 +139,7 @@ def server_build(
     try:
         print(compile.build(wish, engines.of(engine).method(), say))  # noqa: T201
     except KeyboardInterrupt:
-        say("interrupted; nothing of the build is kept but its log")
+        say("interrupted; only the log of the build is kept")
         raise typer.Exit(INTERRUPTED) from None
 
 

@@ -365,7 +365,7 @@ def test_a_step_without_its_end_is_failed(tmp_path: Path) -> None:
     (folder.path / "done.json").unlink()
     run = assemble.step_run(folder)
     assert (run.ending.status, run.metrics) == ("failed", {})
-    assert "broken off" in (run.ending.reason or "")
+    assert "interrupted" in (run.ending.reason or "")
     assert run.series["query.rate"].y == (5_000.0,) * 20, "what there is stays to be seen"
     (folder.path / "done.json").write_text(done)
     change_lines(

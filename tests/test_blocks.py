@@ -170,7 +170,7 @@ def test_a_broken_block_is_kept_as_void_and_done_again(tmp_path: Path) -> None:
     assert (folder / "blocks/001/order.json").stat().st_mtime_ns == before
     comparison = compare.load(folder)
     assert comparison.blocks == 2
-    assert "broken off" in comparison.void_blocks[0]
+    assert "interrupted" in comparison.void_blocks[0]
 
 
 def test_a_killed_generator_spoils_the_block_which_is_done_again(

@@ -331,7 +331,7 @@ def test_one_ref_is_wanted_at_most():
 def test_a_tree_of_something_else_is_refused(tmp_path: Path, cache: Path):
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "configure").write_text("#!/bin/sh\nPACKAGE_NAME='zlib'\n")
-    with pytest.raises(ServerError, match="is no source of PostgreSQL"):
+    with pytest.raises(ServerError, match="is not a source of PostgreSQL"):
         compile.build(a_wish(tmp_path / "tree"), POSTGRES, quiet, cache)
     old = fake_source.make(tmp_path / "old", version="11.22")
     with pytest.raises(ServerError, match=r"is PostgreSQL 11.22: 12 is the oldest"):

@@ -158,7 +158,7 @@ def test_the_log_is_never_smaller_than_the_server_allows():
 
 
 def test_an_unknown_preset_is_named_beside_those_there_are():
-    with pytest.raises(PlanError, match=r"no preset `x99`: take one of m5\.metal, x10a, x10b"):
+    with pytest.raises(PlanError, match=r"no preset `x99`: use one of m5\.metal, x10a, x10b"):
         rendered("x99", 8, GB, None, 170000)
 
 
@@ -193,7 +193,7 @@ def test_sizes_are_read_as_the_server_reads_them(text: str, amount: int):
 
 @pytest.mark.parametrize("text", ["", "4", "GB", "4gb", "-1GB", "4 GiB", "1GB; rm"])
 def test_what_is_no_size_is_refused(text: str):
-    with pytest.raises(PlanError, match="is no size"):
+    with pytest.raises(PlanError, match="is not a size"):
         config.bytes_of(text)
 
 
@@ -453,8 +453,8 @@ exit 1
 @pytest.mark.parametrize(
     ("config", "text", "settings", "begins", "ends"),
     [
-        (None, None, {}, f"arms.a: {LABS}: 300010", "(1 .. 262143): take fewer `clients`"),
-        ("x10a", None, {}, f"arms.a: {LABS}: 300010", "(1 .. 262143): take fewer `clients`"),
+        (None, None, {}, f"arms.a: {LABS}: 300010", "(1 .. 262143): use fewer `clients`"),
+        ("x10a", None, {}, f"arms.a: {LABS}: 300010", "(1 .. 262143): use fewer `clients`"),
         ("./my.conf", "max_connections = 300010\n", {},
          "arms.a.config: `./my.conf` sets max_connections: 300010", "(1 .. 262143)"),
         (None, None, {"max_connections": "300010"},

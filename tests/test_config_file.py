@@ -68,15 +68,15 @@ def test_a_my_cnf_is_read_in_the_groups_of_the_server_and_its_version():
     [
         ("postgres", "\ninclude 'more.conf'", "f: line 2: `include` reads another file"),
         ("postgres", "include_dir = 'conf.d'", "f: line 1: `include_dir` reads another file"),
-        ("postgres", "jit", "f: line 1: `jit` is no setting: write it as `name = 'value'`"),
-        ("postgres", "jit = 'on", "is no setting"),
+        ("postgres", "jit", "f: line 1: `jit` is not a setting: write it as `name = 'value'`"),
+        ("postgres", "jit = 'on", "is not a setting"),
         (
             "mysql",
             "[mysqld]\n!includedir /etc/mysql",
             "f: line 2: `!includedir` reads another file",
         ),
-        ("mysql", "port = 1", "f: line 1: `port` stands in no group"),
-        ("mysql", "[mysqld]\n= 3", "f: line 2: `= 3` is no option"),
+        ("mysql", "port = 1", "f: line 1: `port` is in no group"),
+        ("mysql", "[mysqld]\n= 3", "f: line 2: `= 3` is not an option"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(engine: str, text: str, message: str):
@@ -109,9 +109,7 @@ def test_the_plans_settings_are_on_top_of_the_file(tmp_path: Path):
 def test_a_file_cannot_set_what_the_lab_lives_by(tmp_path: Path):
     (tmp_path / "my.conf").write_text("listen_addresses = '*'\n")
     (arm,) = plan_with(tmp_path, "my.conf").arms
-    with pytest.raises(
-        PlanError, match=r"my\.conf sets listen_addresses, which the lab sets itself"
-    ):
+    with pytest.raises(PlanError, match=r"my\.conf sets listen_addresses, which dyno sets itself"):
         settings.settle(arm, 170000, HOST)
 
 
@@ -121,7 +119,7 @@ def test_a_file_cannot_set_what_the_lab_lives_by(tmp_path: Path):
         ("./none.conf", "", "key `arms.a.config`: "),
         ("./my.conf", 'memory = "4GB"', "key `arms.a.memory`: sizes a preset, but there is none"),
         ("x10a_c8r32", 'memory = "4GB"', "`x10a_c8r32` is for c8r32; drop that, or `memory`"),
-        ("x11", "", "key `arms.a.config`: there is no preset `x11`: take one of"),
+        ("x11", "", "key `arms.a.config`: there is no preset `x11`: use one of"),
     ],
 )
 def test_a_config_that_cannot_be_is_one_line(tmp_path: Path, config: str, rest: str, message: str):

@@ -101,7 +101,7 @@ HARMS: list[tuple[str, Harm, str]] = [
     *((f"{name}.json", harm, "") for name in ("step", "job", "done") for harm in (empty, cut)),
     *((f"{name}.json", scribble, "is not JSON") for name in ("step", "job", "done")),
     *((f"{name}.json", remove, "is missing") for name in ("step", "job")),
-    ("done.json", remove, "broken off"),
+    ("done.json", remove, "interrupted"),
     *(("events.jsonl", harm, "cut off or missing") for harm in (remove, empty, cut)),
     ("events.jsonl", scribble, "events.jsonl:2: is not a JSON object"),
     ("events.jsonl", replace_text('"response"', '"renamed"'), ".response` is missing"),

@@ -96,7 +96,7 @@ def test_the_ghost_counts_among_the_other_arms() -> None:
         ),
         (
             ("arms.new", 'arms."old.again2"'),
-            "key `arms.old.again2`: names that end so (`.again2`) are those of the base's "
+            "key `arms.old.again2`: names that end like this (`.again2`) are those of the base's "
             "repeats; rename the arm",
         ),
     ],

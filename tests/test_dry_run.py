@@ -81,13 +81,13 @@ def test_a_plan_says_its_looks() -> None:
     lines = said(parse("ab", "[schedule]\nblocks = 4"))
     assert "looks: after 4 blocks; another after 8, if you raise `blocks`" in lines
     lines = said(parse("ab", ""))
-    assert "looks: none, as one block decides nothing; the first is after 2" in lines
+    assert "looks: none, because one block decides nothing; the first is after 2" in lines
     assert not any(line.startswith("looks") for line in said(parse("a", "")))
 
 
 def test_a_limit_that_is_over_before_the_first_look_is_said() -> None:
     lines = said(parse("abcd", '[schedule]\nblocks = "until decided"\nminutes_max = 1'))
-    assert "  minutes_max is over before the first look: raise it" in lines
+    assert "  minutes_max ends before the first look: raise it" in lines
 
 
 def test_a_plan_of_calibration_says_its_comparisons() -> None:

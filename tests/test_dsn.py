@@ -75,17 +75,17 @@ def test_mysqls_names_of_tls_mean_what_libpqs_do():
 @pytest.mark.parametrize(
     ("arm", "sentence"),
     [
-        ('dsn = "postgresql://u:geheim@h/d"', "holds a password, which would come into results"),
-        ('dsn = "postgresql://u@h/d?password=geheim"', "holds a password"),
+        ('dsn = "postgresql://u:geheim@h/d"', "contains a password, which results would keep"),
+        ('dsn = "postgresql://u@h/d?password=geheim"', "contains a password"),
         ('dsn = "mysql://u@h/d"', 'is not for engine `postgres`; write engine = "mysql"'),
         ('dsn = "h/d"', 'write it as "postgresql://user@host:5432/database"'),
         ('dsn = "postgresql://h/d"', "names no user, host or database"),
-        ('dsn = "postgresql://u@h:x/d"', "is no URI"),
-        ('dsn = "postgresql://u@h/d?sslmode=allow"', "asks for TLS as `allow`; there are"),
-        ('dsn = "postgresql://u@h/d?sslrootcert=/x"', "at which nobody looks: ask by `sslmode`"),
+        ('dsn = "postgresql://u@h:x/d"', "is not a URI"),
+        ('dsn = "postgresql://u@h/d?sslmode=allow"', "unknown TLS mode `allow`; use one of"),
+        ('dsn = "postgresql://u@h/d?sslrootcert=/x"', "which this mode ignores: ask by `sslmode`"),
         ('dsn = "postgresql://u@h/d?sslmode=verify-ca"', "add `sslrootcert`"),
-        ('dsn = "postgresql://u@h/d?target=x"', "has a parameter `target` that is not known"),
-        ('dsn = "postgresql://u@h/d"\nconfig = "x10a"', "is not set up by dyno; remove it"),
+        ('dsn = "postgresql://u@h/d?target=x"', "has a parameter `target` that is unknown"),
+        ('dsn = "postgresql://u@h/d"\nconfig = "x10a"', "cannot be set up by dyno; remove it"),
         ('version = "17"\npassword = { env = "X" }', "is for a `dsn`, but there is none"),
         ('version = "17"\nallow_drop = true', "is for a `dsn`, but there is none"),
     ],
@@ -102,7 +102,7 @@ def test_a_wrong_dsn_gets_one_line_without_its_password(arm: str, sentence: str)
 @pytest.mark.parametrize(
     ("arm", "use", "sentence"),
     [
-        ('dsn = "postgres://u@h/d"', 'save = "post-l.i0"', "are not ours to copy; remove it"),
+        ('dsn = "postgres://u@h/d"', 'save = "post-l.i0"', "cannot be copied by dyno; remove it"),
         ('version = "17"', 'fill = "keep"', "begins empty; only a `dsn` keeps tables"),
     ],
 )

@@ -72,10 +72,13 @@ def test_a_ghost_is_the_second_arm(tmp_path: Path) -> None:
         (("[schedule]", '[generator]\ncpus = "0"\n[schedule]'), "key `generator.cpus`: interleave"),
         (('"duet"', '"slice"\nduet = "forced"'), 'only interleave = "duet" can be forced'),
         (('"duet"', '"duet"\nduet = "yes"'), "must be \"forced\", not 'yes'"),
-        (('"duet"', '"duet"\n[observe]\nwaits = "1s"'), 'no sampling with interleave = "duet"'),
+        (
+            ('"duet"', '"duet"\n[observe]\nwaits = "1s"'),
+            'cannot be sampled with interleave = "duet"',
+        ),
         (
             ('version = "18"', 'engine = "fake"\nfake = { default_us = 100 }'),
-            "has a clock of its own",
+            "has its own clock",
         ),
         (('toml"', 'toml"\nparameters = { seconds = 1 }'), "make it 2 s or longer"),
     ],

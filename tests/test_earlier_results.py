@@ -368,6 +368,6 @@ def test_a_result_with_a_block_asks_no_more_and_without_turns_a_line_says_why(
     looks.run(of, tmp_path, compare.load, seek=earlier_results.prior, wait=True)
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("prior")]
     assert len(said) == 1
-    assert 'only turns (interleave = "slice") tell' in said[0]
+    assert 'without turns (interleave = "slice") dyno cannot tell' in said[0]
     assert settled(tmp_path, of) == []
     assert Results.open(tmp_path / "single").prior() is None

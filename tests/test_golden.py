@@ -193,7 +193,7 @@ def test_tablespaces_elsewhere_are_not_kept(tmp_path: Path) -> None:
 def test_a_disk_that_refuses_a_copy_is_told_in_one_line(tmp_path: Path) -> None:
     kept = golden.keep(source(tmp_path), PARTS, ABOUT)
     data = data_folder.make(tmp_path / "data" / "b", "data", here())
-    with pytest.raises(HostError, match=r"cannot be copied: .*look at the disk") as raised:
+    with pytest.raises(HostError, match=r"cannot be copied: .*check the disk") as raised:
         none = kept.data_dir / "none"
         golden.fill(data, none, place(tmp_path), shared_blocks=False, what="copy b")
     assert "\n" not in str(raised.value)
@@ -326,7 +326,7 @@ def test_folders_of_one_file_system_share_its_room(
     with pytest.raises(HostError) as raised:
         disk_space.refuse_full([*needs, need(disk_space.WAL, tmp_path / "c", 1)], [])
     line = str(raised.value)
-    assert "has 10.0 GB free, needed are 4.0 GB of data, 4.5 GB of golden copies, " in line
+    assert "has 10.0 GB free; the plan needs 4.0 GB of data, 4.5 GB of golden copies, " in line
     assert "remove golden copies or `save`" in line
     assert "fewer rows" in line
 

@@ -72,7 +72,7 @@ def test_mysql_needs_huge_pages_only_where_it_is_told_to_use_them() -> None:
 
 
 def test_a_size_that_is_none_is_refused_in_one_line() -> None:
-    with pytest.raises(PlanError, match="--shared-buffers: `much` is no size"):
+    with pytest.raises(PlanError, match="--shared-buffers: `much` is not a size"):
         list(host_checkup.asked_for("much"))
     assert [need.bytes for need in host_checkup.asked_for("8GB")] == [8 << 30]
     assert list(host_checkup.asked_for(None)) == []

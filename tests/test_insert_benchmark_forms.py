@@ -216,7 +216,7 @@ def test_without_indexes_there_is_no_l_x_and_range_steps_are_one_clear_error() -
     expanded = made({"indexes": 0}, steps=["l.i0", "l.i1", "qp100"])
     assert list(expanded) == ["l.i0", "l.i1", "qp100"]
     assert refused({"indexes": 0}) == (
-        "key `choices.qr`: there is nothing to choose from, as all weights are 0; "
+        "key `choices.qr`: nothing to choose from: all weights are 0; "
         "change `indexes`, which is 0, or leave the step out"
     )
 

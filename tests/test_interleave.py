@@ -142,25 +142,25 @@ def test_the_prelude_ends_with_the_last_step_that_writes(
         ),
         (
             ('"step"', '"slice"'),
-            'key `arms.a.engine`: "fake" has a clock of its own and takes no turns; use "step", '
+            'key `arms.a.engine`: "fake" has its own clock and cannot take turns; use "step", '
             'not interleave = "slice"',
         ),
         (
             ('engine = "fake"\nfake = { service_us = { point = 110 } }', 'version = "17"\n'
              'config = "x10a"'),
-            'key `arms.c.memory`: missing; with interleave = "step" all servers are up at once: '
+            'key `arms.c.memory`: missing; with interleave = "step" all servers run at once: '
             "write the share of each",
         ),
         (
             ('"./reads.toml"', '"insert-benchmark"'),
             'key `workloads[1]`: step `l.x` writes, and with interleave = "step" arms take turns '
-            "in steps that only read; leave it out by `steps` or `groups`, or use "
+            "only in steps that read; leave it out by `steps` or `groups`, or use "
             'interleave = "run"',
         ),
         (
             ('"./reads.toml"', '"insert-benchmark"\nsteps = ["l.i0", "cleanup"]'),
             "key `workloads[1]`: no step that only reads follows `cleanup`, so "
-            'interleave = "step" has nothing to take in turns; add one, or use interleave = "run"',
+            'interleave = "step" has nothing to interleave; add one, or use interleave = "run"',
         ),
     ],
 )  # fmt: skip
@@ -218,12 +218,12 @@ def test_steps_that_write_take_turns_after_what_is_kept_where_the_plan_says_so()
 @pytest.mark.parametrize(
     ("steps", "how", "line"),
     [
-        (("l.i0", "l.x", "l.i1"), {"save": ""}, "with writes_in_turn = true all steps after the "
-         'one of `save` take turns; add `save`, such as save = "post-fill"'),
+        (("l.i0", "l.x", "l.i1"), {"save": ""}, "with writes_in_turn = true all steps after that "
+         'of `save` are taken in turns; add `save`, such as save = "post-fill"'),
         (("l.i0", "l.x", "cleanup", "qr100"), {}, "step `cleanup` writes and is not measured, so "
-         "that arms cannot take turns in it; leave it out by `steps`, or save after it"),
+         "arms cannot take turns in it; leave it out by `steps`, or save after it"),
         (("l.i0", "l.x", "l.i1"), {"writes": False}, 'step `l.x` writes, and with interleave = '
-         '"slice" arms take turns in steps that only read; leave it out by `steps` or `groups`, or '
+         '"slice" arms take turns only in steps that read; leave it out by `steps` or `groups`, or '
          'use interleave = "run", or say writes_in_turn = true'),
     ],
 )  # fmt: skip
@@ -239,7 +239,7 @@ def test_servers_whose_memory_is_more_than_the_hosts_are_refused(tmp_path: Path)
     of = made(tmp_path)
     half = f"{capacity.memory_bytes() // 2 + (1 << 20) >> 20}MB"
     arms = tuple(replace(arm, memory=half) for arm in of.arms[:2])
-    with pytest.raises(PlanError, match=r"for a, .* GB for b are .* GB, and the host has"):
+    with pytest.raises(PlanError, match=r"for a, .* GB for b need .* GB, and the host has"):
         preflight.refuse_short_memory(replace(of, arms=arms))
     preflight.refuse_short_memory(replace(of, arms=arms, schedule=Schedule()))
 

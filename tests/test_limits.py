@@ -115,7 +115,7 @@ def test_arrivals_may_be_dealt_out_to_threads(tmp_path: Path) -> None:
     text = TIMED.replace("latency_limit_ms", 'queue = "thread"\nlatency_limit_ms')
     assert role(steps(text, tmp_path)[0], "query")["queue"] == "thread"
     line = complaint(text.replace('"poisson"', '"burst"'), tmp_path)
-    assert line.endswith("queue`: only even and random arrivals can be dealt out; remove it")
+    assert line.endswith("queue`: only even and random arrivals can be shared; remove it")
     assert pgbench_steps(rate=5)["select-only"].job["roles"][0]["queue"] == "thread"
 
 

@@ -155,7 +155,7 @@ def test_more_than_200_arms_are_asked_about():
     values = ", ".join(map(str, range(201)))
     text = f'[arms.a]\nversion = "17"\nmatrix = {{ work_mem = [{values}] }}\n{WORKLOAD}'
     assert complaint(text) == (
-        "/plans/p.toml: key `arms`: the plan has 201 arms; say --yes to take more than 200"
+        "/plans/p.toml: key `arms`: the plan has 201 arms; pass --yes to allow more than 200"
     )
     assert len(written(plan.parse(text, None, arms_max=None))) == 201
 

@@ -47,7 +47,7 @@ def test_tables_that_are_larger_than_the_buffers_name_the_arms(
 ) -> None:
     assert said(monkeypatch, {"old": 4, "new": 5}, {"old": 3, "new": 8}) == (
         "tables of insert-benchmark: 5.0 GB, more than shared_buffers (old 3.0 GB): "
-        "what is read comes from the page cache, too"
+        "reads come from the page cache, too"
     )
 
 
@@ -56,7 +56,7 @@ def test_tables_that_are_larger_than_the_host_are_read_from_the_device(
 ) -> None:
     assert said(monkeypatch, {"old": 17, "new": 5}, {"old": 3, "new": 8}) == (
         "tables of insert-benchmark: 17.0 GB, more than the host's 16.0 GB of memory: "
-        "what is read comes from the device, too"
+        "reads come from the device, too"
     )
 
 

@@ -201,12 +201,12 @@ def test_a_step_s_scripts_weights_and_options_are_in_its_job(tmp_path: Path) -> 
     [
         ("", "key `steps[1].pgbench`: has no script; write builtin = "),
         ('builtin = ["tpcb"]', "key `steps[1].pgbench.builtin[1]`: no builtin `tpcb`"),
-        ('scripts = ["a.sql@x"]', "`a.sql@x` is no script with a weight"),
+        ('scripts = ["a.sql@x"]', "`a.sql@x` is not a script with a weight"),
         ('builtin = ["select-only", "select-only@2"]', "has `select-only` twice"),
-        ('builtin = ["select-only"], options = ["-T", "9"]', "`-T` is dyno's to set; use the step"),
+        ('builtin = ["select-only"], options = ["-T", "9"]', "`-T` is set by dyno; use the step"),
         ('builtin = ["select-only"], options = ["--clients=9"]', "no option `--clients`"),
-        ('builtin = ["select-only"], options = ["--client=9"]', "`--client` is dyno's to set"),
-        ('builtin = ["select-only"], options = ["postgres"]', "`postgres` is no option"),
+        ('builtin = ["select-only"], options = ["--client=9"]', "`--client` is set by dyno"),
+        ('builtin = ["select-only"], options = ["postgres"]', "`postgres` is not an option"),
         ('builtin = ["select-only"], options = ["-R"]', "`-R` has no value"),
         ('builtin = ["select-only"], options = ["-rn"]', "`-r` has no value of its own"),
         ('builtin = ["select-only"], protocol = "execute"', "pgbench.protocol`: must be 'simple',"),
@@ -245,12 +245,12 @@ def test_a_script_or_a_pgbench_that_is_not_there_is_named_with_its_key(tmp_path:
     said = refused(expanded(tmp_path, 'builtin = ["select-only"], program = "new"'))
     assert '`new` is neither "newest" nor "own" nor a path' in said
     said = refused(expanded(tmp_path, 'builtin = ["select-only"], program = "own"'))
-    assert "the lab does not make this server" in said
+    assert "dyno does not run this server" in said
 
 
 def test_engines_that_pgbench_does_not_speak_to_are_refused(tmp_path: Path) -> None:
     step = expanded(tmp_path, 'builtin = ["select-only"]', engine="mysql")
-    assert "pgbench does not speak to MySQL" in refused(step)
+    assert "pgbench cannot connect to MySQL" in refused(step)
 
 
 def test_a_changed_script_is_another_load(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_run_tells_its_window_its_seconds_and_what_pgbench_printed(tmp_path: P
         ({"each": "count > 20 and os._exit(0)"}, "`pgbench` ended before its window was over"),
         ({"end": "pass"}, "`pgbench` printed no number of transactions"),
         ({"status": 2}, "`pgbench` ended with status 2"),
-        ({"end": "return", "limit_s": 1.0}, "`pgbench` did not end within 1 s, and was ended"),
+        ({"end": "return", "limit_s": 1.0}, "`pgbench` did not end within 1 s; dyno ended it"),
         ({"each": 'count == 9 and print("client 1 aborted in command 0 (SQL)", file=sys.stderr)',
           "seconds": 60},
          "a client of `pgbench` ended early: client 1 aborted in command 0 (SQL)"),
@@ -336,7 +336,9 @@ def test_a_run_that_is_no_measurement_has_failed_with_pgbench_s_own_words(
 
 
 def test_a_log_that_lacks_transactions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match=r"has [\d,]+ transactions and its report [\d,]+: see"):
+    with pytest.raises(
+        GeneratorError, match=r"has [\d,]+ transactions and its report [\d,]+: check"
+    ):
         heard(fake_pgbench.job(tmp_path, end="count += 1; report()"))
 
 
@@ -407,7 +409,7 @@ def test_before_14_a_clock_that_was_set_in_the_window_is_no_measurement(
     monkeypatch.setattr(run, "unix_minus_mono_ns", lambda: next(clocks))
     assert heard(fake_pgbench.job(tmp_path, major=14))[-1]["status"] == "ok"
     reason = heard(fake_pgbench.job(tmp_path, major=13))[-1]["reason"]
-    assert "clock was set by +8 ms in the window, and `pgbench` 13.3 stamps its log" in reason
+    assert "clock was changed by +8 ms in the window, and `pgbench` 13.3 stamps its log" in reason
 
 
 def test_a_program_that_cannot_be_started_is_told_by_its_end(tmp_path: Path) -> None:

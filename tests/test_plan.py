@@ -170,7 +170,7 @@ def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs(
         (
             '"17"',
             '"latest"',
-            "key `arms.a.version`: 'latest' is no version; "
+            "key `arms.a.version`: 'latest' is not a version; "
             'write it as "17" (the newest) or "17.6"',
         ),
         (
@@ -207,7 +207,7 @@ def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs(
         (
             'version = "17"',
             'version = "17"\nconfig = "x10a"\nmemory = "4 gigs"',
-            'key `arms.a.memory`: \'4 gigs\' is no size; write it as "4GB" or "512MB"',
+            'key `arms.a.memory`: \'4 gigs\' is not a size; write it as "4GB" or "512MB"',
         ),
         (
             'version = "17"',
@@ -261,7 +261,7 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             "[schedule]\nminutes_max = 30",
-            'key `schedule.minutes_max`: only blocks = "until decided" has a limit of time; write '
+            'key `schedule.minutes_max`: only blocks = "until decided" has a time limit; write '
             "that, or remove it",
         ),
         (
@@ -274,7 +274,7 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             '[observe]\nwaits = "50"',
-            'key `observe.waits`: \'50\' is no time; write it as "50ms" or "1s"',
+            'key `observe.waits`: \'50\' is not a duration; write it as "50ms" or "1s"',
         ),
         (
             '[observe]\nwaits = "10ms"',
@@ -282,7 +282,7 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             '[observe]\nwaits = "1s"\n[schedule]\ninterleave = "slice"',
-            'key `observe.waits`: there is no sampling with interleave = "slice"; remove it, or '
+            'key `observe.waits`: waits cannot be sampled with interleave = "slice"; remove it, or '
             'use "step"',
         ),
         (
@@ -310,7 +310,8 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             '[[workloads]]\nname = "insert-benchmark"',
-            "key `workloads[2]`: `insert-benchmark` is there twice; a plan uses each workload once",
+            "key `workloads[2]`: `insert-benchmark` is listed twice; "
+            "a plan uses each workload once",
         ),
         (
             "parameters = { clinets = 2 }",

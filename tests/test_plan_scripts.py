@@ -128,7 +128,7 @@ def test_one_workload_may_be_said_in_one_line(folder: Path) -> None:
     text = 'workload = {{ pgbench = {scripts} {more} }}\n[arms.a]\nversion = "17"\n'
     made = planned(folder, '["mix.sql"]', ", parameters = { scale = 3 }", text)
     assert made.workloads[0].parameters == {"scale": 3}
-    with pytest.raises(PlanError, match="key `workload`: there are `workloads`, too"):
+    with pytest.raises(PlanError, match="key `workload`: the plan has `workloads`, too"):
         both = f'workload = {{{{ name = "pgbench" }}}}\n{ARM}[[workloads]]\nname = "sysbench"\n'
         planned(folder, "", "", both)
 
@@ -175,9 +175,9 @@ def test_what_is_wrong_in_a_script_is_shown(folder: Path) -> None:
         ("[]", "", "`: `scripts` has no script; write"),
         ("{}", "", '.pgbench`: has no scripts; write ["mix.sql"]'),
         ("{ a = [] }", "", "`: `a` has no script; write"),
-        ('["mix.sql@x"]', "", "`: `mix.sql@x` is no script with a weight; write it as"),
+        ('["mix.sql@x"]', "", "`: `mix.sql@x` is not a script with a weight; write it as"),
         ('["mix.sql@0"]', "", "`: `scripts`: all weights are 0; raise one of them"),
-        ('["mix.sql", "mix.sql@2"]', "", "`: `mix.sql` is there twice; give it the sum"),
+        ('["mix.sql", "mix.sql@2"]', "", "`: `mix.sql` is listed twice; give it the sum"),
         ('["generate"]', "", "`: `generate` means something else here; write `./generate`"),
         ('{ vacuum = ["mix.sql"] }', "", "`: `vacuum` is a step of the workload's own"),
         ('{ "a b" = ["mix.sql"] }', "", "'a b' cannot name a folder"),

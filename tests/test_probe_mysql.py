@@ -83,7 +83,7 @@ def test_a_version_is_read_as_the_server_says_it(text: str, expected: int) -> No
 
 
 def test_what_is_no_version_is_said() -> None:
-    with pytest.raises(Unavailable, match="`latest` is no version"):
+    with pytest.raises(Unavailable, match="`latest` is not a version"):
         version("latest")
 
 

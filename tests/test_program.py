@@ -224,7 +224,11 @@ def test_a_program_that_fails_is_a_result_with_its_own_words(tmp_path: Path) -> 
         ("roles.query = {  }", "", "key `steps[1].roles`: a program has one role, not 0"),
         ("{  }", '{ run = "get" }', "key `steps[1].roles.query.run`: that is up to the program"),
         ('count = "operations"', 'count = "statements"', "key `steps[1].headline`: a program"),
-        ('name = "mine"', 'name = "mine"\nload = true', "key `steps[1].load`: dyno-loadgen does"),
+        (
+            'name = "mine"',
+            'name = "mine"\nload = true',
+            "key `steps[1].load`: only dyno-loadgen does that",
+        ),
     ],
 )
 def test_a_workload_file_that_asks_a_program_for_what_it_cannot_is_refused_by_its_key(
@@ -333,9 +337,9 @@ CLOSE = """echo '{"event":"window_close","active_ns":1}'; """
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("SELECT 1", "is no event; send whatever else it says to standard error"),
-        ('{"event":"hullo"}', "is no event"),
-        ('{"event":"hello"}', "`hello` is dyno's to write"),
+        ("SELECT 1", "is not an event; send other output to standard error"),
+        ('{"event":"hullo"}', "is not an event"),
+        ('{"event":"hello"}', "`hello` is written by dyno alone"),
         ('{"event":"window_open","more":1}', "has the key `more` of `window_open`"),
         ('{"event":"window_close","active_ns":1}', "no window is open"),
         ('{"event":"window_close","active_ns":-1}', "`active_ns` is -1"),
@@ -375,7 +379,7 @@ def test_its_first_line_comes_after_go_and_its_input_ends_when_the_window_was_re
 def test_a_program_that_takes_too_long_is_ended_and_has_failed(tmp_path: Path) -> None:
     last = heard(job(tmp_path, f"{OPEN}sleep 60", limit_s=0.3))
     assert last["status"] == "failed"
-    assert last["reason"] == "`script` did not end within 0.3 s, and was ended"
+    assert last["reason"] == "`script` did not end within 0.3 s; dyno ended it"
 
 
 def test_one_that_ends_without_closing_the_window_has_failed(tmp_path: Path) -> None:

@@ -97,14 +97,14 @@ def test_a_pattern_that_never_matches_is_told_with_its_key(
 
 
 def test_a_result_that_is_no_number_is_shown_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match="finds `many`, which is no number, in: did many"):
+    with pytest.raises(GeneratorError, match="finds `many`, which is not a number, in: did many"):
         patterned(tmp_path, "echo did many", "result = 'did (?P<count>.*)'")
 
 
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [
-        ("result = '(?P<count>'", "key `steps[1].pattern.result`: is no regular expression: "),
+        ("result = '(?P<count>'", "key `steps[1].pattern.result`: is not a regular expression: "),
         ("result = '(?P<rate>.)'", "pattern.result`: no group `rate` here"),
         ("open = '(?P<count>.)', result = '(?P<count>.)'", "pattern.open`: no group `count` here"),
         ("result = '(?P<errors>.)'", "pattern.result`: has 0 groups that say how much was done"),

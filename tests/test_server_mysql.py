@@ -167,7 +167,7 @@ def test_an_option_or_value_that_the_build_does_not_take_is_found_before_anythin
          r"option; did you mean `innodb_buffer_pool_size`\?$"),
         ({"innodb_buffer_pool_size": "5bananas"}, r"settings.innodb_buffer_pool_size: "),
         ({"innodb_flush_method": "PRAYER"}, r"settings.innodb_flush_method: .*'PRAYER'"),
-        ({"datadir": "/tmp"}, r"settings.datadir: the lab sets this itself"),
+        ({"datadir": "/tmp"}, r"settings.datadir: dyno sets this itself"),
         ({"log_bin": "/tmp/x"}, r"settings.log_bin: write on or off"),
     ):  # fmt: skip
         with pytest.raises(PlanError, match=f"^arms.a.{message}"):
@@ -196,7 +196,7 @@ def test_a_value_that_the_server_takes_otherwise_is_said_and_logs_lie_where_the_
     settings = {"innodb_io_capacity": "10", "sync_binlog": "0", "log_bin": "on"}
     with started(an_arm(mysql_engine, settings=settings), place) as server:
         (sentence,) = server.facts()["departures"]
-        assert sentence == "innodb_io_capacity is 100, not 10: the server took it otherwise"
+        assert sentence == "innodb_io_capacity is 100, not 10: the server changed it"
         assert server.execute("SELECT @@log_bin") == [(1,)]
         names = {path.name for path in server.wal_dir.iterdir()}
         assert {"binlog.index", "binlog.000001"} <= names

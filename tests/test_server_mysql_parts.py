@@ -74,8 +74,8 @@ def test_why_a_server_did_not_start_is_its_first_telling_error_and_a_remedy():
         "2026-11-22T07:36:56Z 0 [ERROR] [MY-010262] [Server] bind: Address already in use",
     ]
     assert log.reason(said) == (
-        "Do you already have another server?; the port is in use: let the lab choose "
-        "(drop `settings.port`)"
+        "Do you already have another server?; the port is in use: remove "
+        "`settings.port`, so that dyno chooses"
     )
     assert log.reason(said[:1]) == "Aborting"
     ready = "2026-11-22T07:36:56Z 0 [System] [MY-010931] [Server] mysqld: ready for connections."
@@ -138,7 +138,7 @@ def test_the_binary_log_is_on_as_the_version_has_it_or_as_the_plan_says():
 
 @pytest.mark.parametrize("name", ["datadir", "loose-socket", "skip_networking", "bind_address"])
 def test_what_the_lab_lives_by_cannot_be_set(name: str):
-    with pytest.raises(PlanError, match="the lab sets this itself"):
+    with pytest.raises(PlanError, match="dyno sets this itself"):
         settled(**{name: "x"})
 
 

@@ -117,12 +117,12 @@ def test_a_plans_list_goes_before_that_of_the_set() -> None:
     ("parameters", "wanted", "line"),
     [
         ({"clients": []}, "select-only", "clients`: an empty list; write the values"),
-        ({"clients": [2, 1, 2]}, "select-only", "clients`: 2 is there twice"),
+        ({"clients": [2, 1, 2]}, "select-only", "clients`: 2 is listed twice"),
         ({"clients": [1, "x"]}, "select-only", "clients`: must be a number, not 'x'"),
         ({"clients": [1, 0]}, "select-only", "clients`: must be at least 1"),
         ({"protocol": ["simple", "a b"]}, "select-only", "checks`: protocol has to be simple"),
-        ({"fillfactor": [70, 100]}, "select-only", "fillfactor`: a list, and no step that is"),
-        ({"clients": [1, 2], "fillfactor": [70]}, "fill", "clients`: a list, and no step that is"),
+        ({"fillfactor": [70, 100]}, "select-only", "fillfactor`: a list, but no selected step"),
+        ({"clients": [1, 2], "fillfactor": [70]}, "fill", "clients`: a list, but no selected step"),
     ],
 )
 def test_a_list_that_cannot_be_swept_is_refused_in_a_line(

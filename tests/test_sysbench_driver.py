@@ -139,11 +139,11 @@ def test_a_step_s_script_and_options_are_on_its_command_line(tmp_path: Path) -> 
     [
         ('script = ""', r"key `steps\[1\].sysbench.script`: names no script; write script = "),
         ("", r"sysbench"),
-        (POINTS + ', options = ["--threads=4"]', "`--threads` is dyno's to set; use the role's"),
-        (POINTS + ', options = ["--report_interval=9"]', "`--report-interval` is dyno's to set"),
-        (POINTS + ', options = ["--pgsql-host=h"]', "`--pgsql-host` is dyno's to set; use the arm"),
-        (POINTS + ', options = ["--tx-rate=9"]', "is dyno's to set; use `--rate`"),
-        (POINTS + ', options = ["tables=2"]', r"options\[1\]`: `tables=2` is no option; write"),
+        (POINTS + ', options = ["--threads=4"]', "`--threads` is set by dyno; use the role's"),
+        (POINTS + ', options = ["--report_interval=9"]', "`--report-interval` is set by dyno"),
+        (POINTS + ', options = ["--pgsql-host=h"]', "`--pgsql-host` is set by dyno; use the arm"),
+        (POINTS + ', options = ["--tx-rate=9"]', "is set by dyno; use `--rate`"),
+        (POINTS + ', options = ["tables=2"]', r"options\[1\]`: `tables=2` is not an option; write"),
         (POINTS + ", colour = 3", "unknown key"),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_program_or_a_script_that_is_not_there_is_named(tmp_path: Path) -> Non
     said = refused(expanded(tmp_path, POINTS + program))
     assert said.endswith(
         "mine.toml: step `mine`: key `sysbench.program`: there is no program `./none`: write its "
-        "path from the workload file on, or install sysbench"
+        "path relative to the workload file, or install sysbench"
     )
     fake = tmp_path / "sysbench"
     fake.write_text("#!/bin/sh\necho \"FATAL: Cannot find benchmark '$1': no such\"\n")
@@ -188,7 +188,7 @@ def test_a_program_or_a_script_that_is_not_there_is_named(tmp_path: Path) -> Non
 
 def test_an_engine_that_sysbench_does_not_know_is_refused(tmp_path: Path) -> None:
     step = expanded(tmp_path, POINTS, engine="fake")
-    assert "key `driver`: sysbench does not speak to fake" in refused(step)
+    assert "key `driver`: sysbench cannot connect to fake" in refused(step)
 
 
 def test_a_password_would_stand_on_a_command_line_of_mysql_only(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_script_that_changes_is_another_load(tmp_path: Path) -> None:
     (tmp_path / "mine.lua").write_text("function event() return 1 end\n")
     assert sysbench.Sysbench().version(step) != before
     fake.write_text("#!/bin/sh\necho 'sysbench 0.5'\n# older\n")
-    with pytest.raises(PlanError, match=r"is no sysbench of version 1\.0 or later"):
+    with pytest.raises(PlanError, match=r"is not sysbench of version 1\.0 or later"):
         sysbench.Sysbench().version(step)
 
 
@@ -285,9 +285,9 @@ def test_where_events_wait_for_their_turn_service_is_not_told(tmp_path: Path) ->
         ({"end": "sys.exit(0)"}, "`sysbench` printed no number of events"),
         ({"status": 1}, "`sysbench` ended with status 1"),
         ({"begin": "time.sleep(60)", "limit_s": 1.0},
-         "`sysbench` did not end within 1 s, and was ended"),
+         "`sysbench` did not end within 1 s; dyno ended it"),
         ({"middle": "time.sleep(60)", "limit_s": 1.0},
-         "`sysbench` did not end within 1 s, and was ended"),
+         "`sysbench` did not end within 1 s; dyno ended it"),
     ],
 )  # fmt: skip
 def test_a_run_that_is_no_measurement_has_failed_with_its_own_words(

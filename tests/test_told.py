@@ -116,10 +116,13 @@ def test_a_query_is_the_first_column_of_its_first_row(tmp_path: Path) -> None:
     [
         ({"pattern": "(nothing)"}, "pattern `(nothing)`: captured nothing"),
         ({"column": "a", "of": "explain"}, "column `a` of statement `explain`: captured nothing"),
-        ({"column": "a", "of": "other"}, "of statement `other`: no statement ended that it could"),
-        ({"pattern": "finished: ([a-z]+)"}, "pattern `finished: ([a-z]+)`: 'pages' is no number"),
-        ({"query": "words"}, "query `words`: 'abc' is no number"),
-        ({"query": "truth"}, "query `truth`: 'True' is no number"),
+        ({"column": "a", "of": "other"}, "of statement `other`: no statement that could"),
+        (
+            {"pattern": "finished: ([a-z]+)"},
+            "pattern `finished: ([a-z]+)`: 'pages' is not a number",
+        ),
+        ({"query": "words"}, "query `words`: 'abc' is not a number"),
+        ({"query": "truth"}, "query `truth`: 'True' is not a number"),
         ({"query": "empty"}, "query `empty`: the answer is empty"),
         ({"query": "fails"}, "query `fails`: no such table"),
     ],

@@ -162,7 +162,7 @@ def test_a_server_that_cannot_be_sampled_says_why() -> None:
         return [(0,)]
 
     assert instruments.refused(off, ()) == (
-        "its performance_schema is off, which alone tells waits: start it with "
+        "its performance_schema is off, the only source of waits: start it with "
         "performance_schema = ON"
     )
 
@@ -225,6 +225,6 @@ def test_a_version_that_does_not_tell_waits_is_refused(mysql_engine: str, build:
     arm = an_arm(mysql_engine)
     old = replace(build, version_num={"mysql": 50744, "mariadb": 100525}[mysql_engine])
     with pytest.raises(
-        PlanError, match=r"observe\.waits: the server of arm a: its version, .* take"
+        PlanError, match=r"observe\.waits: the server of arm a: its version, .* use"
     ):
         settings.settle(arm, old, HOST, WAITS)

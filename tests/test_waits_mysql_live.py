@@ -236,8 +236,8 @@ def test_a_server_elsewhere_without_performance_schema_is_refused_before_anythin
     with pytest.raises(PlanError) as refused:
         preflight.prepare(asked)
     assert str(refused.value) == (
-        "the plan: observe.waits: the server of arm theirs: its performance_schema is off, which "
-        "alone tells waits: start it with performance_schema = ON, or remove the key"
+        "the plan: observe.waits: the server of arm theirs: its performance_schema is off, the "
+        "only source of waits: start it with performance_schema = ON, or remove the key"
     )
 
 

@@ -178,13 +178,13 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         ('name = "load"', 'name = "load"\nparameters = { m = 1 }', "key "
          "`steps[1].parameters.m`: no such parameter; there are `clients`, `n`"),
         ('name = "load"', 'name = "load"\nfor = { n = [1] }', "key `steps[1].for.n`: is a "
-         "parameter's name, too; take another word"),
+         "parameter's name, too; use another word"),
         ('name = "load"', 'name = "load"\nfor = { k = "{n}" }', "key `steps[1].for.k`: must be a "
          "list or the name of one in braces, not 10"),
         ('name = "load"', 'name = "load"\nsla = { role = "x", rows_per_s = 1 }', "key "
          "`steps[1].sla.role`: no role `x`; there are `insert`"),
         ("[parameters]", "[parameters]\nt = 1", "key `parameters.t`: cannot be used as a "
-         "parameter's name; take another word"),
+         "parameter's name; use another word"),
         ("n = 10", 'n = "{n}"', "key `parameters.n`: is computed from itself: n → n"),
         ("run =", "pace = { tied = 'x' }, run =", "key `steps[1].roles.insert.pace.tied`: no "
          "other role `x`; there are none"),
@@ -401,7 +401,7 @@ def test_the_file_names_the_load_of_a_plan_that_names_none(tmp_path: Path) -> No
     [
         (("", ""), {"steps": ["load"]}, 'step `load` is part of fill = "published" only'),
         (("", ""), {"steps": ["fill"], "fill": "published"}, 'is part of fill = "fast" only'),
-        (('fill = "published"\n', ""), {"fill": "published"}, 'no load that is "published"; write'),
+        (('fill = "published"\n', ""), {"fill": "published"}, 'no load is "published"; write'),
         (("{rows//100}", "-1"), {"fill": "published"}, "key `transactions.all.do[1].repeat`"),
         (("{rows//100}", "{4000*rows+1}"), {"fill": "published"}, "at most 1000000 statements"),
         (('"{rows/10}"', "0"), {}, "key `tables.t.fill.columns.at.each`: must be at least 1"),
@@ -435,7 +435,7 @@ def test_no_clients_are_refused_by_their_key_and_divide_nothing(name: str, clien
         workload.expand(workload.load(name), {"clients": clients}, "postgres")
     assert str(caught.value) == (
         f"{name}.toml: key `parameters.clients`: must be at least 1, but is {clients}: "
-        "write how many are to work at once"
+        "write how many work at once"
     )
 
 

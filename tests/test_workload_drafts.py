@@ -123,7 +123,7 @@ def test_a_sets_list_names_steps_that_the_file_has(tmp_path: Path) -> None:
     line = "key `sets.short.steps[3]`: no step `wriet`; did you mean `write`?"
     assert complaint(wrong, tmp_path, "short") == line
     twice = TEXT.replace('"write", "again"]', '"load", "again"]', 1)
-    assert complaint(twice, tmp_path, "short").endswith("`load` is there twice; "
+    assert complaint(twice, tmp_path, "short").endswith("`load` is listed twice; "
                                                          "a run has each step once")  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def test_a_set_may_be_like_another(tmp_path: Path) -> None:
     text = TEXT.replace("[sets.turned]", f"[sets.own]\n{own}\n[sets.turned]")
     assert list(made(text, tmp_path, "own")) == ["load", "again", "read_n=1"]
     for wrong, line in {
-        own + 'steps = ["load"]\n': "has either `steps` or `like`; remove one",
+        own + 'steps = ["load"]\n': "has both `steps` and `like`; remove one",
         own.replace('"turned"', '"own"'): "is like itself: own → own",
         own.replace('"turned"', '"turnt"'): "that has a list of steps; did you mean `turned`?",
         own.replace('"write"', '"wriet"'): "no step `wriet` in it; did you mean `write`?",
@@ -223,7 +223,7 @@ def test_an_operation_may_count_as_so_much_work(tmp_path: Path) -> None:
     assert headline is not None
     assert (headline.metric, headline.each, headline.work) == ("scan", 10, None)
     both = text.replace('each = "{2*m}"', "each = 2, work = 3")
-    assert complaint(both, tmp_path).endswith("has either `work` or `each`; remove one")
+    assert complaint(both, tmp_path).endswith("has both `work` and `each`; remove one")
 
 
 # --- The file's protocol -----------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_the_files_setup_comes_before_everything_else_of_each_step(tmp_path: Pat
 def test_the_files_setup_names_no_table(tmp_path: Path) -> None:
     text = FORMS.replace('"FLUSH {engine}"', '"FLUSH {t}"')
     assert complaint(text, tmp_path, engine="mysql") == (
-        "key `setup`: names a table, which may not be there yet; give the step a `setup`"
+        "key `setup`: names a table that may not exist yet; give the step a `setup`"
     )
 
 
@@ -126,9 +126,7 @@ def test_a_default_may_be_a_choice_of_texts_and_a_plan_gives_a_text(tmp_path: Pa
 
 def test_nobody_sets_the_engine_but_the_plans_arms(tmp_path: Path) -> None:
     line = complaint(SMALL.replace("n = 10", 'engine = "mysql"'), tmp_path)
-    assert (
-        line == "key `parameters.engine`: cannot be used as a parameter's name; take another word"
-    )
+    assert line == "key `parameters.engine`: cannot be used as a parameter's name; use another word"
     line = complaint(SMALL, tmp_path, parameters={"engine": "mysql"})
     assert line.startswith("key `parameters.engine`: no such parameter")
     step = SMALL.replace('name = "load"', 'name = "load"\nparameters = { engine = "mysql" }')

@@ -68,7 +68,7 @@ def test_a_sets_table_is_checked(end: str, line: str, tmp_path: Path) -> None:
 
 def test_steps_with_sets_need_a_set_that_is_taken(tmp_path: Path) -> None:
     text = SETS.replace('set = "old"\n', "")
-    assert complaint(text, tmp_path).startswith("key `set`: missing, as steps have sets")
+    assert complaint(text, tmp_path).startswith("key `set`: missing; the steps have sets")
 
 
 def test_presets_know_the_host_and_a_plan_may_say_another(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_a_transaction_sleeps_between_two_statements(tmp_path: Path) -> None:
     ]
     assert step.job["programs"][0]["code"][2] == ["sleep", 2_500_000]
     for wrong, line in {
-        '{ sleep_s = 1 }, "put"': "a `sleep_s` stands between two statements",
-        '"put", { sleep_s = 1 }': "a `sleep_s` stands between two statements",
+        '{ sleep_s = 1 }, "put"': "a `sleep_s` belongs between two statements",
+        '"put", { sleep_s = 1 }': "a `sleep_s` belongs between two statements",
         '"put", { sleep_s = -1 }, "put"': "must be at least 0, but is -1",
         '"put", { sleep_s = 86_401 }, "put"': "must be at most 86400, but is 86401",
     }.items():
@@ -170,5 +170,5 @@ def test_one_statement_of_a_step_moves_a_cursor(tmp_path: Path) -> None:
     assert sql(step, "put") == "INSERT INTO <t> VALUES [10× (<a> + <cursor c>)]"
     both = text + 'roles.query = { run = "get" }\n'
     assert complaint(both, tmp_path) == (
-        "key `cursors.c.on`: one statement of a step moves a cursor, not put and get"
+        "key `cursors.c.on`: only one statement of a step may move a cursor, not put and get"
     )

@@ -187,7 +187,7 @@ def test_several_tables_and_a_cursor_exclude_each_other(
     text = text.replace("[statements]", 'old = { uniform = ["cursor:tail", 9] }\n[statements]')
     assert complaint(text + CURSOR, tmp_path) == (
         "key `steps[1].roles.query.table`: `update` has a cursor, which is read from one table; "
-        "take `own`"
+        "use `own`"
     )
     steps(text.replace(f'table = "{by}"', 'table = "own"') + CURSOR, tmp_path)
 

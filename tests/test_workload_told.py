@@ -114,16 +114,16 @@ def test_metrics_are_there_with_their_defaults(tmp_path: Path) -> None:
     [
         (PATTERN, "'rate'", "needs one group, which is the value, not 0"),
         (PATTERN, "'(rate): ([0-9]+)'", "needs one group, which is the value, not 2"),
-        (PATTERN, "'rate: ([0-9]+'", "is no regular expression"),
+        (PATTERN, "'rate: ([0-9]+'", "is not a regular expression"),
         (PATTERN, "'([0-9]+)'\ncolumn = 'a'", "`column`, `pattern` and `query`, not 2"),
         ("pattern = " + PATTERN, "", "`column`, `pattern` and `query`, not 0"),
         ("pattern = ", "patern = ", "`steps[2].metrics.read_rate.patern`: unknown key; did you"),
         ('of = "select"', 'of = "selct"', "no statement `selct` in this step; did you mean"),
         ('"more"\npattern', '"most"\npattern', "must be 'more' or 'less'"),
         ('unit = "pages"', 'take = "sum"', "goes with `column` and `pattern`; remove it"),
-        ('take = "last"', 'take = "sum", text = true', 'a text has no "sum"; take "first" or'),
+        ('take = "last"', 'take = "sum", text = true', 'a text has no "sum"; use "first" or'),
         (MBPS, "", "`mbps` needs `work`, the bytes"),
-        (MBPS, MBPS + ", each = 2", "`mbps` needs all bytes at once; take `work`"),
+        (MBPS, MBPS + ", each = 2", "`mbps` needs all bytes at once; use `work`"),
         (MBPS, ", each = 2", "key `steps[1].headline.each`: `mbps` needs all bytes at once"),
         ('"seconds", role = "vacuum"', '"second", role = "vacuum"', "did you mean `seconds`?"),
         ('role = "vacuum"', 'role = "vacuum", each = 5', "`seconds` is the window's length"),
@@ -154,7 +154,7 @@ headline = { metric = "seconds", role = "query" }
 roles.query = { run = "get" }
 """
     said = complaint(timed, tmp_path)
-    assert "`steps[1].headline.metric`: a step with `seconds` always takes as long" in said
+    assert "`steps[1].headline.metric`: a step with `seconds` always takes that long" in said
 
 
 def test_a_program_and_a_bulk_load_have_nothing_to_capture(tmp_path: Path) -> None:
@@ -172,4 +172,4 @@ fills = ["t"]
 metrics.m = { column = "a" }
 """
     said = complaint(fills, tmp_path, fill="published")
-    assert said.endswith("nothing that this step does can be captured; take a `query`")
+    assert said.endswith("this step has nothing to capture; use a `query`")

@@ -113,5 +113,7 @@ def options_of(written: Sequence[str]) -> tuple[str, ...]:
             raise ServerError(f"--configure: {text!r} cannot be split: {error}") from error
     for option in found:
         if not option.startswith("-") and "=" not in option:
-            raise ServerError(f"--configure: `{option}` is no option: write --with-… or NAME=value")
+            raise ServerError(
+                f"--configure: `{option}` is not an option: write --with-… or NAME=value"
+            )
     return tuple(found)

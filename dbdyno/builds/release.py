@@ -115,6 +115,6 @@ def _chunks(url: str) -> Iterator[bytes]:
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise ServerError(
-            f"`{url}` cannot be reached: {reason}: look at the network, name a mirror by "
+            f"`{url}` cannot be reached: {reason}: check the network, name a mirror by "
             f"`{VARIABLE}`, or a tarball that is here"
         ) from error

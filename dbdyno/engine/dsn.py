@@ -38,10 +38,10 @@ def address(arm: Arm) -> Address:
         port = uri.port
         secret = uri.password is not None
     except ValueError as error:
-        raise PlanError(f"is no URI ({error}); {form(written)}") from error
+        raise PlanError(f"is not a URI ({error}); {form(written)}") from error
     if secret:
         raise PlanError(
-            "holds a password, which would come into results: remove it, and name its place by "
+            "contains a password, which results would keep: remove it, and name its place by "
             '`password = { env = "NAME" }` or `{ passfile = "PATH" }`'
         )
     if uri.scheme not in written.schemes:
@@ -61,7 +61,7 @@ def address(arm: Arm) -> Address:
     if tls in (None, PREFERRED, "require") and ROOT in said:
         modes = ", ".join(f"`{one}`" for one in written.modes if one.startswith("verify"))
         raise PlanError(
-            f"has `{keys[ROOT]}`, at which nobody looks: ask by `{keys[MODE]}` for one of {modes}"
+            f"has `{keys[ROOT]}`, which this mode ignores: ask by `{keys[MODE]}` for one of {modes}"
         )
     host = said.get(HOST) or unquote(uri.hostname or "")
     if host.startswith("/") and tls == PREFERRED:
@@ -82,10 +82,10 @@ def parameters(query: str, form: DsnForm) -> dict[str, str]:
     found = {}
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key == "password":
-            raise PlanError("holds a password, which would come into results: remove it")
+            raise PlanError("contains a password, which results would keep: remove it")
         if key not in form.keys:
             known = ", ".join(f"`{one}`" for one in form.keys)
-            raise PlanError(f"has a parameter `{key}` that is not known; there are {known}")
+            raise PlanError(f"has a parameter `{key}` that is unknown; there are {known}")
         found[form.keys[key]] = value
     return found
 
@@ -98,7 +98,7 @@ def tls_mode(mode: str, form: DsnForm) -> str | None:
         return None
     if mode not in form.modes:
         known = ", ".join(f"`{one}`" for one in (form.no_tls, *form.modes))
-        raise PlanError(f"asks for TLS as `{mode}`; there are {known}, which say what is checked")
+        raise PlanError(f"unknown TLS mode `{mode}`; use one of {known}")
     return form.modes[mode]
 
 

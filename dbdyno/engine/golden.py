@@ -225,7 +225,7 @@ def sync(folder: Path, account: Account) -> None:
     """Waits until all of the folder's file system is on the disk. Raises HostError."""
     done = accounts.run(["sync", "--file-system", folder], account, limit_s=COPY_S_MAX)
     if done.returncode != 0:
-        raise HostError(f"`{folder}` cannot be synced: {done.stderr.strip()}: look at the disk")
+        raise HostError(f"`{folder}` cannot be synced: {done.stderr.strip()}: check the disk")
 
 
 # --- Beginning from one ----------------------------------------------------------------------
@@ -254,7 +254,7 @@ def fill(folder: Path, copied: Path, place: Place, *, shared_blocks: bool, what:
         leftovers.unregister(entry)
     if done.returncode != 0:
         said = " ".join(done.stderr.split())[-300:]
-        raise HostError(f"golden copy `{copied}` cannot be copied: {said}: look at the disk")
+        raise HostError(f"golden copy `{copied}` cannot be copied: {said}: check the disk")
     sync(folder, account)
 
 

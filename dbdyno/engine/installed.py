@@ -141,7 +141,7 @@ def _row(build: Build, origin: str) -> Row:
 def lines(found: list[Row]) -> list[str]:
     """A table that fits 80 columns: a line of names, one of what it was made with, its folder."""
     if not found:
-        return ["no server is here: dyno server fetch postgres 17"]
+        return ["no server is installed: dyno server fetch postgres 17"]
     told: list[str] = []
     for row in found:
         name = f"  build = {row.name}" if row.name else ""

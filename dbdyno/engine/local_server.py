@@ -337,7 +337,7 @@ def free_port(arm: str, wanted: int) -> int:
         except OSError as error:
             raise ServerError(
                 f"arms.{arm}.settings.port: port {wanted} is in use: choose another, "
-                "or drop the key"
+                "or remove the key"
             ) from error
         return int(probe.getsockname()[1])
 
@@ -352,5 +352,5 @@ def refuse_unloaded(arm: Arm, build: Build, account: Account) -> None:
     if found is not None:
         raise PlanError(
             f"arms.{arm.name}.environment.{PRELOAD}: `{found[1]}` cannot be loaded ({found[2]}): "
-            "install the library, or drop the key"
+            "install the library, or remove the key"
         )

@@ -40,10 +40,10 @@ CRASH = re.compile(
 )
 """What the postmaster and its children say when one of them crashed and all are started anew."""
 REMEDIES = (
-    ("Address already in use", "the port is in use: let the lab choose (drop `settings.port`)"),
-    ("Cannot allocate memory", "the memory does not suffice: lower `shared_buffers`"),
+    ("Address already in use", "the port is in use: remove `settings.port`, so that dyno chooses"),
+    ("Cannot allocate memory", "there is not enough memory: lower `shared_buffers`"),
     ("No space left on device", "the disk is full"),
-    ("io_uring", "this build or kernel has no io_uring: take another `io_method`"),
+    ("io_uring", "this build or kernel has no io_uring: use another `io_method`"),
     ("huge pages", 'too few huge pages are reserved: set `huge_pages = "off"`'),
 )
 """What a failed start says, and what to do about it."""
@@ -179,7 +179,7 @@ def reason(lines: list[str], levels: Collection[str] = BAD_LEVELS) -> str:
 
 def ending(how: str, why: str) -> str:
     """How a server ended (`Home.ended`) and why, in words."""
-    by_kernel = "; the kernel ends processes so where memory runs out (see `dmesg`)"
+    by_kernel = "; the kernel ends processes like this when memory runs out (see `dmesg`)"
     return f"ended with {how}: {why}{by_kernel if (how, why) == ('signal 9', UNSAID) else ''}"
 
 

@@ -70,11 +70,11 @@ def connections_of(arm: str, own: Mapping[str, str], connections: int, default: 
         return needed if needed > default else None
     where = f"arms.{arm}.settings.{CONNECTIONS}"
     if connections and not written.isdigit():
-        raise PlanError(f"{where}: `{written}` is no whole number")
+        raise PlanError(f"{where}: `{written}` is not a whole number")
     if connections and int(written) < needed:
         raise PlanError(
             f"{where}: the steps need {connections} and the lab {SPARE_CONNECTIONS} connections: "
-            f"make it {needed} or more, or drop the key"
+            f"make it {needed} or more, or remove the key"
         )
     return None
 

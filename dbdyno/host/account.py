@@ -69,7 +69,7 @@ def choose(name: str, requested: str | None = None) -> Account:
         entry = entry_of(requested)
         if entry is None:
             raise HostError(
-                f"server.user: there is no account `{requested}`: make it, or drop the key"
+                f"server.user: there is no account `{requested}`: make it, or remove the key"
             )
         if entry.pw_uid == 0:
             raise HostError("server.user: servers do not run as root: name another account")
@@ -90,7 +90,7 @@ def own_account(uid: int, requested: str | None) -> Account:
     except KeyError:  # in containers a user may have no entry
         name, gid = str(uid), os.getegid()
     if requested not in (None, name):
-        raise HostError(f"server.user: only root can run servers as `{requested}`: drop the key")
+        raise HostError(f"server.user: only root can run servers as `{requested}`: remove the key")
     return Account(name=name, uid=uid, gid=gid, other=False)
 
 

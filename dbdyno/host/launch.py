@@ -106,7 +106,7 @@ def limited(arm: Arm) -> Path:
         why = getattr(error, "strerror", None) or "its cgroups have no memory controller"
         raise HostError(
             f"{key}: this host does not let `{folder}` limit memory ({why}): run as root outside "
-            "of a container, or drop the key"
+            "of a container, or remove the key"
         ) from error
     return folder
 

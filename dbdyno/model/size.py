@@ -20,7 +20,9 @@ def bytes_of(text: str) -> int:
     """A size such as `4GB` or `4G`, in bytes (units of 1024). Raises PlanError where it is none."""
     found = SIZE.fullmatch(text.strip())
     if found is None:
-        raise PlanError(f"`{text}` is no size: write a number and a unit, such as `512MB` or `4GB`")
+        raise PlanError(
+            f"`{text}` is not a size: write a number and a unit, such as `512MB` or `4GB`"
+        )
     unit = found[2] if found[2].endswith("B") else f"{found[2].replace('K', 'k')}B"
     return int(float(found[1]) * UNITS[unit])
 

@@ -116,12 +116,12 @@ def _check_together(plan: Plan, source: str) -> None:
     for arm in plan.arms if plan.schedule.together else ():
         if not can(arm, "slices") and plan.schedule.interleave in ("slice", "duet"):
             sentence = (
-                f'"{arm.engine}" has a clock of its own and takes no turns; use "step", not {how}'
+                f'"{arm.engine}" has its own clock and cannot take turns; use "step", not {how}'
             )
             raise refusal(source, f"arms.{arm.name}.engine", sentence)
         sized = arm.config is not None and arm.config_text is None
         if sized and arm.memory is None and len(plan.arms) > 1:
-            sentence = f"missing; with {how} all servers are up at once: write the share of each"
+            sentence = f"missing; with {how} all servers run at once: write the share of each"
             raise refusal(source, f"arms.{arm.name}.memory", sentence)
 
 
@@ -130,7 +130,9 @@ def _check_elsewhere(plan: Plan, uses: _Uses, source: str) -> None:
     for key, use in uses:
         for arm in plan.arms:
             if arm.dsn is not None and use.save is not None:
-                sentence = f"the data of arm `{arm.name}`, which has a `dsn`, are not ours to copy"
+                sentence = (
+                    f"the data of arm `{arm.name}`, which has a `dsn`, cannot be copied by dyno"
+                )
                 raise refusal(source, f"{key}.save", f"{sentence}; remove it")
             if arm.dsn is None and use.fill == workload.KEEP:
                 sentence = f"the server of arm `{arm.name}` begins empty; only a `dsn` keeps tables"
@@ -154,13 +156,13 @@ def _check_turns(
         if step.writes and step.headline is not None and step.name not in loads:
             turns = ", or say writes_in_turn = true" * (plan.schedule.interleave == "slice")
             raise WorkloadError(
-                f"step `{step.name}` writes, and with {how} arms take turns in steps that only "
+                f"step `{step.name}` writes, and with {how} arms take turns only in steps that "
                 f'read; leave it out by `steps` or `groups`, or use interleave = "run"{turns}'
             )
     if not rest:
         raise WorkloadError(
-            f"no step that only reads follows `{prelude[-1].name}`, so {how} has nothing to take "
-            'in turns; add one, or use interleave = "run"'
+            f"no step that only reads follows `{prelude[-1].name}`, so {how} has nothing to "
+            'interleave; add one, or use interleave = "run"'
         )
     if plan.schedule.interleave == "duet":
         duet.check_steps(rest)
@@ -168,7 +170,7 @@ def _check_turns(
     if saved in [step.name for step in rest]:
         remedy = f'save "{SAVE}{prelude[-1].name}"' if prelude else "remove `save`"
         raise WorkloadError(
-            f"`save` is after `{saved}`, but with {how} the server of each arm runs on through "
+            f"`save` names `{saved}`, but with {how} the server of each arm keeps running through "
             f'all steps that only read; {remedy}, or use interleave = "run"'
         )
 
@@ -177,13 +179,13 @@ def _check_writes(use: WorkloadUse, rest: Sequence[Step]) -> None:
     """Steps that write and take turns begin from what is kept, and are measured ones."""
     if use.save is None:
         raise WorkloadError(
-            "with writes_in_turn = true all steps after the one of `save` take turns; add `save`, "
-            f'such as save = "{SAVE}fill"'
+            "with writes_in_turn = true all steps after that of `save` are taken in turns; add "
+            f'`save`, such as save = "{SAVE}fill"'
         )
     for step in rest:
         if step.writes and step.headline is None:
             raise WorkloadError(
-                f"step `{step.name}` writes and is not measured, so that arms cannot take turns in "
+                f"step `{step.name}` writes and is not measured, so arms cannot take turns in "
                 "it; leave it out by `steps`, or save after it"
             )
 
@@ -207,10 +209,10 @@ def _check_workloads(plan: Plan, uses: _Uses, source: str) -> list[str]:
             raise refusal(source, key, str(reason)) from None
         if loaded.name in BESIDE_ARMS or loaded.name.endswith(".json"):
             raise refusal(
-                source, key, f"`{loaded.name}` is taken in result folders; rename the file"
+                source, key, f"`{loaded.name}` is a name that result folders use; rename the file"
             )
         if loaded.name in folders:
-            sentence = f"`{loaded.name}` is there twice; a plan uses each workload once"
+            sentence = f"`{loaded.name}` is listed twice; a plan uses each workload once"
             raise refusal(source, key, sentence)
         folders[loaded.name] = use.name
     return list(names)

@@ -38,7 +38,7 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
     if not NAME.fullmatch(name) or name.endswith(".json"):
         raise refusal(source, key, f"{name!r} cannot name a folder; {NAMING}")
     if name == BESIDE_DATA:
-        raise refusal(source, key, f"`{name}` is taken in data folders; rename the arm")
+        raise refusal(source, key, f"`{name}` is a name that data folders use; rename the arm")
     try:
         engine.of(form.engine)
     except PlanError as reason:
@@ -100,16 +100,16 @@ def _check_build(form: ArmForm, key: str, source: str) -> None:
         choice = ", ".join(f"`{one}`" for one in ORIGINS)
         raise refusal(source, key, f"needs one of {choice}, but {named}")
     if there == BY_RECIPE and "release" not in its.can:
-        sentence = f"no version of {form.engine} is built from its source by a plan; keep one"
+        sentence = f"no version of {form.engine} can be built from source by a plan; keep one"
         raise refusal(source, key, f"`version` and `build` are there: {sentence}")
     if form.version is not None and not VERSION.fullmatch(form.version):
-        sentence = f'{form.version!r} is no version; write it as "17" (the newest) or "17.6"'
+        sentence = f'{form.version!r} is not a version; write it as "17" (the newest) or "17.6"'
         raise refusal(source, f"{key}.version", sentence)
     if form.memory is not None and not MEMORY.fullmatch(form.memory):
-        sentence = f'{form.memory!r} is no size; write it as "4GB" or "512MB"'
+        sentence = f'{form.memory!r} is not a size; write it as "4GB" or "512MB"'
         raise refusal(source, f"{key}.memory", sentence)
     if form.memory_max is not None and not MEMORY.fullmatch(form.memory_max):
-        sentence = f'{form.memory_max!r} is no size; write it as "4GB" or "512MB"'
+        sentence = f'{form.memory_max!r} is not a size; write it as "4GB" or "512MB"'
         raise refusal(source, f"{key}.memory_max", sentence)
     if form.memory is not None and (form.config is None or config_file.is_file(form.config)):
         raise refusal(source, f"{key}.memory", "sizes a preset, but there is none; add `config`")
@@ -125,7 +125,7 @@ def _check_dsn(form: ArmForm, key: str, source: str) -> None:
         return
     for other in NOT_OF_DSN:
         if getattr(form, other):
-            sentence = "a server that runs elsewhere is not set up by dyno; remove it"
+            sentence = "a server that runs elsewhere cannot be set up by dyno; remove it"
             raise refusal(source, f"{key}.{other}", sentence)
 
 

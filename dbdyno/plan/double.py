@@ -40,5 +40,7 @@ def taken(name: str, *, ghost: bool) -> str | None:
     if ghost and name == GHOST:
         return f"`{name}` is the base's double with ghost = true; rename the arm, or remove `ghost`"
     if REPEAT.fullmatch(name):
-        return f"names that end so (`{AGAIN}2`) are those of the base's repeats; rename the arm"
+        return (
+            f"names that end like this (`{AGAIN}2`) are those of the base's repeats; rename the arm"
+        )
     return None

@@ -23,9 +23,7 @@ def check(plan: Plan, source: str) -> None:
         raise refusal(source, "schedule.interleave", sentence)
     for arm in plan.arms:
         if arm.dsn is not None:
-            sentence = (
-                'interleave = "duet" moves servers from core to core, and this one is not ours'
-            )
+            sentence = '"duet" moves servers from core to core, and dyno does not run this one'
             raise refusal(source, f"arms.{arm.name}.dsn", f'{sentence}; use "slice"')
     placed = {"server": plan.placement.server_cpus, "generator": plan.placement.generator_cpus}
     for table, cpus in placed.items():

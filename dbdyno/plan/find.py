@@ -43,5 +43,5 @@ def check(limit_us: float, of: Schedule, steps: Sequence[Step], save: str | None
         if limit_us > WINDOW_SHARE_MAX * seconds * 1e6:
             raise WorkloadError(
                 f"key `find`: the limit is more than a tenth of the {seconds:g} s of step "
-                f"`{step.name}`, in which a rate that is too high would not show; make them more"
+                f"`{step.name}`, in which a rate that is too high would not show; use a longer step"
             )

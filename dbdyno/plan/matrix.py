@@ -52,7 +52,7 @@ def expanded(
     }
     count = sum(math.prod(map(len, grids.get(name, ()))) for name in forms)
     if arms_max is not None and count > arms_max:
-        sentence = f"the plan has {count} arms; say --yes to take more than {arms_max}"
+        sentence = f"the plan has {count} arms; pass --yes to allow more than {arms_max}"
         raise refusal(source, "arms", sentence)
     made: dict[str, ArmForm] = {}
     for name, form in forms.items():

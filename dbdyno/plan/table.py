@@ -81,7 +81,7 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
         return Observe()
     match = TIME.fullmatch(form.waits)
     if match is None:
-        sentence = f'{form.waits!r} is no time; write it as "50ms" or "1s"'
+        sentence = f'{form.waits!r} is not a duration; write it as "50ms" or "1s"'
         raise refusal(source, "observe.waits", sentence)
     waits_s = float(match[1]) / (1000 if match[2] == "ms" else 1)
     if not WAITS_S_MIN <= waits_s <= WAITS_S_MAX:
@@ -89,7 +89,7 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
         raise refusal(source, "observe.waits", sentence)
     if interleave in ("slice", "duet"):
         sentence = (
-            f'there is no sampling with interleave = "{interleave}"; remove it, or use "step"'
+            f'waits cannot be sampled with interleave = "{interleave}"; remove it, or use "step"'
         )
         raise refusal(source, "observe.waits", sentence)
     return Observe(waits_s=waits_s, waits_sessions=form.waits_sessions)
@@ -158,7 +158,7 @@ def _minutes_max(form: ScheduleForm, source: str) -> float | None:
     if not isinstance(form.blocks, str):
         if form.minutes_max is None:
             return None
-        sentence = f'only blocks = "{UNTIL_DECIDED}" has a limit of time; write that, or remove it'
+        sentence = f'only blocks = "{UNTIL_DECIDED}" has a time limit; write that, or remove it'
         raise refusal(source, "schedule.minutes_max", sentence)
     if form.minutes_max is None:
         return MINUTES_DEFAULT

@@ -44,7 +44,7 @@ def uses(
 def _written(form: PlanForm, source: str) -> Iterator[tuple[str, WorkloadUse]]:
     """The workloads as they are written, by their keys."""
     if form.workload is not None and form.workloads:
-        raise refusal(source, "workload", "there are `workloads`, too; write all of them there")
+        raise refusal(source, "workload", "the plan has `workloads`, too; write all of them there")
     if form.workload is not None:
         yield "workload", _use(form.workload, "workload", source)
         return

@@ -106,7 +106,7 @@ def keep_host(results: Results, prepared: Prepared, *, measure: bool, duet: bool
         if before is not None and before.get(key) != now.get(key):
             raise ResultError(
                 f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "
-                f"{now.get(key)!r}): such blocks are not pooled, choose another --out"
+                f"{now.get(key)!r}): such blocks cannot be pooled; choose another --out"
             )
     changed = before is not None and stable_facts.changed(before, now)
     if before is not None and not changed and before.get("boot_id") == now["boot_id"]:
@@ -125,7 +125,7 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
         brought = workload.brought(use, lab.prepared.steps[use.title, lab.plan.base])
         if brought:
             lab.watch.say(
-                f"{use.title}: the load comes first, as `steps` needs it: {', '.join(brought)}"
+                f"{use.title}: dyno adds the load that `steps` needs: {', '.join(brought)}"
             )
     for notice in memory_fit.notices(lab.plan, lab.prepared):
         lab.watch.say(notice)
@@ -165,7 +165,7 @@ def missing_blocks(plan: Plan, results: Results) -> list[Block]:
     for number in results.numbers(plan):
         state = results.block_state(number)
         if state == "broken":
-            results.void_block(number, "broken off: dyno ended before the block was complete")
+            results.void_block(number, "interrupted: dyno ended before the block was complete")
         if state != "done":
             missing.append(schedule.block(plan, number))
     return missing
@@ -238,7 +238,7 @@ def run_blocks(
             raise
         where = error.filename or lab.results.folder
         raise HostError(
-            f"`{where}`: {error.strerror}: make room there, then the same command goes on"
+            f"`{where}`: {error.strerror}: free space there, then run the same command to continue"
         ) from error
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
@@ -267,7 +267,7 @@ def attempt(lab: Lab, block: Block) -> int | None:
         return None
     lab.results.end_block(number, took, *found.values())
     for text in found.values():
-        lab.watch.say(f"block {number} counts, though it was disturbed again: {text}")
+        lab.watch.say(f"block {number} counts although it was disturbed again: {text}")
     return failed
 
 
@@ -279,7 +279,7 @@ def repeats(results: Results, number: int) -> int:
 def set_aside(lab: Lab, number: int, cause: void.Cause, reason: str, *, again: bool) -> None:
     """Makes a block void, and says why."""
     lab.results.void_block(number, reason, cause)
-    lab.watch.say(f"block {number} is void{' and done again' if again else ''}: {reason}")
+    lab.watch.say(f"block {number} is void{' and will be repeated' if again else ''}: {reason}")
 
 
 def last_word(error: LabDied) -> Exception:

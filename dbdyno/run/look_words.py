@@ -28,7 +28,7 @@ def planned(plan: Plan) -> str:
         return f"after {listed}, until every step is decided{within}"
     first, second, *_ = stats.scheduled(Looks(first=plan.schedule.blocks))
     if plan.schedule.blocks < stats.BLOCKS_MIN:
-        return f"none, as one block decides nothing; the first is after {first.blocks}"
+        return f"none, because one block decides nothing; the first is after {first.blocks}"
     return f"after {blocks_of(first.blocks)}; another after {second.blocks}, if you raise `blocks`"
 
 

@@ -111,8 +111,8 @@ class Measurement:
         found: Json = canary.run(directory, program.find("dyno-loadgen"), size)["device"]
         if not found.get("direct", True):
             self.found["warnings"].append(
-                f"canary: the file system of {directory} has no direct I/O; what the device writes "
-                "and reads at most was measured through the page cache, which was emptied between"
+                f"canary: the file system of {directory} has no direct I/O; the device's highest "
+                "rates were measured through the page cache, which was emptied in between"
             )
         return found
 

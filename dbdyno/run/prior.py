@@ -23,8 +23,8 @@ def settle(lab: Lab, seek: Seek) -> None:
         return
     if lab.plan.schedule.interleave != IN_TURNS:
         lab.watch.say(
-            f"prior: earlier results lend nothing to `{step.name}`, as they would fail on a louder "
-            'day: only turns (interleave = "slice") tell how loud it is'
+            f"prior: earlier results lend nothing to `{step.name}`: without turns "
+            '(interleave = "slice") dyno cannot tell how noisy the day is'
         )
         return
     found = seek(lab.results, step)

@@ -163,7 +163,9 @@ class Load:
             return
         self._waits.finish()
         if self._waits.failure is not None:
-            self._warn(f"waits: no more after {self._waits.samples:,}: {self._waits.failure}")
+            self._warn(
+                f"waits: sampling ended after {self._waits.samples:,}: {self._waits.failure}"
+            )
 
     @property
     def closed(self) -> bool:

@@ -85,7 +85,7 @@ def value(source: MetricSource, server: Server, captured: Iterable[Json]) -> Val
     its = [one for one in captured if source.of in (None, one["statement"])]
     found = list(_in_columns(source.column, its) if source.column else _matches(source, its))
     if not found:
-        raise NotTold("captured nothing" if its else "no statement ended that it could be read of")
+        raise NotTold("captured nothing" if its else "no statement that could tell it ended")
     if source.text:
         return found[0 if source.take == "first" else -1]
     return TAKES[source.take]([number(one) for one in found])
@@ -152,4 +152,4 @@ def number(value: object) -> float:
             found = math.nan
         if math.isfinite(found):
             return found
-    raise NotTold(f"{str(value)!r} is no number")
+    raise NotTold(f"{str(value)!r} is not a number")

@@ -58,7 +58,7 @@ def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iter
                 if key in one.model_fields_set:
                     raise place.at(key).error("goes with `column` and `pattern`; remove it")
         if one.text and one.take not in ("first", "last"):
-            raise place.at("take").error(f'a text has no "{one.take}"; take "first" or "last"')
+            raise place.at("take").error(f'a text has no "{one.take}"; use "first" or "last"')
         yield MetricSource(
             name=name,
             title=place.at("title").text(one.title) if one.title is not None else name,
@@ -76,12 +76,12 @@ def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iter
 def _check_captured(one: schema.Told, made: Made, place: Scope) -> None:
     """Refuses what no statement of the step can have returned, and patterns that say no value."""
     if made.job.get("driver") or made.job["fills"]:
-        raise place.error("nothing that this step does can be captured; take a `query`")
+        raise place.error("this step has nothing to capture; use a `query`")
     if one.pattern is not None:
         try:
             groups = re.compile(one.pattern).groups
         except re.error as error:
-            raise place.at("pattern").error(f"is no regular expression: {error}") from error
+            raise place.at("pattern").error(f"is not a regular expression: {error}") from error
         if groups != 1:
             raise place.at("pattern").error(
                 f"needs one group, which is the value, not {groups}; write (?:…) for others"

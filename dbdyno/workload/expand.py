@@ -170,7 +170,7 @@ def _goes_on(step: schema.Step, scope: Scope) -> bool:
         return False
     if _writes(step, scope.at("writes")):
         raise scope.at("on_failure").error(
-            "a step that writes leaves nobody knows what where it fails; write `writes = false`, "
+            "a step that writes leaves an unknown state if it fails; write `writes = false`, "
             "or remove it"
         )
     return True
@@ -216,7 +216,7 @@ def _first(file: schema.WorkloadFile, scope: Scope) -> list[str]:
     texts = place.sql(file.setup) if file.setup else []
     for sql in texts:
         if TABLE_MARK in sql or NUMBER_MARK in sql:
-            raise place.error("names a table, which may not be there yet; give the step a `setup`")
+            raise place.error("names a table that may not exist yet; give the step a `setup`")
     return texts
 
 
@@ -305,7 +305,7 @@ def _headline(
     _check_whole(metric, headline, made, scope)
     work, each, query = headline.work, headline.each, None
     if work is not None and each is not None:
-        raise scope.error("has either `work` or `each`; remove one")
+        raise scope.error("has both `work` and `each`; remove one")
     if isinstance(work, schema.Query):
         query, work = asked.question(work.query, tables, scope.at("work", "query")), None
     return Headline(
@@ -323,13 +323,13 @@ def _check_whole(metric: str, headline: schema.Headline, made: job.Made, scope: 
     if metric == "seconds":
         if made.job["stop"]["seconds"]:
             raise scope.at("metric").error(
-                "a step with `seconds` always takes as long; count what is done in them, as by qps"
+                "a step with `seconds` always takes that long; use a rate, such as qps"
             )
         if headline.each is not None:
             raise scope.at("each").error("`seconds` is the window's length; remove it")
     if metric == "mbps":
         if headline.each is not None:
-            raise scope.at("each").error("`mbps` needs all bytes at once; take `work`")
+            raise scope.at("each").error("`mbps` needs all bytes at once; use `work`")
         if headline.work is None:
             raise scope.error("`mbps` needs `work`, the bytes; write a number or { query = … }")
 

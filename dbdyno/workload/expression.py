@@ -72,7 +72,7 @@ def evaluate(text: str, names: Mapping[str, Value]) -> Value:
     try:
         tree = ast.parse(bare, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ExpressionError(f"`{{{text}}}` is no arithmetic") from None
+        raise ExpressionError(f"`{{{text}}}` is not arithmetic") from None
     found = _any(tree.body, names, text)
     return found if isinstance(found, str) else _plain(found)
 
@@ -151,7 +151,7 @@ def _number(node: ast.expr, names: Mapping[str, Value], text: str) -> Fraction:
         case ast.IfExp():
             value = _any(node, names, text)
             if isinstance(value, str):
-                raise ExpressionError(f"`{{{text}}}`: {value!r} is no number")
+                raise ExpressionError(f"`{{{text}}}`: {value!r} is not a number")
             return value
         case ast.Compare(left=left, ops=ops, comparators=others):
             return _compared([left, *others], ops, names, text)
@@ -186,7 +186,7 @@ def _compared(
     values = [_any(node, names, text) for node in nodes]
     for op, (left, right) in zip(ops, itertools.pairwise(values), strict=True):
         if type(op) not in COMPARISONS:
-            raise ExpressionError(f"`{{{text}}}`: only == != < <= > >= compare")
+            raise ExpressionError(f"`{{{text}}}`: use only == != < <= > >= to compare")
         if isinstance(left, str) != isinstance(right, str):
             raise ExpressionError(f"`{{{text}}}` compares a number with a text")
         if not COMPARISONS[type(op)](left, right):
@@ -217,7 +217,7 @@ def _known(name: str, names: Mapping[str, Value], text: str) -> int | float:
         raise ExpressionError(f"`{{{text}}}`: no parameter `{name}`; {suggestion(name, names)}")
     value = names[name]
     if isinstance(value, (str, list)):
-        raise ExpressionError(f"`{{{text}}}`: `{name}` is no number")
+        raise ExpressionError(f"`{{{text}}}`: `{name}` is not a number")
     return value
 
 

@@ -149,7 +149,7 @@ def _set(file: WorkloadFile, asked: str | None, source: str) -> str | None:
                 )
     chosen = asked if asked is not None else file.set
     if chosen is None and there:
-        raise WorkloadError(f"{source}: key `set`: missing, as steps have sets; name one of them")
+        raise WorkloadError(f"{source}: key `set`: missing; the steps have sets: name one of them")
     if chosen is not None and chosen not in there:
         raise WorkloadError(f"{source}: no set `{chosen}`; {suggestion(chosen, there)}")
     return chosen
@@ -163,7 +163,7 @@ def _fill(file: WorkloadFile, asked: str | None, source: str) -> str:
     if asked == KEEP:
         if "fast" not in there:
             raise WorkloadError(
-                f'{source}: key `fill`: "{KEEP}" needs a table with a `fill`, which says what its '
+                f'{source}: key `fill`: "{KEEP}" needs a table with a `fill`, which defines its '
                 "rows are; there is none"
             )
         return KEEP
@@ -171,7 +171,7 @@ def _fill(file: WorkloadFile, asked: str | None, source: str) -> str:
     if chosen is not None and chosen not in there:
         ways = " or ".join(f'"{one}"' for one in sorted(there))
         remedy = f"write {ways}" if ways else "remove `fill`"
-        raise WorkloadError(f'{source}: key `fill`: there is no load that is "{chosen}"; {remedy}')
+        raise WorkloadError(f'{source}: key `fill`: no load is "{chosen}"; {remedy}')
     return chosen or ("fast" if "fast" in there else "published")
 
 

@@ -39,7 +39,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
     program.refuse_keys(step, scope)
     if step.driver != "loadgen":
         if step.fills:
-            raise scope.at("fills").error("dyno-loadgen fills, and no other program; remove it")
+            raise scope.at("fills").error("only dyno-loadgen can fill; remove it")
         return _of_program(name, step, file, scope)
     if step.fills:
         return _of_fills(name, step, file, scope)
@@ -213,7 +213,7 @@ def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
     seconds, warmup_s = _seconds(step, scope)
     if seconds:
         if step.stop is not None:
-            raise scope.at("stop").error("a step has either `stop` or `seconds`; remove one")
+            raise scope.at("stop").error("has both `stop` and `seconds`; remove one")
         return _timed(seconds, warmup_s)
     quotas = {one["name"]: one for one in roles if one["stop"]}
     wanted = step.stop if step.stop is not None else list(quotas)

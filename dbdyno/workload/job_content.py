@@ -371,7 +371,7 @@ class Content:
             ]
             if len(movers) > 1:
                 raise self.scope.root("cursors", name, "on").error(
-                    f"one statement of a step moves a cursor, not {' and '.join(movers)}"
+                    f"only one statement of a step may move a cursor, not {' and '.join(movers)}"
                 )
             cursor["on"] = self._numbers["statement", movers[0]] if movers else None
 
@@ -448,7 +448,7 @@ def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
     if not parts:
         raise scope.at("do").error("sends nothing")
     if isinstance(parts[0].does[0], int) or isinstance(parts[-1].does[-1], int):
-        raise scope.at("do").error("a `sleep_s` stands between two statements")
+        raise scope.at("do").error("a `sleep_s` belongs between two statements")
     return parts
 
 

@@ -62,7 +62,7 @@ def with_scripts(
     read = {name: _read(name, scripts, file, folder) for name, scripts in mixes.items()}
     for name in mixes:
         if name in taken:
-            raise WorkloadError(f"`{name}` is a step of the workload's own; take another name")
+            raise WorkloadError(f"`{name}` is a step of the workload's own; use another name")
     _check_variables(variables, read.values())
     used = any(mix.uses(list(file.tables)) for mix in read.values())
     loads = [step for step in file.steps if step.load or step.fill or step.creates or step.fills]
@@ -93,10 +93,10 @@ def _read(name: str, scripts: Sequence[str], file: schema.WorkloadFile, folder: 
     for one in scripts:
         found = script_and_weight(one)
         if found is None:
-            raise WorkloadError(f"`{one}` is no script with a weight; write it as `mine.sql@3`")
+            raise WorkloadError(f"`{one}` is not a script with a weight; write it as `mine.sql@3`")
         script, weight = found
         if script in weights:
-            raise WorkloadError(f"`{script}` is there twice; give it the sum of the weights")
+            raise WorkloadError(f"`{script}` is listed twice; give it the sum of the weights")
         weights[script] = weight
         if script in BUILTIN:
             continue

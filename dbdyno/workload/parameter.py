@@ -77,7 +77,7 @@ def values(
     """
     for name in defaults:
         if name in RESERVED or not name.isidentifier():
-            sentence = "cannot be used as a parameter's name; take another word"
+            sentence = "cannot be used as a parameter's name; use another word"
             raise _error(source, f"parameters.{name}", sentence)
     written = dict(defaults)
     for key, layer in layers.items():
@@ -122,7 +122,7 @@ def _compute(
         raise _error(source, f"parameters.{name}", str(reason)) from None
     found = done[name]
     if name == CLIENTS and isinstance(found, (int, float)) and found < 1:
-        sentence = f"must be at least 1, but is {found}: write how many are to work at once"
+        sentence = f"must be at least 1, but is {found}: write how many work at once"
         raise _error(source, f"parameters.{name}", sentence)
 
 

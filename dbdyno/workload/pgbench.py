@@ -53,7 +53,7 @@ def called(written: schema.Pgbench, scope: Scope) -> Json:
     options = [scope.at("options", n).text(one) for n, one in enumerate(written.options, 1)]
     for option in _options(options, scope.at("options")):
         if option in OURS:
-            raise scope.at("options").error(f"`{option}` is dyno's to set; use {OURS[option]}")
+            raise scope.at("options").error(f"`{option}` is set by dyno; use {OURS[option]}")
         if option not in OPTIONS:
             raise scope.at("options").error(f"no option `{option}`; {suggestion(option, OPTIONS)}")
     return {
@@ -73,7 +73,7 @@ def _script(text: str, scope: Scope, *, builtin: bool) -> Json:
     """A script as a job has it."""
     found = script_and_weight(scope.text(text))
     if found is None:
-        raise scope.error(f"`{text}` is no script with a weight; write it as `name@3`")
+        raise scope.error(f"`{text}` is not a script with a weight; write it as `name@3`")
     name, weight = found
     if builtin and name not in BUILTIN:
         raise scope.error(f"no builtin `{name}`; {suggestion(name, BUILTIN)}")
@@ -95,7 +95,7 @@ def _options(words: Sequence[str], scope: Scope) -> Iterator[str]:
     rest = iter(words)
     for word in rest:
         if not word.startswith("-") or word in ("-", "--"):
-            raise scope.error(f"`{word}` is no option; each value follows its option")
+            raise scope.error(f"`{word}` is not an option; each value follows its option")
         option, told, _ = word.partition("=") if word.startswith("--") else (word[:2], word[2:], "")
         yield option
         if OPTIONS.get(option):

@@ -39,11 +39,11 @@ def refuse_keys(step: schema.Step, scope: Scope) -> None:
         raise scope.at(step.driver).error(f'missing: driver = "{step.driver}" runs it')
     for key in FOREIGN:
         if key in step.model_fields_set and getattr(step, key):
-            raise scope.at(key).error("dyno-loadgen does that and no other program; remove it")
+            raise scope.at(key).error("only dyno-loadgen does that; remove it")
     headline = step.headline
     if headline is not None and (headline.count == "statements" or headline.each is not None):
         raise scope.at("headline").error(
-            'a program tells of operations and rows; write count = "operations", without `each`'
+            'a program reports operations and rows; write count = "operations", without `each`'
         )
 
 
@@ -112,7 +112,7 @@ def _patterns(step: schema.Step, written: schema.Pattern, place: Scope) -> Json:
         try:
             found = re.compile(text)
         except re.error as error:
-            raise place.at(key).error(f"is no regular expression: {error}") from error
+            raise place.at(key).error(f"is not a regular expression: {error}") from error
         if other := found.groupindex.keys() - (GROUPS if key == "result" else set()):
             raise place.at(key).error(
                 f"no group `{min(other)}` here; {suggestion(min(other), GROUPS)}"

@@ -57,7 +57,7 @@ def check_tables(roles: Sequence[Json], content: Content, scope: Scope) -> None:
         for one in role["choose"]:
             if name := content.bound_by_cursor(one["program"]):
                 raise scope.at("roles", role["name"], "table").error(
-                    f"`{name}` has a cursor, which is read from one table; take `own`"
+                    f"`{name}` has a cursor, which is read from one table; use `own`"
                 )
 
 
@@ -132,7 +132,7 @@ def _nothing(weights: Mapping[str, schema.Number], scope: Scope) -> str:
     names = sorted({n for w in weights.values() if isinstance(w, str) for n in names_of(w)})
     values = " or ".join(f"`{name}`, which is {scope.names[name]!r}" for name in names)
     remedy = f"change {values}, or leave the step out" if values else "raise one of them"
-    return f"there is nothing to choose from, as all weights are 0; {remedy}"
+    return f"nothing to choose from: all weights are 0; {remedy}"
 
 
 def _json(name: str, role: schema.Role, choose: list[Json], content: Content, scope: Scope) -> Json:
@@ -166,7 +166,7 @@ def _queue(role: schema.Role, scope: Scope) -> str:
     """Who shares arrivals. Raises WorkloadError where they cannot be dealt out."""
     pace = role.pace
     if not isinstance(pace, str) and (pace.tied is not None or pace.arrivals == "burst"):
-        raise scope.at("queue").error("only even and random arrivals can be dealt out; remove it")
+        raise scope.at("queue").error("only even and random arrivals can be shared; remove it")
     return role.queue
 
 
@@ -216,7 +216,7 @@ def _rows(rows: set[int], scope: Scope) -> int:
     """The rows of one operation, where rows have to become operations."""
     if len(rows) != 1 or 0 in rows:
         raise scope.error(
-            "cannot be counted in rows, as the operations differ in rows or have none; "
+            "cannot be counted in rows, because the operations differ in rows or have none; "
             "count operations, or give the statements the key `rows`"
         )
     return next(iter(rows))

@@ -120,7 +120,7 @@ def _swept(plain: Draft, lists: sweep.Lists, given: Given, workload: Workload) -
 
 def _items(key: str, written: str | list[schema.Number], scope: Scope) -> list[Value]:
     if key in scope.names:
-        raise scope.error("is a parameter's name, too; take another word")
+        raise scope.error("is a parameter's name, too; use another word")
     return _list(written, scope)
 
 
@@ -193,7 +193,7 @@ def _listed(
     if chosen.like is None:
         return chosen.steps
     if chosen.steps is not None:
-        raise place.error("has either `steps` or `like`; remove one")
+        raise place.error("has both `steps` and `like`; remove one")
     if chosen.like in above:
         raise place.at("like").error("is like itself: " + " → ".join((*above, chosen.like)))
     base = _listed(chosen.like, workload, scope, (*above, chosen.like))
@@ -222,7 +222,7 @@ def _own(
             remedy = suggestion(name, [one.base for one in every])
             raise place.at(number).error(f"no step `{name}`; {remedy}")
         if name in listed[: number - 1]:
-            raise place.at(number).error(f"`{name}` is there twice; a run has each step once")
+            raise place.at(number).error(f"`{name}` is listed twice; a run has each step once")
     order = {name: number for number, name in enumerate(listed)}
     return sorted(own, key=lambda one: -1 if one.form is None else order[one.base])
 

@@ -40,7 +40,7 @@ def lists(workload: Workload, given: Mapping[str, Any], engine: Traits) -> dict[
         found[key] = [parameter.of(workload, {**first, key: one}, engine)[key] for one in items]
         for one in found[key]:
             if found[key].count(one) > 1:
-                raise _error(workload, key, f"{one} is there twice; a sweep has each value once")
+                raise _error(workload, key, f"{one} is listed twice; a sweep has each value once")
             if not NAMED.fullmatch(str(one)):
                 sentence = "cannot stand in a step's name, which has letters, digits and . _ + -"
                 raise _error(workload, key, f"{one!r} {sentence}")
@@ -79,8 +79,7 @@ def refuse_idle(
             raise _error(
                 workload,
                 key,
-                "a list, and no step that is taken and measured for some `seconds` differs by it; "
-                "write one value",
+                "a list, but no selected step with `seconds` depends on it; write one value",
             )
 
 

@@ -41,10 +41,10 @@ def called(written: schema.Sysbench, scope: Scope) -> Json:
     for number, option in enumerate(options, 1):
         place = scope.at("options", number)
         if not option.startswith("--") or option == "--":
-            raise place.error(f"`{option}` is no option; write each as `--name=value`")
+            raise place.error(f"`{option}` is not an option; write each as `--name=value`")
         name = option_name(option)
         if name in OURS:
-            raise place.error(f"`--{name}` is dyno's to set; use {OURS[name]}")
+            raise place.error(f"`--{name}` is set by dyno; use {OURS[name]}")
     return {"program": scope.at("program").text(written.program), "script": script} | {
         "options": options
     }

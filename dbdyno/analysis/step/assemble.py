@@ -86,7 +86,7 @@ def _ending(found: Evidence) -> Ending:
     if "reason" in found.end:
         return Ending(status=found.end["status"], reason=found.end["reason"])
     if not found.end:
-        reason = "broken off: there is neither done.json nor failed.json"
+        reason = "interrupted: there is neither done.json nor failed.json"
         return Ending(status="failed", reason=reason)
     return Ending(status="ok")
 

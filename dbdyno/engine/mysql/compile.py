@@ -64,7 +64,7 @@ def version(tree: Path, origin: str, engine: str) -> str:
             break
     if "MYSQL_VERSION_MAJOR" not in found or not (tree / "CMakeLists.txt").is_file():
         raise ServerError(
-            f"`{origin}` is no source of {engines.of(engine).product}: no MYSQL_VERSION in it"
+            f"`{origin}` is not a source of {engines.of(engine).product}: no MYSQL_VERSION in it"
         )
     # Only MariaDB's says how mature it is; its first version of its own was 10.
     numbers = [int(found[f"MYSQL_VERSION_{part}"] or 0) for part in ("MAJOR", "MINOR", "PATCH")]

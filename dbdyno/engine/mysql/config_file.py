@@ -49,11 +49,11 @@ def options(text: str, source: str) -> Iterator[tuple[str, str, str]]:
         found = OPTION.fullmatch(line)
         if found is None:
             raise PlanError(
-                f"{source}: line {number}: `{line}` is no option: write it as `name = value`"
+                f"{source}: line {number}: `{line}` is not an option: write it as `name = value`"
             )
         if group is None:
             raise PlanError(
-                f"{source}: line {number}: `{found['name']}` stands in no group: begin the file "
+                f"{source}: line {number}: `{found['name']}` is in no group: begin the file "
                 "with `[mysqld]`"
             )
         value = "ON" if found["value"] is None else found["value"]

@@ -43,7 +43,7 @@ def told(version: str) -> tuple[str, int]:
     """Engine and number, as Build has them, of what a server says. Raises ServerError."""
     found = connection.told(version)
     if found is None:
-        raise ServerError(f"`{version}` is no version of MySQL or MariaDB")
+        raise ServerError(f"`{version}` is not a version of MySQL or MariaDB")
     return found
 
 
@@ -69,7 +69,7 @@ def read_back(query: Query, wanted: Mapping[str, str]) -> list[str]:
         if written.startswith(options.LOOSE) and name not in values:
             found.append(f"{name} = {value} is not in force: this build does not have it")
         elif name in values and not alike(value, values[name]):
-            found.append(f"{name} is {values[name]}, not {value}: the server took it otherwise")
+            found.append(f"{name} is {values[name]}, not {value}: the server changed it")
     return found
 
 

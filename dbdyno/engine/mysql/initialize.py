@@ -43,7 +43,7 @@ def command(arm: str, layout: Layout) -> list[str | Path]:
     if script is None:
         names = " or ".join(f"`{name}`" for name in its.scripts)
         raise ServerError(
-            f"arm {arm}: `{build.base_dir}` has no {names}, which makes data directories: take a "
+            f"arm {arm}: `{build.base_dir}` has no {names}, which makes data directories: use a "
             "whole build"
         )
     return [

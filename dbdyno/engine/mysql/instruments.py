@@ -63,7 +63,7 @@ def unfit(flavour: Flavour, engine: str, version_num: int) -> str | None:
         version.text(version.of_number(engine, one)[:2])
         for one in (flavour.waits_from, version_num)
     )
-    return f"its version, {own}, does not tell what sessions wait for: take {first} or newer"
+    return f"its version, {own}, does not tell what sessions wait for: use {first} or newer"
 
 
 def refused(ask: Ask, samples: Sequence[str]) -> str | None:
@@ -73,7 +73,7 @@ def refused(ask: Ask, samples: Sequence[str]) -> str | None:
     """
     ((on,),) = ask(f"SELECT @@{SETTING}")
     if not on:
-        return f"its {SETTING} is off, which alone tells waits: start it with {SETTING} = ON"
+        return f"its {SETTING} is off, the only source of waits: start it with {SETTING} = ON"
     try:
         lacking = off(ask)
         for query in samples:

@@ -43,10 +43,10 @@ GENERIC = (
 )
 """Errors that follow from another one and say nothing by themselves."""
 REMEDIES = (
-    ("Address already in use", "the port is in use: let the lab choose (drop `settings.port`)"),
+    ("Address already in use", "the port is in use: remove `settings.port`, so that dyno chooses"),
     (
         "Cannot allocate memory",
-        "the memory does not suffice: lower `memory` or `innodb_buffer_pool_size`",
+        "there is not enough memory: lower `memory` or `innodb_buffer_pool_size`",
     ),
     (
         "io_setup() failed",
@@ -56,12 +56,12 @@ REMEDIES = (
     ("No space left on device", "the disk is full"),
     (
         "redo log",
-        "data that another version, or a crashed server, left cannot be used: fill them anew",
+        "data that another version, or a crashed server, left cannot be used: fill them again",
     ),
     (
         "Permission denied",
-        "the account, or an AppArmor profile of mysqld (`aa-status`), keeps it from a file: take "
-        "another data_dir or put the profile into complain mode",
+        "the account, or an AppArmor profile of mysqld (`aa-status`), keeps it from a file: use "
+        "another data_dir, or put the profile into complain mode",
     ),
     ("errno 13", "an AppArmor profile of mysqld may keep it from a file: see `aa-status`"),
     ("unknown variable", "drop the setting"),

@@ -64,7 +64,7 @@ def text(values: Mapping[str, str]) -> str:
 def line(name: str, value: str) -> str:
     """An option's line; `skip_log_bin = on` is written as what it is, an option without a value."""
     if "\n" in value:
-        raise PlanError(f"settings.{name}: a value has one line: take the others out")
+        raise PlanError(f"settings.{name}: a value has one line: remove the others")
     if is_flag(name):
         return "" if value.lower() in OFF else f"{name}\n"
     return f"{name} = {quoted(value)}\n"

@@ -103,7 +103,7 @@ def instrumented(
     if instruments.SETTING in own:
         raise PlanError(
             f"arms.{arm.name}.settings.{instruments.SETTING}: `observe.waits` needs it on: "
-            "drop one of the two keys"
+            "remove one of the two keys"
         )
     instead = "the default" if before is None else before
     told = f"{instruments.SETTING} is ON, not {instead}: `[observe] waits`"
@@ -134,7 +134,7 @@ def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
             where, remedy = f"arms.{arm.name}.settings.{written}", "drop the key"
         else:
             where, remedy = f"arms.{arm.name}.config: {arm.config} sets {written}", "remove it"
-        raise PlanError(f"{where}: the lab sets this itself: {remedy}")
+        raise PlanError(f"{where}: dyno sets this itself: {remedy}")
 
 
 def binary_log(arm: Arm, values: Mapping[str, str], build: Build) -> dict[str, str]:
@@ -164,7 +164,9 @@ def amount(text: str) -> int:
     """A number as mysqld reads it: `23G` are 23 times 2^30. Raises PlanError where it is none."""
     found = SIZE.fullmatch(text.strip())
     if found is None:
-        raise PlanError(f"`{text}` is no size: write a whole number, with K, M, G or T behind it")
+        raise PlanError(
+            f"`{text}` is not a size: write a whole number, with K, M, G or T behind it"
+        )
     return int(found[1]) << (10 * " KMGTPE".index(found[2].upper() or " "))
 
 

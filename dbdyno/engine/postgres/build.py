@@ -100,7 +100,7 @@ def fetch(engine: str, version: str, cache: Path | None = None, *, newest: bool 
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise ServerError(
-            f"{engine} {version} was not fetched within {FETCH_S_MAX:.0f} s: look at the network"
+            f"{engine} {version} was not fetched within {FETCH_S_MAX:.0f} s: check the network"
         ) from error
     if done.returncode != 0:
         said = " ".join(done.stderr.split()).removeprefix(f"{program.name}: ")
@@ -109,7 +109,7 @@ def fetch(engine: str, version: str, cache: Path | None = None, *, newest: bool 
     try:
         path = Path(json.loads(done.stdout)["path"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ServerError(f"`{program}` said what is no answer: {done.stdout[:200]!r}") from error
+        raise ServerError(f"`{program}` gave an invalid answer: {done.stdout[:200]!r}") from error
     builds_cache.open_to_all(path, cache)
     return path
 
@@ -117,7 +117,7 @@ def fetch(engine: str, version: str, cache: Path | None = None, *, newest: bool 
 def check(engine: str, version: str) -> None:
     """Raises ServerError for an engine or a version that there cannot be prebuilt."""
     if engine != "postgres":
-        raise ServerError(f"no prebuilt `{engine}` is to be had: name its folder by `base_dir`")
+        raise ServerError(f"no prebuilt `{engine}` is available: name its folder by `base_dir`")
     if not VERSION.fullmatch(version) or not MAJOR_MIN <= int(version.split(".")[0]) <= MAJOR_MAX:
         raise ServerError(
             f"there is no PostgreSQL `{version}` prebuilt: write `17`, `17.6` (9.6 to 18)"

@@ -79,7 +79,9 @@ def version(tree: Path, origin: str) -> str:
         text = ""
     found: dict[str, str] = dict(PACKAGE.findall(text))
     if found.get("NAME") != "PostgreSQL":
-        raise ServerError(f"`{origin}` is no source of PostgreSQL: its configure does not say so")
+        raise ServerError(
+            f"`{origin}` is not a source of PostgreSQL: its configure does not say so"
+        )
     said = found.get("VERSION", "")
     major = re.match(r"\d+", said)
     if major is None or int(major[0]) < MAJOR_MIN:
@@ -130,7 +132,7 @@ def arguments(flags: Flags, options: Sequence[str], known: Iterable[str]) -> lis
 def _feature(option: str, known: frozenset[str]) -> str | None:
     """The feature that an option of the user's is about; None for `NAME=value` and the like."""
     if FOLDERS.match(option):
-        raise ServerError(f"--configure: `{option}`: dyno decides where a build lies: drop it")
+        raise ServerError(f"--configure: `{option}`: dyno decides where a build lies: remove it")
     match = WRITTEN.fullmatch(option)
     if match is None:
         return None

@@ -26,7 +26,7 @@ def settings(text: str, source: str) -> Iterator[tuple[str, str]]:
         found = LINE.fullmatch(line)
         if found is None:
             raise PlanError(
-                f"{source}: line {number}: `{line}` is no setting: write it as `name = 'value'`"
+                f"{source}: line {number}: `{line}` is not a setting: write it as `name = 'value'`"
             )
         if found["name"].lower() in INCLUDES:
             raise includes(source, number, found["name"])

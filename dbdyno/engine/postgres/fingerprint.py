@@ -39,5 +39,5 @@ def refuse_unclean(data_dir: Path) -> None:
         )
     if any((data_dir / "pg_tblspc").iterdir()):
         raise ServerError(
-            f"`{data_dir}` is not kept: it has tablespaces elsewhere: drop `save` from the plan"
+            f"`{data_dir}` is not kept: it has tablespaces elsewhere: remove `save` from the plan"
         )

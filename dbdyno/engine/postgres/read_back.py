@@ -26,7 +26,7 @@ def sentences(query: Query, wanted: Mapping[str, str]) -> list[str]:
         setting, unit, kind = held[name]
         if not alike(value, str(setting), unit, kind):
             shown = f"{setting} × {unit}" if unit else setting
-            found.append(f"{name} is {shown}, not {value}: the server took it otherwise")
+            found.append(f"{name} is {shown}, not {value}: the server changed it")
     return found
 
 

@@ -83,13 +83,13 @@ def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
     for name in configured:
         if name in RESERVED:
             raise PlanError(
-                f"arms.{arm.name}.config: {arm.config} sets {name}, which the lab sets itself: "
+                f"arms.{arm.name}.config: {arm.config} sets {name}, which dyno sets itself: "
                 "remove the line"
             )
     for name in arm.settings:
         if name.lower() in RESERVED:
             raise PlanError(
-                f"arms.{arm.name}.settings.{name}: the lab sets this itself: drop the key"
+                f"arms.{arm.name}.settings.{name}: dyno sets this itself: remove the key"
             )
 
 
@@ -139,10 +139,10 @@ def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str
     own = name in arm.settings
     where = f"arms.{arm.name}.settings.{name}" if own else setter(arm, name)
     if where.endswith(FOR_STEPS):
-        return PlanError(f"{where}: {complaint}: take fewer `clients`")
+        return PlanError(f"{where}: {complaint}: use fewer `clients`")
     if not complaint.startswith("unrecognized"):
         missing = [one for one in COMPILED_IN if f': "{one}"' in complaint]
-        remedy = "; take a build made with it (`dyno server build`, or a distribution's)"
+        remedy = "; use a build made with it (`dyno server build`, or a distribution's)"
         return PlanError(f"{where}: {complaint}{remedy if missing else ''}")
     near = difflib.get_close_matches(name, known_names(build, account), n=1)
     hint = f"; did you mean `{near[0]}`?" if near else ": drop it"

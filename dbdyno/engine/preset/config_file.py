@@ -29,5 +29,5 @@ def lines_of(text: str, comments: str) -> Iterator[tuple[int, str]]:
 def includes(source: str, number: int, directive: str) -> PlanError:
     """The error for a directive that includes another file."""
     return PlanError(
-        f"{source}: line {number}: `{directive}` reads another file: put what it says into this one"
+        f"{source}: line {number}: `{directive}` reads another file: copy its settings here"
     )

@@ -57,7 +57,7 @@ def find_preset(word: str, engine: str) -> Preset:
         raise PlanError(
             f"config: `{word}` is a preset of {' and '.join(others)}; {engine} has {there}"
         )
-    raise PlanError(f"config: there is no preset `{word}`: take one of {there}")
+    raise PlanError(f"config: there is no preset `{word}`: use one of {there}")
 
 
 def find_size(word: str, preset: Preset, name: str) -> Size:

@@ -66,7 +66,7 @@ def engine_of(preset: str, release: str | None) -> str:
             having.append(engine)
     if not having:
         known = dict.fromkeys(one for of in files.engines() for one in files.presets(of))
-        raise PlanError(f"config: there is no preset `{head}`: take one of {', '.join(known)}")
+        raise PlanError(f"config: there is no preset `{head}`: use one of {', '.join(known)}")
     if "mariadb" in having and release and int(release.split(".")[0]) >= MARIADB_FROM:
         return "mariadb"
     return having[0]
@@ -84,9 +84,9 @@ def show(
     Raises PlanError where there is no such preset or version.
     """
     if release is not None and not VERSION.fullmatch(release):
-        raise PlanError(f"--version: `{release}` is no version: write it as 17, 9.6 or 8.4.6")
+        raise PlanError(f"--version: `{release}` is not a version: write it as 17, 9.6 or 8.4.6")
     if engine is not None and engine not in files.engines():
-        raise PlanError(f"--engine: `{engine}`: take one of {', '.join(files.engines())}")
+        raise PlanError(f"--engine: `{engine}`: use one of {', '.join(files.engines())}")
     of = engine or engine_of(preset, release)
     chosen = names.parse(preset, of)
     release = release or newest(chosen.preset)

@@ -43,7 +43,7 @@ def run(directory: Path, loadgen: Path, device_bytes: int = 0) -> Json:
         raise GeneratorError(f"`{shown}` cannot be run: {error.strerror}; reinstall") from error
     except subprocess.TimeoutExpired as error:
         raise LabDied(
-            f"`{shown}` did not end within {limit_s:.0f} s: look at the disk under it (dmesg)"
+            f"`{shown}` did not end within {limit_s:.0f} s: check the disk under it (dmesg)"
         ) from error
     if ended.returncode != 0:
         said = " ".join(ended.stderr.split()) or f"exit status {ended.returncode}"

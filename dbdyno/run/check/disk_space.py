@@ -71,8 +71,9 @@ def refuse_full(needs: Iterable[Need], arms: Sequence[str]) -> None:
         if sum(need.bytes for need in shared) + SPARE_BYTES > free:
             root = shared[0].root
             raise HostError(
-                f"`{root}` has {gb(free)} free, needed are {listed(shared)}, and {gb(SPARE_BYTES)} "
-                f"to spare: ask for fewer rows, {remedy(shared)}or set server.data_dir"
+                f"`{root}` has {gb(free)} free; the plan needs {listed(shared)}, and "
+                f"{gb(SPARE_BYTES)} to spare: ask for fewer rows, {remedy(shared)}or set "
+                "server.data_dir"
             )
 
 

@@ -255,7 +255,7 @@ def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
         f"block{ending}"
     )
     if limit is not None and whole > 60 * limit:
-        yield "  minutes_max is over before the first look: raise it"
+        yield "  minutes_max ends before the first look: raise it"
 
 
 def sure_blocks(plan: Plan) -> int:

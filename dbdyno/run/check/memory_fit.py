@@ -27,7 +27,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         if most > memory_bytes:
             yield (
                 f"tables of {use.title}: {gb(most)}, more than the host's {gb(memory_bytes)} of "
-                "memory: what is read comes from the device, too"
+                "memory: reads come from the device, too"
             )
             continue
         buffers = {name: shared_bytes(plan, name, prepared) for name in sizes}
@@ -36,7 +36,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
             yield (
                 f"tables of {use.title}: {gb(max(sizes.values()))}, more than {caches(plan)} "
                 f"({', '.join(small)}): "
-                "what is read comes from the page cache, too"
+                "reads come from the page cache, too"
             )
 
 

@@ -280,8 +280,8 @@ def refuse_short_memory(plan: Plan) -> None:
     if plan.schedule.together and sum(asked.values()) > there:
         each = ", ".join(f"{disk_space.gb(size)} for {name}" for name, size in asked.items())
         raise PlanError(
-            f'with interleave = "{plan.schedule.interleave}" all servers are up at once: '
-            f"{each} are {disk_space.gb(sum(asked.values()))}, and the host has "
+            f'with interleave = "{plan.schedule.interleave}" all servers run at once: '
+            f"{each} need {disk_space.gb(sum(asked.values()))}, and the host has "
             f"{disk_space.gb(there)}: lower `memory` of the arms"
         )
 

@@ -17,8 +17,8 @@ def refuse_unmet(plan: Plan) -> None:
     for arm in plan.arms:
         if can(arm, "clock") and not can(arm, "made"):
             raise PlanError(
-                f"require: the server of arm {arm.name} runs elsewhere, and its host cannot be "
-                "seen: remove it"
+                f"require: the server of arm {arm.name} runs elsewhere, and dyno cannot see its "
+                "host: remove it"
             )
     unmet = lines(plan, look(plan))
     if unmet:

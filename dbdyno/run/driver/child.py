@@ -134,7 +134,7 @@ class Child:
         said = f": {line or self.last_line}" if line or self.last_line else ""
         status = self._process.returncode
         if self.overdue is not None:
-            return f"`{self.name}` did not end within {self.overdue:g} s, and was ended{said}"
+            return f"`{self.name}` did not end within {self.overdue:g} s; dyno ended it{said}"
         if status < 0:
             raise GeneratorDied(
                 f"`{self.name}` was killed by signal {-status} before the step was done{said}"

@@ -98,10 +98,10 @@ class Lines:
         except ValueError:
             event = None
         if not isinstance(event, dict) or event.get("event") not in events.EVENTS:
-            self._refuse(line, "is no event; send whatever else it says to standard error")
+            self._refuse(line, "is not an event; send other output to standard error")
         name = event["event"]
         if name in OWN_EVENTS:
-            self._refuse(line, f"`{name}` is dyno's to write; begin with `window_open`")
+            self._refuse(line, f"`{name}` is written by dyno alone; begin with `window_open`")
         if name in ("tick", "connected"):
             event = {"role": self._role} | event
         if name == "done":
@@ -109,7 +109,7 @@ class Lines:
         event = completed(event)
         wrong = misfit(event, events.EVENTS[name].forms)
         if wrong is None and (novel := events.unknown(event)):
-            wrong = f"has {' and '.join(novel)}, which nobody knows"
+            wrong = f"has {' and '.join(novel)}, which dyno does not know"
         if wrong is None and event.get("role", self._role) != self._role:
             wrong = f"`role` is {event['role']!r}, and the step has `{self._role}` only"
         self._refuse(line, wrong or self._out_of_order(name, measured=event.get("measured", False)))

@@ -179,7 +179,7 @@ def refuse_foreign(hello: Json) -> None:
     if hello["protocol"] != events.PROTOCOL:
         raise GeneratorError(
             f"dyno-loadgen speaks protocol {hello['protocol']}, dyno {events.PROTOCOL}: "
-            "install both anew"
+            "reinstall both"
         )
     if hello["profile"] != "release":
         raise GeneratorError(

@@ -65,8 +65,8 @@ class Patterns:
             if lacks:
                 return (
                     f"`{self._job['program']}` ended, and no line of its output matched "
-                    f"`pattern.{key}`, {self._patterns[key]!r}: hold the pattern against what it "
-                    "prints"
+                    f"`pattern.{key}`, {self._patterns[key]!r}: compare the pattern with its "
+                    "output"
                 )
         return None
 
@@ -115,6 +115,6 @@ class Patterns:
             return float(text.replace(",", ""))
         except ValueError:
             raise GeneratorError(
-                f"`{self._job['program']}`: `pattern.result` finds `{text}`, which is no number, "
-                f"in: {line.strip()[:200]}"
+                f"`{self._job['program']}`: `pattern.result` finds `{text}`, which is not a "
+                f"number, in: {line.strip()[:200]}"
             ) from None

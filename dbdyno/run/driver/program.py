@@ -44,7 +44,7 @@ class Program:
         if found(step.job, os.environ.get("PATH")) is None:
             raise PlanError(
                 f"{step.job['workload']}: step `{step.name}`: key `command`: there is no program "
-                f"`{program}`: write its path from the workload file on, or install it"
+                f"`{program}`: write its path relative to the workload file, or install it"
             )
 
     def version(self, step: Step) -> str:

@@ -20,7 +20,7 @@ SLEEP_US_MAX = 86_400 * 1_000_000
 """A day, as in a transaction of a workload file."""
 CONSTANT = re.compile(r"([-+]?[0-9]+)(.*)")
 REFUSED = {
-    "shell": "it runs a program in the middle of what is measured, and stops all clients meanwhile",
+    "shell": "it runs a program during the measurement and stops all clients meanwhile",
     "setshell": "it runs a program in the middle of what is measured, and stops all clients "
     "meanwhile; give the value as one of the plan's `variables`",
 }
@@ -187,11 +187,11 @@ def _sleep(name: Word, words: _Words) -> Sleep:
     if first.text.startswith(":"):
         variable = first.text[1:]
         if not NAME.fullmatch(variable):
-            raise source.error(first.offset, f"`{first.text}` is no variable")
+            raise source.error(first.offset, f"`{first.text}` is not a variable")
     else:
         match = CONSTANT.fullmatch(first.text)
         if match is None or (match[2] and unit is not None):
-            sentence = f"`{first.text}` is no whole number of time units"
+            sentence = f"`{first.text}` is not a whole number of time units"
             raise source.error(first.offset, sentence)
         amount = max(0, int(match[1]))
         unit = Word(match[2], first.offset + match.start(2)) if match[2] else unit

@@ -115,7 +115,7 @@ class _Parser:
 
     def _check_depth(self, depth: int, offset: int) -> None:
         if depth > DEPTH_MAX:
-            sentence = f"nested more than {DEPTH_MAX} deep; take it apart by a further \\set"
+            sentence = f"nested more than {DEPTH_MAX} deep; split it with another \\set"
             raise self.source.error(offset, sentence)
 
     def _step(self) -> Token:

@@ -76,7 +76,7 @@ class StepScripts:
         place = self._scope.root("transactions", name)
         transaction = self._file.transactions[name]
         if transaction.do or transaction.draw:
-            raise place.error("has either `script` or `do` and `draw`; remove one")
+            raise place.error("has `script` beside `do` or `draw`; remove one")
         source = Source(path, text(Path(path), self._scope.folder))
         return Script.of(name, source, self._protocol(transaction.protocol, place))
 

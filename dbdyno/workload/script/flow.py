@@ -83,7 +83,7 @@ def _pipelined(source: Source, command: Plain, states: frozenset[State]) -> froz
     begins = command.word == "startpipeline"
     right = {(one.pipeline is None) == begins for one in states}
     if right != {True}:
-        where = "on one way through the conditionals before" if True in right else "here"
+        where = "on one path through the conditionals before" if True in right else "here"
         wrong = "a pipeline is open already" if begins else "no pipeline is open"
         raise source.error(command.offset, f"\\{command.word}: {wrong} {where}")
     if command.word == "syncpipeline":

@@ -127,7 +127,7 @@ def version(text: str) -> tuple[str, int]:
     """Engine and number of what version() says; raises Unavailable where it says none."""
     found = version_told(text)
     if found is None:
-        raise Unavailable(f"`{text}` is no version")
+        raise Unavailable(f"`{text}` is not a version")
     return found
 
 

@@ -43,14 +43,14 @@ class Pgbench:
         its = engine.of(job["engine"])
         if "pgbench" not in its.can:
             raise PlanError(
-                f"{job['workload']}: step `{step.name}`: key `driver`: pgbench does not speak to "
-                f"{its.product}: take it out of the plan's arms, or the step out of its `steps`"
+                f"{job['workload']}: step `{step.name}`: key `driver`: pgbench cannot connect to "
+                f"{its.product}: remove it from the plan's arms, or the step from its `steps`"
             )
         for one, path in _scripts(job):
             if not path.is_file():
                 raise PlanError(
                     f"{job['workload']}: step `{step.name}`: key `pgbench.scripts`: there is no "
-                    f"file `{one['name']}`: write its path from the workload file on"
+                    f"file `{one['name']}`: write its path relative to the workload file"
                 )
         own = job["pgbench"]["program"] == client.OWN
         if not (own and build is not None and not build.made):  # once made it has one

@@ -48,7 +48,7 @@ def client(job: Json, build: Build | Path | None) -> Client:
     if asked == OWN:
         if build is None:
             raise PlanError(
-                f'{where}: "own" is the pgbench of an arm\'s build, and the lab does not make this '
+                f'{where}: "own" is the pgbench of an arm\'s build, and dyno does not run this '
                 'server: write "newest" or a path'
             )
         path = in_build(build.base_dir if isinstance(build, Build) else build)
@@ -56,7 +56,9 @@ def client(job: Json, build: Build | Path | None) -> Client:
     elif "/" in asked:
         path = Path(job["workload"]).parent / asked
         path = in_build(path) if path.is_dir() else path
-        remedy = "write its path from the workload file on, or the folder of a build that has it"
+        remedy = (
+            "write its path relative to the workload file, or the folder of a build that has it"
+        )
     else:
         raise PlanError(f'{where}: `{asked}` is neither "{NEWEST}" nor "{OWN}" nor a path')
     told = of_file(path)

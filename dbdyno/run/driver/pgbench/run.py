@@ -85,7 +85,7 @@ class Run(Benchmark):
                 self._refused = (
                     f"the server shows {len(found)} of {self._count} sessions of "
                     f"`{self._child.name}` after {CONNECT_S_MAX:.0f} s: connect to it without a "
-                    "pooler between"
+                    "pooler"
                 )
                 self._child.end()
         return []
@@ -129,7 +129,7 @@ class Run(Benchmark):
         if tally.ended != printed.processed:
             raise GeneratorError(
                 f"the log of `{self._child.name}` has {tally.ended:,} transactions and its report "
-                f"{printed.processed:,}: see whether {self._folder.parent} has room"
+                f"{printed.processed:,}: check the free space of {self._folder.parent}"
             )
         for tick in tally.ticks():
             yield self._say("tick", **tick)
@@ -148,7 +148,7 @@ class Run(Benchmark):
         moved_ns = self._clocks_ns[-1] - self._clocks_ns[0]
         if self._job["major"] < CLOCK_KEPT_FROM and abs(moved_ns) > CLOCK_MOVED_NS_MAX:
             return (
-                f"the system's clock was set by {moved_ns / 1e6:+.0f} ms in the window, and "
+                f"the system clock was changed by {moved_ns / 1e6:+.0f} ms in the window, and "
                 f"{name} {self._job['version']} stamps its log by it"
             )
         return None

@@ -42,7 +42,7 @@ class Sysbench:
         where = f"{job['workload']}: step `{step.name}`: key "
         its = engine.of(job["engine"])
         if its.sysbench is None:
-            raise PlanError(f"{where}`driver`: sysbench does not speak to {its.product}")
+            raise PlanError(f"{where}`driver`: sysbench cannot connect to {its.product}")
         script = job["sysbench"]["script"]
         path = program(job)
         if is_file(script):
@@ -99,7 +99,7 @@ def program(job: Json) -> Path:
     if found is None:
         raise PlanError(
             f"{job['workload']}: step `{job['step']}`: key `sysbench.program`: there is no program "
-            f"`{asked}`: write its path from the workload file on, or install sysbench"
+            f"`{asked}`: write its path relative to the workload file, or install sysbench"
         )
     return Path(found).absolute()
 
@@ -143,7 +143,7 @@ def _version(job: Json) -> str:
     found = report.version(said(path, "--version"))
     if found is None:
         raise PlanError(
-            f"{job['workload']}: step `{job['step']}`: key `sysbench.program`: {path} is no "
+            f"{job['workload']}: step `{job['step']}`: key `sysbench.program`: {path} is not "
             "sysbench of version 1.0 or later"
         )
     return found

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import time
 from pathlib import Path
 
+import pandas
 import pytest
 
-from dbdyno.serve import folders, server
+from dbdyno import read
+from dbdyno.analysis import compare
+from dbdyno.report import json_document
+from dbdyno.serve import folders, numbers, server
 from dbdyno.serve.access import is_loopback
 from dbdyno.store.glance import Stamp
 from serve_client import client, example, renamed
 
 HOSTILE = "<script>alert(1)</script>"
+OF_ONE = (
+    "/report/one",
+    "/live/one",
+    "/numbers/one",
+    "/numbers/one?table=arms",
+    "/numbers/one?table=ticks&form=csv",
+    "/comparison/one",
+)
+"""Pages of a result; the first four are markup."""
 
 
 def everything(folder: Path) -> dict[str, tuple[int, int]]:
@@ -26,7 +41,13 @@ def test_the_list_has_plan_arms_host_date_and_state_of_each_result(tmp_path: Pat
     renamed(example(tmp_path / "one"), '"name": "example"', '"name": "first"')
     example(tmp_path / "nightly" / "two")
     text = client(tmp_path).get("/").text
-    for word in ("first", "pg17", "postgres 18, x10b", "insert-benchmark", "Example CPU, 2 cores"):
+    for word in (
+        "first",
+        "pg17",
+        "postgres 18, x10b",
+        "insert-benchmark",
+        "Example CPU, 2\u00a0cores",
+    ):
         assert word in text
     assert 'href="/report/one"' in text and 'href="/report/nightly/two"' in text
     assert "2 results" in text and "1 block" in text
@@ -50,9 +71,9 @@ def test_a_headline_has_the_verdicts_of_each_arm_and_stands_in_the_list_then(
     example(tmp_path / "one")
     asking = client(tmp_path)
     assert 'data-headline="/headline/one"' in asking.get("/").text
-    assert "2 one block" in asking.get("/headline/one").text
+    assert "one block decides nothing" in asking.get("/headline/one").text
     text = asking.get("/").text
-    assert "2 one block" in text and "data-headline" not in text
+    assert "one block decides nothing" in text and "data-headline" not in text
 
 
 def test_a_report_is_the_rendered_one_with_the_way_back_above(tmp_path: Path) -> None:
@@ -79,7 +100,7 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
         os.utime(path, (old, old))  # so that what is derived could be kept
     before = everything(tmp_path)
     asking = client(tmp_path)
-    for page in ("/", "/headline/one", "/report/one"):
+    for page in ("/", "/headline/one", *OF_ONE):
         assert asking.get(page).status_code == 200
     assert everything(tmp_path) == before
 
@@ -94,6 +115,33 @@ def test_a_damaged_plan_is_no_result_and_a_damaged_result_is_said(tmp_path: Path
     assert answer.status_code == 422 and "gone" in answer.text
 
 
+def test_numbers_are_those_of_an_export_and_a_page_has_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = example(tmp_path / "one")
+    wanted = read(folder).ticks
+    asking = client(tmp_path)
+    as_csv = asking.get("/numbers/one?table=ticks&form=csv")
+    assert as_csv.headers["content-disposition"] == 'attachment; filename="example-ticks.csv"'
+    found = pandas.read_csv(io.StringIO(as_csv.text))
+    assert list(found) == list(wanted) and len(found) == len(wanted) > 20
+    assert found["rows"].sum() == wanted["rows"].sum()
+    as_json = asking.get("/numbers/one?table=ticks&form=json").json()
+    assert [row["rows"] for row in as_json] == wanted["rows"].tolist()
+    assert asking.get("/numbers/one?table=waits&form=json").json() == []
+    monkeypatch.setattr(numbers, "ROWS_MAX", 7)
+    text = asking.get("/numbers/one?table=ticks").text
+    assert text.count("<tr>") == 1 + 7 and "The first 7 rows" in text
+    for wrong in ("table=nothing", "table=ticks&form=exe"):
+        assert asking.get(f"/numbers/one?{wrong}").status_code == 404
+
+
+def test_the_comparison_is_the_document_of_dyno_compare(tmp_path: Path) -> None:
+    folder = example(tmp_path / "one")
+    found = client(tmp_path).get("/comparison/one")
+    assert found.json() == json.loads(json_document.render(compare.load(folder)))
+
+
 # --- Security ----------------------------------------------------------------------------------
 
 
@@ -102,7 +150,7 @@ def test_texts_of_plans_are_never_markup(tmp_path: Path) -> None:
     renamed(folder, '"label": null', f'"label": "{HOSTILE}"')
     renamed(folder, '"name": "pg18"', f'"name": "{HOSTILE}"')
     asking = client(tmp_path)
-    for page in ("/", "/headline/one", "/report/one", f"/?q={HOSTILE}", f"/report/{HOSTILE}"):
+    for page in ("/", "/headline/one", *OF_ONE[:4], f"/?q={HOSTILE}", f"/report/{HOSTILE}"):
         assert HOSTILE not in asking.get(page).text, page
 
 
@@ -113,7 +161,7 @@ def test_texts_of_plans_are_never_markup(tmp_path: Path) -> None:
 def test_no_key_leads_out_of_the_folders(tmp_path: Path, key: str) -> None:
     example(tmp_path / "served" / "one")
     example(tmp_path / "secret")
-    for page in ("headline", "report"):
+    for page in ("headline", "report", "live", "events", "numbers", "comparison", "asset"):
         assert client(tmp_path / "served").get(f"/{page}/{key}").status_code in (307, 404)
 
 
@@ -128,7 +176,7 @@ def test_links_to_other_folders_are_not_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 def test_nothing_but_reading_is_answered(tmp_path: Path, method: str) -> None:
     example(tmp_path / "one")
-    for page in ("/", "/report/one", "/asset/frame.css"):
+    for page in ("/", *OF_ONE, "/events/one", "/asset/frame.css"):
         assert client(tmp_path).request(method, page).status_code == 405
 
 
@@ -138,7 +186,7 @@ def test_pages_ask_for_nothing_from_elsewhere(tmp_path: Path) -> None:
     policy = asking.get("/").headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
     assert "connect-src" not in asking.get("/report/one").headers["content-security-policy"]
-    for page in ("/", "/asset/frame.css", "/asset/list.js"):
+    for page in ("/", "/live/one", "/numbers/one", "/asset/frame.css", "/asset/list.js"):
         assert "//" not in asking.get(page).text.replace("// ", "")
 
 
@@ -153,7 +201,8 @@ def test_on_the_loopback_another_name_is_refused(tmp_path: Path) -> None:
 def test_elsewhere_the_token_of_the_link_opens_all_pages(tmp_path: Path) -> None:
     example(tmp_path / "one")
     asking = client(tmp_path, token="secret")
-    for page in ("/", "/report/one", "/asset/frame.css", "/?token=", "/?token=secre"):
+    shut = ("/", *OF_ONE, "/events/one", "/asset/frame.css", "/?token=", "/?token=secre")
+    for page in shut:
         assert asking.get(page).status_code == 403
     assert asking.get("/", headers={"cookie": "dyno=wrong"}).status_code == 403
     entered = asking.get("/?q=x&token=secret")

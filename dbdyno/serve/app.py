@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -11,13 +12,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dbdyno.model.error import DynoError
+from dbdyno.report import json_document
 from dbdyno.report import page as report_page
 from dbdyno.report.render import html
-from dbdyno.serve import listing
+from dbdyno.serve import listing, live, numbers
 from dbdyno.serve.access import Access, Door
 from dbdyno.serve.folders import Folders, Result
 from dbdyno.serve.frame import Frame
@@ -53,8 +55,9 @@ Page = Callable[[Serving, Request], Response]
 def application(roots: Sequence[Path], access: Access | None = None) -> Starlette:
     """The application that serves the results below these folders."""
     serving = Serving(Folders(roots))
+    pages = [Route(path, _answered(serving, made)) for path, made in PAGES]
     return Starlette(
-        routes=[Route(path, _answered(serving, made)) for path, made in PAGES],
+        routes=[*pages, Route("/events/{key:path}", _pushed(serving))],
         middleware=[Middleware(Door, access=access or Access())],
         exception_handlers={
             HTTPException: lambda _, error: _refused(serving, error),
@@ -68,6 +71,17 @@ def _answered(serving: Serving, made: Page) -> Callable[[Request], object]:
         return await run_in_threadpool(made, serving, request)
 
     return answer
+
+
+def _pushed(serving: Serving) -> Callable[[Request], object]:
+    async def push(request: Request) -> Response:
+        result = await run_in_threadpool(serving.result, request)
+        find = partial(serving.folders.result, result.key)
+        return StreamingResponse(
+            live.events(serving.frame, serving.judged, find), media_type="text/event-stream"
+        )
+
+    return push
 
 
 def _refused(serving: Serving, error: Exception) -> Response:
@@ -102,6 +116,34 @@ def report(serving: Serving, request: Request) -> Response:
     )
 
 
+def live_page(serving: Serving, request: Request) -> Response:
+    """How a plan stands, which goes on by the events of `_pushed`."""
+    return HTMLResponse(live.page(serving.frame, serving.judged, serving.result(request)))
+
+
+def numbers_page(serving: Serving, request: Request) -> Response:
+    """A table of a result: its first rows on a page, or all as `form=csv` or `form=json`."""
+    result = serving.result(request)
+    name, form = (request.query_params.get(key) for key in ("table", "form"))
+    table = numbers.table_named(name or numbers.FIRST)
+    if table is None or form not in (None, *numbers.FORMS):
+        raise HTTPException(404, "there is no such table, or no such form of it")
+    if form is None:
+        return HTMLResponse(numbers.page(serving.frame, result, table))
+    called = numbers.file_name(result, table, form)
+    return StreamingResponse(
+        numbers.text(result, table, form),
+        media_type=numbers.FORMS[form],
+        headers={"content-disposition": f'attachment; filename="{called}"'},
+    )
+
+
+def comparison(serving: Serving, request: Request) -> Response:
+    """What `dyno compare --json` prints."""
+    found = serving.judged.comparison(serving.result(request))
+    return Response(json_document.render(found), media_type="application/json")
+
+
 def asset(serving: Serving, request: Request) -> Response:
     """A style sheet or script of these pages."""
     found = serving.frame.assets.get(request.path_params["name"])
@@ -115,6 +157,9 @@ PAGES: tuple[tuple[str, Page], ...] = (
     ("/", results),
     ("/headline/{key:path}", headline),
     ("/report/{key:path}", report),
+    ("/live/{key:path}", live_page),
+    ("/numbers/{key:path}", numbers_page),
+    ("/comparison/{key:path}", comparison),
     ("/asset/{name}", asset),
 )
 """Addresses and what they give; of a result its key ends the address."""

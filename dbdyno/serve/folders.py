@@ -10,6 +10,7 @@ from typing import Literal
 
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.report.number import NO_BREAK
 from dbdyno.store import glance
 from dbdyno.store.glance import Stamp
 
@@ -61,7 +62,7 @@ class Folders:
         self._known: dict[str, Result] = {}
 
     def found(self) -> list[Result]:
-        """All results, the newest first; a folder that cannot be read is none."""
+        """All results: those that run, then the newest; a folder that cannot be read is none."""
         known: dict[str, Result] = {}
         for key, path in self._places():
             stamp, before = glance.stamp(path), self._known.get(key)
@@ -72,7 +73,7 @@ class Folders:
         self._known = known
         now = time.time()
         its = [replace(one, state=_state(one, now)) for one in known.values()]
-        return sorted(its, key=lambda one: (-one.changed_s, one.key))
+        return sorted(its, key=lambda one: (one.state != "running", -one.changed_s, one.key))
 
     def result(self, key: str) -> Result | None:
         """The result with this key, which no path outside of the folders has; None: there is none.
@@ -159,8 +160,8 @@ def _host(host: Json) -> str:
     cores = cpu.get("cores")
     words = (
         cpu.get("model") or "",
-        f"{cores} core{'s' if cores != 1 else ''}" if cores else "",
-        f"{memory / GIB:.0f} GiB" if memory else "",
+        f"{cores}{NO_BREAK}core{'s' if cores != 1 else ''}" if cores else "",
+        f"{memory / GIB:.0f}{NO_BREAK}GiB" if memory else "",
     )
     return ", ".join(word for word in words if word)
 

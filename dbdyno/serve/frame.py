@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 PLACES = (("results", "/", "Results"),)
 """The pages that belong to no single result: name, address, word."""
-OF_RESULT = (("report", "Report"),)
+OF_RESULT = (("report", "Report"), ("live", "Live"), ("numbers", "Numbers"))
 """The pages of a result: name, which begins its address, and word."""
-SCRIPTS = ("list.js",)
+SCRIPTS = ("list.js", "live.js")
 TEMPLATES = Path(str(files("dbdyno.serve"))) / "templates"
 
 

@@ -12,7 +12,6 @@ from threading import Lock
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
-from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.section import verdicts
 from dbdyno.serve.folders import Result
@@ -50,7 +49,15 @@ class Judged:
 
     def comparison(self, result: Result) -> Comparison:
         """What reports show of a result. Raises ResultError where it is damaged."""
-        key = (result.key, result.stamp)
+        return self._made(result, result.stamp)
+
+    def so_far(self, result: Result) -> Comparison:
+        """The same of a plan that runs: judged anew when a further block is complete, or a look."""
+        plan, _, looks, *_ = result.stamp
+        return self._made(result, (plan, looks, result.complete))
+
+    def _made(self, result: Result, stamp: Stamp) -> Comparison:
+        key = (result.key, stamp)
         with self._making:
             if key not in self._comparisons:
                 found = compare.load(Results.open(result.path, keeps=False))
@@ -82,7 +89,9 @@ def headline(comparison: Comparison) -> Headline:
     if not comparison.blocks:
         return Headline(instead="no block is complete")
     if len(comparison.arms) == 1:
-        return Headline(instead=f"one arm, {number.blocks(comparison.blocks)}")
+        return Headline(instead="one arm, nothing to compare")
+    if comparison.blocks == 1:
+        return Headline(instead="one block decides nothing")
     arms = tuple((arm, _told(comparison, arm)) for arm in comparison.arms[1:])
     return Headline(arms=arms)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dbdyno.model.error import DynoError
@@ -59,4 +60,5 @@ def run(roots: Sequence[Path], listener: socket.socket, its_token: str | None) -
         server_header=False,
         timeout_graceful_shutdown=END_S_MAX,
     )
-    uvicorn.Server(settings).run(sockets=[listener])
+    with suppress(KeyboardInterrupt):  # which it raises once more when it has ended in order
+        uvicorn.Server(settings).run(sockets=[listener])

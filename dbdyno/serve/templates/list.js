@@ -37,7 +37,7 @@ const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (!isIntersecting) continue;
     seen.unobserve(target);
-    waiting.push(target);
+    waiting.push(target.querySelector("[data-headline]"));
   }
   ask();
 }, { rootMargin: "200px" });

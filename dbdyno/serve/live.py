@@ -1,0 +1,195 @@
+"""The live page of a result: how a plan stands, pushed while it runs by server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import asdict
+from types import SimpleNamespace
+
+from starlette.concurrency import run_in_threadpool
+
+from dbdyno.model import Comparison, Json
+from dbdyno.model.error import DynoError
+from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.verdict import Judgement
+from dbdyno.report import looks, number
+from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.render import html
+from dbdyno.report.section import verdicts
+from dbdyno.serve import listing
+from dbdyno.serve.folders import Result
+from dbdyno.serve.frame import Frame
+from dbdyno.serve.judged import Judged
+from dbdyno.serve.watch import Sight, Watch
+
+LOOK_S = 1.0
+"""How often the files are looked at."""
+ALIVE_S = 15.0
+"""After so long without news a line is sent all the same, so that nobody between hangs up."""
+EVIDENCE = (
+    "Until the next look nothing here is a verdict: a ratio that is read again and again while it "
+    "moves errs more often than one that is read at looks. e: evidence against “no difference” by "
+    "all blocks so far; the larger, the stronger."
+)
+
+
+def page(frame: Frame, judged: Judged, result: Result) -> str:
+    """The page as it stands now; its script takes what comes then."""
+    sight = Watch().look(result)
+    body = frame.filled(
+        "live.html.j2",
+        result=result,
+        rates=rates(result, sight),
+        state=state(frame, result, sight),
+        pulse=pulse(sight),
+        evidence=evidence(frame, judged, result),
+    )
+    return frame.page(result.plan, body, at="live", result=result, scripts=("live.js",))
+
+
+async def events(
+    frame: Frame, judged: Judged, find: Callable[[], Result | None]
+) -> AsyncIterator[str]:
+    """Server-sent events: `state`, `pulse`, `rates`, `evidence`, each when it has changed.
+
+    Ends where the result is gone.
+    """
+    watch, sent, quiet = Watch(), dict[str, str](), time.monotonic()
+    judging: asyncio.Task[str] | None = None
+    while (result := await run_in_threadpool(find)) is not None:
+        news: dict[str, str] = {}
+        try:
+            sight = await run_in_threadpool(watch.look, result)
+            news = {
+                "state": state(frame, result, sight),
+                "pulse": pulse(sight),
+                "rates": json.dumps(rates(result, sight)),
+            }
+        except (DynoError, OSError):
+            pass  # a file of it is being replaced; the next look has it
+        if judging is not None and judging.done():
+            news["evidence"] = judging.result()
+        if judging is None or judging.done():  # it may take long, and the rest goes on meanwhile
+            judging = asyncio.create_task(run_in_threadpool(evidence, frame, judged, result))
+        for name in [name for name in news if sent.get(name) != news[name]]:
+            yield event(name, news[name])
+            quiet = time.monotonic()
+        sent |= news
+        if time.monotonic() - quiet > ALIVE_S:
+            yield ": nothing new\n\n"
+            quiet = time.monotonic()
+        await asyncio.sleep(LOOK_S)
+
+
+def event(name: str, text: str) -> str:
+    """A server-sent event."""
+    lines = "".join(f"data: {line}\n" for line in text.splitlines() or [""])
+    return f"event: {name}\n{lines}\n"
+
+
+# --- What is said ------------------------------------------------------------------------------
+
+
+def state(frame: Frame, result: Result, sight: Sight) -> str:
+    """Which block runs, and its steps with what each arm does in them, as markup."""
+    return frame.filled(
+        "live_state.html.j2", result=result, sight=sight, blocks=listing.blocks(result)
+    )
+
+
+def pulse(sight: Sight) -> str:
+    """Whether it runs, and when something was written last."""
+    ago = max(0, round(time.time() - sight.written_s))
+    if sight.state == "complete":
+        return f"complete, {listing.day(sight.written_s)} UTC"
+    unit = f"{ago} s" if ago < 120 else number.minutes(ago / 60)
+    return f"{sight.state}; last written {unit} ago"
+
+
+def rates(result: Result, sight: Sight) -> Json | None:
+    """What the page's script draws."""
+    if sight.rates is None:
+        return None
+    found = asdict(sight.rates)
+    for line in found["lines"]:
+        line["place"] = result.arms.index(line["arm"]) % 8
+        line["last"] = number.number(line["points"][-1][1]) if line["points"] else ""
+    return found
+
+
+def evidence(frame: Frame, judged: Judged, result: Result) -> str:
+    """The last look's verdicts, and between looks what is known so far, as markup."""
+    if not result.complete:
+        return frame.filled("evidence.html.j2", said="No block is complete yet.", table=None)
+    try:
+        comparison = judged.so_far(result)
+    except DynoError as error:
+        return frame.filled("evidence.html.j2", said=str(error), table=None)
+    table = of_steps(comparison)
+    return frame.filled(
+        "evidence.html.j2",
+        said=looks.sentence(comparison),
+        table=table if table.rows else None,
+        page=SimpleNamespace(arms=comparison.arms),
+        titles=html.Titles(),
+    )
+
+
+def of_steps(comparison: Comparison) -> Table:
+    """A row for each step and arm: the word of the last look, and the figures of all blocks."""
+    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    taken = comparison.looked is not None and bool(comparison.looked.taken)
+    rows = []
+    for step in comparison.steps:
+        for cell in step.cells[1:]:
+            if cell.verdict is None:
+                continue
+            its: Mapping[bool, Judgement] = {
+                is_cpu(one.metric): one for one in cell.verdict.judgements
+            }
+            word = Cell(text="no look yet", tone="quiet")
+            if taken:
+                said = verdicts.said(cell.verdict.word, sure)
+                word = Cell(text=said, tone=verdicts.tone(cell.verdict.word, sure))
+            figures = [figure(its.get(cpu)) for cpu in (False, True)]
+            e_value = evidence_of(its.values())
+            name = Cell(text=step.step)
+            rows.append(
+                Row(
+                    cells=(name, Cell(text=cell.arm), word, *figures, Cell(text=e_value)),
+                    group=step.workload,
+                    arm=cell.arm if len(comparison.arms) > 2 else None,
+                )
+            )
+    return Table(
+        name="evidence-table",
+        title=f"Against {comparison.base}, {number.blocks(comparison.blocks)} so far",
+        columns=(
+            Column(text="step", left=True),
+            Column(text="arm", left=True),
+            Column(text="at the last look", left=True),
+            Column(text="throughput", group="all blocks so far"),
+            Column(text="CPU per operation", group="all blocks so far"),
+            Column(text="e", group="all blocks so far"),
+        ),
+        rows=tuple(rows),
+        look="verdicts inline",
+        note=EVIDENCE,
+    )
+
+
+def figure(judgement: Judgement | None) -> Cell:
+    """A ratio with its interval by all blocks so far, without a word."""
+    if judgement is None or not judgement.blocks:
+        return Cell(text="")
+    interval = number.change_interval(judgement.low, judgement.high)
+    return Cell(text=number.change(judgement.ratio), detail=f"[{interval}]" if interval else "")
+
+
+def evidence_of(judgements: Iterable[Judgement]) -> str:
+    """The step's e-value; nothing where it has none."""
+    values = [one.evidence for one in judgements if one.evidence is not None]
+    return number.short(max(values)) if values else ""

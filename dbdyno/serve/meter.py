@@ -1,0 +1,116 @@
+"""The rate of a step by second, from its events so far; whatever machine runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbdyno.model import Json, metric
+from dbdyno.model.job import statement_names
+from dbdyno.report import number
+from dbdyno.store import StepFolder
+from dbdyno.store.tail import Tail
+
+NS_PER_S = 1_000_000_000
+POINTS_MAX = 600
+"""Of a line on the screen; of a longer step neighbouring seconds are taken together."""
+SECOND_MIN_S = 0.5
+"""What is left of a second at a step's end says little of its rate."""
+FILL = "fill"
+"""The role whose rows a bulk load counts."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """What is counted of a step: its headline's work, else what its first role does."""
+
+    unit: str
+    count: str  # rows, operations or statements
+    role: str | None  # None: whichever comes first
+    each: int = 1
+
+
+class Meter:
+    """Takes the events of one step as they are written. Raises ResultError where it is damaged."""
+
+    def __init__(self, folder: StepFolder) -> None:
+        self.folder = folder
+        job = folder.job() or {}
+        self.measure = measure(folder.step().get("headline"), job)
+        stop = job.get("stop") or {}
+        self.warmup_s = float(stop.get("warmup_s") or 0)
+        self.whole_s = self.warmup_s + stop["seconds"] if stop.get("seconds") else None
+        self.points: list[Point] = []  # seconds of the step, and the rate of that second
+        self.errors = 0
+        self._statements = statement_names(job)
+        self._role = self.measure.role
+        self._tail = Tail(folder)
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long the step has run, its warm-up with it and pauses without."""
+        return self.points[-1][0] if self.points else 0.0
+
+    def look(self) -> None:
+        """Takes what was written since the last look."""
+        for event in self._tail.more():
+            if event.get("event") == "tick":
+                self._take(event)
+
+    def _take(self, tick: Json) -> None:
+        operations, rows, errors = (
+            sum(one[at] or 0 for one in tick["per_client"]) for at in range(3)
+        )
+        self.errors += errors
+        self._role = self._role or tick["role"]
+        seconds = tick["active_ns"] / NS_PER_S
+        if tick["role"] != self._role or seconds < SECOND_MIN_S:
+            return
+        parts = tick["operations"].items()
+        sent = sum(part["count"] for name, part in parts if name in self._statements)
+        amount = {"operations": operations, "rows": rows, "statements": sent}[self.measure.count]
+        self.points.append((self.elapsed_s + seconds, amount * self.measure.each / seconds))
+
+
+def measure(headline: Json | None, job: Json) -> Measure:
+    """What to count of a step with this headline; one in seconds is shown by its operations."""
+    if headline is None:
+        counts = "rows" if job.get("fills") else "operations"
+        return Measure(unit=f"{counts}/s", count=counts, role=FILL if job.get("fills") else None)
+    if _as_a_whole(headline):
+        return Measure(unit="operations/s", count="operations", role=headline["role"])
+    return Measure(
+        unit=metric.by_name(headline["metric"]).unit,
+        count=headline["count"],
+        role=headline["role"],
+        each=headline.get("each") or 1,
+    )
+
+
+def ended(folder: StepFolder) -> str:
+    """What a step that has ended well came to: its rate over the window, or how long it took."""
+    done, headline = folder.done() or {}, folder.step().get("headline")
+    counted = done.get("counted") or {}
+    seconds = counted.get("seconds")
+    if headline is None or not seconds:
+        return "done"
+    if _as_a_whole(headline):
+        return f"{number.number(seconds)} s"
+    its = measure(headline, {})
+    return f"{number.number(counted[its.count] * its.each / seconds)} {its.unit}"
+
+
+def _as_a_whole(headline: Json) -> bool:
+    """Whether its work is told as a whole, so that there is no rate before its end."""
+    return bool(headline["metric"] == "seconds" or headline["work"] or headline.get("work_query"))
+
+
+def thinned(points: Sequence[Point]) -> list[Point]:
+    """At most POINTS_MAX points: each the mean rate of so many neighbouring seconds."""
+    size = -(-len(points) // POINTS_MAX) or 1
+    parts = (points[at : at + size] for at in range(0, len(points), size))
+    return [
+        (round(part[-1][0], 2), round(sum(y for _, y in part) / len(part), 2)) for part in parts
+    ]

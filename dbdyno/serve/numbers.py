@@ -1,0 +1,113 @@
+"""What was measured, as tables: on a page, as CSV and as JSON, made from those of `dyno export`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dbdyno.report import number
+from dbdyno.report.export.form import Column, Table
+from dbdyno.report.export.frames import pieces
+from dbdyno.report.export.source import Source
+from dbdyno.report.export.tables import TABLES
+from dbdyno.serve.folders import Result
+from dbdyno.serve.frame import Frame
+from dbdyno.store import Results, safe_name
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FIRST = "steps"
+"""The table that is shown where none is named."""
+ROWS_MAX = 300
+"""Rows on a page; files have all."""
+KNOWN = frozenset({"result", "plan"})
+"""Columns that say the same in every row of one result."""
+FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The first rows of a table, as texts."""
+
+    columns: tuple[Column, ...]
+    rows: list[list[str]]
+    more: bool  # whether there are others
+
+
+def table_named(name: str) -> Table | None:
+    """The table of this name; None where there is none."""
+    return next((one for one in TABLES if one.name == name), None)
+
+
+def page(frame: Frame, result: Result, table: Table) -> str:
+    """A table's first rows, with the ways to the others and to the files."""
+    body = frame.filled(
+        "numbers.html.j2",
+        result=result,
+        table=table,
+        tables=TABLES,
+        shown=shown(result, table),
+        rows_max=ROWS_MAX,
+    )
+    title = f"{result.plan}: {table.name}"
+    return frame.page(title, body, at="numbers", result=result)
+
+
+def shown(result: Result, table: Table) -> Shown:
+    """The first rows of a table; of a large one no more is read than they need."""
+    columns = tuple(one for one in table.columns if one.name not in KNOWN)
+    rows = list(islice(_rows(result, table, columns), ROWS_MAX + 1))
+    return Shown(columns=columns, rows=rows[:ROWS_MAX], more=len(rows) > ROWS_MAX)
+
+
+def text(result: Result, table: Table, form: str) -> Iterator[str]:
+    """All rows as CSV, or as one JSON array, in pieces. Raises ResultError before the first."""
+    made = _frames(result, table)
+    return _csv(table, made) if form == "csv" else _json(made)
+
+
+def file_name(result: Result, table: Table, form: str) -> str:
+    """What a browser calls the file."""
+    return f"{safe_name(result.plan)}-{table.name}.{form}"
+
+
+def _frames(result: Result, table: Table) -> Iterator[DataFrame]:
+    source = Source(result.key, Results.open(result.path, keeps=False))
+    return (one for _, one in pieces([source], {table.name}))
+
+
+def _rows(result: Result, table: Table, columns: tuple[Column, ...]) -> Iterator[list[str]]:
+    for its in _frames(result, table):
+        for row in its[[one.name for one in columns]].itertuples(index=False):
+            yield [_cell(value, one) for value, one in zip(row, columns, strict=True)]
+
+
+def _cell(value: object, column: Column) -> str:
+    """A value as a reader wants it; nothing where it is unknown."""
+    import pandas
+
+    if value is None or value is pandas.NA or value is pandas.NaT or value != value:
+        return ""
+    if column.type == "number" and isinstance(value, float):
+        return number.number(value)
+    if column.type == "boolean":
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _csv(table: Table, made: Iterator[DataFrame]) -> Iterator[str]:
+    yield ",".join(one.name for one in table.columns) + "\n"
+    for its in made:
+        yield its.to_csv(index=False, header=False)
+
+
+def _json(made: Iterator[DataFrame]) -> Iterator[str]:
+    before = "["
+    for its in made:
+        rows = its.to_json(orient="records", date_format="iso", date_unit="us")
+        yield before + rows[1:-1]
+        before = ","
+    yield "[]" if before == "[" else "]"

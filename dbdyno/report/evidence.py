@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dbdyno.model import Cell, Comparison
+from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Judgement
 from dbdyno.report import number
 from dbdyno.report.section.headline import step_name
-from dbdyno.report.section.verdicts import called
 
 COLUMNS = 80
 STEPS_MAX = 12

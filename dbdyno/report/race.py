@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
+from dbdyno.model.metric.primary import called
 from dbdyno.model.open_steps import is_open
 from dbdyno.report import number
 from dbdyno.report.section import verdicts
@@ -86,7 +87,7 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     name = step_name(comparison, step).replace(" ", "/")
     if one is None:
         return f"{name} {cell.verdict.outcome}".rstrip()
-    what = "" if verdicts.called(one.metric) == "throughput" else f"{verdicts.called(one.metric)} "
+    what = "" if called(one.metric) == "throughput" else f"{called(one.metric)} "
     return f"{name} {what}{verdicts.change(one, cell.ratio_bound)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 import tempfile
 from dataclasses import dataclass, replace
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from dbdyno.plan.race import Here, Race
 
 MINUTES = 5.0
+MINUTES_MAX = 43_200
+ARM = re.compile(
+    r"^`?arms\.(.+?)\.(?:version|base_dir|build|dsn|config|settings(?:\.([\w.]+))?)`?: "
+)
+"""How a plan's sentence on an arm begins."""
 REPORT = "report.html"
 """In the result folder; a race that has it is over."""
 Contenders = Annotated[
@@ -61,7 +67,7 @@ Settings = Annotated[
 ]
 Minutes = Annotated[
     float,
-    typer.Option("--minutes", min=1, help="End after so many minutes, or when all is decided."),
+    typer.Option("--minutes", help="End after so many minutes, or when all is decided."),
 ]
 Scripts = Annotated[
     list[str] | None,
@@ -230,6 +236,8 @@ def race_of(asked: Asked, here: Here) -> Race:
     """What is asked for, understood. Raises PlanError in one line."""
     from dbdyno.plan import race as races
 
+    if not 1 <= asked.minutes <= MINUTES_MAX:
+        raise DynoError(f"--minutes: must be from 1 to {MINUTES_MAX:,}, not {asked.minutes:g}")
     if asked.pgbench and (asked.workload or asked.steps):
         raise DynoError("--pgbench: scripts are the whole load: remove --workload and --steps")
     workload = asked.workload
@@ -304,9 +312,18 @@ def checked(text: str, path: Path, out: Path) -> Plan:
     from dbdyno.cli import measuring
     from dbdyno.run.check import preflight
 
-    plan = measuring.with_lengths(plans.parse(text, path), out / path.stem)
-    preflight.prepare(plan)
+    try:
+        plan = measuring.with_lengths(plans.parse(text, path), out / path.stem)
+        preflight.prepare(plan)
+    except DynoError as error:
+        raise type(error)(of_contender(str(error), path)) from None
     return plan
+
+
+def of_contender(said: str, path: Path) -> str:
+    """What is wrong with a plan, said of the contender: the plan's file is not there yet."""
+    said = said.removeprefix(f"{path}: ").removeprefix("key ")
+    return ARM.sub(lambda of: f"contender `{of[1]}`: " + (f"{of[2]}: " if of[2] else ""), said)
 
 
 def keep(path: Path, text: str) -> None:

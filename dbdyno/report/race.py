@@ -43,6 +43,7 @@ def told(comparison: Comparison) -> tuple[str, str, str]:
     decided = [one for one in its if not is_open(one[1])]
     still = [one for one in its if is_open(one[1])]
     first = f"{arm} against {base}: {counted(its)}; {blocks}, {ending(comparison)}"
+    decided.sort(key=lambda one: size(one[1]), reverse=True)
     second = joined("decided: ", [with_word(comparison, *one) for one in decided])
     third = joined("open: ", [figures(comparison, *one) for one in still])
     return first, second, third
@@ -62,6 +63,7 @@ def of_arm(comparison: Comparison, arm: str) -> str:
     """An arm among several: its words counted, and its largest decided change."""
     its = cells_of(comparison, arm)
     decided = [one for one in its if not is_open(one[1])]
+    decided.sort(key=lambda one: size(one[1]), reverse=True)
     return joined(f"{arm}: {counted(its)}; ", [figures(comparison, *one) for one in decided])
 
 
@@ -89,6 +91,14 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
         return f"{name} {cell.verdict.outcome}".rstrip()
     what = "" if called(one.metric) == "throughput" else f"{called(one.metric)} "
     return f"{name} {what}{verdicts.change(one, cell.ratio_bound)}"
+
+
+def size(cell: Cell) -> float:
+    """How large the change is by which a cell has its word, as a ratio of 1 or more."""
+    verdict = cell.verdict
+    judgements = () if verdict is None else verdict.judgements
+    ratios = [one.told[0] for one in judgements if verdict is None or one.metric in verdict.by]
+    return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
 
 
 def joined(before: str, parts: Sequence[str], none: str = "none") -> str:

@@ -162,7 +162,8 @@ def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[Co
         return of_found(here.folder(folder), folder.name, {"base_dir": str(folder)})
     known = [*engine.having("made"), *here.builds]
     near = suggestion(match[1] if match is not None else place, known)
-    raise PlanError(f"{where}: no such server; {near}, or write {FORMS}")
+    remedy = near if near.startswith("did you mean") else f"write {FORMS}"
+    raise PlanError(f"{where}: there is no such server; {remedy}")
 
 
 def of_version(
@@ -195,6 +196,11 @@ def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> Contender:
     parts = urlsplit(uri)
     if parts.scheme not in forms:
         raise PlanError(f"{where}: no engine has `{parts.scheme}://`; there are {', '.join(forms)}")
+    if parts.password is not None:
+        raise PlanError(
+            f"{where}: remove the password, which would come into results, and name its place: "
+            ";env=NAME or ;passfile=FILE"
+        )
     for key, value in keys.items():
         if key not in OF_DSN:
             its = ", ".join(OF_DSN)

@@ -1,0 +1,82 @@
+"""A race's five lines, and the figures between looks, which have no word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from comparison_builder import comparison
+from dbdyno.model import Comparison
+from dbdyno.model.verdict import Word
+from dbdyno.report import evidence
+from dbdyno.report import race as verdict
+
+REPORT = Path("results/race-pg17-pg18/report.html")
+
+
+def five(of: Comparison, report: Path = REPORT) -> list[str]:
+    return verdict.lines(of, report)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 5])
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_a_verdict_is_five_lines_of_eighty_columns(arms: int, blocks: int) -> None:
+    names = [f"a-rather-long-name-of-a-build-{number}" for number in range(arms)]
+    lines = five(comparison(arms=names, blocks=blocks), Path("/" + "long/" * 40 + "report.html"))
+    assert len(lines) == 5
+    assert all(0 < len(line) <= 80 for line in lines)
+
+
+def test_the_first_line_counts_words_and_the_next_have_figures() -> None:
+    first, decided, still, *_ = five(comparison(troubles=False))
+    assert first.startswith("pg18 against pg17: ") and "3 blocks" in first
+    assert decided.startswith("decided: ") and "l.x faster +" in decided
+    assert still.startswith("open: ")
+
+
+def test_open_steps_have_figures_and_no_word() -> None:
+    still = five(comparison(troubles=False, blocks=1))[2]
+    assert not any(word in still for word in get_args(Word))
+
+
+def test_one_line_says_which_builds_are_for_size() -> None:
+    of = comparison()
+    assert five(of)[3] == "builds: none says that it is compiled for size (-Os)"
+    small = replace(of, servers={**of.servers, "pg18": {**of.servers["pg18"], "flags": "-Os"}})
+    assert "pg18: -Os, for size not speed" in five(small)[3]
+
+
+def test_the_last_line_names_the_report() -> None:
+    assert five(comparison())[4] == f"report: {REPORT}"
+
+
+def test_several_challengers_have_a_line_each() -> None:
+    _, second, third, *_ = five(comparison(arms=("pg18", "mysql", "mariadb"), troubles=False))
+    assert second.startswith("mysql: ") and third.startswith("mariadb: ")
+
+
+def test_nothing_is_said_of_no_block() -> None:
+    empty = replace(comparison(), blocks=0)
+    assert five(empty)[0].startswith("no block is complete")
+
+
+# --- Between looks ---------------------------------------------------------------------------
+
+
+def test_evidence_is_a_ratio_with_its_interval_and_never_a_word() -> None:
+    lines = evidence.lines(comparison(troubles=False))
+    assert lines[0] == "so far, 3 blocks, pg18 by pg17:"
+    assert any(line.startswith("  l.x") and "throughput 1.2" in line for line in lines)
+    for line in lines:
+        assert len(line) <= 80
+        assert not any(word in line for word in get_args(Word))
+
+
+def test_evidence_of_several_arms_names_each() -> None:
+    lines = evidence.lines(comparison(arms=("pg18", "mysql", "mariadb"), troubles=False))
+    assert lines[0] == "so far, 3 blocks, by pg18:"
+    assert "l.i0 mysql" in lines[1] and "l.i0 mariadb" in lines[2]
+    assert lines[-1].endswith("more") and len(lines) == evidence.STEPS_MAX + 2

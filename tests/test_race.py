@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,10 @@ def test_a_password_is_not_repeated_in_the_message() -> None:
 
 
 def test_a_noisy_host_asks_for_turns_and_a_quiet_one_has_each_side_alone() -> None:
-    assert plan("17", "18")["schedule"]["interleave"] == "slice"
+    turns = plan("17", "18")["schedule"]
+    assert (turns["interleave"], turns["slice_s"]) == ("slice", 0.5)
+    wide = replace(HOST, cores=16)
+    assert "slice_s" not in plan("17", "18", host=wide)["schedule"]
     alone = plan("17", "18", scatter=QUIET)
     assert alone["schedule"]["interleave"] == "run"
     assert alone["workloads"][0]["parameters"]["seconds"] >= sizes.SECONDS_MIN

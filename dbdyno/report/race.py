@@ -60,11 +60,11 @@ def cells_of(comparison: Comparison, arm: str) -> list[tuple[StepComparison, Cel
 
 
 def of_arm(comparison: Comparison, arm: str) -> str:
-    """An arm among several: its words counted, and its largest decided change."""
+    """An arm among several: its words counted, and its largest changes, decided ones if any."""
     its = cells_of(comparison, arm)
     decided = [one for one in its if not is_open(one[1])]
-    decided.sort(key=lambda one: size(one[1]), reverse=True)
-    return joined(f"{arm}: {counted(its)}; ", [figures(comparison, *one) for one in decided])
+    shown = sorted(decided or its, key=lambda one: size(one[1]), reverse=True)
+    return joined(f"{arm}: {counted(its)}; ", [figures(comparison, *one) for one in shown])
 
 
 def counted(its: Sequence[tuple[StepComparison, Cell]]) -> str:

@@ -95,5 +95,5 @@ def reason(*, turns: bool, noisy: bool, scatter: float | None) -> str:
     if not turns:
         return "its steps write and begin from no copy, so that sides follow one another"
     if noisy:
-        return f"{seen + ', so ' if seen else ''}sides take turns of a second within each step"
+        return f"{seen + ', so ' if seen else ''}sides take turns within each step"
     return f"{seen}: a quiet host, so that each side has it alone"

@@ -25,6 +25,9 @@ REPEATS_FROM = 20.0
 """Minutes from which a disturbed block is done again; in shorter races it counts, and is named."""
 REPORT_SHARE = 0.1
 """Of the minutes, for looks, the report and what a last block takes longer than those before."""
+SPARE_CORES = 4
+"""With fewer of them the sides have no processors to spare, and turns are shorter."""
+SHORT_TURN_S = 0.5
 NAME_MAX = 60
 COLUMNS = 100
 
@@ -63,7 +66,7 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
         *(line for side in race.sides for line in of_side(side, sizes)),
         *of_workload(race, use, way),
         *of_parameters(parameters),
-        *of_schedule(race, way),
+        *of_schedule(race, way, host),
     ]
     return "\n".join(lines) + "\n"
 
@@ -182,7 +185,7 @@ COMMENTS = {
 }
 
 
-def of_schedule(race: Race, way: Course) -> Iterator[str]:
+def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
     """How often, for how long, and how the sides interleave."""
     limit = max(1.0, round((1 - REPORT_SHARE) * race.minutes, 1))
     yield ""
@@ -193,6 +196,8 @@ def of_schedule(race: Race, way: Course) -> Iterator[str]:
         f"{way.why[:1].upper()}{way.why[1:]}.", COLUMNS, initial_indent="# ", subsequent_indent="# "
     )
     yield f"interleave = {quoted(way.interleave)}"
+    if way.interleave == "slice" and host.cores < SPARE_CORES:
+        yield f"slice_s = {SHORT_TURN_S}  # the quietest turns on few cores (docs/error-rates.md)"
     if way.writes:
         yield "writes_in_turn = true"
         yield 'checkpoint = "before-step"'

@@ -28,7 +28,7 @@ def of(name: str) -> Engine:
 
 
 def recipes(name: str) -> Recipes:
-    """What the engine of that name can be compiled with. Raises ServerError where it is not."""
+    """The recipes by which an engine is compiled. Raises ServerError if there are none."""
     if name not in (there := engine.having("source")):
         raise ServerError(f"no engine `{name}` can be built: there are {engine.named(there)}")
     return of(name).recipes

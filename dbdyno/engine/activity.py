@@ -1,4 +1,4 @@
-"""What one look at a server's sessions comes to: who is on the CPU, who waits, and for what. Pure.
+"""Reads one look at a server's sessions: who is on the CPU, who waits, and for what. Pure.
 
 What sessions do is said in PostgreSQL's classes of waits, whichever engine tells it (spec
 pgbench-cbc-ybio.md 4.8): active without a wait is on the CPU or ready for it; active with one waits
@@ -31,7 +31,7 @@ PREPARED = re.compile(r"EXECUTE s(\d+)_")
 
 
 class Session(NamedTuple):
-    """What a session, or a part of the server's background, does at one moment."""
+    """The activity of a session, or of a part of the server's background, at one moment."""
 
     pid: int | None  # as `server_pid` of the generator's `connected`; None: it has no connection
     background: str | None  # what a part of the background is for; None: it serves a connection
@@ -47,12 +47,12 @@ COLUMNS = (
     *("pid", "owner", "state", "kind", "event", "statement"),
     *("query", "query_start_us", "xact_start_us"),
 )
-"""What a session of `Look.each` has, in this order."""
+"""The columns of a session of `Look.each`, in this order."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What sessions did at one moment."""
+    """The activity of all sessions at one moment."""
 
     sessions: tuple[tuple[str, str, str, str, int], ...]  # owner, kind, event, statement, how many
     idle: Mapping[str, int]  # by owner: sessions that wait for their client
@@ -92,7 +92,7 @@ def look(
 
 
 def owner_of(one: Session, roles: Mapping[int, str]) -> str:
-    """Whom a session works for, under the names of host.jsonl's owners."""
+    """The owner of a session's work, under the names of host.jsonl's owners."""
     role = None if one.pid is None else roles.get(one.pid)
     if role is not None:
         return f"role:{role}"

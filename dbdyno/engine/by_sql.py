@@ -1,4 +1,4 @@
-"""What servers have in common that are asked by SQL, here or elsewhere: their client does it."""
+"""The common part of servers that are asked by SQL, here or elsewhere: their client does it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BySql(ABC):
 
     @abstractmethod
     def address(self, *, tcp: bool = False) -> Address | None:
-        """Where it answers (engine.interface.Server)."""
+        """Its address (engine.interface.Server)."""
 
     @abstractmethod
     def execute(
@@ -57,7 +57,7 @@ class BySql(ABC):
         return self._client.no_waits(self.execute)
 
     def waits(self, job: Json, observe: Observe, write: Write) -> WaitSampler | None:
-        """What samples waits, connected; fails where it cannot connect."""
+        """A sampler of waits, connected; fails where it cannot connect."""
         address = self.address()
         assert address is not None
         return self._client.waits(address, job, observe, write)

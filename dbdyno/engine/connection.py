@@ -1,4 +1,4 @@
-"""What connections of all engines share: where a password is, and an end to waiting.
+"""The common part of all engines' connections: a password's place, and an end to waiting.
 
 A password goes to the server and nowhere else, nor does it go there so that others on the way can
 learn it, unless the plan says that it may. A server that hangs never comes to its own time limit.

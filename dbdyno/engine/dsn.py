@@ -30,7 +30,7 @@ class DsnForm:
 
 
 def address(arm: Arm) -> Address:
-    """Where the arm's server answers. Raises PlanError in a line that begins with what is wrong."""
+    """The address of the arm's server. Raises PlanError in a line that begins with the mistake."""
     assert arm.dsn is not None, "an arm whose server runs elsewhere has a DSN"
     written = engine.of(arm.engine).dsn
     try:
@@ -78,7 +78,7 @@ def address(arm: Arm) -> Address:
 
 
 def parameters(query: str, form: DsnForm) -> dict[str, str]:
-    """What stands after `?`, by what it says. Raises PlanError for what is not known."""
+    """The parameters after `?`, by name. Raises PlanError for unknown ones."""
     found = {}
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key == "password":
@@ -91,7 +91,7 @@ def parameters(query: str, form: DsnForm) -> dict[str, str]:
 
 
 def tls_mode(mode: str, form: DsnForm) -> str | None:
-    """What of a certificate is checked, as libpq names it; None: no TLS. Raises PlanError."""
+    """The check of a certificate, as libpq names it; None: no TLS. Raises PlanError."""
     if not mode:
         return PREFERRED
     if mode in NO_TLS:

@@ -72,7 +72,7 @@ class ExternalServer(BySql, Unseen):
         return can(self._arm, what) and self._client.has(what, self.execute)
 
     def start(self) -> None:
-        """It runs; looks whether it still answers. Raises ServerError."""
+        """Looks whether the server, which runs already, still answers. Raises ServerError."""
         self.check()
 
     def facts(self) -> Json:
@@ -101,7 +101,7 @@ class ExternalServer(BySql, Unseen):
         return OPEN + (", as the DSN says" if by_dsn else ": the server has no TLS")
 
     def address(self, *, tcp: bool = False) -> Address | None:
-        """Where it answers, as the DSN says."""
+        """Its address, as the DSN says."""
         return self._address
 
     def execute(
@@ -119,7 +119,7 @@ class ExternalServer(BySql, Unseen):
         """The DSN's own database is used."""
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """What reads /proc into `path`; the server's own device is elsewhere."""
+        """The sampler that reads /proc into `path`; the server's own device is elsewhere."""
         return Sampler(path, device=None, server=self, foreign=foreign)
 
     @contextmanager

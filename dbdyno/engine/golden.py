@@ -49,7 +49,7 @@ class Copy:
 
     @property
     def key(self) -> str:
-        """What it is known by: a hash of all that determines its content."""
+        """Its key: a hash of all that determines its content."""
         return str(self.facts["key"])
 
     @property

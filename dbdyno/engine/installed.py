@@ -110,7 +110,7 @@ def _of_engine(name: str, cache: Path | None, root: Path) -> list[Row]:
 
 
 def _folders(name: str, cache: Path, root: Path) -> Iterator[tuple[str, Path]]:
-    """Where there may be a server of the engine, and where it would be from."""
+    """The places that may hold a server of the engine, and their origins."""
     for build in built.names(cache):
         folder = built.root(cache) / build
         record = built.record(folder)

@@ -1,4 +1,4 @@
-"""What an engine provides, whichever it is: a folder under `engine/` has one of each.
+"""The interface of an engine: a folder under `engine/` has one of each.
 
 An engine needs no server; its server is that of one arm.
 """
@@ -53,7 +53,7 @@ class Execute(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TableSql:
-    """What an engine is asked of tables, and told of them; each with names in braces."""
+    """Questions and commands about tables in an engine's SQL; each with names in braces."""
 
     rows: str  # of `{table}`, by the optimizer's estimate: a scan would warm caches
     comments: str  # name and comment of those of `{names}`, literals with commas, that are there
@@ -85,7 +85,7 @@ class Footprint(Protocol):
 
     @property
     def huge_bytes(self) -> int:
-        """What it can keep in huge pages; 0 where it would not use them."""
+        """The memory that it can keep in huge pages; 0 if it would not use them."""
 
     @property
     def huge_locked(self) -> bool:
@@ -105,7 +105,7 @@ class Fingerprint:
 
 
 class HostSampler(Protocol):
-    """What a step asks of the host's sampler (dbdyno.host.observe.sampler, or the fake one)."""
+    """A sampler of the host, as a step uses it (dbdyno.host.observe.sampler, or the fake one)."""
 
     cpu_us: float
 
@@ -165,7 +165,7 @@ class Client(Protocol):
 
     @property
     def sql(self) -> TableSql:
-        """What tables are asked by."""
+        """The SQL to ask about tables."""
 
     def execute(
         self, address: Address, statements: Sequence[str], limit_s: float
@@ -203,11 +203,11 @@ class Client(Protocol):
         """
 
     def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
-        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        """A sampler of waits, connected. Raises ServerError where it cannot connect."""
 
 
 class Engine(Protocol):
-    """What a folder under engine/ provides.
+    """The parts that a folder under engine/ provides.
 
     Importing it imports no client library and starts nothing.
     """
@@ -226,7 +226,7 @@ class Engine(Protocol):
 
     @property
     def recipes(self) -> Recipes:
-        """What it can be compiled with."""
+        """The recipes by which it can be compiled."""
 
     def inspect(self, base_dir: Path, where: str, account: Account) -> Build:
         """The build in a folder. Raises ServerError that begins with `where`."""
@@ -235,7 +235,7 @@ class Engine(Protocol):
         """The build of a version: found here, or fetched. Raises ServerError."""
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:
-        """Where installed builds may lie, beside the cache; `root`: of the file system."""
+        """Folders that may hold installed builds, beside the cache; `root`: the file system's."""
 
     def method(self) -> Method:
         """How its source is compiled. Raises ServerError where it is not."""
@@ -253,7 +253,7 @@ class Engine(Protocol):
         """
 
     def footprint(self, setting: Setting) -> Footprint:
-        """What a server with these settings takes of the host."""
+        """The resources of the host that a server with these settings takes."""
 
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
         """Changes with each start of a server in these data. Raises OSError."""
@@ -304,14 +304,14 @@ class Server(Protocol):
         """Of a fake: under which keys the plan plants something for which statement or cursor."""
 
     def setting(self, name: str) -> str | None:
-        """What the preset, the plan or the lab set; None where the server's default holds."""
+        """The setting of the preset, the plan or the lab; None where the server's default holds."""
 
     def check(self) -> None:
         """Looks whether the server can be made; makes nothing. Raises DynoError subclasses."""
 
     @property
     def identity(self) -> Json:
-        """What of the server determines how its data come to lie on the disk."""
+        """The facts of the server that determine how its data come to lie on the disk."""
 
     def prepare(self) -> None:
         """Makes a fresh data directory in place of an earlier one. Raises ServerError."""
@@ -338,7 +338,7 @@ class Server(Protocol):
         """server.json of docs/results.md."""
 
     def address(self, *, tcp: bool = False) -> Address | None:
-        """Where it answers, with the database made last; None for a server inside dyno-loadgen."""
+        """Its address, with the database made last; None for a server inside dyno-loadgen."""
 
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0
@@ -364,7 +364,7 @@ class Server(Protocol):
         """The last lines of the log."""
 
     def log_position(self) -> int:
-        """Where the log ends now, for `log_events`."""
+        """The end of the log now, for `log_events`."""
 
     def log_events(self, since: int) -> list[Json]:
         """Events of the log from there on (docs/results.md, done.json)."""
@@ -388,10 +388,10 @@ class Server(Protocol):
         """
 
     def waits(self, job: Json, observe: Observe, write: Write) -> WaitSampler | None:
-        """What samples the waits of a job's sessions, connected; None where it has none.
+        """A sampler of the waits of a job's sessions, connected; None where it has none.
 
         Raises ServerError where it cannot connect.
         """
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """What reads the host's counters into `path`: of /proc, or with planted costs."""
+        """A sampler of the host's counters into `path`: of /proc, or with planted costs."""

@@ -1,4 +1,4 @@
-"""Where one of the lab's servers lives: its folders, its process, its log; of whichever engine."""
+"""The home of one of the lab's servers: its folders, its process, its log; of any engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOK_EVERY_S = 0.02
 
 PRELOAD = "LD_PRELOAD"
 REFUSED = re.compile(r"object '([^']+)' from LD_PRELOAD cannot be preloaded \(([^)]+)\)")
-"""What the loader says, and then goes on without the library."""
+"""The loader's complaint, after which it goes on without the library."""
 
 
 class Home:
@@ -115,7 +115,7 @@ class Home:
         return golden.keep(source, parts, about | {"made_unix_ns": time.time_ns()})
 
     def identity(self, settled: Settled, incidental: Collection[str]) -> Json:
-        """What determines how data come to lie on the disk, for servers of all engines.
+        """The facts that determine how data come to lie on the disk, for servers of all engines.
 
         Settings of the names in `incidental` are left out, but for those that the arm names.
         """
@@ -226,7 +226,7 @@ class Home:
         return self.log_path.stat().st_size if self.log_path.exists() else 0
 
     def facts(self, settled: Settled) -> Json:
-        """What server.json says of servers of all engines, beside what they themselves tell."""
+        """The part of server.json that all engines share, beside the servers' own words."""
         return {
             "base_dir": str(self.build.base_dir),
             "build": cache.told(self.build.base_dir),
@@ -279,7 +279,7 @@ class LocalServer(BySql):
         return self._settled.departures
 
     def setting(self, name: str) -> str | None:
-        """What the preset, the plan or the lab set; None where the server's default holds."""
+        """The setting of the preset, the plan or the lab; None where the server's default holds."""
         return self._settled.values.get(name)
 
     def execute(
@@ -311,7 +311,7 @@ class LocalServer(BySql):
         """Parallel worker -> the backend that leads it (engine.interface.Server)."""
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """What reads /proc into `path`."""
+        """The sampler that reads /proc into `path`."""
         wal = None if self._home.wal_dir is None else devices.find(self._home.wal_dir)
         return Sampler(path, device=device, wal_device=wal, server=self, foreign=foreign)
 

@@ -38,7 +38,7 @@ CRASH = re.compile(
     r"|terminating any other active server processes"
     r"|terminating connection because of crash"
 )
-"""What the postmaster and its children say when one of them crashed and all are started anew."""
+"""The lines of the postmaster and its children when one crashed and all are started anew."""
 REMEDIES = (
     ("Address already in use", "the port is in use: remove `settings.port`, so that dyno chooses"),
     ("Cannot allocate memory", "there is not enough memory: lower `shared_buffers`"),
@@ -46,7 +46,7 @@ REMEDIES = (
     ("io_uring", "this build or kernel has no io_uring: use another `io_method`"),
     ("huge pages", 'too few huge pages are reserved: set `huge_pages = "off"`'),
 )
-"""What a failed start says, and what to do about it."""
+"""The complaints of a failed start, each with its remedy."""
 UNSAID = "its log does not say why"
 """The reason where a log ends as that of a server that is well: somebody else ended it."""
 
@@ -142,7 +142,7 @@ def events(lines: list[str]) -> list[Json]:
 
 
 def kind_of(message: Record) -> str | None:
-    """What docs/results.md calls the message; None for what it does not keep."""
+    """The name of the message in docs/results.md; None for one that is not kept."""
     if message.level in BAD_LEVELS:
         return "error"
     if message.level != "LOG":

@@ -20,13 +20,13 @@ from dbdyno.model.size import Capacity
 SPARE_CONNECTIONS = 10
 """Connections beside the load's: the probe's, autovacuum's, those kept for the superuser."""
 CONNECTIONS = "max_connections"
-"""What the lab sets where the steps need more than by default."""
+"""The setting that the lab raises where the steps need more than by default."""
 FOR_STEPS = " for the steps' connections"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """What a plan wants of an arm's server, beside what it sets."""
+    """A plan's wishes for an arm's server, beside its settings."""
 
     connections: int = 0  # of the load, in the largest step
     waits: bool = False  # whether sessions are sampled for what they wait for
@@ -113,7 +113,7 @@ def to_read(name: str, text: str, folder: Path) -> Iterator[Path]:
 
 
 def setter(arm: Arm, name: str) -> str:
-    """Who sets what the plan's `settings` do not: the arm's configuration, or the lab."""
+    """Says who sets what the plan's `settings` leave open: the arm's configuration, or the lab."""
     if arm.config is None or (name == CONNECTIONS and name not in (arm.config_text or "")):
         why = FOR_STEPS if name == CONNECTIONS else ""
         return f"arms.{arm.name}: the lab sets {name}{why}"

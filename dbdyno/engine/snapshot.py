@@ -45,7 +45,7 @@ def part(
     read: Callable[[], Found],
     errors: tuple[type[Exception], ...],
 ) -> Found | None:
-    """What `read` gives; None, with the reason kept under `name`, where it cannot be had.
+    """The result of `read`; None, with the reason kept under `name`, where it cannot be had.
 
     `errors`: what the driver raises of the server's refusals.
     """

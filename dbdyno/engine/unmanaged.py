@@ -1,4 +1,4 @@
-"""What servers have in common that leave nothing on this host: a fake, one elsewhere."""
+"""The common part of servers that leave nothing on this host: a fake, one elsewhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Unseen:
 
     @property
     def identity(self) -> Json:
-        """It has no data that the lab could keep."""
+        """Such a server has no data that the lab could keep."""
         raise AssertionError("`save` is refused for such an arm when the plan is read")
 
     def prepare(self) -> None:
-        """It has no data directory of ours."""
+        """Such a server has no data directory of ours."""
 
     def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
         """There is nothing to begin from."""
@@ -34,7 +34,7 @@ class Unseen:
         raise AssertionError("`save` is refused for such an arm when the plan is read")
 
     def stop(self, crash: bool = False) -> None:
-        """It is not the lab's to end."""
+        """Such a server is not the lab's to end."""
 
     def remove(self) -> None:
         """There is nothing of it to remove."""

@@ -45,7 +45,7 @@ class Asked(Protocol):
         """The server's version."""
 
     def sessions(self) -> Iterable[Session]:
-        """What all sessions do now but this one and those that only wait for work."""
+        """The activity of all sessions but this one and those that only wait for work."""
 
     def blocks(self) -> tuple[int, int]:
         """Pages that the server read from outside of its cache so far, and found in it."""

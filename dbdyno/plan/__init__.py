@@ -126,7 +126,7 @@ def _check_together(plan: Plan, source: str) -> None:
 
 
 def _check_elsewhere(plan: Plan, uses: _Uses, source: str) -> None:
-    """What is only possible with servers of our own, and what only with those of others."""
+    """Capabilities that only servers of the lab have, and those that only a `dsn` has."""
     for key, use in uses:
         for arm in plan.arms:
             if arm.dsn is not None and use.save is not None:
@@ -219,7 +219,7 @@ def _check_workloads(plan: Plan, uses: _Uses, source: str) -> list[str]:
 
 
 def _check_save(use: WorkloadUse, names: Sequence[str], name: str, where: str) -> None:
-    """What `save` and `warm` say goes with the steps; `where` begins the line for what does not."""
+    """Checks `save` and `warm` against the steps; `where` begins the line of a refusal."""
     if use.warm not in (None, *WARMS):
         raise PlanError(f"{where}.warm`: no warm-up `{use.warm}`; {suggestion(use.warm, WARMS)}")
     if use.save is None:

@@ -15,10 +15,10 @@ from dbdyno.plan.schema import NAMING, ArmForm, FakeForm, PasswordForm, path_of,
 from dbdyno.workload.file import NAME
 
 ORIGINS = ("version", "base_dir", "build", "dsn")
-"""Where a server comes from; each arm has one of these, or a version that a recipe builds."""
+"""The keys that name a server; an arm has one of them, or a version that a recipe builds."""
 BY_RECIPE = ["version", "build"]
 OF_DSN = ("password", "allow_drop")
-"""What only a server that runs elsewhere has."""
+"""The keys that only a server that runs elsewhere has."""
 NOT_OF_FAKE = (*ORIGINS, *OF_DSN, "config", "memory", "settings", "environment", "memory_max")
 NOT_OF_DSN = ("config", "memory", "settings", "environment", "memory_max")
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
@@ -74,7 +74,7 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
 
 
 def _fake(form: FakeForm) -> dict[str, Any]:
-    """What was written, and the one key that the generator needs."""
+    """The keys as written, and the one that the generator needs."""
     return {"default_us": form.default_us, **form.model_dump(exclude_unset=True)}
 
 
@@ -130,7 +130,7 @@ def _check_dsn(form: ArmForm, key: str, source: str) -> None:
 
 
 def _config_text(form: ArmForm, plan: Path | None, key: str, source: str) -> str | None:
-    """What stands in a configuration file of one's own; a preset's name is checked instead."""
+    """The text of a configuration file of one's own; checks a preset's name instead."""
     if form.config is None:
         return None
     if not config_file.is_file(form.config):
@@ -157,7 +157,7 @@ def _config_text(form: ArmForm, plan: Path | None, key: str, source: str) -> str
 def _password(
     form: PasswordForm | None, plan: Path | None, key: str, source: str
 ) -> Password | None:
-    """Where the password of a DSN is to be found."""
+    """The place of a DSN's password."""
     if form is None:
         return None
     if (form.env is None) == (form.passfile is None):

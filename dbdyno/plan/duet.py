@@ -1,4 +1,4 @@
-"""What a plan needs in which both arms run at once (`interleave = "duet"`, docs/plan.md)."""
+"""Checks a plan in which both arms run at once (`interleave = "duet"`, docs/plan.md)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ TAGS = "tags"
 ON = frozenset({"on", "true", "yes", "1"})
 OFF = frozenset({"off", "false", "no", "0"})
 NO_NAME = re.compile(r"[^A-Za-z0-9.+-]")
-"""What a folder's name cannot have."""
+"""Characters that a folder's name cannot have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ def in_order(axis: list[Value]) -> list[Value]:
 
 
 def place(axis: Sequence[Value]) -> float:
-    """Where an axis comes: by its first tag; those without one last, as they are written."""
+    """The place of an axis: by its first tag; those without one last, as they are written."""
     return min(map(place_of, axis))
 
 

@@ -153,7 +153,7 @@ def with_searches(use: WorkloadUse, steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def only(steps: Sequence[Step], wanted: Container[str], *, through: int = 0) -> tuple[Step, ...]:
-    """What has to run so that the `wanted` of a workload's steps are measured; none for none.
+    """The steps that have to run so that the `wanted` of a workload's are measured; none for none.
 
     All up to the last one that writes, and to the ordinal `through`; the wanted ones; and before
     these whatever is hidden: it brings the caches into the state in which they are measured.

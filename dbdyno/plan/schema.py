@@ -48,7 +48,7 @@ class FakeForm(Form):
 
 
 class PasswordForm(Form):
-    """Where a password is to be found, as it is written."""
+    """The place of a password, as it is written."""
 
     env: str | None = None
     passfile: str | None = None
@@ -92,7 +92,7 @@ class WorkloadForm(Form):
 
 
 class VoidForm(Form):
-    """What makes a block void, as it is written."""
+    """The limits that make a block void, as they are written."""
 
     foreign: float | int = Void.foreign
     stolen: float | int | None = None
@@ -100,7 +100,7 @@ class VoidForm(Form):
 
 
 def _todays_name(blocks: object) -> object:
-    """What `blocks` says, where a plan has the older name of "until decided"."""
+    """The value of `blocks`, where a plan has the older name of "until decided"."""
     return "until decided" if blocks == "auto" else blocks
 
 
@@ -120,7 +120,7 @@ class ScheduleForm(Form):
 
 
 class ServerForm(Form):
-    """Where servers keep their data and whose they are, as it is written."""
+    """The place and owner of servers' data, as they are written."""
 
     data_dir: str | None = None
     wal_dir: str | None = None
@@ -147,14 +147,14 @@ class HookForm(Form):
 
 
 class ObserveForm(Form):
-    """What is asked of servers while windows are open, as it is written."""
+    """The samples taken of servers while windows are open, as they are written."""
 
     waits: str | None = None
     waits_sessions: bool = Observe.waits_sessions
 
 
 class VerdictForm(Form):
-    """What verdicts are to tell apart, as it is written."""
+    """The changes that verdicts are to tell apart, as they are written."""
 
     margin: float | int = Aims.margin
     effect: float | int = Aims.effect
@@ -163,7 +163,7 @@ class VerdictForm(Form):
 
 
 class RequireForm(Form):
-    """What the host has to have, as it is written; what is left out may be as it is."""
+    """The properties that the host must have, as written; a key left out requires nothing."""
 
     huge_pages: Literal[True] | None = None
     wal_device: Literal[True] | None = None
@@ -201,7 +201,7 @@ class PlanForm(Form):
 
 
 NAMING = "use letters, digits, dots, underscores, plus and minus signs, at most 64"
-"""What a name is made of that becomes a folder's."""
+"""The form of a name that becomes a folder's."""
 
 
 def path_of(written: str | None, plan: Path | None, key: str, source: str) -> Path | None:

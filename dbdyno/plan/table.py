@@ -73,7 +73,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
 
 
 def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
-    """What is asked of the servers while a window is open."""
+    """The samples that are taken of servers while a window is open."""
     if form.waits is None:
         if form.waits_sessions:
             sentence = 'needs `waits`, which says how often; write waits = "50ms" beside it'
@@ -96,7 +96,7 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
 
 
 def aims(form: VerdictForm, source: str) -> Aims:
-    """What verdicts are to tell apart."""
+    """The changes that verdicts are to tell apart."""
     for key in ("margin", "effect"):
         share = getattr(form, key)
         if not SHARE_MIN <= share <= SHARE_MAX:
@@ -141,7 +141,7 @@ def placement(server: ServerForm, generator: GeneratorForm, source: str) -> Plac
 
 
 def require(form: RequireForm) -> dict[str, bool | int | str]:
-    """What the host has to have, in the order of docs/plan.md."""
+    """The properties that the host must have, in the order of docs/plan.md."""
     return form.model_dump(exclude_none=True)
 
 

@@ -34,7 +34,7 @@ DATABASE = "ib"
 
 @dataclass(frozen=True, kw_only=True)
 class Lab:
-    """What all runs of a plan share."""
+    """Parts that all runs of a plan share."""
 
     plan: Plan
     prepared: Prepared
@@ -78,11 +78,11 @@ class Run:
 
     @property
     def point(self) -> Point | None:
-        """Where the arm's data are kept; None where the plan says nowhere."""
+        """The folder of the arm's data; None where the plan names none."""
         return self.lab.prepared.points.get((self.use.title, self.arm.name))
 
     def title(self, what: str) -> str:
-        """Where the plan is, for the person who watches."""
+        """The place in the plan, for the person who watches."""
         return f"{self.of_block} {self.arm.name} {what}"
 
     @property
@@ -129,7 +129,7 @@ class Run:
         store.write_json(folder / "server.json", self.server.facts())
 
     def end(self) -> None:
-        """What the plan wants after the last step, while the server still runs."""
+        """Does the plan's actions after the last step, while the server still runs."""
         reason = None if self.broken else self.hook("after-run")
         if reason is not None:
             self.failed += 1
@@ -181,7 +181,7 @@ class Run:
         self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
 
     def rest(self, *, warm: str | None) -> None:
-        """Where the steps are measured, once the machine is at rest; the server does not run yet.
+        """Makes the bench for the measured steps, once the machine rests; no server runs yet.
 
         `warm`: how caches are warmed before the next step.
         """
@@ -259,7 +259,7 @@ class Run:
         return self.broken is None and self.failed_step is None
 
     def place(self, step: Step) -> tuple[Path, Bench]:
-        """Where a step's files go, and where it is measured."""
+        """The folder of a step's files, and the bench that measures it."""
         folder = self.lab.results.step_folder(self.block.number, self.arm.name, step)
         return folder, self.seeded(step)
 
@@ -275,7 +275,7 @@ class Run:
         return False, f"failed: {found}"
 
     def seeded(self, step: Step) -> Bench:
-        """What leads to a kept state draws the same in all blocks: there is one copy for all."""
+        """The bench of a step: its seed is the same in all blocks up to a kept state."""
         if self.point is None or step.ordinal > self.point.step.ordinal:
             return self.bench
         return replace(self.bench, seed=starting_state.seed(self.lab.plan))
@@ -306,7 +306,7 @@ def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> HostSample
 
 
 def knows_foreign(arm: Arm, plan: Plan) -> bool:
-    """Whether what is foreign in this arm's windows can be told from servers that are compared.
+    """Whether foreign load in this arm's windows can be told from the servers compared.
 
     One of a DSN may run on this host: in its own windows, and in slices in all, it is no other's.
     """

@@ -40,7 +40,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a plan came to."""
+    """The outcome of a plan."""
 
     folder: Path
     failed: int  # steps that failed or were skipped, in the blocks of this command
@@ -120,7 +120,7 @@ def has_servers(plan: Plan) -> bool:
 
 
 def begin(lab: Lab, blocks: Sequence[Block]) -> None:
-    """What comes before the first block: notices, and what the load generator can do here."""
+    """Does the work before the first block: notices, and the load generator's ceiling."""
     for use in lab.plan.workloads:
         brought = workload.brought(use, lab.prepared.steps[use.title, lab.plan.base])
         if brought:
@@ -283,7 +283,7 @@ def set_aside(lab: Lab, number: int, cause: void.Cause, reason: str, *, again: b
 
 
 def last_word(error: LabDied) -> Exception:
-    """What ends the plan: where the lab died of a mistake of ours, that one, with its traceback."""
+    """The error that ends the plan: a mistake of ours that killed the lab, with its traceback."""
     cause = error.__cause__
     ours = isinstance(cause, Exception) and not isinstance(cause, (OSError, SubprocessError))
     return cause if ours and isinstance(cause, Exception) else error
@@ -317,7 +317,7 @@ def sweeps_of(lab: Lab, block: Block) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, float]]:
-    """What each step took, all arms together, in seconds: by workload and step."""
+    """The seconds that each step took, all arms together: by workload and step."""
     found: dict[str, dict[str, float]] = {}
     for use in lab.plan.workloads:
         for step in lab.prepared.steps[use.title, lab.plan.base]:

@@ -130,5 +130,5 @@ def solo(step: Step) -> Step:
 
 
 def expected_s(job: Json) -> float:
-    """What a timed job takes, in seconds."""
+    """The seconds of a timed job."""
     return float(job["stop"]["seconds"] + (job["stop"].get("warmup_s") or 0))

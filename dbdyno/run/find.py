@@ -21,7 +21,7 @@ from dbdyno.stats import find
 from dbdyno.stats.find import Probe
 
 Place = Callable[[Step], tuple[Path, Bench]]
-"""Where a step's files go, and where it is measured."""
+"""The folder of a step's files, and the bench that measures it."""
 
 
 def search(step: Step, done: Json, place: Place, show: Callable[[Pulse], None]) -> str:

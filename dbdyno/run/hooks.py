@@ -27,7 +27,7 @@ from dbdyno.model.error import HostError, ServerError
 HOOK_S_MAX = 3600.0
 """How long a hook may take; then it is ended, and has failed."""
 SAID_CHARACTERS_MAX = 4_000
-"""Of what a command said is kept, from its end."""
+"""The part of a command's output that is kept, from its end."""
 FILE = "hooks.jsonl"
 END_SIGNALS: process.Signals = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 GROUP_AND_SESSION = slice(2, 4)
@@ -88,7 +88,7 @@ def wanted(names: tuple[str, ...] | None, name: str | None) -> bool:
 
 
 def of_server(server: Server) -> dict[str, str]:
-    """What a command is told of the server: where it answers, its process, its data."""
+    """The environment that tells a command of the server: its address, its process, its data."""
     address = server.address()
     told = {
         "DYNO_SERVER_PID": server.postmaster_pid,

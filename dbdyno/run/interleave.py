@@ -113,7 +113,7 @@ def taken(
     of: type[OnePlayer],
     play: Callable[[Sequence[OnePlayer]], None],
 ) -> None:
-    """These runs take a step by `play`; one that cannot is told so at once."""
+    """Has these runs take a step by `play`; one that cannot is told so at once."""
     watch = who[0][0].lab.watch
     watch.begin(f"{who[0][0].of_block} {leg.step}", leg)
     ended = {run.arm.name: run.run_step(step) for run, step in who if not run.able}

@@ -1,4 +1,4 @@
-"""What a step's load must not change, such as that balances agree: SQL of its workload.
+"""Checks facts that a step's load must not change, such as that balances agree, by SQL.
 
 The server is asked after the step's set-up and again after its load, outside of all that is
 measured.
@@ -16,7 +16,7 @@ ANSWER_S_MAX = 3600.0
 
 
 def answers(server: Server, step: Step) -> list[str]:
-    """What the server answers to each of the step's invariants; nothing without a database.
+    """The server's answers to the step's invariants; none without a database.
 
     Raises ServerError.
     """

@@ -1,4 +1,4 @@
-"""What a person reads at each look while a plan runs, and why it ends."""
+"""Words for each look while a plan runs, and for the reason why it ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def planned(plan: Plan) -> str:
 
 
 def of_look(steps: Sequence[StepComparison], looked: Looked, plan: Plan) -> Iterator[str]:
-    """What is decided at the last look that was taken: a line, or with several arms one for each.
+    """The decisions at the last look taken: a line, or with several arms one for each.
 
     Nothing where nothing is judged.
     """
@@ -82,13 +82,13 @@ def coming(looked: Looked, plan: Plan) -> str:
 
 
 def between(looked: Looked, complete: int) -> str:
-    """That a plan ended between two looks."""
+    """Says that a plan ended between two looks."""
     next_one = "" if looked.coming is None else f"; the next is after {looked.coming.blocks}"
     return f"no look after {blocks_of(complete)}{next_one}: until then no step gets a new word"
 
 
 def after_the_last(block: int) -> str:
-    """That a plan goes on though the time that its looks had is over."""
+    """Says that a plan goes on though the time for its looks is over."""
     return f"the looks ended with block {block}: further blocks give figures and no new word"
 
 
@@ -127,7 +127,7 @@ def time_over(
 
 
 def left_open(still: Sequence[StepComparison]) -> str:
-    """Which steps stay open, as a part of the line."""
+    """The steps that stay open, as a part of the line."""
     return f"; open: {named([step.step for step in still])}" if still else ""
 
 

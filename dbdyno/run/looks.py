@@ -28,7 +28,7 @@ from dbdyno.stats import looks as stats
 from dbdyno.store import Results
 
 Read = Callable[[Results], Comparison]
-"""What a result folder comes to: judging is not done here."""
+"""The function that judges a result folder, which is not done here."""
 Evidence = Callable[[Comparison], Sequence[str]]
 """The figures of all blocks so far in lines, without a word: these come at looks alone."""
 

@@ -1,4 +1,4 @@
-"""What is read and kept around the load of a step: state before and after it, readings, its end.
+"""Surrounds the load of a step: state before and after it, readings, its end.
 
 Everything that asks the server anything happens here, before the load begins or after it has ended.
 """
@@ -30,7 +30,7 @@ LOG_LINES_MAX = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Where a step is measured: the server, its database's name, the block's seed."""
+    """The place of a measurement: the server, its database's name, the block's seed."""
 
     server: Server
     sampler: Callable[[Path], HostSampler]  # from the path of host.jsonl
@@ -101,7 +101,7 @@ class Measurement:
         write_probe("before", server, step, self.folder / "before.json")
 
     def _device(self) -> Json | None:
-        """What the device does with a large file, where the step asks; else the last such reading.
+        """The device's figures for a large file, if the step asks; else the last such reading.
 
         An arm whose data the lab does not see has none.
         """
@@ -145,7 +145,7 @@ class Measurement:
         self.found["checks"] = [*self.found.get("checks", []), *found]
 
     def _ask(self) -> None:
-        """What the workload wants told; raises StepFailed where a table is not there."""
+        """The values that the workload wants told; raises StepFailed if a table is missing."""
         server, step = self.bench.server, self.step
         if (reason := dropped_tables.made(server, step.makes)) is not None:
             raise StepFailed(reason)

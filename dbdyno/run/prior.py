@@ -1,4 +1,4 @@
-"""What earlier results of this host lend to a plan with a single step: asked once, before block 1.
+"""The loan of this host's earlier results to a plan with a single step: once, before block 1.
 
 Nothing that is seen later changes it, so that it knows nothing of what it helps to judge.
 """
@@ -13,7 +13,7 @@ from dbdyno.run.arm import Lab
 from dbdyno.store import Results
 
 Seek = Callable[[Results, Step], Prior | None]
-"""What the results beside this one lend to its step: judging is not done here."""
+"""The function that finds the loan of the results beside this one; judging is not done here."""
 
 
 def settle(lab: Lab, seek: Seek) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees while a plan runs: where it is, how its step does, the time left.
+"""Shows a plan while it runs: its place, how its step does, the time left.
 
 Everything goes to standard error; results go to standard output elsewhere.
 """
@@ -24,7 +24,7 @@ STEP_OVERHEAD_S = 2.5
 RUN_OVERHEAD_S = 6.0
 """Around each run: initdb, start, shutdown, write-back (a first guess)."""
 UNKNOWN_STEP_S = 10.0
-"""What a step is taken to last that gives no expectation, until it was seen once."""
+"""The assumed length of a step that gives no expectation, until it was seen once."""
 LINE_EVERY_S = 60.0
 """In a log, between two lines within a step."""
 TARGET_JUDGED_S = 20.0
@@ -51,7 +51,7 @@ class Forecast:
     done: int = 0
 
     def seconds(self, leg: Leg) -> float:
-        """What `leg` is taken to last, in seconds."""
+        """The expected length of `leg`, in seconds."""
         seen = self.seen.get((leg.workload, leg.step))
         if seen:
             return sum(seen) / len(seen)
@@ -73,7 +73,7 @@ class Forecast:
         return sum(self.seconds(leg) for leg in self.legs[self.done + running :])
 
     def place(self) -> tuple[int, int] | None:
-        """Which step of its run the next leg is, and of how many; None where it is none."""
+        """The next leg's place among the steps of its run, and their number; None if it is none."""
         before, after = self.legs[: self.done], self.legs[self.done :]
         above = [leg.step for leg in takewhile(lambda leg: leg.step, reversed(before))]
         below = [leg.step for leg in takewhile(lambda leg: leg.step, after)]

@@ -1,4 +1,4 @@
-"""What a run begins from: an empty server, or a golden copy of what an earlier run left.
+"""The state that a run begins from: an empty server, or a golden copy of an earlier run.
 
 A workload's use may say `save = "post-STEP"`. The first run of an arm goes through all steps and
 its data directory is kept after that step; later runs begin with a copy of it and do the steps that
@@ -50,7 +50,7 @@ class Point:
 
 
 def point(plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server) -> Point:
-    """Where the data of `server` are kept in this workload, whose use has a `save`."""
+    """The folder of `server`'s kept data in this workload, whose use has a `save`."""
     assert use.save is not None
     saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))
     parts = {
@@ -68,7 +68,7 @@ def point(plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server) -
 
 
 def seed(plan: Plan) -> int:
-    """What the steps up to a kept state draw from in every block: copies have one content."""
+    """The seed of the steps up to a kept state in every block: copies have one content."""
     return schedule.block(plan, 1).seed
 
 
@@ -101,7 +101,7 @@ def begun_unix_ns(block: BlockFolder) -> int | None:
 
 
 def about(step: Step, results: Results, number: int) -> Json:
-    """What a golden.json says beside what the server adds: of what it is, and who made it."""
+    """The facts of a golden.json beside the server's: what it is, and who made it."""
     (block,) = [b for b in results.blocks() if b.number == number and b.void is None]
     return {
         "workload": step.workload,

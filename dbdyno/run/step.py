@@ -95,7 +95,7 @@ class Load:
         return job | {"log": job["log"] | {"prefix": str(self.folder.resolve() / LOG)}}
 
     def _sample_waits(self, job: Json, stack: ExitStack) -> WaitSampler | None:
-        """What samples waits, connected; None where nobody asked for it, or it cannot be.
+        """The sampler of waits, connected; None if nobody asked for it, or it cannot be.
 
         It is connected before the load's connections, and long before the window.
         """
@@ -204,7 +204,7 @@ def wait_for_statistics(servers: Iterable[Server]) -> None:
 
 
 def summary(step: Step, found: Json) -> str:
-    """What came out of a step, for the person who watches: its rate and its length."""
+    """The outcome of a step, for the person who watches: its rate and its length."""
     seconds = f"{found['window_ns'] / 1e9:.1f} s"
     counted, headline = found["counted"], step.headline
     if headline is not None and headline.metric == "seconds":

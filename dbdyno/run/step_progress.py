@@ -18,7 +18,7 @@ NS_PER_S = 1_000_000_000
 
 @dataclass
 class Count:
-    """What a role did so far."""
+    """The work of a role so far."""
 
     elapsed_s: float = 0.0
     measured_s: float = 0.0
@@ -115,7 +115,7 @@ class Meter:
         }
 
     def counted(self) -> Json:
-        """What the headline's role did in the window so far, and how long that is."""
+        """The work of the headline's role in the window so far, and the seconds since it opened."""
         count = self.counts.get(self.leader, Count())
         return {"seconds": count.measured_s} | count.amounts
 
@@ -128,7 +128,7 @@ class Meter:
         return {"target": sla.rows_per_s, "achieved": count.rate("rows") if count else None}
 
     def share(self) -> float | None:
-        """What of the step is done: of its quotas, of its fill's rows, else of its time."""
+        """The share of the step that is done: of its quotas, its fill's rows, else its time."""
         job = self.step.job
         if job["stop"]["seconds"]:
             whole_s = job["stop"]["warmup_s"] + job["stop"]["seconds"]
@@ -141,7 +141,7 @@ class Meter:
         return min(shares, default=None)
 
     def done(self, role: str, operations: int) -> float:
-        """What share of `operations` a role has done."""
+        """The share of `operations` that a role has done."""
         count = self.counts.get(role)
         return min(1.0, count.operations / operations) if count and operations else 0.0
 

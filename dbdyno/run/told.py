@@ -1,4 +1,4 @@
-"""What the workload wants told of a step once its load has ended: its work, metrics of its own.
+"""Reads the values that the workload wants told after a load: its work, metrics of its own.
 
 The server is asked after the counters and the state after the load have been read, so that nothing
 of it is in what is measured. What cannot be told is a warning: the step was measured all the same.
@@ -20,7 +20,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.run.invariants import ANSWER_S_MAX
 
 BETWEEN = " | "
-"""What stands between the values of a row that is searched as a text."""
+"""The separator of the values of a row that is searched as a text."""
 
 Value = float | str
 
@@ -71,7 +71,7 @@ def _named(source: MetricSource) -> str:
 
 
 def returned(events: Path, sources: Sequence[MetricSource]) -> list[Json]:
-    """What statements returned, execution by execution; not read where no metric needs it."""
+    """The rows that statements returned, by execution; read only if a metric needs them."""
     if all(one.query is not None for one in sources):
         return []
     return [event for event in store.read_lines(events) if event["event"] == "captured"]
@@ -102,7 +102,7 @@ TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "max": max,
     "mean": _mean,
 }
-"""What is made of several values."""
+"""The value made of several."""
 
 
 def _in_columns(column: str, captured: Iterable[Json]) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _in_columns(column: str, captured: Iterable[Json]) -> Iterator[str]:
 
 
 def _matches(source: MetricSource, captured: Iterable[Json]) -> Iterator[str]:
-    """What a pattern finds in notices, then in rows, line by line; an empty group says 0."""
+    """The finds of a pattern in notices, then in rows, line by line; an empty group counts as 0."""
     pattern = re.compile(source.pattern or "")
     for one in captured:
         rows = (BETWEEN.join("" if part is None else part for part in row) for row in one["rows"])

@@ -1,4 +1,4 @@
-"""What outside the arms disturbed a block, from its readings: by that it is void (docs/plan.md).
+"""Finds outside disturbances of a block in its readings, which make it void (docs/plan.md).
 
 Looked at are the measured windows of all arms, each from its start to its end, and what is in them
 the arms' own doing is left out: an arm is never asked how it did. Of an arm with a `dsn` nothing is
@@ -30,7 +30,7 @@ PERCENT = 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class Disturbance:
-    """What disturbed one window, by how much."""
+    """A disturbance of one window, with its amount."""
 
     cause: Cause
     amount: float  # a share of all cores' time; of swapping, pages
@@ -48,7 +48,7 @@ class Disturbance:
 
 
 def disturbances(block: BlockFolder, limits: Void) -> list[Disturbance]:
-    """What disturbed the block's windows beyond the limits."""
+    """The disturbances of the block's windows beyond the limits."""
     return [
         one
         for run in block.runs()
@@ -58,7 +58,7 @@ def disturbances(block: BlockFolder, limits: Void) -> list[Disturbance]:
 
 
 def of_step(step: StepFolder, limits: Void) -> Iterator[Disturbance]:
-    """What disturbed a step's window; nothing of one that is not measured, or did not end well."""
+    """The disturbances of a step's window; none if it is not measured, or did not end well."""
     if (step.path / "failed.json").exists():
         return
     about = step.step()
@@ -72,7 +72,7 @@ def of_step(step: StepFolder, limits: Void) -> Iterator[Disturbance]:
 
 
 def of_window(opened: Json, closed: Json, limits: Void, where: str) -> Iterator[Disturbance]:
-    """What disturbed the window between two readings of host.jsonl, beyond the limits."""
+    """The disturbances of the window between two readings of host.jsonl, beyond the limits."""
     before, after = opened["host"], closed["host"]
     spent_us = {state: us - before["cpu_us"][state] for state, us in after["cpu_us"].items()}
     all_us = max(1, sum(spent_us.values()))

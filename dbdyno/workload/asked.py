@@ -1,4 +1,4 @@
-"""What a step asks its server beside its load: rights before it, work and metrics after it."""
+"""Questions of a step to its server: rights before its load, work and metrics after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbdyno.workload.job import Made
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
 SOURCES = ("column", "pattern", "query")
-"""Where the value of a metric can come from."""
+"""The keys that a metric's value can come from."""
 Tables = Mapping[str, Sequence[str]]
 """The tables of each kind."""
 

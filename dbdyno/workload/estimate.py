@@ -1,4 +1,4 @@
-"""What a workload needs before it is run: rows, room on disk, and about how much time."""
+"""Estimates a workload before it is run: rows, room on disk, and about how much time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Estimate:
 
 
 def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
-    """What these steps of the workload need with these parameters. Raises WorkloadError."""
+    """The needs of these steps of the workload with these parameters. Raises WorkloadError."""
     its = engine.of(steps[0].job["engine"] if steps else "fake")
     given = sweep.beside(parameters, sweep.lists(workload, parameters, its))
     values = parameter.of(workload, given, its)

@@ -66,7 +66,7 @@ def load_of(
     steps: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
 ) -> list[object]:
-    """What makes the tables of these steps: by step its name, its SQL and its job.
+    """The steps that make the tables of these: for each its name, its SQL and its job.
 
     Without the steps of a sweep, each of which makes its own. How many clients there are is told of
     steps in which each of them does something. Raises WorkloadError.

@@ -15,7 +15,7 @@ from dbdyno.workload.distribution import KINDS
 
 TIMESTAMP = "2000-01-01 00:00:00"
 CURSOR = 1
-"""Where a cursor would be: at the first key."""
+"""The value in place of a cursor: the first key."""
 ITEMS_MAX = 1000
 """Of a longer repetition so many items are shown: a plan does not change with more."""
 

@@ -20,7 +20,7 @@ from typing import Any
 from dbdyno.model.document import suggestion
 
 Scalar = int | float | str
-"""What a parameter or one of a list's items can be."""
+"""The types of a parameter, or of one of a list's items."""
 Value = Scalar | list[Scalar]
 
 EXPRESSION_CHARACTERS_MAX = 200
@@ -62,7 +62,7 @@ class ExpressionError(ValueError):
 
 
 def evaluate(text: str, names: Mapping[str, Value]) -> Value:
-    """What stands in the braces, computed. A bare name may also be a text or a list."""
+    """The value of the expression in braces. A bare name may also be a text or a list."""
     bare = text.strip()
     if bare in names:
         value = names[bare]

@@ -22,7 +22,7 @@ SUFFIX = ".toml"
 KEEP = "keep"
 """The load that is none: tables are there already."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-"""What can be a folder's name everywhere."""
+"""The form of a name that can be a folder's everywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)

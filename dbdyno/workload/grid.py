@@ -1,4 +1,4 @@
-"""Which of a plan's lists change how the tables come to be, and the loads that they need.
+"""Finds the plan's lists that change how tables come to be, and the loads that they need.
 
 Steps of a sweep share their tables. So where the load itself differs, as by a scale, a workload is
 used once for each value.

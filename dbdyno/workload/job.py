@@ -20,7 +20,7 @@ STEP_S_MAX = 2_592_000
 COLUMN_TYPES = {"text": "text", "timestamp": "timestamp"}
 """The SQL type of a filled column by its value's format, where the file names none; else int4."""
 TYPES = ("int4", "int8", "text", "timestamp")
-"""What a filled column's type can be."""
+"""The types of a filled column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +193,7 @@ def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
 
 
 def _capture(step: schema.Step, scope: Scope) -> list[str]:
-    """What of replies is kept: what the step says, and what its own metrics are read from."""
+    """The replies to keep: those that the step names, and those that its metrics are read from."""
     wanted: list[str] = list(step.capture)
     for name, one in step.metrics.items():
         if scope.at("metrics", name, "when").number(one.when):
@@ -248,7 +248,7 @@ def _timed(seconds: float, warmup_s: float) -> Json:
 
 
 def _nominal_s(job: Json) -> float | None:
-    """What the step lasts where every rate is held; None where it runs as fast as it can."""
+    """The step's length if every rate is held, in seconds; None if it runs as fast as it can."""
     if job["stop"]["seconds"] is not None:
         return float(job["stop"]["seconds"] + job["stop"]["warmup_s"])
     longest = 0.0

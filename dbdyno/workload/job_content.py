@@ -1,4 +1,4 @@
-"""What a job sends: its values, cursors, statements and programs, each once and numbered.
+"""The content of a job: values, cursors, statements and programs, each once and numbered.
 
 A job holds only what its roles use. Everything is entered when it is first used; what it needs
 itself is entered before it, so that a number always points back.
@@ -298,7 +298,7 @@ class Content:
         return len(self.programs) - 1
 
     def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
-        """What sends these statements, and sleeps so many microseconds."""
+        """An item that sends these statements, and sleeps so many microseconds."""
         return [
             Instruction("send", self.statement(one))
             if isinstance(one, str)
@@ -315,7 +315,7 @@ class Content:
         return set(numbers.values())
 
     def _anew(self, part: Part) -> list[int]:
-        """What a repetition draws for each turn: its list, and what is computed from that."""
+        """The values that a repetition draws for each turn: its list, and those made from it."""
         listed = self._listed(part.draw, part.scope.at("draw"))
         self._instructions(part.does)  # enters the statements, so that their values are known
         used = {n for one in part.does if isinstance(one, str) for n in self._wide(one)}
@@ -425,7 +425,7 @@ class Part:
 
 
 def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
-    """What a transaction does, in its order; without what is repeated 0 times."""
+    """The items of a transaction, in order; without those repeated 0 times."""
     if not transaction.do or transaction.protocol is not None:
         wrong = "protocol" if transaction.do else "do"
         raise scope.at(wrong).error("a transaction has a `do`, or a `script` and its `protocol`")

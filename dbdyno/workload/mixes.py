@@ -1,4 +1,4 @@
-"""What a plan's `pgbench = ["mix.sql@3", "tpcb-like"]` makes of a workload file: steps of its own.
+"""Turns a plan's `pgbench = ["mix.sql@3", "tpcb-like"]` into steps of a workload file.
 
 The file has a step `scripts` that says all but which scripts run. Its tables are loaded where one
 of the scripts uses them.

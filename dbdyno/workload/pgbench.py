@@ -35,7 +35,7 @@ OURS: Mapping[str, str] = {
 
 
 def called(written: schema.Pgbench, scope: Scope) -> Json:
-    """What a job says of pgbench. Raises WorkloadError."""
+    """The part of a job that is pgbench's. Raises WorkloadError."""
     builtin = [
         _script(text, scope.at("builtin", number), builtin=True)
         for number, text in enumerate(written.builtin, 1)

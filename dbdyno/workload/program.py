@@ -11,12 +11,12 @@ from dbdyno.workload.role import CONNECTIONS_MAX, KINDS
 from dbdyno.workload.scope import Scope
 
 LIMIT_S = 600.0
-"""What a program may take beside the step's seconds where the file says no limit."""
+"""The time that a program may take beside the step's seconds, if the file sets no limit."""
 LIMIT_S_MAX = 2_592_000
 DRIVERS = ("command", "pgbench", "sysbench")
 """Programs by their driver; each has a key of a step by its name, which says what it runs."""
 ROLE_KEYS = frozenset({"connections", "kind", "per"})
-"""What a role says of a program; what else it does is the program's."""
+"""The keys of a role that hold for a program; all else is up to the program."""
 AMOUNTS = ("count", "per_s", "per_min")
 """Groups of a pattern that say how much was done: in the window, or at what rate."""
 GROUPS = (*AMOUNTS, "errors", "latency_ms")

@@ -106,7 +106,7 @@ def _programs(chosen: Sequence[_Chosen], content: Content) -> list[Json]:
 
 
 def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]:
-    """What a role runs, with its weights; what is never chosen is left out."""
+    """The programs of a role with their weights, without those never chosen."""
     if (role.run is None) == (role.choose is None):
         raise scope.error("needs either `run` or `choose`")
     if role.run is not None:
@@ -163,7 +163,7 @@ def _json(name: str, role: schema.Role, choose: list[Json], content: Content, sc
 
 
 def _queue(role: schema.Role, scope: Scope) -> str:
-    """Who shares arrivals. Raises WorkloadError where they cannot be dealt out."""
+    """The scope of shared arrivals. Raises WorkloadError where they cannot be shared."""
     pace = role.pace
     if not isinstance(pace, str) and (pace.tied is not None or pace.arrivals == "burst"):
         raise scope.at("queue").error("only even and random arrivals can be shared; remove it")

@@ -293,7 +293,7 @@ class Codes(Form):
 
 
 class OnError(Form):
-    """What happens when a statement fails."""
+    """The reaction to a statement that fails."""
 
     retry: list[str] | Codes = Field(default_factory=Codes)
     tries: Number = 10
@@ -326,7 +326,7 @@ Load = Literal["fast", "published"]
 
 
 class Part(Form):
-    """What each of some connections sends once; parts follow one another."""
+    """The statements that each of some connections sends once; parts follow one another."""
 
     when: Number = 1
     connections: Number = 1
@@ -366,7 +366,7 @@ class Told(Form):
 
 
 class Right(PerEngine):
-    """What the arm's user has to be allowed: a question whose answer is true or false."""
+    """A right that the arm's user needs: a question whose answer is true or false."""
 
     right: str
 
@@ -379,7 +379,7 @@ class Sla(Form):
 
 
 class Pgbench(Form):
-    """What pgbench runs; scripts are written as on its command line, `name@weight`."""
+    """Scripts and options of pgbench; scripts are written as on its command line, `name@weight`."""
 
     program: str = "newest"
     builtin: list[str] = Field(default_factory=list)
@@ -389,7 +389,7 @@ class Pgbench(Form):
 
 
 class Sysbench(Form):
-    """What sysbench runs; options are written as on its command line."""
+    """The script and options of sysbench; options are written as on its command line."""
 
     program: str = "sysbench"
     script: str

@@ -1,4 +1,4 @@
-"""Where a value of the file is read: which file, which key, which parameters and which engine.
+"""The context in which a value of the file is read: file, key, parameters and engine.
 
 Everything that turns the file's values into numbers and texts goes through a Scope, so that every
 complaint names the file and the key.

@@ -16,7 +16,7 @@ from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
 REPEAT_MAX = 100_000
 REPEAT = re.compile(r"\[\[([^\[\]:]*):(.*?)\]\]", re.DOTALL)
 HEAD = re.compile(r"(\d+)(?:\s*'([^']*)')?")
-"""What a repetition begins with: how often, and what stands between where that is no comma."""
+"""The beginning of a repetition: how often, and the separator if it is no comma."""
 TOKEN = re.compile(
     rf"(?P<quote>')|(?P<cast>::)|(?<![\w\]]):cursor\.(?P<cursor>\w+)"
     rf"|(?<![\w\]]):(?P<value>[A-Za-z_]\w*)|(?P<table>{TABLE_MARK})|(?P<number>{NUMBER_MARK})"

@@ -1,4 +1,4 @@
-"""Which steps of a workload there are, in which order, and which of them a plan takes.
+"""Selects the steps of a workload: those that exist, their order, and those that a plan takes.
 
 A file's steps become drafts: `for` and sweeps have been carried out, names and parameters are
 known, and nothing else has been looked at.

@@ -18,7 +18,7 @@ from dbdyno.workload.expression import Value
 from dbdyno.workload.file import Workload
 
 NAMED = re.compile(r"[A-Za-z0-9._+-]+")
-"""What a value has to be that names a step, and so a folder."""
+"""The form of a value that names a step, and so a folder."""
 Lists = Mapping[str, Sequence[Value]]
 """By parameter the values that a plan wants of it."""
 

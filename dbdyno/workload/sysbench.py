@@ -33,7 +33,7 @@ OURS: Mapping[str, str] = {
 
 
 def called(written: schema.Sysbench, scope: Scope) -> Json:
-    """What a job says of sysbench. Raises WorkloadError."""
+    """The part of a job that is sysbench's. Raises WorkloadError."""
     script = scope.at("script").text(written.script)
     if not script or script.startswith("-"):
         raise scope.at("script").error('names no script; write script = "oltp_point_select"')

@@ -22,13 +22,13 @@ MAKERS = (
     *("sequence", "item", "client", "text", "pattern", "clock", "constant"),
 )
 ROW = ":row"
-"""What a fill's column names in the place of a value: the row's number, from 1."""
+"""The name that a fill's column has in place of a value: the row's number, from 1."""
 FORMATS = {"text": "text", "pattern": "text", "clock": "timestamp"}
 """How a maker's values are written where the file does not say; else as integers."""
 
 
 def like(maker: Maker, model: Maker) -> Maker:
-    """What a value is that another one is the model of: `per` and `format` may be its own."""
+    """The maker after its model: `per` and `format` may be its own."""
     own: Json = {
         key: getattr(maker, key) for key in ("per", "format") if key in maker.model_fields_set
     }
@@ -129,7 +129,7 @@ def _added(written: Sequence[int | float | str], scope: Scope, numbers: Mapping[
 
 
 def _sequence(written: Counted, scope: Scope) -> Json:
-    """What is as in plain counting is left out."""
+    """Leaves out the keys that plain counting has by default."""
     made = {
         "first": scope.at("first").integer(written.first),
         "each": scope.at("each").integer(written.each, low=1),

@@ -45,7 +45,7 @@ SAMPLER_KEYS = frozenset(
     {"server_cpu_us", "server_switches", "server_read_bytes", "server_write_bytes", "cores"}
     | {"foreign_share"}
 )
-"""What the plan plants for the fake sampler (dbdyno.engine.fake.sampler), not for the job."""
+"""The keys for the fake sampler (dbdyno.engine.fake.sampler), not for the job."""
 NOTHING_OF = (
     *("version_text", "version_num", "compiler", "block_size", "base_dir", "data_dir"),
     *("data_checksums", "initdb_s", "copy_s", "start_s", "user"),
@@ -82,7 +82,7 @@ class FakeServer(Unseen):
 
     @property
     def plants(self) -> Json:
-        """What the plan plants, with the defaults."""
+        """The facts that the plan plants, with the defaults."""
         return {key: self._arm.fake.get(key, value) for key, value in DEFAULTS.items()}
 
     @property
@@ -93,14 +93,14 @@ class FakeServer(Unseen):
         return (*named, *(("errors", error["statement"]) for error in errors))
 
     def setting(self, name: str) -> str | None:
-        """What the plan set; it has no effect on a fake."""
+        """The plan's settings; a fake ignores them."""
         return self._arm.settings.get(name)
 
     def check(self) -> None:
         """Nothing can be wrong that was not seen when it was made."""
 
     def start(self) -> None:
-        """It is there at once."""
+        """The fake server is there at once."""
 
     def facts(self) -> Json:
         """server.json: that it is a fake, and what is planted."""
@@ -132,11 +132,11 @@ class FakeServer(Unseen):
         """Its tables exist when a statement names them."""
 
     def warm_up(self, how: str | Sequence[str]) -> Json:
-        """It has no cache."""
+        """A fake has no cache."""
         raise AssertionError("an engine without a clock is never warmed")
 
     def checkpoint(self) -> None:
-        """It has no files."""
+        """A fake has no files."""
         raise AssertionError("an engine without a clock makes no checkpoints")
 
     def snapshot(self, when: Moment, subject: Subject) -> Json | None:
@@ -152,12 +152,12 @@ class FakeServer(Unseen):
         return None
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """What writes the costs that the plan plants into `path`."""
+        """The sampler that writes the costs that the plan plants into `path`."""
         return FakeSampler(path, self._arm.fake)
 
 
 def of_job(plants: Json, job: Json) -> Json:
-    """What is planted for the statements and cursors of a job, of all that an arm plants."""
+    """The planted facts of a job's statements and cursors, among all that an arm plants."""
     names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
     kept = {
         key: {name: value for name, value in plants[key].items() if name in names}

@@ -132,7 +132,7 @@ class FakeSampler:
         os.write(self._file, (json.dumps(line, separators=(",", ":")) + "\n").encode())
 
     def _foreign(self, mono_ns: int) -> Json:
-        """What the plan plants of foreign load, by one process that is not there."""
+        """The foreign load that the plan plants, by one process that is not there."""
         if self._foreign_since_ns is None:
             self._foreign_since_ns = mono_ns
         since_us = self._all_us(mono_ns) - self._all_us(self._foreign_since_ns)

@@ -100,7 +100,7 @@ class MysqlEngine:
         return settings.settle(arm, build, host, demand)
 
     def footprint(self, setting: Setting) -> Footprint:
-        """What a server with these options takes of the host."""
+        """The resources of the host that a server with these options takes."""
         return footprint.Footprint(setting)
 
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:

@@ -1,4 +1,4 @@
-"""What performance_schema says of threads, as sessions are sampled (engine.activity). Pure.
+"""Reads threads in performance_schema, as sessions are sampled (engine.activity). Pure.
 
 The classes are PostgreSQL's, so that a ledger reads the same for every engine; events keep the
 server's own names, without `wait/`.
@@ -88,7 +88,7 @@ def transactions(rows: Iterable[Row]) -> dict[int, int | None]:
 
 
 def sessions(rows: Iterable[Row], blocked: Collection[int]) -> Iterator[Session]:
-    """What each thread does, but those that only wait for work.
+    """The activity of each thread, but those that only wait for work.
 
     `blocked`: the threads that wait for a row lock.
     """
@@ -99,7 +99,7 @@ def sessions(rows: Iterable[Row], blocked: Collection[int]) -> Iterator[Session]
 
 
 def session(rows: Sequence[Row], *, blocked: bool) -> Session | None:
-    """What the thread of these rows does; None: it waits for work."""
+    """The activity of the thread of these rows; None: it waits for work."""
     _, connection, name, command, state, text, transaction, _, _ = rows[0]
     waits = [wait for *_, _, wait in sorted(rows, key=lambda row: row[-2] or 0) if wait]
     if connection is None:
@@ -118,12 +118,12 @@ def session(rows: Sequence[Row], *, blocked: bool) -> Session | None:
 
 
 def kind_of_pause(transaction: int | None) -> str:
-    """What a session is that is asked nothing."""
+    """The activity of a session without a command."""
     return IDLE if transaction is None else IN_TRANSACTION
 
 
 def background(waits: Sequence[str]) -> tuple[str, str] | None:
-    """What a thread of the background waits for; None: for work, or nothing that is known."""
+    """The wait of a background thread; None: for work, or for nothing known."""
     inner = innermost(waits)
     if inner is None or class_of(inner) not in ("IO", "LWLock"):
         return None

@@ -81,7 +81,7 @@ def program_of(base_dir: Path, engine: str) -> Path | None:
 
 
 def version_line(program: Path, where: str, account: Account) -> str:
-    """What the program answers to `--version`. Raises ServerError where it cannot be run."""
+    """The program's answer to `--version`. Raises ServerError where it cannot be run."""
     done = accounts.run([program, "--no-defaults", "--version"], account, limit_s=VERSION_S_MAX)
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())[-300:]

@@ -54,7 +54,7 @@ class MysqlClient:
         return connection.encryption(address)
 
     def has(self, what: Capability, execute: Execute) -> bool:
-        """What the engine can each of its servers can."""
+        """The capabilities of the engine, which each of its servers has."""
         return True
 
     def warm_up(self, how: str | Sequence[str], execute: Execute) -> Json:
@@ -77,5 +77,5 @@ class MysqlClient:
         return unfit or instruments.refused(execute, queries)
 
     def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
-        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         return WaitSampler(WaitConnection(address, self.flavour), job, observe, write)

@@ -39,7 +39,7 @@ MISSING = (
     Missing(r"(?i)libaio", "libaio-dev"),
     Missing(r"(?i)pkg-?config", "pkg-config"),
 )
-"""What cmake says where something is missing, and the Debian package that has it."""
+"""The complaints of cmake about missing parts, and the Debian packages that have them."""
 
 
 RECIPES = {
@@ -52,7 +52,7 @@ RECIPES = {
 }
 """The published builds: MySQL's `rel_o2nofp` and MariaDB's `rel_withdbg` in the studies of 2025."""
 OWN = Flags(recipe=None, build_type="Release", release="-DNDEBUG")
-"""What flags of one's own stand on."""
+"""The base to which flags of one's own are added."""
 
 
 def version(tree: Path, origin: str, engine: str) -> str:
@@ -117,7 +117,7 @@ def steps(
 
 
 def arguments(engine: str, flags: Flags) -> list[str]:
-    """What cmake is given for flags, beside the options that the published builds have."""
+    """The options that give cmake its flags, beside those of the published builds."""
     found: list[str] = []
     if flags.build_type is not None:
         found.append(f"-DCMAKE_BUILD_TYPE={flags.build_type}")

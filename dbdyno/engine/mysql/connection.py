@@ -28,7 +28,7 @@ VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)")
 """MariaDB before 11 puts 5.5.5- before its version for old replicas."""
 CACHING = "caching_sha2_password"
 WANTS_PASSWORD = b"\x01\x04"
-"""What the server sends by that method where the proof of the password does not do."""
+"""The server's demand by that method, if the proof of the password does not suffice."""
 UNDER_A_KEY = "under a public key that nobody vouches for"
 REVEALING = {
     "sha256_password": UNDER_A_KEY,
@@ -117,7 +117,7 @@ class Guard:
     connection: Any
 
     def authenticate(self, packet: Any) -> Any:
-        """What the server says next. Raises ServerError where the password would be exposed."""
+        """The server's next message. Raises ServerError where the password would be exposed."""
         connection = self.connection
         whole = self.method != CACHING or packet.get_all_data()[:2] == WANTS_PASSWORD
         if connection._secure or not connection.password:

@@ -1,4 +1,4 @@
-"""What a running MySQL or MariaDB says about itself: version, compiler's target, every variable."""
+"""Reads a running MySQL or MariaDB: version, compiler's target, every variable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLES = "SHOW GLOBAL VARIABLES"
 PLACES = frozenset(
     {"basedir", "datadir", "init_file", "pid_file", "port", "secure_file_priv", "socket", "tmpdir"}
 )
-"""Where an arm lies, which is no choice of anybody's: `data_dir` of server.json says it."""
+"""Variables that name an arm's place, which nobody chose: `data_dir` of server.json has it."""
 
 
 def ask(query: Query, engine: str, flavour: Flavour) -> Json:
@@ -55,7 +55,7 @@ def nondefault(query: Query, flavour: Flavour, number: int) -> list[str]:
 
 
 def compiler_of(values: Mapping[str, str]) -> str | None:
-    """What the server says of how it was compiled: its machine and system; it names no compiler."""
+    """The server's word on its compilation: its machine and system; it names no compiler."""
     words = [values.get(f"version_compile_{key}") for key in ("machine", "os")]
     return " ".join(word for word in words if word) or None
 

@@ -16,7 +16,7 @@ REDO_DEFAULT = 100 << 20
 
 @dataclass(frozen=True)
 class Footprint:
-    """That of a server with these options (engine.interface)."""
+    """The footprint of a server with these options (engine.interface)."""
 
     setting: Setting
     cache_setting: str = POOL

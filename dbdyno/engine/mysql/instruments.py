@@ -1,4 +1,4 @@
-"""What of performance_schema has to be on for samples of waits, and is put back afterwards.
+"""Switches the parts of performance_schema on that samples of waits need, and back afterwards.
 
 Waits that are counted anyway (files, tables) need no more than to be shown. Instruments of mutexes
 and rw-locks stay as the server has them: each lock that is taken would pay (docs/results.md).
@@ -22,13 +22,13 @@ CONSUMERS = (
     *("events_waits_current", "events_transactions_current"),
 )
 INSTRUMENTS = ("wait/io/file/%", "wait/lock/metadata/%", "wait/synch/cond/%", "transaction")
-"""Whose events are rare beside a statement, or waits only: a condition is waited for or not."""
+"""Instruments whose events are rare beside a statement, or waits only, as for a condition."""
 TABLES = ("setup_consumers", "setup_instruments")
 
 
 @dataclass(frozen=True)
 class Off:
-    """What is off and has to be on: rows of one table of performance_schema's."""
+    """The rows of a table of performance_schema that are off and have to be on."""
 
     table: str
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Off:
 
 
 def off(ask: Ask) -> list[Off]:
-    """What is not on of what samples need."""
+    """The parts that samples need and that are off."""
     consumers = ", ".join(f"'{name}'" for name in CONSUMERS)
     like = " OR ".join(f"NAME LIKE '{pattern}'" for pattern in INSTRUMENTS)
     found = []
@@ -95,5 +95,5 @@ def refused(ask: Ask, samples: Sequence[str]) -> str | None:
 
 
 def reason(error: ServerError) -> str:
-    """What the server says, without the statement."""
+    """The server's answer, without the statement."""
     return str(error).rpartition("`: ")[2]

@@ -24,7 +24,7 @@ TEXT_LENGTH_MAX = 2000
 ERRORS_MAX = 100
 """So many errors and warnings of one step are kept word for word; of the others the number."""
 CRASH = re.compile(r"got signal \d+ ;|got exception 0x|Assertion failure|\[FATAL\]")
-"""What mysqld says when it ends by a fault of its own; in MySQL 8 and later with `- mysqld`."""
+"""The words of mysqld when it ends by a fault of its own; from MySQL 8 on with `- mysqld`."""
 SHUT_DOWN = re.compile(r"(mysqld|mariadbd): Shutdown complete")
 """The last line of a shutdown in order, in all versions."""
 KINDS = (
@@ -66,7 +66,7 @@ REMEDIES = (
     ("errno 13", "an AppArmor profile of mysqld may keep it from a file: see `aa-status`"),
     ("unknown variable", "drop the setting"),
 )
-"""What a failed start says, and what to do about it; the first that is found counts."""
+"""The complaints of a failed start, each with its remedy; the first that is found counts."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def events(lines: Iterable[str]) -> list[Json]:
 
 
 def kind_of(message: Record) -> str | None:
-    """What docs/results.md calls the message; None for what it does not keep."""
+    """The name of the message in docs/results.md; None for one that is not kept."""
     for pattern, kind in KINDS:
         if pattern.search(message.text):
             return kind

@@ -1,4 +1,4 @@
-"""Which options a version of MySQL or MariaDB accepts, and how options are written.
+"""Knows the options that a version of MySQL or MariaDB accepts, and how they are written.
 
 What is known of releases stands in options.toml beside the presets, for presets and for the
 lab's own options alike. What stands nowhere is left to the server itself, which is asked before a

@@ -42,10 +42,10 @@ LAB = {
     "local_infile": "ON",
     "mysqlx": "OFF",
 }
-"""What the lab needs to be so, whatever preset and plan say: the loopback only, and LOAD DATA LOCAL
-for fills. `mysqlx` would listen on a port of its own."""
+"""The options that the lab needs, whatever preset and plan say: the loopback only, and LOAD DATA
+LOCAL for fills. `mysqlx` would listen on a port of its own."""
 SERVER_ID = "77"
-"""Which binary logs name as their origin, as the published files do; 5.7 wants one for them."""
+"""The origin that binary logs name, as the published files do; 5.7 wants one for them."""
 RESERVED = frozenset(LAB) | {
     "secure_file_priv", "datadir", "basedir",
     "socket", "pid_file", "log_error", "user", "daemonize", "init_file",
@@ -59,7 +59,7 @@ NAMED = re.compile(
     r"unknown variable '([^'=]+)|ignoring option '--([^'=]+)|"
     r"(?:to|variable|option) '(?:--)?([a-z][\w-]+)"
 )
-"""Where mysqld's complaints name the option."""
+"""The places in mysqld's complaints that name the option."""
 
 
 def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> Settled:
@@ -198,7 +198,7 @@ def verify(
 
 
 def ask(build: Build, account: Account, file: Path) -> list[str]:
-    """What the build's mysqld says against a file of options; nothing where it is content.
+    """The complaint of the build's mysqld about a file of options; nothing if it is content.
 
     MySQL has had a way to ask just this since 8.0.16. Before it, and in MariaDB, options are read
     for a help text, and a value that is none is passed over with a warning.

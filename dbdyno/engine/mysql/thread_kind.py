@@ -1,4 +1,4 @@
-"""What the threads of a mysqld are for, by the names that the kernel knows them by.
+"""Names the purpose of a mysqld's threads, by the names that the kernel knows them by.
 
 MySQL 8 names its threads (`ib_log_writer`, `connection`), MariaDB 10 does not: there they are known
 by performance_schema where that is on, and else those that were there before the first client are
@@ -76,7 +76,7 @@ def kinds(pid: int, known: Mapping[int, str]) -> dict[int, str]:
 
 
 def named(query: Query, before: Mapping[int, str]) -> dict[int, str]:
-    """What a server that has just started says of its threads. Raises ServerError.
+    """The threads of a server that has just started, in its own words. Raises ServerError.
 
     `before`: the threads, with their names, that there were before its first session; that of a
     session lives on, and serves others.
@@ -111,11 +111,11 @@ def names(pid: int) -> dict[int, str]:
 
 
 def kind_of(name: str) -> str | None:
-    """What a thread is for by the kernel's name of it; None for a name that says nothing."""
+    """The purpose of a thread by the kernel's name of it; None for a name that says nothing."""
     return next((kind for beginning, kind in BY_NAME if name.startswith(beginning)), None)
 
 
 def kind_of_instrument(name: str) -> str:
-    """What a thread is for by performance_schema's name of it."""
+    """The purpose of a thread by performance_schema's name of it."""
     words = name.removeprefix("thread/")
     return next((kind for pattern, kind in BY_INSTRUMENT if pattern.match(words)), OTHER)

@@ -59,7 +59,7 @@ class WaitConnection:
             return cursor.fetchall() if cursor.description else ()
 
     def sessions(self) -> Iterable[Session]:
-        """What all threads do but this one and those that only wait for work."""
+        """The activity of all threads but this one and those that only wait for work."""
         rows = self._ask(self._sql)
         now = activity.transactions(rows)
         if time.monotonic() - self._blocked_s >= self._flavour.row_locks_s:

@@ -67,7 +67,7 @@ class PostgresEngine:
         return self.inspect(build.fetch(self.traits.name, version, cache), where, account)
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:
-        """Where distributions and a build from source put it."""
+        """The folders in which distributions and a build from source put it."""
         for pattern in build.INSTALLED:
             yield from sorted(root.glob(pattern))
 
@@ -93,7 +93,7 @@ class PostgresEngine:
         return settings.settle(arm, build.version_num, host, demand.connections)
 
     def footprint(self, setting: Setting) -> Footprint:
-        """What a server with these settings takes of the host."""
+        """The resources of the host that a server with these settings takes."""
         return footprint.Footprint(setting)
 
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:

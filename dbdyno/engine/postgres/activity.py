@@ -1,4 +1,4 @@
-"""What a row of pg_stat_activity means, as sessions are sampled (engine.activity). Pure."""
+"""Reads a row of pg_stat_activity, as sessions are sampled (engine.activity). Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BLOCKS = """
 
 
 def session(row: Row) -> Session:
-    """What the process of a row does."""
+    """The activity of the process of a row."""
     pid, backend, state, wait, event, text, query_us, xact_us = row
     background = None if backend in (None, CLIENT) else backend
     kind, told = doing(state, wait, event)

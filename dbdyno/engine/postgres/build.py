@@ -26,7 +26,7 @@ MAJOR_MIN, MAJOR_MAX = 9, 18
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 VERSION_LINE = re.compile(r"postgres \(PostgreSQL\) (\d+)(?:\.(\d+))?(?:\.(\d+))?(\S*)")
 INSTALLED = ("usr/lib/postgresql/*", "usr/local/pgsql")
-"""Where distributions and a build from source put PostgreSQL, under the root folder."""
+"""The folders in which distributions and a build from source put PostgreSQL, under the root."""
 
 
 def inspect(base_dir: Path, where: str, account: Account) -> Build:
@@ -66,7 +66,7 @@ def inspect(base_dir: Path, where: str, account: Account) -> Build:
 
 
 def version_line(postgres: Path, account: Account, environment: Mapping[str, str]) -> str:
-    """What `postgres --version` says, on either of its outputs."""
+    """The answer of `postgres --version`, on either of its outputs."""
     env = account.options()["env"] | environment
     done = accounts.run([postgres, "--version"], account, limit_s=VERSION_S_MAX, env=env)
     return done.stdout or done.stderr

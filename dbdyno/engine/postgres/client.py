@@ -74,6 +74,6 @@ class PostgresClient:
         return None
 
     def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
-        """What samples waits, connected. Raises ServerError where it cannot connect."""
+        """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         asked = WaitConnection(address, each=observe.waits_sessions)
         return WaitSampler(asked, job, observe, write)

@@ -57,8 +57,8 @@ MISSING = (
     Missing(r"uuid", "uuid-dev", "another --with-uuid"),
     Missing(r"msgfmt|libintl|gettext", "gettext", "--disable-nls"),
 )  # fmt: skip
-"""What configure says where something is missing, the Debian package that has it, and the option
-that does without."""
+"""The complaints of configure about missing parts, the Debian packages that have them, and the
+options that do without."""
 
 
 RECIPES = {
@@ -118,7 +118,7 @@ def known_options(help_text: str) -> frozenset[str]:
 
 
 def arguments(flags: Flags, options: Sequence[str], known: Iterable[str]) -> list[str]:
-    """What configure is given after its prefix. Raises ServerError for options it does not know."""
+    """The options of configure after its prefix. Raises ServerError for unknown ones."""
     there = frozenset(known)
     named = {name for option in options if (name := _feature(option, there)) is not None}
     found = [f"--with-{name}" for name in WANTED if name in there and name not in named]

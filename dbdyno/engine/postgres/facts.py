@@ -1,4 +1,4 @@
-"""What a running PostgreSQL says about itself: version, compiler, every setting."""
+"""Reads a running PostgreSQL: version, compiler, every setting."""
 
 from __future__ import annotations
 

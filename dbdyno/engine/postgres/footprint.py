@@ -16,7 +16,7 @@ WAL_DEFAULT = "1GB"
 
 @dataclass(frozen=True)
 class Footprint:
-    """That of a PostgreSQL with these settings (engine.interface)."""
+    """The footprint of a PostgreSQL with these settings (engine.interface)."""
 
     setting: Setting
     cache_setting: str = CACHE

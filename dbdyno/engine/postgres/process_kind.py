@@ -37,13 +37,13 @@ BEGINNINGS = (
 )
 """Titles that go on: with a database, a number, a file of the write-ahead log."""
 SENDERS = ("walsender ", "wal sender ")
-"""These have a client in their title, too."""
+"""Titles that have a client in them, too."""
 LED = re.compile(r"parallel worker for PID (\d+)")
 BACKEND = re.compile(r"\S+ \S+ (\[local\]|\S+\(\d+\))( |$)")
 
 
 def kind_of(title: str, cluster_name: str = "") -> str | None:
-    """What the process is for; `other` for what is not known here.
+    """The purpose of the process; `other` if it is not known here.
 
     None for one that has no title of its own yet: ask again later.
     """

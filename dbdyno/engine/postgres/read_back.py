@@ -1,4 +1,4 @@
-"""What a running PostgreSQL made of its settings: those that it holds otherwise than written."""
+"""Compares a running PostgreSQL's settings with those written: finds the ones that differ."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class PostgresServer(LocalServer):
 
     @property
     def identity(self) -> Json:
-        """What of the server determines how its data come to lie on the disk.
+        """The facts of the server that determine how its data come to lie on the disk.
 
         Settings that follow from the disk's free room, the port or the load are left out, but for
         those that the arm names.
@@ -184,13 +184,13 @@ class PostgresServer(LocalServer):
         return self._failure
 
     def facts(self) -> Json:
-        """What server.json of a result says about the server; it has to run."""
+        """The server's part of server.json in a result; it has to run."""
         found = self._client.facts(self.execute)
         departures = [*self._settled.departures, *self._read_back()]
         return found | self._home.facts(self._settled) | {"departures": departures}
 
     def address(self, *, tcp: bool = False) -> Address | None:
-        """Where the server answers: its unix socket, or 127.0.0.1 with `tcp`.
+        """The server's address: its unix socket, or 127.0.0.1 with `tcp`.
 
         The database is the one that was made last.
         """

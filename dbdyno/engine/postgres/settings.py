@@ -41,9 +41,9 @@ LAB = {
     "log_destination": "stderr",
     "log_line_prefix": log.PREFIX,
 }
-"""What the lab needs to be so, whatever preset and plan say."""
+"""The settings that the lab needs, whatever preset and plan say."""
 WANTED = {"log_checkpoints": "on", "log_autovacuum_min_duration": "0"}
-"""What the lab wants to see in the log where neither preset nor plan say otherwise."""
+"""The log settings that the lab wants where neither preset nor plan say otherwise."""
 RESERVED = frozenset(LAB) | {
     "config_file", "data_directory", "external_pid_file", "hba_file", "ident_file",
     "unix_socket_directories", "log_directory", "log_filename", "include", "include_dir",

@@ -39,7 +39,7 @@ class WaitConnection:
         return self._connection.info.server_version
 
     def sessions(self) -> Iterable[Session]:
-        """What all processes do but this one and those that only wait for work."""
+        """The activity of all processes but this one and those that only wait for work."""
         self._cursor.execute(self._sql, prepare=True)
         return map(session, self._cursor.fetchall())
 

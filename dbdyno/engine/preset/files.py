@@ -20,7 +20,7 @@ BESIDE_PRESETS = ("tags", "options")
 TAGS_OF = {"mariadb": "mysql"}
 """Engines that have the tags of another one."""
 NUMBER = "<n>"
-"""What stands for a whole number in the names of variants and tags."""
+"""The sign for a whole number in the names of variants and tags."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Preset:
 
 @dataclass(frozen=True, kw_only=True)
 class Tag:
-    """What may follow a preset's name."""
+    """The words that may follow a preset's name."""
 
     name: str  # as it is listed: `wm<n>`
     settings: Mapping[str, str]
@@ -62,7 +62,7 @@ PRESETS = {
     "mysql": ("mysql", "presets", "mysql"),
     "mariadb": ("mysql", "presets", "mariadb"),
 }
-"""Where the presets of each engine lie."""
+"""The folder of each engine's presets."""
 
 
 def engines() -> tuple[str, ...]:
@@ -175,10 +175,10 @@ def tag_file(engine: str) -> dict[str, Any]:
 
 
 def options(engine: str) -> dict[str, Any]:
-    """What an engine's versions know: tables `since`, `until`, `earlier`."""
+    """The settings that an engine's versions know: tables `since`, `until`, `earlier`."""
     return tomllib.loads(folder(engine)["options"])
 
 
 def pattern(name: str) -> re.Pattern[str]:
-    """What a listed name with `<n>` takes."""
+    """The text that a listed name with `<n>` accepts."""
     return re.compile(re.escape(name).replace(re.escape(NUMBER), r"([1-9]\d*)"))

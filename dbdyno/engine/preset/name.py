@@ -19,7 +19,7 @@ ALIASES = {"bee": "c8r16"}
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """What a configuration's name means."""
+    """The meaning of a configuration's name."""
 
     preset: Preset
     tags: tuple[Tag, ...]
@@ -27,7 +27,7 @@ class Chosen:
 
 
 def parse(name: str, engine: str) -> Chosen:
-    """What a configuration's name means for an engine. Raises PlanError where it means nothing."""
+    """The meaning of a configuration's name for an engine. Raises PlanError where it has none."""
     head, *rest = name.split("_")
     preset = find_preset(head, engine)
     sizes: list[Size] = []

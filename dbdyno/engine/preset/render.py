@@ -28,7 +28,7 @@ OTHER_SETTING = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a preset comes to: settings by name, and how they depart from the published table."""
+    """The result of a preset: settings by name, and how they depart from the published table."""
 
     values: Mapping[str, str]
     departures: tuple[str, ...]  # sentences
@@ -66,7 +66,7 @@ def nearest(sizes: tuple[Size, ...], host: Capacity) -> Size:
 
 
 def published(settings: Mapping[str, Any], of: Version) -> dict[str, str]:
-    """Those settings that the published files of a version have."""
+    """The settings among these that the published files of a version have."""
     return {
         name: one["value"] if isinstance(one, Mapping) else one
         for name, one in settings.items()
@@ -127,7 +127,7 @@ def compute(values: dict[str, str], preset: Preset, size: Size, host: Capacity) 
 def amount_of(
     rule: Mapping[str, Any], known: Mapping[str, int], values: Mapping[str, str], host: Capacity
 ) -> tuple[int, str]:
-    """What a rule of sizes comes to in bytes, and why."""
+    """The bytes of a rule of sizes, and why."""
     share = rule.get("share", 1)
     amount, reason = cut(int(known[rule["of"]] * share)), f"{share:g} of {rule['of']}"
     if "chunk" in rule:

@@ -1,4 +1,4 @@
-"""What a plan needs on disk, folder by folder, beside what is free there."""
+"""Computes a plan's needs on disk, folder by folder, beside the free space there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbdyno.host import data_folder, quiesce
 from dbdyno.model.error import HostError
 
 SPARE_BYTES = 1 << 30
-"""What has to stay free beside all of it: results, sorts of index builds."""
+"""The space that has to stay free beside the needs: results, sorts of index builds."""
 DATA, WAL, COPIES = "data", "write-ahead log", "golden copies"
 DEVICE = "the canary's file"
 
@@ -92,7 +92,7 @@ def refuse_exhausted(needs: Iterable[Need], reason: str) -> None:
 
 
 def remedy(needs: Iterable[Need]) -> str:
-    """What helps where golden copies are a part of the needs."""
+    """The remedy if golden copies are a part of the needs."""
     copies = any(need.what == COPIES and need.bytes for need in needs)
     return "remove golden copies or `save`, " if copies else ""
 

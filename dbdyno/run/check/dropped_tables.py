@@ -79,7 +79,7 @@ def refuse_others(server: Server, tables: Sequence[str]) -> None:
 
 
 def comments(server: Server, tables: Sequence[str]) -> dict[str, str]:
-    """Which of the tables are there, and the comment of each."""
+    """The tables among these that exist, with the comment of each."""
     if not tables:
         return {}
     names = ", ".join(literal(table) for table in tables)

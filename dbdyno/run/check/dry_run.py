@@ -1,4 +1,4 @@
-"""What a plan would do, in lines of 80 columns: order, steps, time, disk and memory.
+"""Describes a plan in lines of 80 columns: order, steps, time, disk and memory.
 
 It is what `dyno check` and `dyno run --dry-run` print; nothing of it acts.
 """
@@ -100,7 +100,7 @@ def what_runs(build: Build) -> str:
 
 
 def of_wishes(prepared: Prepared) -> Iterator[str]:
-    """What a run brings and builds before its first block."""
+    """The builds that a run fetches and makes before its first block."""
     for wish in {wish.name: wish for wish in prepared.wishes.values()}.values():
         yield f"before the first block {wish.name} is built, which takes minutes"
         yield f"  source {wish.source.origin}"
@@ -108,7 +108,7 @@ def of_wishes(prepared: Prepared) -> Iterator[str]:
 
 
 def of_config(arm: Arm, server: Server) -> Iterator[str]:
-    """What an arm is configured by, and the cache that it comes to; None: the server's own."""
+    """An arm's configuration, and the cache that results; None: the server's own."""
     if arm.config is None:
         return
     name = engine.of(arm.engine).footprint(server.setting).cache_setting
@@ -147,7 +147,7 @@ def of_double(arm: Arm) -> str:
 
 
 def of_observing(plan: Plan) -> Iterator[str]:
-    """What sessions are asked while windows are open; the fake engine has none to ask."""
+    """The sampling of sessions while windows are open; the fake engine has none to ask."""
     if plan.observe.waits_s is None:
         return
     fakes = [arm.name for arm in plan.arms if not can(arm, "clock")]
@@ -264,7 +264,7 @@ def sure_blocks(plan: Plan) -> int:
 
 
 def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
-    """What is needed at most, by folder, and what is free there."""
+    """The highest need by folder, and the free space there."""
     names = [arm.name for arm in plan.arms]
     for shared in disk_space.by_file_system(prepared.disk):
         free = disk_space.available(shared, names)

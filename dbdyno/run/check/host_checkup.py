@@ -1,4 +1,4 @@
-"""What `dyno doctor` does: reads this host's facts and what a plan's servers are going to need.
+"""Does the work of `dyno doctor`: reads this host's facts and the needs of a plan's servers.
 
 It starts nothing and changes nothing, but for a file without a name that it writes to and syncs.
 """
@@ -46,7 +46,7 @@ def check_up(
 
 
 def asked_for(shared_buffers: str | None) -> Iterable[Need]:
-    """What the command line asks for."""
+    """The command line's questions."""
     if shared_buffers is not None:
         try:
             count = arm_config.buffer_bytes(shared_buffers)
@@ -65,7 +65,7 @@ def needs_of(plan: Plan) -> Iterable[Need]:
 
 
 def need_of(plan: Plan, arm: Arm) -> Iterable[Need]:
-    """What an arm's server can use huge pages for; nothing where it would not use them."""
+    """The memory for which an arm's server can use huge pages; none if it would not use them."""
     if not can(arm, "made"):
         return
     values = {**preset(plan, arm), **arm.settings}
@@ -75,7 +75,7 @@ def need_of(plan: Plan, arm: Arm) -> Iterable[Need]:
 
 
 def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:
-    """What the arm's preset asks for on this host.
+    """The settings of the arm's preset on this host.
 
     The version is the arm's own, or the newest that the preset is for: buffers are the same.
     """

@@ -54,7 +54,7 @@ def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
 
 
 def caches(plan: Plan) -> str:
-    """What the caches are called that the arms' servers have of their own."""
+    """The name of the caches that the arms' servers have."""
     arms = [arm for arm in plan.arms if can(arm, "clock")]
     shared = all(engine.of(arm.engine).traits.statistics == "PostgreSQL" for arm in arms)
     return "shared_buffers" if shared else "the servers' own caches"

@@ -39,13 +39,13 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 
 
 def observe_json(observe: Observe) -> Json:
-    """What servers are asked; `waits_sessions` only where it is wanted: older folders lack it."""
+    """The samples taken of servers; `waits_sessions` only if wanted: older folders lack it."""
     found = asdict(observe)
     return found if observe.waits_sessions else {"waits_s": found["waits_s"]}
 
 
 def between(plan: Plan) -> Json:
-    """Where programs run, what comes between, what dyno chose; nothing where there is none of it.
+    """Placement, hooks, and lengths that dyno chose; nothing if the plan has none of them.
 
     So older folders, which lack these keys, go on.
     """
@@ -106,7 +106,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
 
 
 def said(written: Json, default: object, keys: Iterable[str]) -> Json:
-    """What is written, without those of `keys` that have the value that `default` has."""
+    """The values as written, without those of `keys` that equal `default`'s."""
     silent = {key for key in keys if written[key] == plain(getattr(default, key))}
     return {key: value for key, value in written.items() if key not in silent}
 

@@ -202,7 +202,7 @@ def load(plan: Plan, use: WorkloadUse) -> workload.Workload:
 
 
 def parameters(use: WorkloadUse, sizing: Capacity) -> Json:
-    """What the plan gives a workload, and the host's size that presets are computed from."""
+    """A workload's parameters from the plan, and the host's size that presets are computed from."""
     return {**workload.host(sizing.cores, sizing.memory_bytes), **use.parameters}
 
 
@@ -308,7 +308,7 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
 
 
 def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
-    """What the plan needs on disk at most: its runs, and all copies that are still to be made."""
+    """The plan's needs on disk at most: its runs, and all copies that are still to be made."""
     runs: list[list[Need]] = []
     copies: dict[str, list[Need]] = {}
     data_root = starting_state.data_root(plan)
@@ -381,7 +381,7 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
 
 
 def demand(plan: Plan, arm: Arm, prepared: Prepared) -> Demand:
-    """What the plan wants of the arm's server beside its settings."""
+    """The plan's wishes for the arm's server beside its settings."""
     waits = plan.observe.waits_s is not None
     return Demand(connections=connections(plan, arm, prepared), waits=waits)
 

@@ -32,7 +32,7 @@ def look(plan: Plan) -> Json:
 
 
 def lines(plan: Plan, found: Json) -> list[str]:
-    """What of these facts is not as the plan requires it, a line each, with what mends it."""
+    """A line for each fact that is not as the plan requires it, with the remedy."""
     needs = list(host_checkup.needs_of(plan))
     return [
         f"require: {one.what.removeprefix('the plan requires ')}; "

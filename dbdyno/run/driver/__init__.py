@@ -1,4 +1,4 @@
-"""What makes a step's load: dyno-loadgen, pgbench, sysbench, or what a workload file names.
+"""Drivers make a step's load: dyno-loadgen, pgbench, sysbench, or a workload file's program.
 
 Whoever measures starts it, hears its events and lets it begin; which of them it is, `of` says.
 """
@@ -28,11 +28,11 @@ class Driver(Protocol):
 
     @property
     def name(self) -> str:
-        """What a workload file calls it."""
+        """Its name in a workload file."""
 
     @property
     def tells(self) -> frozenset[Told]:
-        """What its events may tell, and what it can do."""
+        """The facts that its events may tell, and its capabilities."""
 
     def check(self, step: Step, plan: Plan, build: Build | None) -> None:
         """Raises PlanError where it cannot make the load of the step, before anything starts.
@@ -41,7 +41,7 @@ class Driver(Protocol):
         """
 
     def version(self, step: Step) -> str | None:
-        """What would make it another load beside its name and its job; None: nothing."""
+        """Facts beside its name and its job that would make another load; None: there are none."""
 
     def prepare(self, step: Step, bench: Bench) -> Json:
         """The whole job, as job.json keeps it."""
@@ -57,7 +57,7 @@ class Running(Protocol):
     """A load at work; a context manager: nothing of it is left afterwards."""
 
     def __enter__(self) -> Self:
-        """It runs already."""
+        """A load that runs already."""
 
     def __exit__(
         self,
@@ -68,7 +68,7 @@ class Running(Protocol):
         """Ends it, by asking and then by force."""
 
     def events(self) -> Iterator[Json]:
-        """Those of model/events, from hello to done, each as soon as it is known.
+        """The events of model/events, from hello to done, each as soon as it is known.
 
         Raises GeneratorError where one is not as agreed, GeneratorDied where `done` does not come.
         """
@@ -97,7 +97,7 @@ class GeneratorDied(GeneratorError, LabDied):
 
 
 def of(step: Step) -> Driver:
-    """What makes the load of a step, as its workload file says."""
+    """The driver of a step, as its workload file names it."""
     # Each of them builds on what stands above.
     from dbdyno.run.driver import loadgen, pgbench, program, sysbench
 

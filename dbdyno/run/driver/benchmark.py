@@ -1,4 +1,4 @@
-"""What a run of pgbench and one of sysbench have in common: programs that dyno knows by name.
+"""The common part of runs of pgbench and sysbench: programs that dyno knows by name.
 
 Each begins at once, makes its sessions, waits to be let go, keeps its sessions after the window
 until dyno has read the counters, and then prints its report.
@@ -92,12 +92,12 @@ class Benchmark:
     kill = hang_up
 
     def _hello(self) -> Json:
-        """Which program it is, and its process."""
+        """The event that names the program and its process."""
         own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
         return self._say("hello", protocol=events.PROTOCOL, **own)
 
     def _connected(self, sessions: Iterable[int]) -> Iterator[Json]:
-        """Whose the server's processes are, in the order of its clients."""
+        """The events that name the server's processes, in the order of its clients."""
         for number, pid in enumerate(sessions):
             client = number // self._role["connections"]
             whose = {"role": self._role["name"], "client": client, "connection": number}

@@ -1,4 +1,4 @@
-"""What the load generator can do on this host at most, and what it costs, by itself.
+"""Measures the load generator by itself: its highest rate on this host, and its cost.
 
 Measured against the null server, dyno-loadgen's own (contract/README.md), which answers at once: a
 rate near this ceiling measures the generator in place of a server. Each protocol has its own.
@@ -20,11 +20,11 @@ from dbdyno.model.job import server_json
 from dbdyno.run.driver.loadgen import DEFAULT_THREADS, Generator
 
 CONNECTIONS = (1, 8)
-"""What is always measured: a receive that blocks, and an event loop at work."""
+"""The loads that are always measured: a receive that blocks, and an event loop at work."""
 SECONDS = 0.5
 WARMUP_S = 0.1
 EXPECTED_S = 2.0
-"""What all loads of a protocol take together; a guess for progress."""
+"""The seconds of all loads of a protocol together; a guess for progress."""
 NULL_SERVER_S_MAX = 30.0
 """The null server's life: one that hangs is ended, so that the generator does not wait for it."""
 
@@ -62,7 +62,7 @@ def summary(found: Json) -> str:
 
 
 def load(connections: int, events: Iterable[Json]) -> Json:
-    """What the events of one load come to, in exactly the window.
+    """The result of one load's events, in exactly the window.
 
     Raises GeneratorError where the load did not end well.
     """

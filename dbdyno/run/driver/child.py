@@ -205,7 +205,7 @@ def cpu_ns(pid: int) -> Mapping[str, int]:
 def thread_shares(
     before: Mapping[str, int], after: Mapping[str, int], passed_ns: int
 ) -> list[Json]:
-    """What each thread spent between two looks, as the event `done` has it."""
+    """The time that each thread spent between two looks, as the event `done` has it."""
     return [
         {"cpu_us": spent_ns / 1e3, "busy_share": spent_ns / passed_ns}
         for spent_ns in (after[thread] - before.get(thread, 0) for thread in after)
@@ -213,7 +213,7 @@ def thread_shares(
 
 
 def said(path: Path, *arguments: str) -> str:
-    """What a program prints and ends, such as its version; empty where it cannot be run."""
+    """The output of a program that prints and ends, as for its version; empty if it cannot run."""
     try:
         return _said(path, path.stat().st_mtime_ns, arguments)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""What a program writes, read as events of the contract (contract/README.md).
+"""Reads a program's output as events of the contract (contract/README.md).
 
 Its lines are events themselves; of a program that knows nothing of dyno see `pattern.py`.
 """
@@ -19,7 +19,7 @@ OWN_EVENTS = ("hello", "ready", "started", "paused", "resumed")
 
 
 class Reader(Protocol):
-    """What becomes of a program's lines; pure but for the clock."""
+    """Turns a program's lines into events; pure but for the clock."""
 
     @property
     def closed(self) -> bool:
@@ -43,13 +43,13 @@ class Reader(Protocol):
 
 
 def hello(job: Json) -> Json:
-    """Which program it is."""
+    """The event that names the program."""
     own = {"protocol": events.PROTOCOL, "version": job["version"]}
     return completed({"event": "hello", **own, "program": job["program"]})
 
 
 def ready() -> Json:
-    """It can always begin."""
+    """A program can always begin."""
     return completed({"event": "ready"})
 
 
@@ -124,7 +124,7 @@ class Lines:
             )
 
     def _out_of_order(self, name: str, *, measured: bool) -> str | None:
-        """What is wrong with an event that comes now; takes note of the window's ends."""
+        """The mistake in an event that comes now, or None; takes note of the window's ends."""
         if name == "window_open":
             if self._open:
                 return "the window is open already"

@@ -35,7 +35,7 @@ class Loadgen:
         """Nothing stands against it: what it needs came with dyno."""
 
     def version(self, step: Step) -> None:
-        """It is that of dyno."""
+        """The version is that of dyno."""
 
     def prepare(self, step: Step, bench: Bench) -> Json:
         """The step's job for this server and block, complete as dyno-loadgen takes it."""

@@ -37,7 +37,7 @@ class Patterns:
             yield self._opened()
 
     def events(self, line: str) -> Iterator[Json]:
-        """What a line of the program tells. Raises GeneratorError where a number is none."""
+        """The figures in a line of the program. Raises GeneratorError where a number is none."""
         if self._open_ns is None:
             if re.search(self._patterns["open"], line):
                 yield self._opened()

@@ -86,7 +86,7 @@ class Program:
 
 
 def folder(job: Json) -> Path:
-    """Where the program works: the workload file's folder."""
+    """The program's working folder: the workload file's."""
     return Path(job["workload"]).parent
 
 
@@ -98,7 +98,7 @@ def found(job: Json, search: str | None) -> Path | None:
 
 
 def called(job: Json) -> str:
-    """What the program is called in words: its file's name, or the beginning of a shell's text."""
+    """The program's name in words: its file's, or the beginning of a shell's text."""
     first, *rest = job["command"]
     text = rest[1].strip().splitlines()[0] if (first, *rest[:1]) == ("sh", "-c") else None
     return text if text is not None else Path(first).name

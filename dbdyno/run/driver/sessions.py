@@ -1,4 +1,4 @@
-"""Which sessions of a server are a program's: those by the name that dyno gave it."""
+"""Finds a program's sessions on a server: those with the name that dyno gave it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ COMMANDS = ("set", "if", "elif", "sleep", "gset", "aset", *PLAIN)
 
 @dataclass(frozen=True)
 class Into:
-    """What the result of a statement is kept in: variables that begin with the prefix."""
+    """The variables that keep a statement's result: their names begin with the prefix."""
 
     prefix: str
     every: bool  # \\aset
@@ -46,7 +46,7 @@ class Send:
 
     @property
     def offset(self) -> int:
-        """Where it begins."""
+        """Its place in the script."""
         return self.sql.offset
 
 
@@ -61,7 +61,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Condition:
-    """Where a branch begins that depends on an expression."""
+    """The beginning of a branch that depends on an expression."""
 
     word: Literal["if", "elif"]
     value: Node

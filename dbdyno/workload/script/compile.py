@@ -100,7 +100,7 @@ class Scripts:
         return self._numbers[name]
 
     def columns(self, prefix: str) -> dict[str, int]:
-        """Which variables the columns of a result may become, by the columns' names.
+        """The variables that the columns of a result may become, by the columns' names.
 
         Which columns there are shows when it comes; so they are all variables of the step whose
         names begin with the prefix.
@@ -185,7 +185,7 @@ class _Program:
         self._add("rest", len(self.scripts.sleeps) - 1)
 
     def _branch(self, one: Condition) -> int:
-        """Where an expression is not true, the branch's target is next; it is known later."""
+        """If the expression is not true, the branch's target is next; it is known later."""
         place = self.source.place(one.offset)
         self.scripts.branches.append({"unless": self._tree(one.value), "to": 0, "place": place})
         number = len(self.scripts.branches) - 1

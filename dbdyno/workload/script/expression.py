@@ -84,7 +84,7 @@ class _Parser:
         self.now = next(stream)
 
     def operand(self, least: int) -> Node:
-        """What binds at least so strongly, from here on."""
+        """Parses operators that bind at least so strongly, from here on."""
         self._depth += 1
         self._check_depth(self._depth, self.now.offset)
         left = self._prefix()

@@ -1,4 +1,4 @@
-"""Which ways lead through a script: conditionals match, pipelines and transactions end.
+"""Checks the paths through a script: conditionals match, pipelines and transactions end.
 
 pgbench finds the latter when it gets there, and ends its clients; here the step does not begin.
 """
@@ -18,7 +18,7 @@ ENDS = ("COMMIT", "END", "ABORT", "ROLLBACK")
 
 @dataclass(frozen=True)
 class State:
-    """What is open at a place: where a pipeline and a transaction block began."""
+    """The open constructs at a place: where a pipeline and a transaction block began."""
 
     pipeline: int | None = None
     block: int | None = None

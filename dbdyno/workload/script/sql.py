@@ -17,7 +17,7 @@ from dbdyno.workload.script.source import Source
 
 LETTER = r"A-Za-z_\x80-\U0010ffff"
 NAME = re.compile(rf"[{LETTER}][{LETTER}0-9]*")
-"""What can be a variable's name."""
+"""Characters of a variable's name."""
 VARIABLE = re.compile(rf"(?<!:):({NAME.pattern})")
 """A variable in SQL, wherever it stands; `::` is a cast."""
 TOKEN = re.compile(
@@ -36,7 +36,7 @@ TOKEN = re.compile(
 )
 BRACKET = re.compile(r"/\*|\*/")
 AROUND = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
-"""What may stand before a command and says nothing."""
+"""Text that may stand before a command and means nothing."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Sql:
 
 @dataclass(frozen=True)
 class Backslash:
-    """Where a backslash command begins."""
+    """The place at which a backslash command begins."""
 
     offset: int
 
@@ -124,7 +124,7 @@ class Lexer:
         return None
 
     def _comment_end(self, start: int) -> int:
-        """Where a comment ends; comments nest."""
+        """The end of a comment; comments nest."""
         depth = 0
         for match in BRACKET.finditer(self.source.text, start):
             depth += 1 if match[0] == "/*" else -1

@@ -73,7 +73,7 @@ def _together(reader: Reader, counters: Json, state: Json, begun_ns: int) -> Jso
 
 
 def _counters(reader: Reader) -> Json:
-    """What the server counts, and the moment of it."""
+    """The server's counters, and the moment of reading."""
     from dbdyno.engine.mysql.probe import counters
 
     found = counters.read(reader)

@@ -12,7 +12,7 @@ from dbdyno.model import Json
 Status = Mapping[str, float]
 
 POSITION = ("innodb_redo_log_current_lsn", "innodb_lsn_current")
-"""Where the next redo record goes: MySQL from 8.0.30 on, MariaDB."""
+"""The place of the next redo record: MySQL from 8.0.30 on, MariaDB."""
 CHECKPOINT = ("innodb_redo_log_checkpoint_lsn", "innodb_lsn_last_checkpoint")
 MONITOR = {
     "position": re.compile(r"^Log sequence number\s+(\d+)", re.MULTILINE),
@@ -95,7 +95,7 @@ def monitored(monitor: str, line: str) -> int | None:
 
 
 def purge(status: Status, metrics: Status, monitor: str) -> Json:
-    """What purge has still to do: undo logs of committed transactions that are not purged yet."""
+    """The work left to purge: undo logs of committed transactions that are not purged yet."""
     history = metrics.get("trx_rseg_history_len", status.get("innodb_history_list_length"))
     if history is None:
         history = monitored(monitor, "history")
@@ -105,7 +105,7 @@ def purge(status: Status, metrics: Status, monitor: str) -> Json:
 
 
 def buffers(status: Status) -> Json:
-    """What is in the buffer pool, in pages; `dirty_bytes` of those that are not written yet."""
+    """The content of the buffer pool, in pages; `dirty_bytes` of those that are not written yet."""
     name = "innodb_buffer_pool_pages_"
     if f"{name}total" not in status:
         raise Unavailable("the status has nothing of the buffer pool")

@@ -143,7 +143,7 @@ def fetches(reader: Reader) -> dict[str, int]:
 
 
 def horizon(reader: Reader) -> Json:
-    """What keeps purge from its work: transactions that are open, and since when the oldest is."""
+    """The obstacles to purge: open transactions, and since when the oldest is."""
     return reader.row(
         "SELECT count(*) AS transactions, "
         "timestampdiff(SECOND, min(trx_started), now()) AS transaction_s "

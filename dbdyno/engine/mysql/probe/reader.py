@@ -61,7 +61,7 @@ class Reader:
         return found[0]
 
     def part(self, name: str, read: Callable[[], Found]) -> Found | None:
-        """What `read` gives; None, with the reason kept under `name`, where it cannot be had."""
+        """The result of `read`; None, with the reason kept under `name`, where it cannot be had."""
         return part(self.unavailable, name, lambda: told(read), (OSError,))
 
 
@@ -85,7 +85,7 @@ def connected(address: Address) -> Iterator[Reader]:
 
 
 def told(read: Callable[[], Found]) -> Found:
-    """What `read` gives; raises Unavailable with the server's own words where it refuses."""
+    """The result of `read`; raises Unavailable with the server's own words where it refuses."""
     try:
         return read()
     except pymysql.MySQLError as error:

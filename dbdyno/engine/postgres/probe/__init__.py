@@ -47,7 +47,7 @@ def together(found: Json, seen: Json, unavailable: Mapping[str, str], begun_ns: 
 
 
 def counted(subject: Subject) -> Json:
-    """What needs no look into the tables' pages."""
+    """The parts that need no look into the tables' pages."""
     from dbdyno.engine.postgres.probe import debt, query_plans, sizes, statistics
     from dbdyno.engine.postgres.probe.reader import connected, relations
 

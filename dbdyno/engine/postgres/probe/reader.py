@@ -48,7 +48,7 @@ class Reader:
         return found[0]
 
     def part(self, name: str, read: Callable[[Reader], Found]) -> Found | None:
-        """What `read` gives; None, with the reason kept under `name`, where it cannot be had."""
+        """The result of `read`; None, with the reason kept under `name`, where it cannot be had."""
         return part(self.unavailable, name, lambda: read(self), (psycopg.Error, OSError))
 
     def need(self, version_num: int, what: str) -> None:

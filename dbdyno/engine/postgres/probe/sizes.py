@@ -49,7 +49,7 @@ def wal_files(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Js
 
 
 def wal_folder(data_dir: Path | None, wal_dir: Path | None) -> Path | None:
-    """Where the log's files are; None where that is not known."""
+    """The folder of the log's files; None if unknown."""
     if wal_dir is not None:
         return wal_dir
     if data_dir is None:

@@ -38,7 +38,7 @@ FROM pg_buffercache
 
 
 def counters(reader: Reader) -> Json:
-    """What the server has counted, by part; a part that it does not have is None."""
+    """The server's counters, by part; a part that it does not have is None."""
     return {
         "wal": reader.part("wal", wal),
         "checkpoints": reader.part("checkpoints", checkpoints),
@@ -185,7 +185,7 @@ def autovacuum_runs(reader: Reader) -> int:
 
 
 def buffers(reader: Reader) -> Json:
-    """What is in the buffer pool, by pg_buffercache.
+    """The content of the buffer pool, by pg_buffercache.
 
     From 16 on its summary, which takes no locks. Before there is only a list of all buffers: it is
     asked for up to BUFFERS_LISTED_MAX of them.

@@ -1,4 +1,4 @@
-"""Which pgbench makes the load: one for all arms, or each arm's own where a step says so."""
+"""Finds the pgbench that makes the load: one for all arms, or each arm's own if a step says so."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _paths() -> Iterator[Path]:
 
 
 def in_build(folder: Path) -> Path:
-    """Where a build has its pgbench."""
+    """The place of pgbench in a build."""
     return folder / "bin" / NAME
 
 

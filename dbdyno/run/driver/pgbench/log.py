@@ -36,7 +36,7 @@ NS_PER_US = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What lines have beside the columns of all, and how clients and scripts count."""
+    """The form of lines beside the common columns, and how clients and scripts count."""
 
     role: str
     scripts: Sequence[str]  # the names of operations
@@ -74,7 +74,7 @@ class Window:
 
 
 class Tally:
-    """What stands in a log, so far: in the whole of it, and in each second of the window."""
+    """The counts of a log, so far: of the whole of it, and of each second of the window."""
 
     def __init__(self, shape: Shape, window: Window) -> None:
         self.ended = 0  # transactions of the whole run that ended well

@@ -1,4 +1,4 @@
-"""What pgbench prints, of versions 10 to 18: its report, by key, and the lines that are no good.
+"""Reads the output of pgbench, 10 to 18: its report, by key, and the lines about failures.
 
 Which lines there are depends on the version and on the options. Pure.
 """

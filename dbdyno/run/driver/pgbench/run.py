@@ -154,7 +154,7 @@ class Run(Benchmark):
         return None
 
     def _tally(self, printed: Report, clock_ns: int) -> log.Tally:
-        """What its log tells. Raises GeneratorError."""
+        """The counts of its log. Raises GeneratorError."""
         shape = log.Shape(
             role=self._role["name"],
             scripts=[one["name"] for one in self._job["pgbench"]["scripts"]],
@@ -176,7 +176,7 @@ class Run(Benchmark):
 
 
 def unix_minus_mono_ns() -> int:
-    """What the wall clock is ahead of CLOCK_MONOTONIC; of some looks the one that took least."""
+    """The wall clock less CLOCK_MONOTONIC; of some looks the one that took least."""
     looks = []
     for _ in range(LOOKS):
         before_ns, unix_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

@@ -116,7 +116,7 @@ def words(job: Json, address: Address, seed: int) -> list[str]:
 
 
 def _server(job: Json, address: Address) -> list[str]:
-    """Where the server is. Raises PlanError where sysbench cannot be told without harm."""
+    """The options that name the server. Raises PlanError where it cannot be told safely."""
     name = engine.of(job["engine"]).sysbench
     where = f"{job['workload']}: step `{job['step']}`: key `driver`: sysbench"
     by_words = address.host.startswith("/") and not Path(address.host).is_dir()

@@ -1,4 +1,4 @@
-"""What sysbench prints: its seconds, its histogram and its report, by key. Pure.
+"""Reads the output of sysbench: its seconds, its histogram and its report, by key. Pure.
 
 The lines of seconds are those of dyno's own hook (`script.py`), as sysbench's interval lines have
 rates only, rounded.
@@ -21,7 +21,7 @@ FATAL = re.compile(r"FATAL: (.*)")
 """A thread that goes on no more, or a run that never begins."""
 STARTED, CHECKPOINT = "Threads started!", "Checkpoint report:"
 READY, BEGUN, OVER = "dyno: ready", "dyno: begun", "dyno: over"
-"""What each thread says: it has its session, is let go, has ended its last event."""
+"""The words of each thread: it has its session, is let go, has ended its last event."""
 MOMENT = re.compile(rf"({BEGUN}|{OVER}) (\d+)\.(\d{{9}})")
 SECOND = re.compile(r"dyno: second (.*)")
 NO_SCRIPT = "Cannot find benchmark"
@@ -32,7 +32,7 @@ PERCENTILE = re.compile(r"(\d+)th percentile")
 
 @dataclass(frozen=True, kw_only=True)
 class Second:
-    """What happened since the line before: counts of all threads."""
+    """The counts of all threads since the line before."""
 
     since_start_s: float
     seconds: float

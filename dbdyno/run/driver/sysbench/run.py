@@ -84,7 +84,7 @@ class Run(Benchmark):
         self._let_go(self._count)
 
     def _lines(self) -> Iterator[str]:
-        """What it prints, from here on; ends it at the first line that says what went wrong."""
+        """Its output, from here on; ends it at the first line that names a failure."""
         for line in self._child.output:
             if self._refused is None and (fatal := report.FATAL.match(line)):
                 self._refused = f"`{self._child.name}`: {fatal[1]}"

@@ -84,7 +84,7 @@ def test_by_version_all_arms_are_one_line_in_the_order_of_their_versions(tmp_pat
         result(tmp_path, day, version="18", arms=("newest", "nightly"))
         result(tmp_path, 100 + day, version="16", arms=("oldest",))
     (line,) = only(indexes(tmp_path), by="version").lines
-    assert line.name == "postgres"
+    assert line.name == "PostgreSQL"
     assert [one.side.version for one in line.points] == ["16.9"] * 4 + ["17.6"] * 4 + ["18.0"] * 4
     by_date = only(indexes(tmp_path), by="date")
     assert [one.name for one in by_date.lines] == ["newest", "nightly", "oldest"]

@@ -34,6 +34,7 @@ class Cell:
     tone: Tone = ""
     shade: int | None = None  # 0..20, the gray levels of the published response-time table
     title: str = ""  # more words, shown on hover
+    link: str = ""  # the address of another page, where there are several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +195,39 @@ class Curves:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A figure of an arm in one result."""
+
+    arm: str
+    x: float  # milliseconds of Unix time, or a place in their order
+    y: float
+    low: float  # of its blocks
+    high: float
+    shown: Mapping[str, str]  # on hover, by name
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelLine:
+    """The mean of dots among which there is no change point."""
+
+    arm: str | None  # whose they are; None: of several
+    x: float
+    x2: float
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """A figure over many results in their order, with its levels and the change points between."""
+
+    marks: Mapping[float, str]  # names along x by place; none: x is time
+    scale: float  # what figures are multiplied by to be in the title's unit
+    dots: tuple[Dot, ...]
+    levels: tuple[LevelLine, ...]
+    changes: tuple[float, ...]  # where they lie, between two dots
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """A sentence of the headline or of a step, with what it counts, which may have lists too."""
 
@@ -236,7 +270,7 @@ class Chart:
     name: str
     title: str  # with its unit
     describe: str
-    data: Bars | Lines | Layers | Ratios | ScaleUp | Curves
+    data: Bars | Lines | Layers | Ratios | ScaleUp | Curves | Levels
     level: Level = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title

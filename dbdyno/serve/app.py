@@ -19,8 +19,9 @@ from dbdyno.model.error import DynoError
 from dbdyno.report import json_document
 from dbdyno.report import page as report_page
 from dbdyno.report.render import html
-from dbdyno.serve import listing, live, numbers
+from dbdyno.serve import beside, history, listing, live, numbers
 from dbdyno.serve.access import Access, Door
+from dbdyno.serve.archive import Archive
 from dbdyno.serve.folders import Folders, Result
 from dbdyno.serve.frame import Frame
 from dbdyno.serve.judged import Judged
@@ -39,6 +40,7 @@ class Serving:
     folders: Folders
     frame: Frame = field(default_factory=Frame)
     judged: Judged = field(default_factory=Judged)
+    archive: Archive = field(default_factory=Archive)
 
     def result(self, request: Request) -> Result:
         """The result that an address names. Raises HTTPException where there is none."""
@@ -146,7 +148,7 @@ def comparison(serving: Serving, request: Request) -> Response:
 
 def asset(serving: Serving, request: Request) -> Response:
     """A style sheet or script of these pages."""
-    found = serving.frame.assets.get(request.path_params["name"])
+    found = serving.frame.asset(request.path_params["name"])
     if found is None:
         raise HTTPException(404, "there is no such file")
     media, text = found
@@ -160,6 +162,8 @@ PAGES: tuple[tuple[str, Page], ...] = (
     ("/live/{key:path}", live_page),
     ("/numbers/{key:path}", numbers_page),
     ("/comparison/{key:path}", comparison),
+    (history.PATH, history.page),
+    (beside.PATH, beside.page),
     ("/asset/{name}", asset),
 )
 """Addresses and what they give; of a result its key ends the address."""

@@ -17,11 +17,17 @@ from dbdyno.serve.folders import Result
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-PLACES = (("results", "/", "Results"),)
+PLACES = (
+    ("results", "/", "Results"),
+    ("history", "/history", "History"),
+    ("beside", "/beside", "Beside each other"),
+)
 """The pages that belong to no single result: name, address, word."""
 OF_RESULT = (("report", "Report"), ("live", "Live"), ("numbers", "Numbers"))
 """The pages of a result: name, which begins its address, and word."""
 SCRIPTS = ("list.js", "live.js")
+DRAWING = ("vega.js", "charts.js")
+"""The scripts of pages with charts, in their order."""
 TEMPLATES = Path(str(files("dbdyno.serve"))) / "templates"
 
 
@@ -83,3 +89,12 @@ class Frame:
             text = (TEMPLATES / name).read_text(encoding="utf-8")
             found[name] = ("text/javascript", text)
         return found
+
+    @cached_property
+    def drawing(self) -> dict[str, tuple[str, str]]:
+        """The files with which charts are drawn, in their order; made when one is asked for."""
+        return {name: ("text/javascript", text) for name, text in html.drawing().items()}
+
+    def asset(self, name: str) -> tuple[str, str] | None:
+        """Media type and text of a file that pages ask for; None where there is none."""
+        return self.assets.get(name) or (self.drawing.get(name) if name in DRAWING else None)

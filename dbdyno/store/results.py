@@ -107,9 +107,12 @@ class Results:
         write_json(folder / "plan.json", wanted)
         return cls(folder, wanted)
 
-    def shelf(self) -> Shelf | None:
-        """What was derived from steps before; None where the code that derives is not known."""
-        code = code_version()
+    def shelf(self, code: str | None = None) -> Shelf | None:
+        """What was derived from steps before; None where the code that derives is not known.
+
+        `code`: its version, where somebody asks many results and has it.
+        """
+        code = code or code_version()
         return None if code is None else Shelf(self.folder, code, keeps=self.keeps)
 
     def write_host(self, host: Json, *, changed: bool = False) -> None:

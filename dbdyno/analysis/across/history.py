@@ -14,7 +14,7 @@ from dbdyno.analysis.across import side
 from dbdyno.analysis.across.side import Side
 from dbdyno.analysis.across.values import Figure, Reader
 from dbdyno.analysis.across.work import Index, Trace, Work
-from dbdyno.model import Difference
+from dbdyno.model import Difference, engine
 from dbdyno.stats import change_points
 from dbdyno.stats.change_points import ChangePoint
 
@@ -155,7 +155,7 @@ def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) 
         by=choice.by,
         arms=names,
         metrics=_in_order({one for _, _, its in found for one in its.figures}, work.headline),
-        lines=_lines(points, choice.by, work.engine),
+        lines=_lines(points, choice.by, engine.of(work.engine).product),
         without=len(wanted) - len(points),
     )
 
@@ -164,11 +164,11 @@ def _in_order(metrics: set[str], headline: str) -> tuple[str, ...]:
     return tuple(sorted(metrics, key=lambda name: (name != headline, name)))
 
 
-def _lines(points: Sequence[Point], by: By, engine: str) -> tuple[Line, ...]:
+def _lines(points: Sequence[Point], by: By, product: str) -> tuple[Line, ...]:
     """By date a line of each arm; by version one of all."""
     if by == "version":
         its = sorted(points, key=lambda one: (one.side.version_num, *_when(one)))
-        return (line(engine, its),) if its else ()
+        return (line(product, its),) if its else ()
     by_arm: dict[str, list[Point]] = {}
     for point in sorted(points, key=_when):
         by_arm.setdefault(point.side.arm, []).append(point)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from dbdyno.analysis.across import side
@@ -17,7 +18,7 @@ from dbdyno.model.error import ResultError
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 from dbdyno.model.sweep import P99
 from dbdyno.stats import interval
-from dbdyno.store import Shelf
+from dbdyno.store import Shelf, code_version
 
 COST = "cpu"
 """CPU by operation, whichever of its metrics a result has."""
@@ -57,12 +58,16 @@ class Reader(Protocol):
 
 
 class Files:
-    """A reader that keeps nothing."""
+    """A reader that keeps no figures."""
+
+    @cached_property
+    def _code(self) -> str | None:
+        return code_version()
 
     def values(self, index: Index, trace: Trace) -> Values | None:
         """What an arm came to in a step; None where its files are damaged."""
         try:
-            return read(trace, index.results.shelf())
+            return read(trace, index.results.shelf(self._code))
         except ResultError:
             return None
 

@@ -9,6 +9,8 @@ from dbdyno.model import Difference, Json
 from dbdyno.model.compiler import flags_of
 
 NAMES_MAX = 12
+OF_SOME = "settings that not all have"
+"""What a difference in the names of settings is called."""
 
 MUST_DIFFER = frozenset(
     {
@@ -131,8 +133,7 @@ def _settings(
     own = {arm: sorted(set(its) - shared - MUST_DIFFER) for arm, its in settings.items()}
     if any(own.values()):
         values = {arm: names_of(names) for arm, names in own.items()}
-        what = "settings that not all have"
-        yield Difference(what=what, values=values, planned=new_version)
+        yield Difference(what=OF_SOME, values=values, planned=new_version)
 
 
 def _options(written: Mapping[str, Any] | None) -> set[str]:

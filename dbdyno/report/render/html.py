@@ -47,8 +47,6 @@ No text of a plan or a server is the same: in elements and scripts `<` is always
 
 def render(page: Page, above: str = "") -> str:
     """The page as HTML, complete in itself; `above`: markup that stands before it."""
-    import vl_convert
-
     template = environment().get_template("page.html.j2")
     shell = template.render(
         page=page,
@@ -59,12 +57,32 @@ def render(page: Page, above: str = "") -> str:
         kinds=style.kind_colors(),
         font=style.FONT,
         looks=_looks(page),
-        library=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
-        scripts=[(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS],
+        library=_library(),
+        scripts=_scripts(),
     )
     before, after = shell.split(_PLACE)
     room = BYTES_MAX - len(shell.encode())
     return f"{before}{_fitting_specs(page, room)}{after}"
+
+
+def embedded(page: Page) -> dict[str, str]:
+    """The JSON that `drawing` reads from a page's elements `looks` and `specs`."""
+    return {"looks": embed(_looks(page)), "specs": embed(shared(chart.specs(page)))}
+
+
+def drawing() -> dict[str, str]:
+    """The modules that draw a page's charts: `vega.js`, then `charts.js`."""
+    return {"vega.js": _library(), "charts.js": "\n".join(_scripts())}
+
+
+def _library() -> str:
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+def _scripts() -> list[str]:
+    return [(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS]
 
 
 def _looks(page: Page) -> Json:

@@ -129,4 +129,4 @@ window.addEventListener("afterprint", () => {
 });
 
 const contents = document.querySelector(".contents details");
-if (window.matchMedia("(max-width: 1079px)").matches) contents.open = false;
+if (contents && window.matchMedia("(max-width: 1079px)").matches) contents.open = false;

@@ -1,0 +1,156 @@
+"""A figure over many results as a Vega-Lite specification: dots, levels, change points. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from dbdyno.model import Json
+from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
+from dbdyno.report.parts import Dot, LevelLine, Levels
+
+HEIGHT = 260
+ROOM_SHARE = 0.08  # of the reach of all figures, above and below
+REACH_MIN = 0.02  # of the greatest figure: noise of less fills no chart
+PADDING = 14  # pixels beside the first and the last dot
+DATE = "%Y-%m-%d"
+TIME = "%m-%d %H:%M"
+DAY_MS = 86_400_000
+DAYS_FOR_DATES_MIN = 6
+"""Results of fewer days are marked by their time, too."""
+
+
+def spec(chart: Levels, arms: Sequence[str]) -> Json:
+    """A dot for each result, the range of its blocks behind it, a line for each level."""
+    shown = [arm for arm in arms if any(dot.arm == arm for dot in chart.dots)]
+    several = len(shown) > 1
+    legend = {"title": None, "values": shown, "symbolOpacity": 1, "columns": 3} if several else None
+    x, y = _x(chart), _y(chart)
+    own = color(arms) | {"legend": legend}
+    return {
+        "data": {"values": [*_dots(chart), *_levels(chart), *_changes(chart)]},
+        "width": PANEL_WIDTH,
+        "height": HEIGHT,
+        "layer": [
+            {
+                "transform": _only("change"),
+                "mark": {"type": "rule", "style": "base", "strokeDash": [3, 3]},
+                "encoding": {"x": x},
+            },
+            *_level_marks(x, y, own),
+            {
+                "transform": _only("dot"),
+                "mark": {"type": "rule", "opacity": 0.45, "clip": True},
+                "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+                | {"color": own},
+            },
+            {
+                "transform": _only("dot"),
+                "mark": {"type": "circle", "size": 46, "opacity": 1, "clip": True},
+                "encoding": {"x": x, "y": {**y, "field": "y"}, "color": own}
+                | {"tooltip": [{"field": name} for name in _names(chart)]},
+            },
+        ],
+        "usermeta": {"kind": "curves", "columns": 1},
+    }
+
+
+_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
+
+
+def _level_marks(x: Json, y: Json, own: Json) -> list[Json]:
+    """The means: in their arm's colour, or in ink where they are of several arms."""
+    line = {"type": "rule", "strokeWidth": 5, "strokeCap": "round", "clip": True}
+    ends = {"x": x, "x2": {"field": "x2"}, "y": {**y, "field": "y"}}
+    return [
+        {
+            "transform": [*_only("level"), {"filter": "isValid(datum.arm)"}],
+            "mark": line | {"opacity": 0.35},
+            "encoding": ends | {"color": own},
+        },
+        {
+            "transform": [*_only("level"), {"filter": "!isValid(datum.arm)"}],
+            "mark": line | {"style": "base", "opacity": 0.35, "strokeWidth": 5},
+            "encoding": ends,
+        },
+    ]
+
+
+def _only(what: str) -> list[Json]:
+    return [{"filter": f"datum.what == '{what}'"}]
+
+
+def _x(chart: Levels) -> Json:
+    """Time, or places that are marked where a new name begins."""
+    if not chart.marks:
+        return {
+            "field": "x",
+            "type": "temporal",
+            "title": None,
+            "scale": {"type": "utc", "nice": False, "padding": PADDING},
+            "axis": {"format": _date_format(chart), "labelOverlap": "greedy", "tickCount": 6},
+        }
+    names = {f"{place:g}": name for place, name in chart.marks.items()}
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "title": None,
+        "scale": {"nice": False, "zero": False, "padding": PADDING},
+        "axis": {
+            "values": list(chart.marks),
+            "labelExpr": f"({_embedded(names)})[datum.value]",
+            "labelAlign": "left",
+            "labelOverlap": "greedy",
+            "grid": True,
+        },
+    }
+
+
+def _embedded(names: dict[str, str]) -> str:
+    """An object of Vega's expressions, which reads the strings of JSON."""
+    return json.dumps(names)
+
+
+def _date_format(chart: Levels) -> str:
+    times = [dot.x for dot in chart.dots]
+    return DATE if max(times) - min(times) >= DAYS_FOR_DATES_MIN * DAY_MS else TIME
+
+
+def _y(chart: Levels) -> Json:
+    """A scale that holds all figures; not from zero, where a change of some percent is no line."""
+    figures = [chart.scale * dot.y for dot in chart.dots]
+    low, high = min(figures), max(figures)
+    room = max(ROOM_SHARE * (high - low), REACH_MIN * high / 2)
+    domain = [short(max(0.0, low - room)), short(high + room)]
+    return {
+        "type": "quantitative",
+        "title": None,
+        "scale": {"zero": False, "nice": False, "domain": domain},
+        "axis": {"tickCount": 5, "labelExpr": _LABEL},
+    }
+
+
+def _names(chart: Levels) -> list[str]:
+    return list(dict.fromkeys(name for dot in chart.dots for name in dot.shown))
+
+
+def _dots(chart: Levels) -> list[Json]:
+    return [_dot(dot, chart.scale) for dot in chart.dots]
+
+
+def _dot(dot: Dot, scale: float) -> Json:
+    figures = {name: short(scale * getattr(dot, name)) for name in ("y", "low", "high")}
+    return {"what": "dot", "arm": dot.arm, "x": dot.x, **figures, **dot.shown}
+
+
+def _levels(chart: Levels) -> list[Json]:
+    return [_level(one, chart.scale) for one in chart.levels]
+
+
+def _level(one: LevelLine, scale: float) -> Json:
+    own = {} if one.arm is None else {"arm": one.arm}
+    return {"what": "level", **own, "x": one.x, "x2": one.x2, "y": short(scale * one.y)}
+
+
+def _changes(chart: Levels) -> list[Json]:
+    return [{"what": "change", "x": x} for x in chart.changes]

@@ -1,0 +1,88 @@
+"""Pages of a report's parts within the frame: tables, callouts and charts, drawn as reports are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from starlette.responses import HTMLResponse
+
+from dbdyno import __version__
+from dbdyno.report.parts import AnyPart, Page
+from dbdyno.report.render import html
+from dbdyno.serve.frame import DRAWING, Frame
+
+POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""Charts compile expressions and set styles; scripts come from here alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """A link to another view of a page."""
+
+    words: str
+    link: str
+    here: bool = False  # it is what is shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """Links to choose one of."""
+
+    name: str
+    ways: tuple[Way, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A field for words that what is listed must have."""
+
+    query: str
+    words: str  # an example of what can be found
+    kept: Mapping[str, str] = field(default_factory=dict)  # what else the address asks for
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What a page is made of."""
+
+    title: str
+    at: str  # its place in the bar
+    parts: tuple[AnyPart, ...]
+    arms: tuple[str, ...] = ()  # an arm's place gives its colour
+    label: str = ""  # said below the title
+    ways: tuple[Ways, ...] = ()
+    search: Search | None = None
+
+
+def page(frame: Frame, view: View) -> HTMLResponse:
+    """The page of a view."""
+    shown = Page(
+        title=view.title,
+        label=view.label,
+        dyno=__version__,
+        base="",
+        arms=view.arms,
+        parts=view.parts,
+    )
+    body = frame.filled(
+        "charted.html.j2", page=shown, view=view, titles=html.Titles(), **html.embedded(shown)
+    )
+    made = frame.page(view.title, body, at=view.at, scripts=DRAWING)
+    return HTMLResponse(made, headers={"content-security-policy": POLICY})
+
+
+def link(path: str, **asked: str | Sequence[str] | None) -> str:
+    """An address with what is asked for; what is None is left out."""
+    given = {name: value for name, value in asked.items() if value not in (None, "", (), [])}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def day(unix_ns: float) -> str:
+    """A moment as 2026-03-01 14:05, in UTC."""
+    return datetime.fromtimestamp(unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,475 @@
+"""The history of a step over versions and dates, with its change points; nothing is judged."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, get_args
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dbdyno.analysis.across import history, values
+from dbdyno.analysis.across.history import By, Change, Choice, History, Line, Point, Steps
+from dbdyno.analysis.across.side import LEFT, MISSING, RIGHT
+from dbdyno.analysis.across.values import COST, RESPONSE
+from dbdyno.analysis.across.work import Work
+from dbdyno.analysis.compare import differences
+from dbdyno.model import Difference
+from dbdyno.report import cells, number
+from dbdyno.report.parts import (
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Dot,
+    Finding,
+    LevelLine,
+    Levels,
+    Row,
+    Table,
+    Text,
+)
+from dbdyno.serve import charted
+from dbdyno.serve.charted import Search, View, Way, Ways, day, link
+
+if TYPE_CHECKING:
+    from dbdyno.serve.app import Serving
+
+PATH = "/history"
+SORTS: tuple[By, ...] = get_args(By)
+UNLIKE_MAX = 6
+"""So many differences at a change point are named, the others counted."""
+MS_PER_NS = 1e-6
+NOT_PAIRED = (
+    "These results were not measured together. The host and what else ran on it may differ from "
+    "one to the next as much as the servers do."
+)
+NO_WORD = (
+    "A change point marks where a new level begins, not why. Measure both sides in one plan to "
+    "have them judged."
+)
+
+
+# --- Answers ------------------------------------------------------------------------------------
+
+
+def page(serving: Serving, request: Request) -> Response:
+    """The steps to choose from; of one that is chosen its history, as a page, CSV or JSON."""
+    asked = request.query_params
+    indexes = serving.archive.indexes(serving.folders.found())
+    key = asked.get("of")
+    if key is None:
+        query = asked.get("q", "")
+        return charted.page(serving.frame, choose(history.steps(indexes), query))
+    sort = next((one for one in SORTS if one == asked.get("by")), SORTS[0])
+    choice = Choice(metric=asked.get("metric") or None, by=sort, arms=tuple(asked.getlist("arm")))
+    found = history.history(indexes, key, choice, serving.archive)
+    if found is None:
+        raise HTTPException(404, "no result has this step; /history lists those that there are")
+    match asked.get("form"):
+        case "csv":
+            return Response(as_csv(found), media_type="text/csv")
+        case "json":
+            return Response(as_json(found), media_type="application/json")
+    return charted.page(serving.frame, view(found))
+
+
+def as_csv(found: History) -> str:
+    """A row for each point, in the order of the history."""
+    rows = list(_rows(found))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else ["line"])
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_json(found: History) -> str:
+    """The points as in CSV, with the work and the change points of each line."""
+    changes = [
+        {
+            "line": line.name,
+            "result": one.after.side.result,
+            "begun": day(one.after.side.begun_unix_ns),
+            "before": one.found.before,
+            "after": one.found.after,
+            "p": one.found.p,
+            "results_before": one.points_before,
+            "results_after": one.points_after,
+            "unlike": [{"what": its.what, **its.values} for its in one.unlike],
+        }
+        for line in found.lines
+        for one in line.changes
+    ]
+    whole = {
+        "workload": found.work.workload,
+        "step": found.work.step,
+        "engine": found.work.engine,
+        "host": found.work.host,
+        "parameters": found.work.parameters,
+        "turns": found.work.turns,
+        "metric": found.metric,
+        "paired": False,
+        "points": list(_rows(found)),
+        "change_points": changes,
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=1)
+
+
+def _rows(found: History) -> Iterable[dict[str, object]]:
+    for line in found.lines:
+        for point in line.points:
+            side, its = point.side, point.figure
+            yield {
+                "line": line.name,
+                "result": side.result,
+                "arm": side.arm,
+                "begun": day(side.begun_unix_ns),
+                "version": side.version,
+                "configuration": configuration(side.planned),
+                "metric": found.metric,
+                "value": its.value,
+                "least": its.least,
+                "greatest": its.greatest,
+                "blocks": its.blocks,
+                "at_least": point.limited,
+            }
+
+
+# --- Which steps there are -----------------------------------------------------------------------
+
+
+def choose(found: Sequence[Steps], query: str) -> View:
+    """All steps, each with how often it was measured, as far as they have the query's words."""
+    wanted = query.lower().split()
+    its = [one for one in found if all(word in _searched(one) for word in wanted)]
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=one.work.step, link=link(PATH, of=one.work.key)),
+                Cell(text=f"{one.results:,}"),
+                Cell(text=number.few(one.arms, 4), title=", ".join(one.arms)),
+                Cell(text=day(one.first_unix_ns)[:10]),
+                Cell(text=day(one.last_unix_ns)[:10]),
+            ),
+            group=described(one.work),
+        )
+        for one in its
+    )
+    table = Table(
+        name="steps",
+        title="Steps",
+        columns=(
+            Column(text="step", left=True),
+            Column(text="results"),
+            Column(text="arms", left=True),
+            Column(text="first"),
+            Column(text="last"),
+        ),
+        rows=rows,
+        note="Results stand under one heading where host, engine, workload, parameters and turns "
+        "are alike. A step is one work where its whole job is.",
+    )
+    nothing = Text(
+        name="nothing",
+        title="Nothing here",
+        form="paragraphs",
+        items=(Finding(text="No complete block has such a step with a throughput."),),
+    )
+    search = Search(query=query, words="Step, workload, parameter, arm, host …")
+    parts = (table if rows else nothing,)
+    return View(title="History", at="history", search=search, parts=parts)
+
+
+def _searched(one: Steps) -> str:
+    return " ".join((one.work.step, described(one.work), *one.arms)).lower()
+
+
+def described(work: Work) -> str:
+    """Host, engine, workload, parameters and turns of a work, in one line."""
+    its = [f"{name} {value}" for name, value in (*work.parameters.items(), *work.turns.items())]
+    return f"{work.workload} on {work.engine}, {', '.join(its)}; {work.host}"
+
+
+# --- One history ---------------------------------------------------------------------------------
+
+
+def view(found: History) -> View:
+    """The page of a history."""
+    return View(
+        title=f"{found.work.step}, by {found.by}",
+        label=described(found.work),
+        at="history",
+        arms=found.arms,
+        ways=tuple(_ways(found)),
+        parts=(
+            _warning(found),
+            *([_chart(found)] if found.lines else []),
+            _changes(found),
+            *(_results(line, found) for line in found.lines),
+        ),
+    )
+
+
+def _ways(found: History) -> Iterable[Ways]:
+    def to(**asked: str | Sequence[str] | None) -> str:
+        whole = {"of": found.work.key, "by": found.by, "metric": found.metric, "arm": chosen}
+        return link(PATH, **(whole | asked))
+
+    lined = {point.side.arm for line in found.lines for point in line.points}
+    chosen = sorted(lined) if lined < set(found.arms) else None
+    yield Ways(
+        name="Order",
+        ways=tuple(Way(words=f"by {by}", link=to(by=by), here=by == found.by) for by in SORTS),
+    )
+    yield Ways(
+        name="Figure",
+        ways=tuple(
+            Way(words=values.title(name), link=to(metric=name), here=name == found.metric)
+            for name in found.metrics
+        ),
+    )
+    if len(found.arms) > 1:
+        every = Way(words="all", link=to(arm=None), here=chosen is None)
+        own = (Way(words=arm, link=to(arm=arm), here=chosen == [arm]) for arm in found.arms)
+        yield Ways(name="Arms", ways=(every, *own))
+    yield Ways(
+        name="Numbers",
+        ways=(Way(words="CSV", link=to(form="csv")), Way(words="JSON", link=to(form="json"))),
+    )
+
+
+def _warning(found: History) -> Callout:
+    items = [NOT_PAIRED, NO_WORD]
+    if found.by == "version":
+        setups = {_configuration(point) for line in found.lines for point in line.points}
+        if len(setups) > 1:
+            listed = "; ".join(sorted(setups))
+            items.append(f"These arms have {len(setups)} configurations: {listed}.")
+    if found.without:
+        items.append(
+            f"{found.without} of these arms' results lack this figure: the step failed there, its "
+            "files are damaged, or nothing tells the figure."
+        )
+    return Callout(
+        name="not-paired",
+        title="Not paired",
+        items=tuple(Finding(text=text) for text in items),
+    )
+
+
+def figure_words(metric: str, value: float) -> str:
+    """A figure with the unit that fits it."""
+    return number.time_us(value) if metric in (COST, RESPONSE) else number.number(value)
+
+
+def _place(line: Line, place: int, by: By) -> float:
+    return place if by == "version" else line.points[place].side.begun_unix_ns * MS_PER_NS
+
+
+def _chart(found: History) -> Chart:
+    by, lines = found.by, found.lines
+    points = [(line, place, point) for line in lines for place, point in enumerate(line.points)]
+    several = by == "version"
+    return Chart(
+        name="history",
+        title=f"{found.work.step}: {values.title(found.metric)}",
+        describe=_said(found),
+        data=Levels(
+            marks=_marks(lines[0]) if several else {},
+            scale=1.0,
+            dots=tuple(
+                Dot(
+                    arm=point.side.arm,
+                    x=_place(line, place, by),
+                    y=point.figure.value,
+                    low=point.figure.least,
+                    high=point.figure.greatest,
+                    shown=_shown(point, found.metric),
+                )
+                for line, place, point in points
+            ),
+            levels=tuple(
+                LevelLine(
+                    arm=None if several else line.name,
+                    x=_place(line, level.first, by),
+                    x2=_place(line, level.last, by),
+                    y=level.mean,
+                )
+                for line in lines
+                for level in line.levels
+            ),
+            changes=tuple(
+                (_place(line, one.found.index - 1, by) + _place(line, one.found.index, by)) / 2
+                for line in lines
+                for one in line.changes
+            ),
+        ),
+        note="A dot is an arm in one result, its line the range of the blocks; a thick line is the "
+        "mean of a level, a dashed one a change point. The axis does not begin at zero.",
+    )
+
+
+def _marks(line: Line) -> dict[float, str]:
+    """Where in the order a new version begins."""
+    versions = [point.side.version for point in line.points]
+    return {
+        float(place): version
+        for place, version in enumerate(versions)
+        if place == 0 or versions[place - 1] != version
+    }
+
+
+def _shown(point: Point, metric: str) -> dict[str, str]:
+    its = point.figure
+    return {
+        "result": point.side.result,
+        "arm": point.side.arm,
+        "version": point.side.version,
+        "begun": day(point.side.begun_unix_ns),
+        "value": f"{'at least ' * point.limited}{figure_words(metric, its.value)}",
+        "of": number.blocks(its.blocks),
+    }
+
+
+def _said(found: History) -> str:
+    """The chart in words."""
+    its = []
+    for line in found.lines:
+        figures = [point.figure.value for point in line.points]
+        changes = len(line.changes)
+        its.append(
+            f"{line.name}: {len(figures)} result{'s' * (len(figures) != 1)} from "
+            f"{figure_words(found.metric, min(figures))} to "
+            f"{figure_words(found.metric, max(figures))}, "
+            f"{changes} change point{'s' * (changes != 1)}"
+        )
+    return "; ".join(its)
+
+
+# --- Tables --------------------------------------------------------------------------------------
+
+
+def _changes(found: History) -> Table | Text:
+    rows = tuple(
+        _change(line, one, found.metric, found.by) for line in found.lines for one in line.changes
+    )
+    if not rows:
+        text = "No level differs from the one before by more than chance explains."
+        return Text(name="changes", title="Change points", items=(Finding(text=text),))
+    return Table(
+        name="changes",
+        title="Change points",
+        look="words",
+        columns=tuple(
+            Column(text=text, left=True)
+            for text in (
+                "begins (UTC)",
+                "line",
+                "level before",
+                "level after",
+                "change",
+                "p",
+                "differs",
+            )
+        ),
+        rows=rows,
+        note="p: of Student's t test that both levels are one, beside the number of results of "
+        "each. Differs: what is known to be unlike between the last result of the level before "
+        "and the first one of the new level.",
+    )
+
+
+def _change(line: Line, one: Change, metric: str, by: By) -> Row:
+    its, after = one.found, one.after.side
+    levels = (its.before, one.points_before), (its.after, one.points_after)
+    change = number.change(its.after / its.before) if its.before > 0 else number.MISSING
+    return Row(
+        cells=(
+            Cell(
+                text=day(after.begun_unix_ns), detail=after.result, link=f"/report/{after.result}"
+            ),
+            Cell(text=line.name),
+            *(
+                Cell(text=figure_words(metric, level), detail=_results_words(count))
+                for level, count in levels
+            ),
+            Cell(text=change),
+            Cell(text="< 0.0001" if its.p < 1e-4 else f"{its.p:.4f}"),
+            Cell(text=differing(one.unlike) or "nothing that is known"),
+        ),
+        arm=line.name if by == "date" else None,
+    )
+
+
+def _results_words(count: int) -> str:
+    return f"{count} result{'s' * (count != 1)}"
+
+
+def differing(unlike: Sequence[Difference]) -> str:
+    """Differences in one line: version 16.9 → 17.6, …; not the settings that one version lacks."""
+    its = [
+        f"{one.what} {one.values.get(LEFT, MISSING)} → {one.values.get(RIGHT, MISSING)}"
+        for one in unlike
+        if one.what != differences.OF_SOME
+    ]
+    return number.few(its, UNLIKE_MAX)
+
+
+def _results(line: Line, found: History) -> Table:
+    newest_first = line.points[::-1] if found.by == "date" else line.points
+    rows = tuple(_result(point, found.metric) for point in newest_first)
+    return Table(
+        name=f"results-{line.name}",
+        title=f"Results of {line.name}",
+        columns=(
+            Column(text="begun (UTC)", left=True),
+            Column(text="result", left=True),
+            Column(text="arm", left=True),
+            Column(text="version", left=True),
+            Column(text="configuration", left=True),
+            Column(text=values.title(found.metric)),
+            Column(text="range of blocks"),
+            Column(text="blocks"),
+            Column(text="", left=True),
+        ),
+        rows=rows,
+        arm=line.name if found.by == "date" else None,
+    )
+
+
+def _result(point: Point, metric: str) -> Row:
+    its, side = point.figure, point.side
+    reach = cells.reach(figure_words(metric, its.least), figure_words(metric, its.greatest))
+    beside = link("/beside", left=side.result, left_arm=side.arm)
+    return Row(
+        cells=(
+            Cell(text=day(side.begun_unix_ns)),
+            Cell(text=side.result, link=f"/report/{side.result}"),
+            Cell(text=side.arm),
+            Cell(text=side.version),
+            Cell(text=_configuration(point)),
+            Cell(text=f"{'≥ ' * point.limited}{figure_words(metric, its.value)}"),
+            Cell(text=reach if its.blocks > 1 else ""),
+            Cell(text=str(its.blocks)),
+            Cell(text="beside …", link=beside, title="Beside another arm of this host"),
+        ),
+        arm=side.arm,
+    )
+
+
+def _configuration(point: Point) -> str:
+    return configuration(point.side.planned)
+
+
+def configuration(planned: dict[str, object]) -> str:
+    """An arm's preset, memory and settings as its plan has them."""
+    settings = planned.get("settings")
+    its = [planned.get("config"), planned.get("memory")]
+    if isinstance(settings, dict):
+        its += [f"{name}={value}" for name, value in sorted(settings.items())]
+    return ", ".join(str(one) for one in its if one) or "none"

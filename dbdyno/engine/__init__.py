@@ -1,7 +1,7 @@
 """The registry of engines: `of` is the one place that picks by family.
 
-It imports the family's folder when it is asked, so that nothing else knows one. `provide` describes
-the server of an arm.
+The registry imports a family's folder when it is asked, so that nothing else knows one. `provide`
+describes the server of an arm.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads one look at a server's sessions: who is on the CPU, who waits, and for what. Pure.
 
-What sessions do is said in PostgreSQL's classes of waits, whichever engine tells it (spec
-pgbench-cbc-ybio.md 4.8): active without a wait is on the CPU or ready for it; active with one waits
-for it; a session that waits for its client is no load.
+Activity is told in PostgreSQL's classes of waits, for all engines (spec pgbench-cbc-ybio.md 4.8):
+active without a wait is on the CPU or ready for it; active with one waits for it; a session that
+waits for its client is no load.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def literals(pieces: Iterable[object]) -> Iterable[str]:
 def common(text: str, own: Sequence[str]) -> int:
     """How many characters of a statement's texts follow each other in `text`; 0: it is another.
 
-    Whatever lies between them are values and tables. A text that was cut off need not have all.
+    Values and tables lie between them. A text that was cut off need not have all.
     """
     if not own or not text.startswith(own[0].lstrip()):
         return 0

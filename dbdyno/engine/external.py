@@ -1,7 +1,8 @@
-"""A server that runs elsewhere: a managed service, another host. It is not started or stopped.
+"""A server that runs elsewhere: a managed service, another host. The lab neither starts nor stops
+it.
 
-What only its host could tell (processes, files, logs) is not available, and is said to be so;
-everything that SQL tells is there.
+Facts that only its host could tell (processes, files, logs) are marked as unavailable; everything
+that SQL tells is there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Samples what sessions wait for while a window is open, into waits.jsonl (docs/results.md).
 
-A connection of its own is asked by a thread. It is what the lab does to a server that is measured,
-and only where the plan asks for it; what it costs is in the result, on both sides. How the server
-is asked an engine says (`Asked`); all else is the same of every engine.
+A connection of its own is asked by a thread. Sampling disturbs a server that is measured, and is
+done only if the plan asks for it; what it costs is in the result, on both sides. How the server is
+asked an engine says (`Asked`); all else is the same of every engine.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def moment(number: int) -> float:
 class WaitSampler:
     """Samples a server's sessions from `begin` to `stop`, less the time between `rest` and `begin`.
 
-    A context manager: its connection and its thread are gone afterwards. What keeps it from
-    sampling is in `failure`, and nobody else's trouble.
+    A context manager: its connection and its thread are gone afterwards. An error that keeps it
+    from sampling is in `failure`, and nobody else's trouble.
     """
 
     def __init__(self, asked: Asked, job: Json, observe: Observe, write: Write) -> None:

@@ -1,7 +1,7 @@
 """Reads plans: TOML in, a checked Plan out (docs/plan.md has every key).
 
 A Plan that exists is valid: names, references and values are right, and each workload expands for
-each arm. What needs the machine (is there room, can the server be brought) is checked later.
+each arm. Checks that need the machine (is there room, can the server be brought) come later.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _check_turns(
 ) -> None:
     """Only steps that read can be taken in turns, and those after the last one that writes.
 
-    With `writes_in_turn` all after the one of `save` are. What a published load writes is needed,
-    and comes before. Raises WorkloadError.
+    With `writes_in_turn` all after the one of `save` are. A published load writes the tables that
+    they need, and comes before. Raises WorkloadError.
     """
     how = f'interleave = "{plan.schedule.interleave}"'
     loads = {step.name for step in loaded.file.steps if step.fill is not None}

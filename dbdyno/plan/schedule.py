@@ -121,7 +121,7 @@ def sweeps(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
 def searched(steps: Sequence[Step], save: str | None) -> tuple[Step, ...]:
     """The steps after the one of `save` for which a highest rate can be searched.
 
-    They are measured for some seconds, and their headline's role does what it can.
+    Such steps are measured for some seconds, and their headline's role does what it can.
     """
     saved = (save or "").removeprefix(SAVE)
     last = max((step.ordinal for step in steps if step.name == saved), default=0)
@@ -201,7 +201,7 @@ def rows_of_square(arms: int) -> int:
 def square_row(arms: int, row: int) -> tuple[int, ...]:
     """A row (from 0) of the square: 0, 1, n-1, 2, n-2 …, to each of which the row is added.
 
-    These rows and their reverses have every arm directly after every other equally often (Williams,
+    The rows and their reverses have every arm directly after every other equally often (Williams,
     Aust. J. Sci. Res. A 2, 1949, 149-168): once of an even number of arms, twice of an odd one.
     """
     first = [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(arms)]

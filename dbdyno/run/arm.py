@@ -1,6 +1,6 @@
 """One arm going once through a workload: its server, from its start to its end, and its steps.
 
-Who runs it decides when which step comes: one arm after the other (`runner`), or all arms in turn
+The caller decides when each step comes: one arm after the other (`runner`), or all arms in turn
 (`together`).
 """
 

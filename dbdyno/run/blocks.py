@@ -247,7 +247,7 @@ def attempt(lab: Lab, block: Block) -> int | None:
     """Runs a block; how many steps failed or were skipped, None where it is void and to be done
     again.
 
-    It is done again at most `repeats_max` times, those of earlier commands counted. Then a block
+    A block is repeated at most `repeats_max` times, those of earlier commands counted. Then a block
     that was disturbed counts, with what disturbed it, and LabDied is raised where the lab failed.
     """
     number = block.number

@@ -102,7 +102,7 @@ def play(partners: Sequence[Partner], sets: tuple[CoreSet, CoreSet]) -> None:
 
 
 def at_once(partners: Sequence[Partner]) -> None:
-    """Each has its half, all at the same time. Where the lab fails in one, all end."""
+    """Each has its half, all at the same time. If the lab fails in one, all end."""
     with ThreadPoolExecutor(max_workers=len(partners) or 1) as pool:
         halves = [pool.submit(partner.attempt, partner.half) for partner in partners]
         try:

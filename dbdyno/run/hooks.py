@@ -1,7 +1,7 @@
 """Runs a plan's hooks: commands and SQL between what is measured, never while a window is open.
 
 A command runs as the user that dyno runs as, in the plan's folder, and finds in its environment
-where it is: DYNO_ARM, DYNO_STEP, DYNO_SERVER_PID … (docs/plan.md). What it said is kept.
+where it is: DYNO_ARM, DYNO_STEP, DYNO_SERVER_PID … (docs/plan.md). Its output is kept.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def command(
 ) -> tuple[str | None, str]:
     """Runs a program to its end; why it failed (None: it did not), and the end of what it said.
 
-    What it leaves running in its session is ended, so that no window has it.
+    Processes that it leaves running in its session are ended, so that no window has them.
     """
     # A file and no pipe, which what it leaves running could hold open.
     with tempfile.TemporaryFile() as output:

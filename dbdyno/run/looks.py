@@ -99,7 +99,7 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
 def reached(lab: Lab) -> Looked:
     """The looks that the complete blocks have reached.
 
-    Where the time that looks.json gives is over, the last of them is taken now, for good.
+    If the time that looks.json gives is over, the last look is taken now, for good.
     """
     results = lab.results
     looks, complete = results.looks(), results.complete()
@@ -216,7 +216,8 @@ def can_be_alone(lab: Lab, use: WorkloadUse) -> bool:
 def steps_to_do(lab: Lab, looked: Looked, read: Read) -> Mapping[str, tuple[str, ...]] | None:
     """By workload the steps of the blocks up to the next look; None: all.
 
-    What was decided at the look before rests. Blocks that were begun since then have said which.
+    Steps that were decided at the look before rest. Blocks that were begun since then have said
+    which.
     """
     last = looked.taken[-1].blocks if looked.taken else 0
     if not last or not all(can_be_alone(lab, use) for use in lab.plan.workloads):

@@ -57,8 +57,8 @@ class StepFailed(Exception):
 class Measurement:
     """A step of one run from its first reading to its last: `before`, its load, then `after`.
 
-    What lies between them is up to the caller. A context manager: readings end with it. Where
-    either, or the load, raises StepFailed or ServerError, the caller says `failed`.
+    The caller decides what lies between them. A context manager: readings end with it. If either,
+    or the load, raises StepFailed or ServerError, the caller says `failed`.
     """
 
     def __init__(self, step: Step, bench: Bench, folder: Path) -> None:

@@ -182,7 +182,7 @@ class Watch:
     def end(self, text: str, *, alarm: bool = False) -> None:
         """The leg that began last is over; `text` says what came out.
 
-        It becomes a line where there is no terminal, and in one where it is an `alarm`.
+        The text becomes a line if there is no terminal, or if it is an `alarm`.
         """
         assert self._leg is not None
         self.forecast.finish(self._leg, time.monotonic() - self._leg_started_s)

@@ -31,7 +31,8 @@ Show = Callable[[Pulse, str], None]
 class Player:
     """One arm in a step of slices; a context manager: its generator is gone afterwards.
 
-    Where the arm fails, failed.json is written, `found` is the failure, and it takes no more part.
+    If the arm fails, failed.json is written, `found` is the failure, and the arm takes no more
+    part.
     """
 
     def __init__(self, measurement: Measurement, show: Show) -> None:

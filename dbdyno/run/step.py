@@ -97,7 +97,7 @@ class Load:
     def _sample_waits(self, job: Json, stack: ExitStack) -> WaitSampler | None:
         """The sampler of waits, connected; None if nobody asked for it, or it cannot be.
 
-        It is connected before the load's connections, and long before the window.
+        The sampler connects before the load's connections, and long before the window.
         """
         server, observe = self.bench.server, self.bench.observe
         if observe.waits_s is None or not server.can("waits"):

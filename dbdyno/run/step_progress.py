@@ -1,7 +1,7 @@
 """How a running step does, from the ticks so far: what the person who watches is shown.
 
-It is worked out once a second, while the window is open, so it has to be cheap: some tenths of a
-millisecond, nearly all of it for the histograms of the headline's role.
+Progress is computed once a second, while the window is open, so it has to be cheap: some tenths of
+a millisecond, nearly all of it for the histograms of the headline's role.
 """
 
 from __future__ import annotations

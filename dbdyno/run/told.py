@@ -1,7 +1,8 @@
 """Reads the values that the workload wants told after a load: its work, metrics of its own.
 
 The server is asked after the counters and the state after the load have been read, so that nothing
-of it is in what is measured. What cannot be told is a warning: the step was measured all the same.
+of it is in what is measured. A value that cannot be told is a warning: the step was measured all
+the same.
 """
 
 from __future__ import annotations

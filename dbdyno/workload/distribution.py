@@ -1,6 +1,6 @@
 """Distributions of which some integers are likelier than others, as a job has them.
 
-What the generator would refuse is refused here, before anything runs.
+Distributions that the generator would refuse are refused here, before anything runs.
 """
 
 from __future__ import annotations

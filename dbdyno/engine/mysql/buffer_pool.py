@@ -1,8 +1,8 @@
 """InnoDB's buffer pool: warmed after a start, and its dirty pages written.
 
-What was just started with data is warmed by scans of all indexes. A table is its primary key's
-index, so there is no scan of tables beside those of indexes. What was read longest ago leaves the
-pool first: where all does not fit, the indexes that come last stay.
+Scans of all indexes warm a server that was just started with data. A table is its primary key's
+index, so there is no scan of tables beside those of indexes. Pages that were read longest ago leave
+the pool first: where all does not fit, the indexes that come last stay.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Guard:
         return connection._process_auth(self.method.encode(), packet)
 
     def _prove(self, packet: Any) -> Any:
-        """Sends the proof alone; PyMySQL would go on with the password. What follows comes here."""
+        """Sends the proof alone; PyMySQL would go on with the password. The rest comes here."""
         from pymysql import _auth
 
         self.connection.salt = packet.read_all().removesuffix(b"\0")

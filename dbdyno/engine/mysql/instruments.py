@@ -69,7 +69,7 @@ def unfit(flavour: Flavour, engine: str, version_num: int) -> str | None:
 def refused(ask: Ask, samples: Sequence[str]) -> str | None:
     """Why a running server cannot be sampled by these queries; None where it can.
 
-    It is left as it is. Raises ServerError where it does not answer at all.
+    The server keeps the setting. Raises ServerError where it does not answer at all.
     """
     ((on,),) = ask(f"SELECT @@{SETTING}")
     if not on:

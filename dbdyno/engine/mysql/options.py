@@ -1,8 +1,8 @@
 """Knows the options that a version of MySQL or MariaDB accepts, and how they are written.
 
-What is known of releases stands in options.toml beside the presets, for presets and for the
-lab's own options alike. What stands nowhere is left to the server itself, which is asked before a
-start (settings.py).
+Facts about releases stand in options.toml beside the presets, for presets and for the lab's own
+options alike. Other options are left to the server itself, which is asked before a start
+(settings.py).
 """
 
 from __future__ import annotations

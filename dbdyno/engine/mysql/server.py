@@ -150,7 +150,7 @@ class MysqlServer(LocalServer):
     def stop(self, crash: bool = False) -> None:
         """Shuts the server down, as innodb_fast_shutdown says, and waits for its end, if it runs.
 
-        `crash`: at once. What does not end in time is ended by force.
+        `crash`: at once. A server that does not end in time is ended by force.
         """
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 

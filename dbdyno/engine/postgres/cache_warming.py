@@ -1,7 +1,7 @@
 """Warms the caches of a server: by pg_prewarm, or by scans.
 
-What is read is all tables of the database with their indexes, tables first, by name; or what a
-step names, in that order. How well it works is the server's: see docs/servers.md.
+Warming reads all tables of the database with their indexes, tables first, by name; or what a step
+names, in that order. How well it works is the server's: see docs/servers.md.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def warm(how: str | Sequence[str], execute: Execute) -> Json:
 def warm_named(names: Sequence[str], execute: Execute) -> Json:
     """Reads these relations in their order, and says what of each is in shared_buffers then.
 
-    What does not fit displaces what was read before, so that the last ones stay.
+    Pages that do not fit displace earlier ones, so that the last ones stay.
     """
     for extension in (EXTENSION, "pg_buffercache"):
         execute(f"CREATE EXTENSION IF NOT EXISTS {extension}", limit_s=WARM_S_MAX)

@@ -162,7 +162,8 @@ class PostgresServer(LocalServer):
     def stop(self, crash: bool = False) -> None:
         """Shuts the server down with a checkpoint and waits for its end, if it runs.
 
-        `crash`: at once, without a checkpoint. What does not end in time is ended by force.
+        `crash`: at once, without a checkpoint. A server that does not end in time is ended by
+        force.
         """
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 

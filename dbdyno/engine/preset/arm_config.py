@@ -1,6 +1,6 @@
 """The configuration that an arm names: a preset, sized to the host, or a file of one's own.
 
-What a preset means and how its sizes follow is told in docs/servers.md.
+docs/servers.md tells the meaning of presets and how their sizes follow.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A configuration's name becomes settings: for an engine and version, sized to a host.
 
-What a preset means and how its sizes follow is told in docs/servers.md.
+docs/servers.md tells the meaning of presets and how their sizes follow.
 """
 
 from __future__ import annotations

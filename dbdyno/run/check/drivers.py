@@ -41,7 +41,7 @@ def refuse_unpausing(interleave: str, steps: Sequence[Step]) -> None:
 def refuse_unlike(by_arm: Mapping[str, Sequence[Step]]) -> None:
     """Raises PlanError where arms have another driver, version of it or command in a step.
 
-    That would compare what makes the load.
+    Such a plan would compare the programs that make the load.
     """
     first: dict[str, tuple[str, dict[str, object]]] = {}
     for arm, steps in by_arm.items():

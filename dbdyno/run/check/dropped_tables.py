@@ -1,6 +1,6 @@
 """Tables that a step's set-up drops and makes anew, on a server that runs elsewhere.
 
-Somebody else's are not dropped unless the arm says so. Those that the lab made are known by a mark
+Somebody else's are not dropped unless the arm says so. Tables that the lab made are known by a mark
 in their comment, so that a later block, or a plan that goes on, needs nobody to look at them.
 """
 

@@ -1,6 +1,6 @@
 """Describes a plan in lines of 80 columns: order, steps, time, disk and memory.
 
-It is what `dyno check` and `dyno run --dry-run` print; nothing of it acts.
+`dyno check` and `dyno run --dry-run` print them; nothing of it acts.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def of_config(arm: Arm, server: Server) -> Iterator[str]:
 def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[str]:
     """Arms that differ in settings and tags: what they share once, then each in what it has alone.
 
-    What the plan's settings change is seen in them, and not said again as a departure.
+    The plan's own settings are seen in them, and not said again as a departure.
     """
     servers = [preflight.provide_server(plan, arm, prepared, NO_LOG) for arm in arms]
     said = [[one for one in server.departures if not one.endswith(BY_PLAN)] for server in servers]

@@ -1,6 +1,6 @@
 """Does the work of `dyno doctor`: reads this host's facts and the needs of a plan's servers.
 
-It starts nothing and changes nothing, but for a file without a name that it writes to and syncs.
+The command starts nothing and changes nothing, but writes and syncs a file without a name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checks a whole plan against this host before anything starts.
 
 Builds are located (and fetched where they are missing), settings are read by the builds themselves,
-steps are expanded, disk and memory are known. What exists as `Prepared` can be run, once the builds
-are made that it still lacks.
+steps are expanded, disk and memory are known. A `Prepared` plan can be run, once the builds are
+made that it still lacks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How long steps and their turns are in a plan that runs until it is decided and leaves that open.
 
 Long steps waste time where the noise is one of server starts, short ones where starting a server
-takes longer than the step. What a calibration of this host says of both decides; without one, that
-several blocks have time. A folder's first command settles it for good, as blocks are pooled.
+takes longer than the step. A calibration of this host decides both; without one, that several
+blocks have time. A folder's first command settles it for good, as blocks are pooled.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def job(protocol: str, address: Address, connections: int, threads: int) -> Json
 def null_server(protocol: str, life_s: float | None = None) -> Iterator[Address]:
     """A null server of a protocol while the context lasts, where it listens.
 
-    It lives at most `life_s` seconds, or NULL_SERVER_S_MAX.
+    The server lives at most `life_s` seconds, or NULL_SERVER_S_MAX.
 
     Raises GeneratorError in one line where it does not.
     """

@@ -1,7 +1,7 @@
 """A program as the load of a step: what it writes are the contract's events (contract/README.md).
 
 dyno says `hello`, `ready` and `started`, and begins the program then; its first line opens the
-window. What a line leaves out that need not be told is null: nothing is made up for it. The
+window. A figure that a line may leave out, and does, is null: nothing is made up for it. The
 program runs as dyno does, in a session of its own, of which nothing is left afterwards.
 """
 

@@ -102,8 +102,8 @@ class Scripts:
     def columns(self, prefix: str) -> dict[str, int]:
         """The variables that the columns of a result may become, by the columns' names.
 
-        Which columns there are shows when it comes; so they are all variables of the step whose
-        names begin with the prefix.
+        The columns are known when it comes; so they are all variables of the step whose names begin
+        with the prefix.
         """
         found = sorted(one for one in self._named if one.startswith(prefix) and one != prefix)
         anywhere = Source("", "")

@@ -1,7 +1,7 @@
 """Cuts a script into SQL commands and the backslashes between them, as pgbench's lexer does.
 
 A command ends with a semicolon outside of quotes, comments, brackets and bodies of SQL functions,
-or where a backslash command follows. What begins with `--` before a command is left out; comments
+or where a backslash command follows. A comment after `--` before a command is left out; comments
 within one go to the server. In quotes standard strings are assumed (a backslash is one).
 """
 

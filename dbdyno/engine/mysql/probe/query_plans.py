@@ -24,8 +24,8 @@ INSERTS = ("INSERT", "REPLACE")
 def plans(reader: Reader, statements: Mapping[str, str]) -> Json:
     """The plans of each statement (SQL with literals) by name: `custom`, and MySQL's own `tree`.
 
-    There is no `generic` plan: each execution of a prepared statement is planned for its values.
-    What has no plan (ALTER TABLE, a table that is not there) is None and named in `unavailable`.
+    There is no `generic` plan: each execution of a prepared statement is planned for its values. A
+    statement without a plan (ALTER TABLE, a missing table) is None and named in `unavailable`.
     """
     return {name: both(reader, name, sql) for name, sql in statements.items()}
 

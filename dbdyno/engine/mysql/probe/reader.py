@@ -109,7 +109,7 @@ def where(address: Address) -> str:
 def limit(reader: Reader) -> None:
     """Sets the session's limits, and has sizes of tables told as they are now.
 
-    What a version does not know is passed over: SNAPSHOT_S_MAX holds in any case.
+    Facts that a version does not know are passed over: SNAPSHOT_S_MAX holds in any case.
     """
     wanted = [f"lock_wait_timeout = {STATEMENT_S_MAX}"]
     if reader.is_mariadb:

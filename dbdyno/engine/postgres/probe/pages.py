@@ -2,9 +2,9 @@
 
 Whoever reads pages changes them: they come into caches and get hint bits, which the next step would
 else have to set. So only few are read (PAGES_READ_MAX, SHARE_READ_MAX), those that changed last; of
-all others the visibility map and the free space map tell. Where that is not enough the part is
-None, with the reason. The connection is its own, so that what it reads is no step's: closed before
-the counters of before.json are read, opened after those of after.json.
+all others the visibility map and the free space map tell. If that is not enough, the part is None,
+with the reason. The connection is its own, so that what it reads is no step's: closed before the
+counters of before.json are read, opened after those of after.json.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def visibility(reader: Reader, names: Sequence[str]) -> Json:
 def bloat(reader: Reader, seen: Json | None) -> Json:
     """Free space and dead rows in each table, by pgstattuple_approx.
 
-    It reads the pages that the visibility map does not have. `seen`: what `visibility` found.
+    The extension reads the pages that the visibility map does not have. `seen`: what `visibility`
+    found.
     """
     if seen is None:
         raise Unavailable("without the visibility map nobody knows how much would be read")

@@ -18,8 +18,8 @@ TIMESTAMP = "timestamp"
 def plans(reader: Reader, statements: Mapping[str, str]) -> Json:
     """The plans of each statement (`$1` … in its SQL) by name: `custom` and `generic`, as text.
 
-    A custom plan is made for sample values (1, 2, …), a generic one for any. What has no plan
-    (VACUUM, a table that is not there) is None and named in the reader's `unavailable`.
+    A custom plan is made for sample values (1, 2, …), a generic one for any. A statement without a
+    plan (VACUUM, a missing table) is None and named in the reader's `unavailable`.
     """
     names = {name: f"dyno_explain_{number}" for number, name in enumerate(statements)}
     for name, sql in statements.items():

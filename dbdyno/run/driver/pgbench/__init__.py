@@ -1,8 +1,8 @@
 """pgbench as the load of a step: one program for all arms, whose log tells every transaction.
 
-It is started with a transaction log that leaves nothing out, and its window lies within its run:
-when it is over, dyno sends the signal of pgbench's own timer (SIGALRM, as `-T` has it sent), and
-reads the log. So sessions are there at both ends of the window, and their costs are known.
+pgbench is started with a transaction log that leaves nothing out, and its window lies within its
+run: when it is over, dyno sends the signal of pgbench's own timer (SIGALRM, as `-T` has it sent),
+and reads the log. So sessions are there at both ends of the window, and their costs are known.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads the output of pgbench, 10 to 18: its report, by key, and the lines about failures.
 
-Which lines there are depends on the version and on the options. Pure.
+The lines depend on the version and on the options. Pure.
 """
 
 from __future__ import annotations

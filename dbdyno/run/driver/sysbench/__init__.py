@@ -1,8 +1,9 @@
 """sysbench as the load of a step: its own scripts and yours, one sysbench for all arms.
 
-It runs the step's script by way of a file of dyno's (`script.py`), so that all sessions are there
-at both ends of the window. Its warm-up ends with a report of its own (`--report-checkpoints`),
-after which it counts anew: so the last report and the histogram are of the window.
+sysbench runs the step's script by way of a file of dyno's (`script.py`), so that all sessions are
+there at both ends of the window. Its warm-up ends with a report of its own
+(`--report-checkpoints`), after which it counts anew: so the last report and the histogram are of
+the window.
 """
 
 from __future__ import annotations

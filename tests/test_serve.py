@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import shutil
 import time
 from pathlib import Path
 
@@ -13,11 +15,13 @@ import pytest
 
 from dbdyno import read
 from dbdyno.analysis import compare
+from dbdyno.cli.serve import serve
+from dbdyno.model.error import DynoError
 from dbdyno.report import json_document
 from dbdyno.serve import folders, numbers, server
 from dbdyno.serve.access import is_loopback
 from dbdyno.store.glance import Stamp
-from serve_client import client, example, renamed
+from serve_client import EXAMPLE, client, example, renamed
 
 HOSTILE = "<script>alert(1)</script>"
 OF_ONE = (
@@ -35,6 +39,13 @@ def everything(folder: Path) -> dict[str, tuple[int, int]]:
     """All files below a folder, with size and time of change."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def small(folder: Path) -> None:
+    """A result as far as a list reads it."""
+    (folder / "blocks" / "001").mkdir(parents=True)
+    for name in ("plan.json", "host.json", "blocks/001/done.json"):
+        shutil.copyfile(EXAMPLE / name, folder / name)
 
 
 def test_the_list_has_plan_arms_host_date_and_state_of_each_result(tmp_path: Path) -> None:
@@ -223,6 +234,21 @@ def test_only_addresses_of_this_machine_need_no_token() -> None:
     assert server.token("0.0.0.0") != server.token("0.0.0.0")
 
 
+def test_an_address_that_is_taken_is_refused_with_a_remedy() -> None:
+    taken = server.listen("127.0.0.1", 0)
+    port = taken.getsockname()[1]
+    assert server.link(taken, None) == f"http://127.0.0.1:{port}/"
+    assert server.link(taken, "abc").endswith("/?token=abc")
+    with pytest.raises(DynoError, match=rf"--port {port}: .*`--port 0`"):
+        server.listen("127.0.0.1", port)
+    taken.close()
+
+
+def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(DynoError, match="gone: no such folder"):
+        serve([tmp_path / "gone"], port=0, host="127.0.0.1")
+
+
 # --- Many --------------------------------------------------------------------------------------
 
 
@@ -237,8 +263,33 @@ def test_results_of_several_folders_are_told_apart(tmp_path: Path) -> None:
     }
 
 
+def test_any_name_of_a_folder_has_an_address_but_one_that_is_no_text(tmp_path: Path) -> None:
+    names = ["a b", "Größe", "50%?x=1&y#z", "'quoted\"", "$(x)"]
+    for name in names:
+        small(tmp_path / name)
+    small(Path(os.fsdecode(bytes(tmp_path) + b"/\xff")))
+    asking = client(tmp_path)
+    links = re.findall(r'href="(/report/[^"]+)"', asking.get("/").text)
+    assert len(links) == len(names)
+    for link in links:
+        assert asking.get(link.replace("/report/", "/headline/")).status_code == 200
+
+
 def test_a_result_folder_can_be_served_itself(tmp_path: Path) -> None:
     assert [one.key for one in folders.found([example(tmp_path / "one")])] == ["one"]
+
+
+def test_a_thousand_results_are_listed_in_under_a_second(tmp_path: Path) -> None:
+    for number in range(1_000):
+        small(tmp_path / f"nightly-{number:04}")
+    asking = client(tmp_path)
+    taken = []
+    for _ in range(3):
+        begin = time.process_time()  # of this process, however busy the machine is
+        text = asking.get("/").text
+        taken.append(time.process_time() - begin)
+    assert "1,000 results" in text and text.count("<tr ") == 1_000
+    assert min(taken) < 1.0
 
 
 def test_listing_reads_each_plan_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

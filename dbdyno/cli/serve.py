@@ -31,6 +31,8 @@ def serve(
 ) -> None:
     """Show results, and a plan that runs, in a browser; reads folders and changes nothing."""
     from dbdyno.serve import server
+    from dbdyno.serve.access import Access
+    from dbdyno.serve.app import application
 
     roots = folders or [RESULTS]
     for root in roots:
@@ -38,5 +40,6 @@ def serve(
             raise DynoError(f"{root}: no such folder; name a folder with results")
     listener = server.listen(host, port)
     token = server.token(host)
+    app = application(roots, Access(token))
     say(f"results: {server.link(listener, token)}  (Ctrl-C ends)")
-    server.run(roots, listener, token)
+    server.run(app, listener)

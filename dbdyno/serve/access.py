@@ -74,7 +74,7 @@ class Door:
             query = urlencode(asked, doseq=True)
             here = f"/{scope['path'].lstrip('/')}"  # `//name` would be another server
             answer = RedirectResponse(here + (f"?{query}" if query else ""), 303)
-            answer.set_cookie(COOKIE, self._token, httponly=True, samesite="strict")
+            answer.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
             return answer
         if self._is_token(_cookie(headers)):
             return None

@@ -55,8 +55,9 @@ Page = Callable[[Serving, Request], Response]
 
 
 def application(roots: Sequence[Path], access: Access | None = None) -> Starlette:
-    """The application that serves the results below these folders."""
+    """The application that serves the results below these folders, which are read once now."""
     serving = Serving(Folders(roots))
+    listing.page(serving.frame, serving.folders, serving.judged, "")  # so that the first is quick
     pages = [Route(path, _answered(serving, made)) for path, made in PAGES]
     return Starlette(
         routes=[*pages, Route("/events/{key:path}", _pushed(serving))],

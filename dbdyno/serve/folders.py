@@ -80,17 +80,24 @@ class Folders:
 
         A place is compared and never put together, so that no key leads anywhere else.
         """
-        path = next((path for place, path in self._places() if place == key), None)
-        if path is None:
-            return None
-        stamp, before = glance.stamp(path), self._known.get(key)
-        read = before if before and before.stamp == stamp else _read(key, path, stamp)
-        return None if read is None else replace(read, state=_state(read, time.time()))
+        before = self._known.get(key)
+        if before is None or before.path.is_symlink():
+            paths = [path for place, path in self._places() if place == key]
+        else:  # a page that follows a plan asks each second, whatever else lies there
+            paths = [before.path]
+        for path in paths:
+            stamp = glance.stamp(path)
+            read = before if before and before.stamp == stamp else _read(key, path, stamp)
+            if read is not None:
+                self._known[key] = read
+                return replace(read, state=_state(read, time.time()))
+        return None
 
     def _places(self) -> Iterator[tuple[str, Path]]:
         for prefix, root in self._roots.items():
             for place, path in glance.below(root):
-                yield f"{prefix}{place}", path
+                if place.isprintable():  # a name that is no text has no address
+                    yield f"{prefix}{place}", path
 
 
 def found(roots: Sequence[Path]) -> list[Result]:

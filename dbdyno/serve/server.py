@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
+
+from starlette.applications import Starlette
 
 from dbdyno.model.error import DynoError
-from dbdyno.serve.access import Access, is_loopback
-from dbdyno.serve.app import application
+from dbdyno.serve.access import is_loopback
 
 TOKEN_BYTES = 24
 END_S_MAX = 1
@@ -49,12 +48,12 @@ def link(listener: socket.socket, its_token: str | None) -> str:
     return f"http://{name}:{port}/" + (f"?token={its_token}" if its_token else "")
 
 
-def run(roots: Sequence[Path], listener: socket.socket, its_token: str | None) -> None:
-    """Serves the results below these folders until SIGINT or SIGTERM."""
+def run(app: Starlette, listener: socket.socket) -> None:
+    """Serves an application until SIGINT or SIGTERM."""
     import uvicorn
 
     settings = uvicorn.Config(
-        application(roots, Access(its_token)),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,

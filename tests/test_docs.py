@@ -56,3 +56,9 @@ def anchors(page: Path) -> frozenset[str]:
 def test_an_anchor_is_made_of_its_heading(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("# `[arms.NAME]`\n\n```sh\n# none\n```\n## Of a step, two\n")
     assert anchors(tmp_path / "page.md") == {"armsname", "of-a-step-two"}
+
+
+def test_the_readme_is_short_and_says_how_to_test() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) < 150
+    assert "$ make test" in text  # CI runs the README's command

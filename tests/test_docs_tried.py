@@ -8,12 +8,16 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import docs_site
+import own_lab
 from dbdyno import plan
 from dbdyno.cli import app
 
@@ -23,6 +27,8 @@ FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.D
 SCRIPT = re.compile(
     r"`(?P<name>[\w.-]+\.sql)`:\n\n```sql\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+INCOMPLETE = ("MissingParameter", "BadOptionUsage", "NoArgsIsHelpError", "Exit")  # of click
+NO_COMMANDS = {"dyno waits"}  # the name of a connection
 # The other pages that show TOML are of workload files, which test_workload.py reads.
 OF_PLANS = [name for name in PAGES if "workload" not in name]
 ARM = '[arms.pg17]\nversion = "17"\n'
@@ -59,16 +65,20 @@ def of_script(text: str) -> Iterator[list[str]]:
         words = []
 
 
-def parse(words: list[str]) -> None:
-    """Parses a command as `dyno` does, and does not run it."""
+@cache
+def root() -> Any:
     import typer
 
-    command = typer.main.get_command(app)
-    rest = words
+    return typer.main.get_command(app)
+
+
+def parse(words: list[str]) -> None:
+    """Parses a command as `dyno` does, and does not run it."""
+    command, rest = root(), words
     while rest and rest[0] in getattr(command, "commands", {}):
-        command, rest = command.commands[rest[0]], rest[1:]  # type: ignore[attr-defined]
-    asks_for_more = hasattr(command, "commands") and not any(word.startswith("-") for word in rest)
-    assert not asks_for_more, f"no such command: {' '.join(rest)}"
+        command, rest = command.commands[rest[0]], rest[1:]
+    unknown = hasattr(command, "commands") and rest and not rest[0].startswith("-")
+    assert not unknown, f"no such command: {' '.join(rest)}"
     with command.make_context(" ".join(words), list(rest)):
         pass
 
@@ -80,6 +90,19 @@ def test_a_command_of_a_page_is_one_of_the_program(name: str) -> None:
             parse(words)
         except Exception as error:  # of click, which says what is wrong with the words
             pytest.fail(f"{name}: dyno {shlex.join(words)}: {error}")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_command_in_a_sentence_is_one_of_the_program(name: str) -> None:
+    """In `dyno run` the plan may be left out, and the value of an option that is named."""
+    for found in re.finditer(r"`(dyno [^`\n]+)`", FENCE.sub("", (ROOT / name).read_text())):
+        text = "" if found[1] in NO_COMMANDS else found[1]
+        for words in of_script(re.sub(r"[\[\]\\]", "", text)):
+            try:
+                parse(words)
+            except Exception as error:
+                if type(error).__name__ not in INCOMPLETE:
+                    pytest.fail(f"{name}: {found[1]}: {error}")
 
 
 def test_a_command_that_is_none_is_found() -> None:
@@ -102,3 +125,38 @@ def test_a_plan_of_a_page_is_valid(name: str, tmp_path: Path) -> None:
         with_arm = text if "[arms." in text else text + ARM
         whole = with_arm if "workload" in text else with_arm + WORKLOAD
         plan.parse(whole, tmp_path / "page.toml")
+
+
+FAKES = """
+base = "release"
+[arms.release]
+engine = "fake"
+fake = { service_us = { insert = 500 }, jitter = 0.02 }
+[arms.head]
+engine = "fake"
+fake = { service_us = { insert = 600 }, jitter = 0.02 }
+[[workloads]]
+name = "insert-benchmark"
+parameters = { rows = 20_000 }
+steps = ["l.i0"]
+[schedule]
+blocks = 3
+"""
+
+
+def test_the_script_for_ci_fails_where_a_step_is_slower(tmp_path: Path) -> None:
+    """The script of docs/howto/ci.md as it stands, but for the build, on simulated servers."""
+    script = next(blocks("docs/howto/ci.md", "sh")).replace("\\\n", "")
+    built, *rest = script.splitlines()
+    assert built.startswith("dyno server build")
+    (tmp_path / "nightly.toml").write_text(FAKES)
+    dyno = tmp_path / "dyno"
+    dyno.write_text(f'#!/bin/sh\nexec {shlex.join(own_lab.command())} "$@"\n')
+    dyno.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-e", "-c", 'PATH="$PWD:$PATH"\n' + "\n".join(rest)],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "slower in l.i0" in done.stderr
+    assert {"nightly.html", "nightly.json"} <= {path.name for path in tmp_path.iterdir()}

@@ -18,6 +18,7 @@ from dbdyno.analysis.across.values import COST, Files
 from dbdyno.analysis.across.work import Index
 from dbdyno.analysis.compare import load
 from dbdyno.model.verdict import Verdict
+from dbdyno.store import Results
 from history_builder import STEP, change, indexes, result
 
 VERDICT_WORDS = re.compile(r"\b(faster|slower|same|mixed|better|worse|regress\w*|improve\w*)\b")
@@ -145,6 +146,24 @@ def test_a_result_with_damaged_files_has_no_point_and_breaks_nothing(tmp_path: P
     assert [one.side.result for one in found.lines[0].points] == ["day-0001", "day-0003"]
 
 
+def test_a_rate_that_the_generator_limited_is_at_least_what_the_server_can_do(
+    tmp_path: Path,
+) -> None:
+    for day, busy in ((1, 0.5), (2, 0.9)):
+        for events in result(tmp_path, day).rglob("events.jsonl"):
+            lines = [json.loads(line) for line in events.read_text().splitlines()]
+            for line in lines:
+                if line["event"] == "done":
+                    line["threads"] = [{"cpu_us": 1, "busy_share": busy}]
+            events.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    bounds = [point.bound for point in only(indexes(tmp_path)).lines[0].points]
+    assert bounds == ["exact", "at least"]
+    assert [point.bound for point in only(indexes(tmp_path), metric=COST).lines[0].points] == [
+        "exact",
+        "exact",
+    ]
+
+
 # --- Which results are the same work -----------------------------------------------------------
 
 
@@ -154,6 +173,15 @@ def test_seed_server_and_blocks_do_not_make_another_work(tmp_path: Path) -> None
     for job in other.rglob("job.json"):
         change(job, seed=77, server={"host": "/elsewhere"})
     assert [one.results for one in history.steps(indexes(tmp_path))] == [2]
+
+
+def test_results_share_the_work_that_they_have_in_common(tmp_path: Path) -> None:
+    known: dict[str, work.Work] = {}
+    result(tmp_path, 1)
+    result(tmp_path, 2)
+    first, second = (work.index(one.folder.name, one, known) for one in Results.within(tmp_path))
+    assert first.traces[0].work is second.traces[0].work
+    assert list(known) == [first.traces[0].work.key]
 
 
 @pytest.mark.parametrize("what", ["job", "parameter", "turns", "host", "cpus"])

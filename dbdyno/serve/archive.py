@@ -9,7 +9,7 @@ from threading import Lock
 from dbdyno.analysis.across import work
 from dbdyno.analysis.across.side import Side
 from dbdyno.analysis.across.values import Files, Values
-from dbdyno.analysis.across.work import Index, Trace
+from dbdyno.analysis.across.work import Index, Trace, Work
 from dbdyno.model.error import ResultError
 from dbdyno.serve.folders import Result
 from dbdyno.store import Results
@@ -33,6 +33,7 @@ class Archive:
         self._making = Lock()
         self._files = Files()
         self._kept: dict[str, _Kept] = {}
+        self._works: dict[str, Work] = {}
 
     def indexes(self, results: Iterable[Result]) -> list[Index]:
         """The indexes of these results, without those that cannot be read."""
@@ -43,9 +44,15 @@ class Archive:
         with self._making:
             kept = self._kept.get(result.key)
             if kept is None or kept.stamp != result.stamp:
-                kept = _Kept(stamp=result.stamp, index=_index(result))
+                kept = _Kept(stamp=result.stamp, index=self._read(result))
                 self._kept[result.key] = kept
             return kept.index
+
+    def _read(self, result: Result) -> Index | None:
+        try:
+            return work.index(result.key, Results.open(result.path, keeps=False), self._works)
+        except (ResultError, OSError):
+            return None
 
     def values(self, index: Index, trace: Trace) -> Values | None:
         """What an arm came to in a step; None where its files are damaged."""
@@ -63,10 +70,3 @@ class Archive:
             if arm not in known:
                 known[arm] = self._files.side(index, arm)
             return known[arm]
-
-
-def _index(result: Result) -> Index | None:
-    try:
-        return work.index(result.key, Results.open(result.path, keeps=False))
-    except (ResultError, OSError):
-        return None

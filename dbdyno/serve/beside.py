@@ -312,10 +312,10 @@ def _figure(its: Values | None, metric: str) -> Cell:
     figure = its.figures.get(metric) if its is not None else None
     if its is None or figure is None:
         return Cell(text=number.MISSING, title="the step failed, or nothing tells this figure")
-    least = "≥ " if its.limited and metric not in (COST, RESPONSE) else ""
+    bound = its.bound if metric not in (COST, RESPONSE) else "exact"
     ends = [figure_words(metric, end) for end in (figure.least, figure.greatest)]
     return Cell(
-        text=f"{least}{figure_words(metric, figure.value)}",
+        text=cells.signed(figure_words(metric, figure.value), bound),
         detail=cells.reach(*ends) if figure.blocks > 1 else "",
         title=number.blocks(figure.blocks),
     )

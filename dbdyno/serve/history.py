@@ -136,7 +136,7 @@ def _rows(found: History) -> Iterable[dict[str, object]]:
                 "least": its.least,
                 "greatest": its.greatest,
                 "blocks": its.blocks,
-                "at_least": point.limited,
+                "bound": point.bound,
             }
 
 
@@ -331,7 +331,7 @@ def _shown(point: Point, metric: str) -> dict[str, str]:
         "arm": point.side.arm,
         "version": point.side.version,
         "begun": day(point.side.begun_unix_ns),
-        "value": f"{'at least ' * point.limited}{figure_words(metric, its.value)}",
+        "value": cells.signed(figure_words(metric, its.value), point.bound),
         "of": number.blocks(its.blocks),
     }
 
@@ -453,7 +453,7 @@ def _result(point: Point, metric: str) -> Row:
             Cell(text=side.arm),
             Cell(text=side.version),
             Cell(text=_configuration(point)),
-            Cell(text=f"{'≥ ' * point.limited}{figure_words(metric, its.value)}"),
+            Cell(text=cells.signed(figure_words(metric, its.value), point.bound)),
             Cell(text=reach if its.blocks > 1 else ""),
             Cell(text=str(its.blocks)),
             Cell(text="beside …", link=beside, title="Beside another arm of this host"),

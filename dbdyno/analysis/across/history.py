@@ -14,7 +14,7 @@ from dbdyno.analysis.across import side
 from dbdyno.analysis.across.side import Side
 from dbdyno.analysis.across.values import Figure, Reader
 from dbdyno.analysis.across.work import Index, Trace, Work
-from dbdyno.model import Difference, engine
+from dbdyno.model import Bound, Difference, engine
 from dbdyno.stats import change_points
 from dbdyno.stats.change_points import ChangePoint
 
@@ -31,7 +31,7 @@ class Point:
 
     side: Side
     figure: Figure
-    limited: bool  # the server can do more than was seen
+    bound: Bound  # what the figure is to the true one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) 
         Point(
             side=reader.side(index, trace.arm),
             figure=its.figures[name],
-            limited=its.limited and name == work.headline,
+            bound=its.bound if name == work.headline else "exact",
         )
         for index, trace, its in found
         if name in its.figures

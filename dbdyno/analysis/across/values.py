@@ -13,7 +13,7 @@ from dbdyno.analysis.across.work import Index, Trace
 from dbdyno.analysis.step import collect
 from dbdyno.analysis.step.collect import packed
 from dbdyno.analysis.step.json_codec import to_plain
-from dbdyno.model import metric
+from dbdyno.model import Bound, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 from dbdyno.model.sweep import P99
@@ -44,7 +44,7 @@ class Values:
 
     figures: Mapping[str, Figure]  # of the headline's metric, COST and RESPONSE; only what is there
     failed: int  # blocks in which the step did not end well
-    limited: bool  # the load generator was at its limit: the server can do more than was seen
+    bound: Bound  # of the headline: the load generator may have been at its limit
 
 
 class Reader(Protocol):
@@ -87,7 +87,7 @@ def read(trace: Trace, shelf: Shelf | None) -> Values:
     return Values(
         figures={name: _figure(values) for name, values in found.items() if values},
         failed=len(runs) - len(well),
-        limited=any(run["window"]["limited"] for run in well),
+        bound=_bound(trace.work.headline, any(run["window"]["limited"] for run in well)),
     )
 
 
@@ -97,9 +97,11 @@ def title(name: str) -> str:
     return f"{its.title} ({its.unit})"
 
 
-def less_is_better(name: str) -> bool:
-    """Whether less of a metric of `Values` is better."""
-    return metric.less_is_better(CPU if name == COST else name)
+def _bound(headline: str, limited: bool) -> Bound:
+    """What a headline is to what the server can do: of a rate at least, of a time at most."""
+    if not limited:
+        return "exact"
+    return "at most" if metric.less_is_better(headline) else "at least"
 
 
 def _plain(trace: Trace, place: int, shelf: Shelf | None) -> Any:

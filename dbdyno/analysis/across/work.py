@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbdyno.analysis.compare import arms_and_blocks
 from dbdyno.model import Json
@@ -68,12 +68,14 @@ class Index:
         return next(its, None)
 
 
-def index(name: str, results: Results) -> Index:
+def index(name: str, results: Results, known: dict[str, Work] | None = None) -> Index:
     """The steps of a result, as far as they have a throughput and can be read.
 
-    Empty where no block is complete or nothing is known of the host. Raises ResultError where
+    Empty where no block is complete or nothing is known of the host. `known`: works by their keys,
+    which the results of a caller share, as each holds a whole job. Raises ResultError where
     host.json is damaged.
     """
+    shared = known if known is not None else {}
     host = results.host() or {}
     blocks = arms_and_blocks.blocks(results) if host else ()
     shown = arms_and_blocks.arms(results.plan, None).shown
@@ -89,7 +91,10 @@ def index(name: str, results: Results) -> Index:
         results=results,
         host=host,
         begun_unix_ns=next((one for one in begun if isinstance(one, int)), 0),
-        traces=tuple(_traces(results.plan, host, folders.values())),
+        traces=tuple(
+            replace(one, work=shared.setdefault(one.work.key, one.work))
+            for one in _traces(results.plan, host, folders.values())
+        ),
     )
 
 

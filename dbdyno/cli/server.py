@@ -91,9 +91,7 @@ def server_build(
         ),
     ] = None,
     cflags: Annotated[str | None, typer.Option("--cflags", help="Your own compiler flags.")] = None,
-    march: Annotated[
-        str | None, typer.Option("--march", help="Target CPU, such as native.")
-    ] = None,
+    march: Annotated[str | None, typer.Option("--march", help="Target CPU, as in -march.")] = None,
     lto: Annotated[bool, typer.Option("--lto", help="Optimise at link time.")] = False,
     configure: Annotated[
         list[str] | None,
@@ -107,9 +105,7 @@ def server_build(
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Number of parallel compilations.")
     ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a build of that name.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing build.")] = False,
 ) -> None:
     """Build a server from source into the cache, by the flags of the published builds or your own.
 

@@ -1,0 +1,65 @@
+"""The rules of English (STYLE.md) that a machine can hold, on the pages that keep them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = (
+    *("compare", "connections", "doctor", "error-rates", "glossary", "method", "metrics", "plan"),
+    *("report", "results", "servers", "workload", "benchmarks/README", "studies/cbc"),
+    "studies/ybio",
+)
+COLUMNS_MAX = 100
+BARE = re.compile(
+    r"(It|They)\b|(This|That|These|Those) (is|are|was|were|has|have|does|do|can|may|will)\b"
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_prose_is_at_most_100_columns_wide(page: str) -> None:
+    wide = [line for line in prose(text_of(page)) if too_wide(line)]
+    assert wide == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_sentence_begins_with_a_bare_pronoun(page: str) -> None:
+    assert [one for one in sentences(text_of(page)) if BARE.match(one)] == []
+
+
+def test_both_rules_find_what_breaks_them() -> None:
+    text = "- A plan\n  runs. It ends.\n\n```\nThat is code. It stays.\n```\n\nThis is bad; this is not.\n"
+    assert [one for one in sentences(text) if BARE.match(one)] == [
+        "It ends.",
+        "This is bad; this is not.",
+    ]
+    assert too_wide("word " * 21) and not too_wide("| word " * 21)
+
+
+def text_of(page: str) -> str:
+    """A page of docs/."""
+    return (DOCS / f"{page}.md").read_text(encoding="utf-8")
+
+
+def prose(text: str) -> Iterator[str]:
+    """The lines outside of blocks of code."""
+    for part in text.split("```")[::2]:
+        yield from part.splitlines()
+
+
+def too_wide(line: str) -> bool:
+    """Whether a line has too many columns and is neither a table nor mostly one piece of code."""
+    longest = max(map(len, re.findall(r"`[^`]*`|\S+", line)), default=0)
+    return len(line) > COLUMNS_MAX and longest < COLUMNS_MAX // 2 and line[0] != "|"
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of paragraphs and of items of lists, without the signs of Markdown."""
+    whole = "\n".join("" if line.startswith(("|", "#")) else line for line in prose(text))
+    for paragraph in re.split(r"\n\s*\n|\n\s*- |^- ", whole, flags=re.MULTILINE):
+        plain = re.sub(r"[*_]", "", " ".join(paragraph.split())).removeprefix("- ")
+        yield from re.split(r"(?<=[.!?]) ", plain)

@@ -32,7 +32,8 @@ def test_no_sentence_begins_with_a_bare_pronoun(page: str) -> None:
 
 
 def test_both_rules_find_what_breaks_them() -> None:
-    text = "- A plan\n  runs. It ends.\n\n```\nThat is code. It stays.\n```\n\nThis is bad; this is not.\n"
+    code = "```\nThat is code. It stays.\n```"
+    text = f"- A plan\n  runs. It ends.\n\n{code}\n\nThis is bad; this is not.\n"
     assert [one for one in sentences(text) if BARE.match(one)] == [
         "It ends.",
         "This is bad; this is not.",

@@ -13,18 +13,22 @@ from typing import Any
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands
 
-`tools/command_reference.py` generates this page from the commands; a test compares. Commands write
-progress to standard error and results to standard output. In a terminal, progress is a few lines
-redrawn every second: block, arm and step, rate and p99 in the last second and so far, whether the
-target is held, errors, and the remaining time of step and plan. Elsewhere, progress is a line at
-the end of each step, and about every minute in long steps.
+`tools/command_reference.py` generates this page from the commands; a test compares.
+
+- Commands write results to standard output and everything else to standard error. `--json` prints
+  results for programs; `--quiet` hides progress.
+- In a terminal, progress is a few lines redrawn every second: block, arm and step, rate and p99 in
+  the last second and so far, whether the target is held, errors, and the remaining time of step and
+  plan. Elsewhere, progress is a line at the end of each step, and about every minute in long steps.
+- `NO_COLOR` turns colours off. Output that goes to a file or a pipe has none, unless `FORCE_COLOR`
+  is set.
+- `dyno --install-completion` installs completion for bash, zsh or fish.
+- `man dyno` shows the same: a wheel installs the page `share/man/man1/dyno.1`.
+
+## Exit statuses
 
 | exit status | when |
 |---|---|
-| 0 | done |
-| 1 | finished, but steps failed; for `dyno compare --fail-on`: a verdict was found |
-| 2 | bad input: one line names the file, the key and the remedy |
-| 130 | interrupted: all measurements are kept, and the same command resumes |
 """
 
 
@@ -33,9 +37,11 @@ def page() -> str:
     import typer
 
     from dbdyno.cli import app
+    from dbdyno.cli.exit_status import MEANINGS
 
+    table = "".join(f"| {status} | {meaning} |\n" for status, meaning in MEANINGS.items())
     sections = [section(words, command) for words, command in commands(typer.main.get_command(app))]
-    return "\n".join([HEAD, *sections])
+    return "\n".join([HEAD + table, *sections])
 
 
 def section(words: tuple[str, ...], command: Any) -> str:

@@ -1,8 +1,4 @@
-"""The command `dyno`: each command parses, calls one function, prints.
-
-Exit status: 0 done; 1 finished, but steps failed, or `compare --fail-on` found what it was told to;
-2 bad input, said in one line; 130 interrupted, everything that was measured is kept.
-"""
+"""The command `dyno`: each command parses, calls one function, prints."""
 
 from __future__ import annotations
 
@@ -13,14 +9,15 @@ import typer
 
 from dbdyno import __version__
 from dbdyno.cli import judging, listing, measuring, race, serve, server
-from dbdyno.cli.exit_status import BAD_INPUT, say
+from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
 from dbdyno.model.error import DynoError
 
 app = typer.Typer(
     help="A dynamometer for database engines: did this version, build or configuration get "
     "faster or slower, by how much, and how sure are we?",
     no_args_is_help=True,
-    add_completion=False,
+    epilog="\b\nExit status:\n"
+    + "\n".join(f"{status:5}  {meaning}" for status, meaning in MEANINGS.items()),
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -35,6 +32,7 @@ for command in (
     judging.compare,
     judging.report,
     judging.export,
+    listing.ls,
     serve.serve,
 ):
     app.command()(command)
@@ -68,7 +66,7 @@ def main() -> int:
     except DynoError as error:
         say(f"dyno: {error}")
         return BAD_INPUT
-    return 0
+    return DONE
 
 
 def interrupt(number: int, frame: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ def accept(
     planted: Sequence[str],
     blocks: int | None,
     measure: Callable[[Plan], Outcome],
+    *,
+    as_json: bool = False,
 ) -> int:
     """Measures the base beside its ghost and beside each slowdown, and keeps what came out.
 
@@ -37,6 +40,8 @@ def accept(
         folders[share] = outcome.folder
     found = duet_acceptance.accepted(folders)
     host = Results.open(folders[0.0]).host() or {}
+    if as_json:
+        print(json.dumps(found, indent=2))  # noqa: T201
     say(f"duets {'are' if found['holds'] else 'are not'} accepted on this host: {found['text']}")
     say(f"kept in {on_host.keep(found, host)}; results of duets take note of it when they begin")
     return 0

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import sys
 
+DONE = 0
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+MEANINGS = {
+    DONE: "done",
+    FAILED: "finished, but steps failed; for `dyno compare --fail-on`: a verdict was found",
+    BAD_INPUT: "bad input: one line names the file, the key and the remedy",
+    INTERRUPTED: "interrupted: all measurements are kept, and the same command resumes",
+}
+"""Every status that `dyno` ends with, and when: for help, docs/commands.md and the man page."""
 
 
 def say(text: str) -> None:

@@ -1,13 +1,15 @@
-"""The commands that show what is here: workloads, presets, golden copies."""
+"""The commands that show what is here: results, workloads, presets, golden copies."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.options import DataDir, Wait
+from dbdyno.cli.options import RESULTS, DataDir, Wait
 from dbdyno.model.error import DynoError
 
 workload_app = typer.Typer(help="List and show the workloads.", no_args_is_help=True)
@@ -18,11 +20,52 @@ golden_app = typer.Typer(
 )
 
 
+AsList = Annotated[bool, typer.Option("--json", help="Print JSON for programs: a list of objects.")]
+
+
+def ls(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FOLDER…]", help="Folders with results; `results` without any."),
+    ] = None,
+    as_json: AsList = False,
+) -> None:
+    """List results, the newest first: when, state, blocks, arms, folder."""
+    from dbdyno.serve import folders as results
+    from dbdyno.serve import plain
+
+    for folder in folders or ():
+        if not folder.is_dir():
+            raise DynoError(f"{folder}: no such folder; name a folder with results")
+    found = results.found(folders or [RESULTS])
+    if as_json:
+        print(json.dumps(plain.document(found), indent=1))  # noqa: T201
+        return
+    if not found:
+        say("no results here; `dyno race` or `dyno run` makes some")
+    for line in plain.lines(found, Path.cwd()) if found else ():
+        print(line)  # noqa: T201
+
+
+def workload_names() -> list[str]:
+    """What the shell may complete a workload to."""
+    from dbdyno import workload
+
+    return list(workload.names())
+
+
 @workload_app.command("list")
-def workload_list() -> None:
+def workload_list(as_json: AsList = False) -> None:
     """List the shipped workloads, one per line."""
     from dbdyno import workload
 
+    if as_json:
+        found = [
+            {"name": name, "description": workload.load(name).description}
+            for name in workload.names()
+        ]
+        print(json.dumps(found, indent=1))  # noqa: T201
+        return
     width = max(map(len, workload.names()))
     for name in workload.names():
         print(f"{name:<{width}}  {workload.load(name).description}")  # noqa: T201
@@ -30,7 +73,10 @@ def workload_list() -> None:
 
 @workload_app.command("show")
 def workload_show(
-    name: Annotated[str, typer.Argument(help="A workload's name, or a file.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="A workload's name, or a file.", autocompletion=workload_names),
+    ],
 ) -> None:
     """Print a workload file."""
     from dbdyno import workload
@@ -39,10 +85,13 @@ def workload_show(
 
 
 @config_app.command("list")
-def config_list() -> None:
+def config_list(as_json: AsList = False) -> None:
     """List the configuration presets and tags: engine, name, versions, description."""
     from dbdyno.engine import preset
 
+    if as_json:
+        print(json.dumps(preset.rows(), indent=1))  # noqa: T201
+        return
     for line in preset.listing():
         print(line)  # noqa: T201
 
@@ -76,12 +125,16 @@ def config_show(
 
 
 @golden_app.command("list")
-def golden_list(data_dir: DataDir = None) -> None:
+def golden_list(data_dir: DataDir = None, as_json: AsList = False) -> None:
     """List the golden copies, one per line: key, size, date, origin."""
     from dbdyno.engine import golden
     from dbdyno.host import place
 
-    for line in golden.listing(data_dir or place.data_root()):
+    root = data_dir or place.data_root()
+    if as_json:
+        print(json.dumps(golden.rows(root), indent=1))  # noqa: T201
+        return
+    for line in golden.listing(root):
         print(line)  # noqa: T201
 
 

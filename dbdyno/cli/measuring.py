@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from dbdyno.cli.exit_status import FAILED, INTERRUPTED, say
-from dbdyno.cli.options import RESULTS, DryRun, Out, PlanFile, Wait, Yes
+from dbdyno.cli.exit_status import DONE, FAILED, INTERRUPTED, say
+from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wait, Yes
 from dbdyno.model import Plan
 
 if TYPE_CHECKING:
     from dbdyno.run.blocks import Outcome
 
 
-def demo(out: Out = RESULTS, wait: Wait = False) -> None:
+def demo(
+    out: Out = RESULTS, wait: Wait = False, quiet: Quiet = False, as_json: AsJson = False
+) -> None:
     """Compare PostgreSQL 12 with 18 in under five minutes, in a query known to differ; a report."""
     from dbdyno import plan
 
-    outcome = measure(plan.demo(), out, wait)
-    show_results(outcome.folder, html=outcome.folder / "report.html")
-    raise typer.Exit(FAILED if outcome.failed else 0)
+    outcome = measure(plan.demo(), out, wait, quiet=quiet)
+    html = outcome.folder / "report.html"
+    show_results(outcome.folder, html=html, quiet=quiet, as_json=as_json)
+    raise typer.Exit(FAILED if outcome.failed else DONE)
 
 
 def run(
@@ -33,10 +36,16 @@ def run(
     wait: Wait = False,
     dry_run: DryRun = False,
     yes: Yes = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a plan, or resume it after an interruption."""
     plan = loaded(plan_file, yes=yes)
-    carry_out(with_lengths(plan, out / plan.name), out, wait=wait, dry_run=dry_run)
+    plan = with_lengths(plan, out / plan.name)
+    if dry_run:
+        show_outlook(plan, as_json=as_json)
+        return
+    carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json)
 
 
 def calibrate(
@@ -72,6 +81,8 @@ def calibrate(
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare the base with itself, to count false alarms on this host.
 
@@ -81,18 +92,31 @@ def calibrate(
     from dbdyno import plan
     from dbdyno.plan import calibration
 
-    if duet:
-        accept_duets(plan.load(plan_file), planted or (), blocks, out, wait=wait, dry_run=dry_run)
-        return
+    def go(one: Plan) -> Outcome:
+        return measure(one, out, wait, quiet=quiet)
+
     asked = plan.load(plan_file)
+    if duet:
+        accept_duets(asked, planted or (), blocks, None if dry_run else go, as_json=as_json)
+        return
     asked = with_lengths(asked, out / f"{asked.name}{calibration.SUFFIX}")
-    carry_out(calibration.of(asked, comparisons, blocks), out, wait=wait, dry_run=dry_run)
+    wanted = calibration.of(asked, comparisons, blocks)
+    if dry_run:
+        show_outlook(wanted, as_json=as_json)
+        return
+    carry_out(wanted, out, wait=wait, quiet=quiet, as_json=as_json)
 
 
-def check(plan_file: PlanFile, yes: Yes = False) -> None:
+def check(
+    plan_file: PlanFile,
+    yes: Yes = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for programs; docs/results.md has its keys.")
+    ] = False,
+) -> None:
     """Check a plan: report what is wrong, or what it would do, how long it takes, what it needs."""
     plan = loaded(plan_file, yes=yes)
-    show_outlook(with_lengths(plan, RESULTS / plan.name))
+    show_outlook(with_lengths(plan, RESULTS / plan.name), as_json=as_json)
 
 
 def doctor(
@@ -143,42 +167,48 @@ def with_lengths(plan: Plan, folder: Path) -> Plan:
     return step_lengths.settle(plan, folder, earlier_calibration.newest)
 
 
-def carry_out(plan: Plan, out: Path, *, wait: bool, dry_run: bool) -> None:
+def carry_out(plan: Plan, out: Path, *, wait: bool, quiet: bool, as_json: bool) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
-    if dry_run:
-        show_outlook(plan)
-        return
-    outcome = measure(plan, out, wait)
-    show_results(outcome.folder, html=None)
-    raise typer.Exit(FAILED if outcome.failed else 0)
+    outcome = measure(plan, out, wait, quiet=quiet)
+    show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
+    raise typer.Exit(FAILED if outcome.failed else DONE)
 
 
-def show_outlook(plan: Plan) -> None:
+def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
     """Prints what a plan would do, after all checks."""
     from dbdyno.run.check import dry_run as outlook
     from dbdyno.run.check import preflight
 
-    for line in outlook.describe(plan, preflight.prepare(plan)):
+    prepared = preflight.prepare(plan)
+    if as_json:
+        print(json.dumps(outlook.document(plan, prepared), indent=2))  # noqa: T201
+        return
+    for line in outlook.describe(plan, prepared):
         print(line)  # noqa: T201
 
 
 def accept_duets(
-    plan: Plan, planted: Sequence[str], blocks: int | None, out: Path, *, wait: bool, dry_run: bool
+    plan: Plan,
+    planted: Sequence[str],
+    blocks: int | None,
+    go: Callable[[Plan], Outcome] | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """`dyno calibrate --duet`: measures, or says what would be measured."""
+    """`dyno calibrate --duet`: measures by `go`, or says what would be measured."""
     from dbdyno.cli import duet
     from dbdyno.plan import calibration
 
-    if dry_run:
+    if go is None:
         for one in calibration.duets(plan, planted, blocks).values():
-            show_outlook(one)
+            show_outlook(one, as_json=as_json)
         return
-    status = duet.accept(plan, planted, blocks, lambda one: measure(one, out, wait))
+    status = duet.accept(plan, planted, blocks, go, as_json=as_json)
     if status:
         raise typer.Exit(status)
 
 
-def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
+def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
     from dbdyno.analysis import compare
     from dbdyno.analysis.compare import earlier_results
@@ -188,24 +218,37 @@ def measure(plan: Plan, out: Path, wait: bool) -> Outcome:
     between = evidence.lines if plan.schedule.until_decided else None
     try:
         return looks.run(
-            plan, out, compare.load, seek=earlier_results.prior, evidence=between, wait=wait
+            plan,
+            out,
+            compare.load,
+            seek=earlier_results.prior,
+            evidence=between,
+            wait=wait,
+            quiet=quiet,
         )
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def show_results(folder: Path, html: Path | None) -> None:
+def show_results(folder: Path, html: Path | None, *, quiet: bool, as_json: bool) -> None:
     """Prints the tables of `folder` and writes the report where `html` names a file."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import page, write
+    from dbdyno.report import json_document, page, write
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import terminal
 
-    view = page.make(analysis.load(folder))
-    terminal.print_page(view, Console())
+    comparison = analysis.load(folder)
+    view = page.make(comparison)
+    if as_json:
+        print(json_document.render(comparison))  # noqa: T201
+    else:
+        terminal.print_page(view, Console())
     if html is not None:
         write.publish({html: as_html.render(view).encode()})
+    if quiet:
+        return
+    if html is not None:
         say(f"wrote {html}")
     else:
         say(f"results: {folder}; the report: dyno report {folder} --html report.html")

@@ -13,7 +13,15 @@ PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for result folders.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would happen, and do nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("-n", "--dry-run", help="Print what would happen, and do nothing.")
+]
+Quiet = Annotated[
+    bool, typer.Option("-q", "--quiet", help="Print results and errors alone, no progress.")
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON for programs; docs/compare.md has every key.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Accept a plan of more than 200 arms.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, if it has one.")

@@ -327,6 +327,17 @@ def listing(data_root: Path) -> list[str]:
     return [line(folder) for folder in marked(data_root)]
 
 
+def rows(data_root: Path) -> list[Json]:
+    """The same for programs: the key, then golden.json, or the error where it cannot be read."""
+    found: list[Json] = []
+    for folder in marked(data_root):
+        try:
+            found.append({"key": folder.name} | read(folder).facts)
+        except ServerError as error:
+            found.append({"key": folder.name, "error": str(error)})
+    return found
+
+
 def line(folder: Path) -> str:
     """A copy in a line; of one that cannot be read, why."""
     try:

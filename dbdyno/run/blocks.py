@@ -60,11 +60,14 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
 
 
 @contextmanager
-def opened(plan: Plan, parent: Path) -> Iterator[Lab]:
-    """The lab of a plan, checked whole, with its result folder; whoever calls it has the lock."""
+def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
+    """The lab of a plan, checked whole, with its result folder; whoever calls it has the lock.
+
+    `quiet`: nothing is shown on the way.
+    """
     leftovers.end_leftovers()
     golden.sweep(starting_state.data_root(plan), plan.wal_dir)
-    with Watch([]) as watch:
+    with Watch([], quiet=quiet) as watch:
         prepared = ready(plan, Results.begun_plan(parent / plan.name), watch.say)
         results = Results.open_or_create(parent, plan, plan_record.plan_json(plan, prepared))
         its_duet = plan.schedule.interleave == "duet"

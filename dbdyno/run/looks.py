@@ -41,14 +41,16 @@ def run(  # noqa: PLR0913 (each by its name)
     seek: prior.Seek | None = None,
     evidence: Evidence | None = None,
     wait: bool = False,
+    quiet: bool = False,
 ) -> Outcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
 
     `seek`: finds what earlier results lend to a plan with a single step; None: nothing is lent.
     `evidence`: shown after each block; None: nothing is shown between looks.
+    `quiet`: shows no progress at all.
     Raises what `runner.run` does, and what `read` does.
     """
-    with HostLock(plan=plan.name, wait=wait), runner.opened(plan, parent) as lab:
+    with HostLock(plan=plan.name, wait=wait), runner.opened(plan, parent, quiet=quiet) as lab:
         if seek is not None:
             prior.settle(lab, seek)
         if plan.lengths is not None:

@@ -122,9 +122,11 @@ class Watch:
     gone at the end; elsewhere plain lines.
     """
 
-    def __init__(self, legs: Sequence[Leg], console: Console | None = None) -> None:
-        """`legs` are all steps that are still to run, in order."""
-        self.console = console or Console(stderr=True)
+    def __init__(
+        self, legs: Sequence[Leg], console: Console | None = None, *, quiet: bool = False
+    ) -> None:
+        """`legs` are all steps that are still to run, in order; `quiet`: nothing is shown."""
+        self.console = console or Console(stderr=True, quiet=quiet)
         self.forecast = Forecast(list(legs))
         self._plan_started_s = self._leg_started_s = self._said_s = time.monotonic()
         self._leg: Leg | None = None

@@ -9,7 +9,7 @@ from dbdyno import engine as registry
 from dbdyno.engine.preset import files
 from dbdyno.engine.preset import name as names
 from dbdyno.engine.preset.render import render
-from dbdyno.model import version
+from dbdyno.model import Json, version
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import UNITS, Capacity
 
@@ -18,15 +18,20 @@ MARIADB_FROM = 10
 """Major versions from here on are MariaDB's where an InnoDB preset is asked for: MySQL has none."""
 
 
-def listing() -> Iterator[str]:
-    """A line for each preset of each engine: engine, name, versions, title; then the tags."""
-    rows = [
-        (engine, name, versions(preset), preset.title)
+def rows() -> list[Json]:
+    """Each preset of each engine: engine, name, versions, title."""
+    return [
+        {"engine": engine, "name": name, "versions": versions(preset), "title": preset.title}
         for engine in files.engines()
         for name, preset in files.presets(engine).items()
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
+
+
+def listing() -> Iterator[str]:
+    """A line for each preset of each engine: engine, name, versions, title; then the tags."""
+    shown = [tuple(row.values()) for row in rows()]
+    widths = [max(len(row[column]) for row in shown) for column in range(3)]
+    for row in shown:
         cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
         yield "  ".join([*cells, row[3]])
     for engine in ("postgres", "mysql"):

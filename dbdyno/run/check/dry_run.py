@@ -12,12 +12,13 @@ from textwrap import wrap
 from dbdyno import engine, workload
 from dbdyno.engine import Build, Server
 from dbdyno.host import capacity
-from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
+from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
 from dbdyno.run import duet, look_words, starting_state
 from dbdyno.run.check import disk_space, memory_fit, preflight, step_lengths
 from dbdyno.run.check.block_time import begins_from_copy, block_s
 from dbdyno.run.check.disk_space import gb
+from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.check.preflight import NO_LOG, Prepared
 from dbdyno.run.progress import duration
 from dbdyno.stats.looks import UNTIL_DECIDED
@@ -45,6 +46,22 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
         *memory_fit.notices(plan, prepared),
     ]
     return [line for one in written for line in folded(one)]
+
+
+def document(plan: Plan, prepared: Prepared) -> Json:
+    """The same for programs: what `plan.json` would hold, then order, time and notices."""
+    return {
+        "plan": plan_json(plan, prepared),
+        "blocks": [
+            {
+                "number": block.number,
+                "order": list(block.order),
+                "expected_s": block_s(plan, prepared, block.number),
+            }
+            for block in schedule.blocks(plan)[: sure_blocks(plan)]
+        ],
+        "notices": list(memory_fit.notices(plan, prepared)),
+    }
 
 
 def folded(line: str) -> list[str]:

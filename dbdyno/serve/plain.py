@@ -1,0 +1,56 @@
+"""The list of results for a terminal and for programs: what `dyno ls` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbdyno.model import Json
+from dbdyno.serve.folders import Result
+from dbdyno.serve.listing import blocks, day
+
+HEADINGS = ("changed (UTC)", "state", "blocks", "arms", "folder")
+
+
+def lines(results: Sequence[Result], here: Path) -> list[str]:
+    """A line for each result under a line of headings; folders as they are called from `here`."""
+    rows = [HEADINGS, *(_row(one, here) for one in results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _row(result: Result, here: Path) -> tuple[str, ...]:
+    base, *others = (f"{arm} ({of})" for arm, of in zip(result.arms, result.versions, strict=True))
+    arms = f"{', '.join(others)} against {base}" if others else base
+    path = result.path
+    folder = path.relative_to(here) if path.is_relative_to(here) else path
+    return (day(result.changed_s), result.state, blocks(result), arms, str(folder))
+
+
+def document(results: Sequence[Result]) -> list[Json]:
+    """The same as JSON: an object for each result; times in seconds of Unix time."""
+    return [
+        {
+            "folder": str(one.path),
+            "plan": one.plan,
+            "label": one.label,
+            "state": one.state,
+            "blocks": one.complete,
+            "blocks_planned": one.planned,
+            "until_decided": one.until_decided,
+            "begun_unix_s": one.begun_s,
+            "changed_unix_s": one.changed_s,
+            "arms": [
+                {"name": arm, "version": version, "config": config or None}
+                for arm, version, config in zip(
+                    one.arms, one.versions, one.configurations, strict=True
+                )
+            ],
+            "workloads": list(one.workloads),
+            "host": one.host,
+        }
+        for one in results
+    ]

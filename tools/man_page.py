@@ -1,0 +1,75 @@
+"""Writes the man page from the commands' own help, as docs/commands.md is made.
+
+python tools/man_page.py            writes the page, which the wheel installs
+python tools/man_page.py --check    exit status 1 where the page is stale
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from command_reference import commands
+
+PAGE = Path(__file__).parent.parent / "dbdyno.data" / "data" / "share" / "man" / "man1" / "dyno.1"
+
+
+def page() -> str:
+    """The whole page in man's macros: a subsection for each command, then the exit statuses."""
+    import typer
+
+    from dbdyno.cli import app
+    from dbdyno.cli.exit_status import MEANINGS
+
+    (_, dyno), *rest = commands(typer.main.get_command(app))
+    lines = [".TH DYNO 1", ".SH NAME", r"dyno \- a dynamometer for database engines"]
+    lines += [".SH SYNOPSIS", r".B dyno", r"[\fIoptions\fR] \fIcommand\fR [\fIarguments\fR]"]
+    lines += [".SH DESCRIPTION", plain(dyno.help), *listed(dyno), ".SH COMMANDS"]
+    for words, command in rest:
+        lines += [f".SS dyno {' '.join(words)}", plain(command.help), *listed(command)]
+    lines += [".SH EXIT STATUS"]
+    for status, meaning in MEANINGS.items():
+        lines += [".TP", f".B {status}", plain(meaning)]
+    lines += [".SH ENVIRONMENT", ".TP", ".B NO_COLOR", "Print no colours."]
+    return "\n".join(lines) + "\n"
+
+
+def listed(command: Any) -> list[str]:
+    """A command's arguments and options, each with what it is for."""
+    lines = []
+    for one in command.params:
+        option = one.param_type_name == "option"
+        name = ", ".join(one.opts) if option else one.metavar or one.name.upper()
+        taken = one.metavar if option and not one.is_flag else None
+        lines += [".TP", rf"\fB{escaped(name)}\fR" + (rf" \fI{escaped(taken)}\fR" if taken else "")]
+        lines += [plain(one.help or "")]
+    return lines
+
+
+def plain(text: str | None) -> str:
+    """A paragraph of a help text in one line, as man reads it."""
+    return escaped(" ".join((text or "").split()))
+
+
+def escaped(text: str) -> str:
+    """The text with what man would take for its own: backslashes, hyphens, a dot in front."""
+    safe = text.replace("\\", r"\e").replace("-", r"\-")
+    return rf"\&{safe}" if safe.startswith((".", "'")) else safe
+
+
+def main() -> int:
+    """Writes or checks the page; returns the exit status."""
+    text = page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        PAGE.write_text(text)
+        return 0
+    if PAGE.is_file() and PAGE.read_text() == text:
+        return 0
+    print(f"{PAGE.name} is stale: python tools/man_page.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -62,7 +62,7 @@ def main() -> int:
     """Runs `dyno`; returns the exit status, or ends the process with it (SystemExit)."""
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        app()
+        app(prog_name="dyno")
     except DynoError as error:
         say(f"dyno: {error}")
         return BAD_INPUT

@@ -9,15 +9,13 @@ import typer
 from rich.console import Console
 
 from dbdyno.cli.exit_status import FAILED, say
-from dbdyno.cli.options import Base, Colors, ResultDir
+from dbdyno.cli.options import AsJson, Base, Colors, ResultDir
 
 
 def compare(
     folder: ResultDir,
     base: Base = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="As JSON, for programs; docs/compare.md has every key.")
-    ] = False,
+    as_json: AsJson = False,
     fail: Annotated[
         str | None,
         typer.Option(

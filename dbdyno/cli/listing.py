@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.options import RESULTS, DataDir, Wait
+from dbdyno.cli.options import RESULTS, AsList, DataDir, Wait
 from dbdyno.model.error import DynoError
 
 workload_app = typer.Typer(help="List and show the workloads.", no_args_is_help=True)
@@ -18,9 +18,6 @@ golden_app = typer.Typer(
     help="List and remove golden copies: data directories that later runs begin from.",
     no_args_is_help=True,
 )
-
-
-AsList = Annotated[bool, typer.Option("--json", help="Print JSON for programs: a list of objects.")]
 
 
 def ls(

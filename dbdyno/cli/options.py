@@ -22,6 +22,7 @@ Quiet = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON for programs; docs/compare.md has every key.")
 ]
+AsList = Annotated[bool, typer.Option("--json", help="Print JSON for programs: a list of objects.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Accept a plan of more than 200 arms.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, if it has one.")

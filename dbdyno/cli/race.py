@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli.exit_status import FAILED, say
-from dbdyno.cli.options import RESULTS, DryRun, Out, Wait
+from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, Quiet, Wait
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def race(
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Race versions, builds or settings against each other, without a plan file.
 
@@ -114,13 +116,15 @@ def race(
     path, text = settled(wanted, out)
     plan = checked(text, path, out)
     if dry_run:
-        print(text)  # noqa: T201
-        measuring.show_outlook(plan)
+        if not as_json:
+            print(text)  # noqa: T201
+        measuring.show_outlook(plan, as_json=as_json)
         return
-    say(f"plan: {path}")
+    if not quiet:
+        say(f"plan: {path}")
     keep(path, text)
-    outcome = measuring.measure(plan, out, wait)
-    show(outcome.folder)
+    outcome = measuring.measure(plan, out, wait, quiet=quiet)
+    show(outcome.folder, as_json=as_json)
     raise typer.Exit(FAILED if outcome.failed else 0)
 
 
@@ -337,14 +341,17 @@ def keep(path: Path, text: str) -> None:
         raise DynoError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def show(folder: Path) -> None:
+def show(folder: Path, *, as_json: bool = False) -> None:
     """Writes the report of a race that is over, and prints its verdict."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import page, write
+    from dbdyno.report import json_document, page, write
     from dbdyno.report import race as verdict
     from dbdyno.report.render import html
 
     comparison = analysis.load(folder)
     write.publish({folder / REPORT: html.render(page.make(comparison)).encode()})
+    if as_json:
+        print(json_document.render(comparison))  # noqa: T201
+        return
     for line in verdict.lines(comparison, folder / REPORT):
         print(line)  # noqa: T201

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli.exit_status import INTERRUPTED, say
+from dbdyno.cli.options import AsList
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ app = typer.Typer(help="Download, build, list and remove database servers.", no_
 
 @app.command("list")
 def server_list(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="As JSON, for programs: a list of objects.")
-    ] = False,
+    as_json: AsList = False,
 ) -> None:
     """List servers: fetched, built, or installed under the usual paths.
 

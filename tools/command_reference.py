@@ -27,6 +27,8 @@ HEAD = """# Commands
 
 ## Exit statuses
 
+Every command ends with one of these statuses.
+
 | exit status | when |
 |---|---|
 """

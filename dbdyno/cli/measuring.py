@@ -111,7 +111,12 @@ def check(
     plan_file: PlanFile,
     yes: Yes = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for programs; docs/results.md has its keys.")
+        bool,
+        typer.Option(
+            "--json",
+            help="Print JSON for programs: the plan as in plan.json (docs/results.md), order and "
+            "expected time of its blocks, notices.",
+        ),
     ] = False,
 ) -> None:
     """Check a plan: report what is wrong, or what it would do, how long it takes, what it needs."""

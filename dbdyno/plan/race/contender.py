@@ -122,7 +122,7 @@ def contender(text: str, configs: Sequence[str], here: Here) -> Contender:
 
 
 def shown(text: str) -> str:
-    """What a person wrote, without a password that may be in it."""
+    """The text of a contender, without a password that may be in it."""
     return re.sub(r"(://[^:/@\s]*):[^@/\s]*@", r"\1:…@", text)
 
 

@@ -50,7 +50,7 @@ def steps_of(name: str, minutes: float) -> tuple[str, ...]:
 def course(
     use: WorkloadUse, sides: Sequence[Contender], plan: Path, scatter: float | None
 ) -> Course:
-    """What suits the workload, its sides and how much the host scatters. Raises WorkloadError."""
+    """The course that suits workload, sides and the host's scatter. Raises WorkloadError."""
     steps = expanded(use, sides[0].engine, plan)
     after = loaded(use, steps)
     elsewhere = any(one.elsewhere for one in sides)

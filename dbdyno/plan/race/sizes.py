@@ -25,13 +25,13 @@ CLIENTS_SHARE = 0.75
 BLOCKS = 6
 """So many blocks a race of steps with an amount of work has time for."""
 RUN_S, STEP_S = 12.0, 4.0
-"""What a server's start and its copy take, and what a step takes beside its seconds."""
+"""The seconds of a server's start and its copy, and those of a step beside its own."""
 SECONDS_MIN, SECONDS_MAX = 4, 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What of a workload grows with a race's time."""
+    """A parameter of a workload that grows with a race's time."""
 
     parameter: str
     bytes_each: int  # with indexes
@@ -49,7 +49,7 @@ SCALES: Mapping[str, Scale] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What fits this host and the race's time."""
+    """The sizes that fit this host and the race's time."""
 
     memory: str  # of each server
     clients: int

@@ -34,7 +34,7 @@ COLUMNS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Race:
-    """What is asked for."""
+    """The race that is asked for."""
 
     command: str | None  # that repeats it; None: it was asked by `dyno init`
     sides: tuple[Contender, ...]
@@ -45,7 +45,7 @@ class Race:
 
 
 def name_of(sides: Sequence[Contender]) -> str:
-    """What the plan and its results are called: race-pg17-pg18."""
+    """The name of the plan and its results: race-pg17-pg18."""
     return named("race-" + "-".join(one.name for one in sides), NAME_MAX)
 
 
@@ -115,7 +115,7 @@ def lasting(race: Race, way: Course) -> int:
 
 
 def heading(race: Race, plan: Path) -> Iterator[str]:
-    """What made the plan, and how it is repeated."""
+    """The lines that say what made the plan, and how to repeat it."""
     if race.command is None:
         yield f"# Asked by `dyno init`. Edit it (docs/plan.md has every key), then: dyno run {plan}"
     else:

@@ -141,7 +141,7 @@ def test_void_blocks_are_named_and_not_judged(tmp_path: Path) -> None:
 def test_an_unfinished_block_is_not_judged_and_is_said(tmp_path: Path) -> None:
     comparison = compare.load(build(tmp_path, broken=True))
     assert comparison.blocks == 2
-    assert comparison.incomplete == "2 of 3 blocks done, block 3 begun and not ended"
+    assert comparison.incomplete == "2 of 3 blocks done, block 3 begun and not finished"
     assert len(cell(comparison, "qr100", "pg18").runs) == 2
 
 

@@ -236,7 +236,7 @@ def test_a_block_without_its_end_is_not_judged(result: Path) -> None:
     remove(result / "blocks/002/done.json")
     comparison = shown(result)
     assert comparison.blocks == 1
-    assert comparison.incomplete == "1 of 2 blocks done, block 2 begun and not ended"
+    assert comparison.incomplete == "1 of 2 blocks done, block 2 begun and not finished"
 
 
 @pytest.mark.parametrize(

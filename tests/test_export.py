@@ -255,7 +255,7 @@ def test_a_step_that_failed_and_the_skipped_ones_are_there_with_their_reasons(
 def test_an_unfinished_block_is_there_and_not_judged(tmp_path: Path) -> None:
     result = dbdyno.read(build(tmp_path, blocks=2, steps=("l.i0",), broken=True))
     assert result.steps.groupby("block").judged.first().to_dict() == {1: True, 2: False}
-    assert result.plans.incomplete[0] == "1 of 2 blocks done, block 2 begun and not ended"
+    assert result.plans.incomplete[0] == "1 of 2 blocks done, block 2 begun and not finished"
 
 
 def test_several_results_can_be_asked_together(folder: Path, tmp_path: Path) -> None:

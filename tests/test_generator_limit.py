@@ -288,7 +288,7 @@ def test_the_chart_of_ratios_points_to_where_the_true_one_lies(tmp_path: Path) -
     shown = page.make(compared(tmp_path, ["pg18"]))
     drawn, ratios = report_parts.ratio_chart(shown), report_parts.ratios(shown)
     assert drawn is not None and ratios is not None
-    assert "a triangle points to where the true ratio lies" in drawn.title
+    assert "a triangle points towards the true ratio" in drawn.title
     values = bars.ratios(ratios, shown.arms)["data"]["values"]
     assert [one["bound"] for one in values] == ["exact", "at least"]
 

@@ -113,7 +113,7 @@ def test_what_differs_now_this_way_now_that_is_not_averaged_away() -> None:
     runs += [a_run("pg17", 3, before=more), a_run("pg18", 3)]
     (line,) = told(*runs)
     assert line.endswith(
-        "100 MiB (pg17) and 1,000 MiB (pg18), in 2 of 3 blocks, in 1 more the other way round"
+        "100 MiB (pg17) and 1,000 MiB (pg18), in 2 of 3 blocks, the other way round in 1 more"
     )
 
 

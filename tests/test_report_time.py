@@ -97,7 +97,7 @@ def test_without_samples_the_ledger_says_that_they_are_not_accounted_for(built: 
     table = time_ledger.table(replace(unsampled, cells=cells), "pg17", "x")
     assert table is not None
     assert texts(table, "waiting: the client") == ["not sampled", "not sampled", ""]
-    assert "and the client, are in what is not accounted for" in table.note
+    assert "“not accounted for” includes them, and the client" in table.note
 
 
 def test_a_step_of_an_older_result_has_no_ledger() -> None:

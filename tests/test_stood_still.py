@@ -58,7 +58,7 @@ def test_an_arm_that_stood_still_in_two_of_six_blocks_is_not_the_same() -> None:
     (judgement,) = found.judgements
     assert found.word == "cannot tell"
     assert found.outcome == (
-        "stood still in 2 of 6 blocks; the interval is of the 4 in which both ran"
+        "stood still in 2 of 6 blocks; the interval uses the 4 in which both ran"
     )
     assert (judgement.blocks, judgement.stood_still, judgement.base_stood_still) == (4, 2, 0)
     assert judgement.ratio == pytest.approx(1.0, rel=0.01), "of the blocks in which both ran"
@@ -112,7 +112,7 @@ def test_a_base_that_stood_still_is_the_mirror_image() -> None:
     found = verdict(zeros(SIX, 2, 5), lifted(0.0))
     assert found.word == "cannot tell"
     assert found.outcome == (
-        "base stood still in 2 of 6 blocks; the interval is of the 4 in which both ran"
+        "base stood still in 2 of 6 blocks; the interval uses the 4 in which both ran"
     )
     assert verdict([0.0] * 7, [1_000.0] * 7).word == "faster"
     assert verdict(zeros(SIX, 3), lifted(0.2)).word == "faster"
@@ -133,8 +133,8 @@ def test_where_both_stood_still_a_block_is_compared_by_nobody_and_that_is_said()
     (judgement,) = found.judgements
     assert (found.word, judgement.blocks, judgement.stood_still) == ("faster", 5, 0)
     assert found.outcome == (
-        "both stood still in 1 of 6 blocks, of which nothing is compared; "
-        "the interval is of the 5 in which both ran"
+        "both stood still in 1 of 6 blocks, which compare nothing; "
+        "the interval uses the 5 in which both ran"
     )
     nothing = verdict([0.0] * 6, [0.0] * 6)
     assert (nothing.word, nothing.judgements) == ("not compared", ())

@@ -164,7 +164,7 @@ def test_a_block_with_foreign_load_is_void_and_done_again(
     (said,) = comparison.void_blocks
     assert said.startswith("block 1 (void 1): foreign load: 40.0 % of all cores' time in l.i0 of ")
     assert "planted (process 1) 40.0 %" in said
-    assert said.endswith("by itself it shows, by the headline: new −9.1 % (result: −9.1 %)")
+    assert said.endswith("alone it shows, by the headline: new −9.1 % (result: −9.1 %)")
     assert any(said in line for line in report_parts.texts(page.make(comparison), "warnings"))
     assert not any("foreign load" in line for line in comparison.warnings)
 

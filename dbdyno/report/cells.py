@@ -16,7 +16,7 @@ INCOMPLETE = "‡"
 STOOD_STILL = "‖"
 
 STOOD_STILL_MARK = {
-    STOOD_STILL: "stood still in a block: the mean throughput is then 0, and a ratio is of the "
+    STOOD_STILL: "stood still in a block: the mean throughput is then 0, and a ratio uses the "
     "blocks in which both ran"
 }
 
@@ -101,9 +101,10 @@ BOTH = "limited on both"
 
 _NOTES: Mapping[Bound, str] = {
     "at least": "≥: the load generator was at its limit; the true number is at least this.",
-    "at most": "≤: the load generator was at its limit with the base, or of a time with the arm; "
-    "it is at most this.",
-    "unknown": f"“{BOTH}”: it was at its limit with both arms; the ratio cannot be told.",
+    "at most": "≤: the load generator was at its limit with the base (for a time: with the arm); "
+    "the true number is at most this.",
+    "unknown": f"“{BOTH}”: the load generator was at its limit with both arms; the ratio is "
+    f"unknown.",
 }
 
 

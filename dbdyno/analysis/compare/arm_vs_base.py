@@ -167,9 +167,9 @@ def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
         if blocks:
             yield f"{who}stood still in {len(blocks)} of {count}"
     if still.both:
-        yield f"both stood still in {len(still.both)} of {count}, of which nothing is compared"
+        yield f"both stood still in {len(still.both)} of {count}, which compare nothing"
     if any(still) and ran > 1:
-        yield f"the interval is of the {ran} in which both ran"
+        yield f"the interval uses the {ran} in which both ran"
 
 
 def number_of_blocks(count: int) -> str:

@@ -82,7 +82,7 @@ def incomplete(
     done = [one for one in everything if one.state == "done" and _has_all(one, needed)]
     broken = [one.name for one in everything if one.state == "broken"]
     text = _missing(len(done), looked, found, results.plan)
-    return f"{text}, {', '.join(broken)} begun and not ended" if text and broken else text
+    return f"{text}, {', '.join(broken)} begun and not finished" if text and broken else text
 
 
 def _has_all(block: BlockFolder, needed: Arms) -> bool:

@@ -156,7 +156,7 @@ def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
     others = sum(len(its) for its in ahead.values()) - len(usual)
     count = len(known)
     where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
-    ending = f", in {others} more the other way round" if others else ""
+    ending = f", the other way round in {others} more" if others else ""
     return f"state at the start differs: {rule.words} {told}, {where}{ending}"
 
 

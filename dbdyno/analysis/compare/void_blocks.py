@@ -48,7 +48,7 @@ def _by_itself(
         for arm, pair in _of_step(step, runs, arms):
             logs.setdefault(arm, []).append(pair)
     told = [f"{arm} {_mean(its, 0)} (result: {_mean(its, 1)})" for arm, its in sorted(logs.items())]
-    return f"; by itself it shows, by the headline: {', '.join(told)}" if told else ""
+    return f"; alone it shows, by the headline: {', '.join(told)}" if told else ""
 
 
 def _of_step(

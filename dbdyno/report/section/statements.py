@@ -127,7 +127,7 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
         rows=rows,
         colors=f"Red: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
         note="Executions without error in the window, rows that they returned or changed, and the "
-        f"share of them that found any; nothing where a statement has no rows.{means}",
+        f"share that found any; blank for statements without rows.{means}",
     )
 
 

@@ -31,7 +31,7 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
         Column(text="clients"),
         Column(text="connections"),
         Column(text="tables"),
-        Column(text="rows", group="each client", title="inserted; where the step indexes, indexed"),
+        Column(text="rows", group="each client", title="inserted; indexed in a step that indexes"),
         Column(text="rows/s asked", group="each client"),
         Column(text="seconds"),
         Column(text="r/o", title="device reads per operation"),
@@ -44,9 +44,9 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
             title="The steps",
             columns=columns,
             rows=rows,
-            note="Of all arms and blocks, from the smallest to the largest; r/o: device reads per "
-            "operation, of the run in the middle. Cached: at most "
-            f"{CACHED_READS_MAX} device reads for each row inserted or query, as measured.",
+            note="Over all arms and blocks, smallest to largest; r/o: device reads per operation "
+            f"of the median run. Cached: at most {CACHED_READS_MAX} device reads per row inserted "
+            "or query, as measured.",
         )
     )
 

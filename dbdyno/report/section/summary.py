@@ -119,7 +119,7 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
     marks = cells.legend(
         rows,
         {
-            cells.MISSED: "the background insert rate was missed; it compares with no other",
+            cells.MISSED: "missed the background insert rate; does not compare",
             **cells.INCOMPLETE_MARK,
         },
     )
@@ -128,8 +128,8 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         title="Throughput",
         columns=_columns(steps),
         rows=rows,
-        colors="Green: in the fastest quarter of the way from slowest to fastest; red: in the "
-        f"slowest, where that is under 0.8 of the fastest{gray}.",
+        colors="Green: in the fastest quarter between slowest and fastest; red: in the slowest "
+        f"quarter, if under 0.8 of the fastest{gray}.",
         note=cells.sentences(
             mean,
             marks,
@@ -171,7 +171,7 @@ def _relative(
         )
         for place, arm in enumerate((base, *others))
     )
-    missed = {cells.MISSED: "the background insert rate was missed by one of the two"}
+    missed = {cells.MISSED: "one of the two missed the background insert rate"}
     marks = cells.legend(rows, missed | cells.STOOD_STILL_MARK)
     return Table(
         name=f"{prefix}-relative",
@@ -275,8 +275,8 @@ def ratio_chart(
         title=(f"{title}: throughput" if title else "Throughput")
         + f" relative to {base}, log scale"
         + ("; lines: 95 % intervals" if any(point.ratio.low for point in points) else "")
-        + ("; a triangle points to where the true ratio lies" if bounded else "")
-        + ("; a cross: it cannot be told" if "unknown" in bounds else ""),
+        + ("; a triangle points towards the true ratio" if bounded else "")
+        + ("; a cross: unknown" if "unknown" in bounds else ""),
         describe="The ratios and intervals of the table above, drawn to scale.",
         data=Ratios(steps=tuple(step.step for step in shown), points=points),
     )

@@ -30,9 +30,8 @@ LOG_FROM = 8
 """Response times of which the longest is more times the shortest have a logarithmic scale."""
 
 NOTE = (
-    "Peak: the clients with the greatest throughput of a block, which has each number of clients "
-    "once; of several blocks the middle one, and from the fewest to the most. Drop: the throughput "
-    "with the most clients by that."
+    "Peak: the number of clients with a block's greatest throughput; over several blocks the "
+    "median, and the range. Drop: the throughput with the most clients, relative to the peak."
 )
 
 
@@ -86,7 +85,7 @@ def _table(sweeps: Sequence[Sweep], subject: Subject) -> Table:
         note=cells.sentences(
             NOTE,
             f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
-            f"{LIMITED}: the load generator was at its limit, the true peak may lie higher and "
+            f"{LIMITED}: the load generator was at its limit; the true peak may be higher and "
             "elsewhere."
             if limited
             else "",

@@ -33,9 +33,9 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         ),
         rows=cells.rows(step, groups, _cells),
         colors="Red: not held." if any(not target.met for target in found) else "",
-        note="All clients together. A target is held with at least 95 % of it over the whole "
-        "window; a second is missed with less than 95 % in that second, also where later ones "
-        f"catch up. {cells.blocks_note(max(len(result.runs) for result in step.cells))}".strip(),
+        note="All clients together. An arm holds a target with at least 95 % of it over the "
+        "whole window; a second is missed with less than 95 %, even if later ones catch "
+        f"up. {cells.blocks_note(max(len(result.runs) for result in step.cells))}".strip(),
     )
 
 

@@ -90,15 +90,17 @@ def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone
 def _note(step: StepComparison, many: str, *, compared: bool) -> str:
     """What the rows are, and what is not accounted for."""
     notes = [
-        f"Connections of those that do it, times the window, by its {many}; means of the blocks.",
-        "On CPU and ready are counted by the system.",
+        f"Connections of the role times the window, divided by its {many}; means of the blocks.",
+        "The system counts “on CPU” and “ready”.",
     ]
     if any(result.metrics.get(name) is not None for result in step.cells for name in SAMPLED):
-        notes.append("What is left they slept; samples tell what for, by their proportions.")
+        notes.append(
+            "For the rest, sessions slept; samples divide that time by what they waited for."
+        )
     else:
         notes.append(
-            "Waits were not sampled (`[observe] waits` in the plan): they, and the client, are in "
-            "what is not accounted for."
+            "Waits were not sampled (`[observe] waits` in the plan): “not accounted for” includes "
+            "them, and the client."
         )
     if compared:
         notes.append("Smaller: the 95 % interval of the ratio, times the base's figure.")

@@ -1,4 +1,4 @@
-"""What `dyno` ends with, and how its commands speak to the person beside their results."""
+"""The exit statuses of `dyno`, and messages beside results."""
 
 from __future__ import annotations
 

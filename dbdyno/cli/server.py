@@ -139,7 +139,7 @@ def server_build(
 
 
 def ref_of(tag: str | None, branch: str | None, commit: str | None) -> Ref | None:
-    """What of a repository is asked for. Raises DynoError where that is more than one thing."""
+    """The requested revision of a repository. Raises DynoError if there are several."""
     from dbdyno.builds.source import Ref
 
     named = {"tag": tag, "branch": branch, "commit": commit}

@@ -17,7 +17,7 @@ def findings(
     lab: str | None = None,
     required: Mapping[str, requirement.Value] | None = None,
 ) -> tuple[Finding, ...]:
-    """What the facts of host.json come to, what disturbs most first.
+    """The findings in the facts of host.json, the most disturbing first.
 
     Facts that are missing or null find nothing. `needs`: of servers that are to be started; `lab`:
     who else measures on the host; `required`: what a plan asks of it.

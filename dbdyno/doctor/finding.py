@@ -1,4 +1,4 @@
-"""What a finding is, and how facts of host.json are asked for. Pure."""
+"""The form of a finding, and access to the facts of host.json. Pure."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dbdyno.model import Json
 THP = "/sys/kernel/mm/transparent_hugepage"
 SHARED_PER_BUFFERS = 1.025
 SHARED_FIXED_BYTES = 112 * MIB
-"""What PostgreSQL shares beside its buffers: their headers and hash table; locks, logs, sessions.
+"""PostgreSQL's shared memory beside its buffers: headers, hash table, locks, logs, sessions.
 
 Measured with `postgres -C shared_memory_size` of 15.x: 2.1 to 2.5 % of 1 to 100 GB and 50 MB, 20 MB
 more for each 500 connections; enough for 1,000 of them, with some pages to spare.

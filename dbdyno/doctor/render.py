@@ -85,7 +85,7 @@ def document(found: Sequence[Finding], facts: Json) -> Json:
 
 
 def summary(found: Sequence[Finding]) -> str:
-    """What disturbs, in a line without reasons and remedies; empty where nothing does."""
+    """The disturbances in one line, without reasons and remedies; empty if there are none."""
     by_severity = {
         word: [finding.what for finding in found if finding.severity == severity]
         for severity, word in (("much", "much"), ("some", "somewhat"))

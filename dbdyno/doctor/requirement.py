@@ -1,4 +1,4 @@
-"""What a plan requires of its host: what of it is not so, and how it is mended. Pure.
+"""A plan's requirements of its host: which of them fail, with remedies. Pure.
 
 The keys are those of `[require]` (docs/plan.md, "require").
 """
@@ -13,7 +13,7 @@ from dbdyno.doctor.finding import Finding, Need, of, tuned
 from dbdyno.model import Json
 
 Value = bool | int | str
-"""What a plan requires."""
+"""A required value."""
 BLOCK = "/sys/block/{device}/queue"
 CPU_FREQUENCY = "/sys/devices/system/cpu/cpu*/cpufreq"
 
@@ -85,7 +85,7 @@ RULES: Mapping[str, Rule] = {
 def findings(
     facts: Json, required: Mapping[str, Value], needs: Sequence[Need]
 ) -> Iterable[Finding]:
-    """What the plan requires and the host has not; each disturbs much.
+    """The plan's requirements that the host fails; each disturbs much.
 
     `needs` are those of the plan's servers. A fact that cannot be read is not there.
     """

@@ -48,7 +48,7 @@ def state(facts: Json) -> dict[str, str]:
 
 
 def machine(facts: Json) -> Json:
-    """What makes it the machine that it is."""
+    """The facts that identify the machine."""
     return {key: facts.get(key) for key in MACHINE}
 
 

@@ -1,4 +1,4 @@
-"""What the arms of a result came to, beside the base."""
+"""The results of the arms beside the base."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACES_MAX = 4
 
 
 Bound = Literal["exact", "at least", "at most", "unknown"]
-"""What a number is to the true one where the load generator was at its limit; unknown: on both."""
+"""The bound of a number if the load generator was at its limit; unknown: on both sides."""
 
 
 @dataclass(frozen=True, kw_only=True)

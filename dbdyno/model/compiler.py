@@ -1,4 +1,4 @@
-"""What a compiler's flags say of what it makes."""
+"""The meaning of a compiler's flags."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ WANTED = {
     "string_type": 'text in quotes ("…")',
     "tuple_type": "a list",
 }
-"""What pydantic's kinds of error want, in a reader's words."""
+"""The meanings of pydantic's errors, in a reader's words."""
 
 
 class Form(BaseModel):

@@ -1,4 +1,4 @@
-"""What is concluded of a step that two arms took in a duet: types only."""
+"""The conclusions about a step taken as a duet: types only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DuetCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class Duet:
-    """What a step is judged by, and why."""
+    """The basis of a step's verdict, and the reason."""
 
     judged: Literal["duet", "solo", "nothing"]  # by solo turns, where a check fails
     checks: tuple[DuetCheck, ...]

@@ -1,4 +1,4 @@
-"""What is known of engines without a server of them: their traits, and what each can.
+"""The facts of engines that need no server: their traits and capabilities.
 
 An engine is a row of TRAITS, a folder under `dbdyno/engine/`, and its SQL in workload files.
 """
@@ -32,12 +32,12 @@ Capability = Literal[
 ]
 Protocol = Literal["simple", "extended", "prepared", "execute"]
 OURS = frozenset[Capability]({"made", "kept", "presets", "prebuilt", "source", "release"})
-"""What an arm with a `dsn` cannot, whatever its engine can."""
+"""The capabilities that a `dsn` takes away from any engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """What is known of an engine without a server of it."""
+    """The facts of an engine that need no server."""
 
     name: str
     product: str  # what it is called: "PostgreSQL"
@@ -142,7 +142,7 @@ def of(name: str) -> Traits:
 
 
 def can(arm: Arm, what: Capability) -> bool:
-    """What the arm's engine can, less what a `dsn` takes away."""
+    """The capabilities of the arm's engine, less those that a `dsn` takes away."""
     return what in of(arm.engine).can and not (arm.dsn is not None and what in OURS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FIND = ".find-"
-"""What stands in the names of a search's windows, before their number."""
+"""The mark in the names of a search's windows, before their number."""
 METRIC = "highest_rate"
 """The metric that a search gives to its step."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What is known of a headline by its name alone."""
+    """The facts of a headline that follow from its name."""
 
     counted: str  # what it counts: "rows inserted"
     one: str = "operation"  # what costs are shared out to, one of it

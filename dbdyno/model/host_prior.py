@@ -15,7 +15,7 @@ halves it was not tried."""
 
 @dataclass(frozen=True, kw_only=True)
 class HostPrior:
-    """What the scatter between blocks of one metric was, and how it follows from its turns."""
+    """One metric's scatter between blocks, and how it follows from its turns."""
 
     results: int  # earlier comparisons, each of which is one unit
     freedom: int  # degrees of freedom of their variances, all together
@@ -27,7 +27,7 @@ class HostPrior:
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """What prior.json says; written before the first block and never changed."""
+    """The contents of prior.json, written before the first block and never changed."""
 
     workload: str
     step: str

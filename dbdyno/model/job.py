@@ -1,4 +1,4 @@
-"""What follows from a job (contract/README.md), for who runs it and who judges it. Pure."""
+"""Facts that follow from a job (contract/README.md), for running and judging. Pure."""
 
 from __future__ import annotations
 

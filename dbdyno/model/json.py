@@ -1,4 +1,4 @@
-"""What JSON text is read into."""
+"""The types of parsed JSON."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Judge = Literal["looks", "any time"]
-"""What gives the word: the looks, or an e-process that may be read after every block."""
+"""The source of the verdict: the looks, or an e-process read after every block."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ Source = Literal["second", "turn", "start", "hour"]
 one server start to the next, from one comparison to the next."""
 
 Way = Literal["blocks", "seconds", "shorter turns", "longer turns", "placement"]
-"""What the same minutes can be spent on; of placement only the most that it could bring."""
+"""The ways to spend the same minutes; for placement only the best case."""
 
 WORTH_MAX = 0.97
 """A way that leaves more of the error than this buys nothing."""
@@ -55,20 +55,20 @@ class NoiseBudget:
     best_seconds: float | None  # of the step, at which such an error takes least time; None: open
 
     def left(self, way: Way) -> float | None:
-        """What share of the error would be left; None where that cannot be foretold."""
+        """The share of the error that would remain; None without a prediction."""
         found = next((one.error for one in self.prospects if one.way == way), None)
         return found / self.error if found is not None and self.error > 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """What an earlier result of this host tells of how long steps and turns should be."""
+    """The advice of an earlier result of this host on the length of steps and turns."""
 
     folder: str
     budgets: tuple[NoiseBudget, ...]
 
 
 def left_of(budgets: Sequence[NoiseBudget], way: Way) -> float | None:
-    """What share of the error would be left in several metrics and steps: the geometric mean."""
+    """The remaining share of the error over several metrics and steps: the geometric mean."""
     known = [its for one in budgets if (its := one.left(way))]
     return math.exp(math.fsum(map(math.log, known)) / len(known)) if known else None

@@ -13,7 +13,7 @@ from dbdyno.model.verdict import Judgement, Verdict, Word
 UNDECIDED: frozenset[Word] = frozenset({"cannot tell", "one block"})
 """Words that only say that there are too few blocks."""
 INSTEAD: frozenset[Word] = frozenset({"failed", "not compared"})
-"""What is said where fewer than two blocks have both arms."""
+"""The verdict if fewer than two blocks have both arms."""
 
 
 def open_steps(steps: Sequence[StepComparison]) -> tuple[StepComparison, ...]:

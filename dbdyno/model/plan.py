@@ -113,7 +113,7 @@ class Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class Observe:
-    """What is asked of the server while a window is open."""
+    """The samples taken of the server while a window is open."""
 
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
     waits_sessions: bool = False  # whether each sample keeps every session

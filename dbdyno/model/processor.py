@@ -1,4 +1,4 @@
-"""What a processor's time goes to, as the kernel counts it and host.jsonl keeps it."""
+"""The kinds of processor time, as the kernel counts and host.jsonl keeps them."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def cut_coarsely(amount: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """What a server can have of a host: presets are sized to it."""
+    """The resources of a host that a server can have: presets are sized to them."""
 
     cores: int
     memory_bytes: int

@@ -55,7 +55,7 @@ class MetricSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Right:
-    """What the user of a server elsewhere has to be allowed before a step can run."""
+    """A privilege that a step needs of the user of a server elsewhere."""
 
     name: str
     query: str  # SQL whose answer is true or false

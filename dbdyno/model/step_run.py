@@ -1,4 +1,4 @@
-"""What one step of one run came to."""
+"""The result of one step of one run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stretch:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnerCost:
-    """What one owner spent in exactly the window."""
+    """The cost of one owner in exactly the window."""
 
     cpu_us: float
     context_switches: float | None
@@ -144,7 +144,7 @@ class WaitLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class Waits:
-    """What sessions were seen to do in samples of a window (spec pgbench-cbc-ybio.md 4.8)."""
+    """The sampled activity of sessions in a window (spec pgbench-cbc-ybio.md 4.8)."""
 
     samples: int
     asked_s: float  # the interval that the plan asks for
@@ -163,7 +163,7 @@ class Waits:
 
 @dataclass(frozen=True, kw_only=True)
 class StepFacts:
-    """What a step is: all that is known of one that never ran."""
+    """The facts of a step, known even if it never ran."""
 
     workload: str
     ordinal: int  # from 1
@@ -226,7 +226,7 @@ class Responses:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleFigures:
-    """What the roles of a step did, each by itself."""
+    """The results of a step's roles."""
 
     targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
     fairness: tuple[Fairness, ...] = ()  # roles with several clients
@@ -246,7 +246,7 @@ class RoleFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSide:
-    """What the server told of itself."""
+    """The server's own figures."""
 
     statistics: str = "PostgreSQL"  # or "InnoDB": whose they are (dbdyno.model.metric.row)
     before: Mapping[str, float | None] = field(default_factory=dict)  # dbdyno.model.metric.state

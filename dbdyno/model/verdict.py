@@ -37,12 +37,12 @@ side that would decide. `target missed`, `failed`: what the arm, or the base, di
 WORSE: frozenset[Word] = frozenset({"slower", "slower, within the margin"})
 BETTER: frozenset[Word] = frozenset({"faster", "faster, within the margin"})
 CHANGED: frozenset[Word] = WORSE | BETTER | {"mixed"}
-"""What counts as a false alarm where nothing differs."""
+"""The words that count as false alarms between equal arms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aims:
-    """What a comparison is to tell apart, as the plan's `[verdict]` says."""
+    """The aims of a comparison, from the plan's `[verdict]`."""
 
     margin: float = 0.03  # a change up to this does not matter
     effect: float = 0.03  # a change as large as this is to be found …
@@ -53,7 +53,7 @@ class Aims:
 
 @dataclass(frozen=True, kw_only=True)
 class LookResult:
-    """What a judgement was at one look."""
+    """A judgement at one look."""
 
     blocks: int  # of the plan, when it was looked at
     share: float  # of the level
@@ -114,7 +114,7 @@ class Judgement:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What is said of an arm in a step."""
+    """The verdict on an arm in a step."""
 
     word: Word
     by: tuple[str, ...]  # the metrics that say so
@@ -171,7 +171,7 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What comparing the base with itself came to."""
+    """The result of comparing the base with itself."""
 
     arm: str  # the base's double
     comparisons: int

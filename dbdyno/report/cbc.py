@@ -63,7 +63,7 @@ def render(comparison: Comparison) -> str:
 
 
 def _script(run: StepRun) -> str:
-    """What a step is called without what a sweep adds."""
+    """The step's name without the values of a sweep."""
     return parted(run.facts.step)[0]
 
 
@@ -156,7 +156,7 @@ def _seconds(run: StepRun) -> Iterator[Best]:
 
 
 def _rates(run: StepRun) -> Iterator[tuple[float, float]]:
-    """What the device read and wrote, in MiB/s, where both are known."""
+    """The device's reads and writes in MiB/s, if both are known."""
     whole = run.metrics.get("rmbps"), run.metrics.get("wmbps")
     if whole[0] is not None and whole[1] is not None:
         yield whole[0], whole[1]

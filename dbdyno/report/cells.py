@@ -40,12 +40,12 @@ def rows(
 
 
 def sentences(*texts: str) -> str:
-    """What there is to say, in a line."""
+    """The sentences in one line, without empty ones."""
     return " ".join(text for text in texts if text)
 
 
 def legend(rows: Sequence[Row], meanings: Mapping[str, str]) -> str:
-    """What the marks mean that these rows have."""
+    """The meanings of the marks in these rows."""
     there = {cell.mark for row in rows for cell in row.cells}
     return " ".join(f"{mark}: {text}." for mark, text in meanings.items() if mark in there)
 
@@ -88,7 +88,7 @@ def reach(low: str, high: str) -> str:
 
 
 def blocks_note(count: int) -> str:
-    """What the figures of a table are, in a sentence; nothing for one block."""
+    """The meaning of a table's figures, in a sentence; nothing for one block."""
     return "" if count <= 1 else f"{MEANS}{RANGES}."
 
 
@@ -97,7 +97,7 @@ def blocks_note(count: int) -> str:
 SIGNS: Mapping[Bound, str] = {"at least": "≥", "at most": "≤"}
 
 BOTH = "limited on both"
-"""What stands beside a ratio of two limited numbers, which may be off in either direction."""
+"""The mark beside a ratio of two limited numbers, which may be off in either direction."""
 
 _NOTES: Mapping[Bound, str] = {
     "at least": "≥: the load generator was at its limit; the true number is at least this.",
@@ -114,13 +114,13 @@ def signed(text: str, bound: Bound) -> str:
 
 
 def bound_note(bounds: Iterable[Bound]) -> str:
-    """What the signs and words mean of which these are there."""
+    """The meanings of these signs and words."""
     there = set(bounds)
     return " ".join(text for bound, text in _NOTES.items() if bound in there)
 
 
 def limits(result: Result) -> str:
-    """What limited the load generator in which blocks, in words; nothing where nothing did."""
+    """The generator's limits by block, in words; empty if nothing limited it."""
     words = [
         f"block {run.block}: {', '.join(run.window.limited)}"
         for run in result.runs
@@ -130,7 +130,7 @@ def limits(result: Result) -> str:
 
 
 def bound_of_quotient(first: Bound, second: Bound) -> Bound:
-    """What the second number by the first is, of numbers that are exact or at least."""
+    """The bound of the ratio of two numbers that are exact or at least."""
     if first == "exact":
         return second
     return "at most" if second == "exact" else "unknown"
@@ -193,7 +193,7 @@ def _mark(result: Result) -> str:
 
 
 def failure(result: Result) -> str:
-    """What went wrong in which blocks, in words; nothing where all went well."""
+    """The failures by block, in words; empty if there are none."""
     words = [
         f"block {run.block} {run.ending.status}: {run.ending.reason or 'no reason recorded'}"
         for run in result.runs
@@ -203,7 +203,7 @@ def failure(result: Result) -> str:
 
 
 def words_for_nothing(result: Result) -> str:
-    """What stands in the place of a missing number."""
+    """The words in place of a missing number."""
     if not result.runs:
         return "not run"
     states = {run.ending.status for run in result.runs}
@@ -290,7 +290,7 @@ def paired_cell(ratio: Ratio | None) -> Cell:
 
 
 def ratio_detail(result: Result, digits: int = 2) -> str:
-    """What stands after a ratio of throughputs: its interval, or that it cannot be told."""
+    """The text after a ratio of throughputs: its interval, or that it is unknown."""
     if result.ratio is None:
         return ""
     if result.ratio_bound == "unknown":

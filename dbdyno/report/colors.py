@@ -25,9 +25,9 @@ Tone = Literal[
     "notice",
     "total",
 ]
-"""What a cell or a callout is coloured for."""
+"""The reason for the colour of a cell or a callout."""
 ARROWS: Mapping[str, str] = {"blue": "▲", "yellow": "▼", "faster": "▲", "slower": "▼"}
-"""What stands beside a number for its colour in formats that have no colour."""
+"""The mark beside a number, for formats without colour."""
 
 DIGITS = 2
 """Digits of a ratio in a table, by which its colour is chosen: what a reader sees decides."""
@@ -49,12 +49,12 @@ class Thresholds:
 
     @property
     def colors(self) -> str:
-        """What the colours mean, without the sentence's end."""
+        """The meaning of the colours, without the end of the sentence."""
         return f"Red ▼: up to {_words(self.low)}; green ▲: from {_words(self.high)}; gray: between"
 
     @property
     def arrows(self) -> str:
-        """What the arrows mean where there are no colours."""
+        """The meaning of the arrows in formats without colour."""
         down, up = ARROWS["slower"], ARROWS["faster"]
         return f"{up}: from {_words(self.high)}; {down}: up to {_words(self.low)}."
 

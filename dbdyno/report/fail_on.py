@@ -19,7 +19,7 @@ from dbdyno.report.json_document import ghost
 WORDS: tuple[Word, ...] = get_args(Word)
 """The verdicts there are."""
 BETWEEN = re.compile(r",(?!\s*within the margin)")
-"""What parts the words of a list, but not those of `slower, within the margin`."""
+"""Separates the words of a list, but not those of `slower, within the margin`."""
 
 
 def parse(text: str) -> tuple[Word, ...]:

@@ -101,7 +101,7 @@ def _step(step: StepComparison) -> Json:
 
 
 def _told(cell: Cell) -> list[Json]:
-    """What the arm's runs tell by themselves, block by block."""
+    """The values that the arm's runs report, block by block."""
     return [
         {"block": run.block, "metric": name, **asdict(one)}
         for run in cell.runs

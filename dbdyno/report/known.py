@@ -1,4 +1,4 @@
-"""What is known of a change that cannot be told, and what the intervals of a table are.
+"""Words for undecided changes, and explanations of a table's intervals.
 
 The level carries no word there. A direction and an interval are said all the same, since somebody
 has to decide today; docs/method.md says what the words of verdicts rest on.
@@ -132,7 +132,7 @@ def despite(judgement: Judgement) -> bool:
 
 
 def legend(judgements: Sequence[Judgement]) -> Iterable[str]:
-    """What leaning means, and the mark of what was lent, as far as there is any of it."""
+    """Explains leaning and the mark of borrowed degrees, if the table has any."""
     if any(lean(one) is not None for one in judgements):
         yield (
             "“Leans”: the 80 % interval lies to one side; for equal arms, one metric in five "
@@ -148,7 +148,7 @@ def confidence(share: float) -> str:
 
 
 def lent_mark(lent: float) -> str:
-    """What stands behind an interval: ⁺² of degrees of freedom lent, rounded up; or nothing."""
+    """The mark behind an interval: ⁺² degrees of freedom borrowed, rounded up; or nothing."""
     return f"⁺{str(math.ceil(lent)).translate(_RAISED)}" if lent > 0 else ""
 
 

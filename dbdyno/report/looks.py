@@ -81,7 +81,7 @@ def _over(looked: Looked) -> str:
 
 
 def _minutes_per_block(comparison: Comparison) -> float | None:
-    """What a further block takes, as a judgement's price has it; None where none has one."""
+    """The minutes of a further block by a judgement's price; None if there is no price."""
     for one in _judgements(comparison):
         if one.blocks_needed and one.minutes_needed is not None:
             return one.minutes_needed / one.blocks_needed
@@ -105,7 +105,7 @@ def none_left(comparison: Comparison) -> bool:
 
 
 def beyond(comparison: Comparison) -> str:
-    """What it would take where no number of blocks is known that settles it."""
+    """The price in words, if no number of blocks is known to decide."""
     looked = comparison.looked
     if looked is None or looked.coming is None or looked.looks.first is not None:
         return OVER

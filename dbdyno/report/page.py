@@ -53,7 +53,7 @@ WORKLOAD: tuple[Section, ...] = (
     highest_rate.SECTION,
     scaling.SECTION,
 )
-"""What is said of a workload's steps beside each other, in reading order."""
+"""Sections about the steps of a workload together, in reading order."""
 
 STEP: tuple[Section, ...] = (
     notices.SECTION,
@@ -71,11 +71,11 @@ STEP: tuple[Section, ...] = (
     fairness.SECTION,
     state.SECTION,
 )
-"""What is said of each step, in reading order."""
+"""Sections about each step, in reading order."""
 
 
 def _made(sections: Iterable[Section], subject: Subject) -> tuple[AnyPart, ...]:
-    """What the sections say of a subject, in their order."""
+    """The parts that the sections yield for a subject, in order."""
     return tuple(part for section in sections for part in section.make(subject))
 
 
@@ -89,7 +89,7 @@ def _workloads(whole: Subject) -> Iterable[Group]:
 
 
 def _workload(subject: Subject, title: str) -> Group:
-    """What is said of its steps together, then each that is worth showing."""
+    """The sections about its steps together, then each step worth showing."""
     overview = Group(
         name=subject.overview,
         title="",
@@ -138,7 +138,7 @@ PAGE: tuple[Section, ...] = (
     measured_on.SECTION,
     repeat.SECTION,
 )
-"""What is said of the whole, in reading order."""
+"""Sections about the whole result, in reading order."""
 
 
 def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:

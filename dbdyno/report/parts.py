@@ -21,7 +21,7 @@ Form = Literal["list", "sayings", "paragraphs", "pairs", "code", "legend"]
 """How a text's items are set; `sayings` open a report, `code` has its language as its label."""
 
 Scope = Literal["page", "workload", "step"]
-"""What a section speaks of."""
+"""The subject of a section."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Table:
     level: Level = "report"
     look: str = ""  # how closely it is set, for formats that choose: wide, inline, words
     narrow: Literal["whole", "figures", "nothing"] = "whole"
-    """What a terminal shows: all of it, numbers without their details where it is too wide."""
+    """How a terminal shows a table: all of it, without details of numbers if too wide."""
     lead: str = ""  # what its note is said under where the note stands for the table
     joins: str = ""  # the group that it stands in where there is width for it
     entry: str = ""  # its word in the contents; none: it has no entry
@@ -124,7 +124,7 @@ class Lines:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """What sessions of one run did over time, by kind: the layers of a panel."""
+    """Activity of one run's sessions over time, by kind: the layers of a panel."""
 
     arm: str
     block: int
@@ -159,7 +159,7 @@ class Ratios:
 
 @dataclass(frozen=True, kw_only=True)
 class ScalePoint:
-    """What an arm did with so many clients, by what it did with the fewest."""
+    """An arm's throughput with some clients, relative to the fewest."""
 
     arm: str
     clients: int
@@ -168,7 +168,7 @@ class ScalePoint:
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleUp:
-    """What more clients bring in a step, beside the line of as many times as there are clients."""
+    """The scale-up of a step, beside the ideal line."""
 
     clients: tuple[int, ...]  # the fewest first
     points: tuple[ScalePoint, ...]
@@ -255,7 +255,7 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Callout:
-    """What must not be missed: a warning, what went wrong."""
+    """A warning or a failure that readers must not miss."""
 
     name: str
     title: str
@@ -334,7 +334,7 @@ def anchored(title: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a section speaks of: the whole, a workload's steps or one of them."""
+    """The subject of a section: the whole, a workload's steps or one of them."""
 
     comparison: Comparison
     steps: tuple[StepComparison, ...]

@@ -1,4 +1,4 @@
-"""What may change in a plan that goes on in a result folder, and what may not.
+"""The changes that a resumed plan may and may not have.
 
 Judged on plan.json as it was written there and as it would be now (docs/results.md).
 """

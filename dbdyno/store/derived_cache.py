@@ -1,4 +1,4 @@
-"""What was derived from steps, kept beside them so that it need not be derived again.
+"""The derived values of steps, kept beside them.
 
 Never the truth: an entry counts only for the very files (names, sizes, times of change) and the
 very code that it was made from, and the folder can be deleted at any time. Where it cannot be
@@ -40,7 +40,7 @@ class Shelf:
         self._code = code
 
     def read(self, step: Path) -> Any | None:
-        """What was kept of the step in this folder; None where it is not, or no longer, valid."""
+        """The kept values of the step in this folder; None if missing or no longer valid."""
         try:
             entry = orjson.loads(self._path(step).read_bytes())
             valid = entry["code"] == self._code and entry["files"] == files(step)

@@ -35,7 +35,7 @@ class Took:
 
 @dataclass(frozen=True, kw_only=True)
 class StepFolder:
-    """What one step of one run left behind."""
+    """The files of one step of one run."""
 
     path: Path
     block: int
@@ -233,7 +233,7 @@ class BlockFolder:
         return None if found is None else {name: tuple(its) for name, its in found.items()}
 
     def took(self) -> Took | None:
-        """What the block took; None where it is not complete, or an older version did it.
+        """The block's duration; None if incomplete or of an older version.
 
         Raises ResultError where done.json is damaged.
         """
@@ -243,7 +243,7 @@ class BlockFolder:
         return Took(took_s=found["took_s"], steps_s=found["steps_s"])
 
     def duration(self) -> Took:
-        """What the complete block took. Raises ResultError where done.json does not say it."""
+        """The complete block's duration. Raises ResultError if done.json lacks it."""
         found = self.took()
         if found is None:
             raise ResultError(

@@ -1,4 +1,4 @@
-"""What judging needs the files of a result to hold, so that a damaged one is known by its name.
+"""The parts of result files that judging needs, so that damage names its file.
 
 How forms are written is in dbdyno.model.form; those of events.jsonl are in dbdyno.model.events.
 """
@@ -87,7 +87,7 @@ class _Seen(type):
 
 
 class Seen(metaclass=_Seen):
-    """What one session does, by the columns that the first line of waits.jsonl names."""
+    """A session's activity, by the columns of the first line of waits.jsonl."""
 
 
 SESSION_COLUMNS = 5

@@ -41,7 +41,7 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What was done, and whether that is the verdict."""
+    """The outcome, and whether it is the verdict."""
 
     word: Word | None  # None: the tests decide
     text: str  # in words; empty where all went well
@@ -49,7 +49,7 @@ class Outcome:
     withheld: bool = False  # whether the tests give figures and no word
 
     def shown(self, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
-        """What is shown of the step's tests: figures alone, where no word is given."""
+        """The tests' part to show: figures alone, if there is no verdict."""
         if not self.withheld:
             return tuple(judgements)
         return tuple(
@@ -87,12 +87,12 @@ class Contest:
 
     @property
     def bound(self) -> Bound:
-        """What the ratio of throughputs is to that of what the servers can do."""
+        """The bound of the ratio of throughputs, relative to that of the servers' limits."""
         return generator_limit.ratio_bound(self.faced.base_runs, self.faced.runs)
 
     @cached_property
     def outcome(self) -> Outcome:
-        """What the arm, or the base, did instead of being compared."""
+        """The outcome of the arm or the base instead of a comparison."""
         compared = (sample.blocks for sample in self.samples(self.primary))
         still = self.faced.compared(self.headline).still
         ran = len(self.logs(self.headline))
@@ -189,7 +189,7 @@ def _is_damaged(run: StepRun) -> bool:
 
 
 def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
-    """What these runs did, a part of a sentence for each kind."""
+    """The outcomes of these runs, a part of a sentence for each kind."""
     count = f"of {number_of_blocks(len(runs))}"
     if any(run.roles.sla_met is False for run in runs):
         target = next(run.facts.sla_target for run in runs if run.facts.sla_target is not None)

@@ -59,7 +59,7 @@ def blocks_each(plan: Json) -> int | None:
 
 
 def aims(plan: Json) -> Aims:
-    """What the comparison is to tell apart; the defaults where the plan does not say it."""
+    """The aims of the comparison: the plan's, or the defaults."""
     said = plan.get("verdict") or {}
     judge: Judge = said.get("judge", Aims.judge)
     names = [one.name for one in fields(Aims) if one.name in said and one.name != "judge"]

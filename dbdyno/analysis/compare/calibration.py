@@ -1,4 +1,4 @@
-"""What comparing the base with its double came to: how often a verdict is wrong on this host.
+"""The comparison of the base with its double: how often verdicts err on this host.
 
 Nothing differs between the two, so whatever is said to have changed is a false alarm, and how far
 apart they seem is the noise that every other comparison has, too.

@@ -129,4 +129,4 @@ REASONS: tuple[Reason, ...] = (
         "{more} CPU of the load generator per {unit}",
     ),
 )
-"""What reports look for, the closest to the operation first."""
+"""The causes that reports look for, the closest to the operation first."""

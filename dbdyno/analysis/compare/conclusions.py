@@ -1,4 +1,4 @@
-"""What is concluded of a whole result: verdicts with their causes, overall, the calibration."""
+"""The conclusions of a whole result: verdicts with causes, overall, the calibration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class _OfArm:
-    """What is said of one arm."""
+    """The conclusions about one arm."""
 
     judged: Judged
     costs: Mapping[Where, Mapping[str, Judgement]]

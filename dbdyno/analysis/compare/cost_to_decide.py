@@ -1,4 +1,4 @@
-"""What a further block would take, by what those that were measured took."""
+"""The time of a further block, estimated from the measured ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the arms' servers differ in, planned or not."""
+"""The differences between the arms' servers, planned or not."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ SOLOS_MIN = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What of plan and host the checks need."""
+    """The facts of plan and host that the checks need."""
 
     forced: bool
     accepted: Json | None  # what `dyno calibrate --duet` found on this host
@@ -118,7 +118,7 @@ def _by_block(runs: Iterable[StepRun], arm: str) -> dict[int, StepRun]:
 
 
 def concluded(both: Both, headline: str, setting: Setting) -> Duet:
-    """What a step is judged by, from all of its checks."""
+    """The basis of a step's verdict, from all of its checks."""
     cpu = cpu_of((*both.base.values(), *both.other.values()))
     checks = (
         together(both),
@@ -213,7 +213,7 @@ def company(both: Both, name: str) -> DuetCheck:
 
 
 def cores(both: Both, name: str) -> DuetCheck:
-    """What the two sets of cores differ by: harmless, as the arms swap them."""
+    """The difference between the two sets of cores: harmless, because the arms swap them."""
     found = []
     for block in sorted({*both.base} & {*both.other}):
         base, other = both.base[block], both.other[block]

@@ -26,7 +26,7 @@ LEVEL = 0.05
 
 
 def accepted(folders: Mapping[float, Path]) -> Json:
-    """What results of these planted shares come to: `holds`, `text` and the figures.
+    """The outcome for these planted shares: `holds`, `text` and the figures.
 
     Raises ResultError where a folder has too few blocks.
     """

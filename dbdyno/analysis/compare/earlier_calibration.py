@@ -1,4 +1,4 @@
-"""What earlier results of the same host tell of how noise arises in the steps of a new plan."""
+"""The sources of noise in a new plan's steps, from earlier results of the same host."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _is_alike(other: Results, host: Json, plan: Plan) -> bool:
 
 
 def _parameters(use: Json) -> Json:
-    """What a workload's noise depends on, but for its length, which is what is asked."""
+    """The key of a workload's noise, without the length that is wanted."""
     its = {key: use.get(key) for key in ALIKE}
     given = {key: value for key, value in use["parameters"].items() if key != LENGTH}
     return its | {"parameters": given}

@@ -1,4 +1,4 @@
-"""What earlier results of the same host lend to the only step of a new one.
+"""Priors from earlier results of the same host, for the only step of a new one.
 
 They lie beside it in one parent folder. Each comparison is one unit: of a calibration there are
 several, of any other result one. Such as compare the base with itself come first.
@@ -27,7 +27,7 @@ BLOCKS_MIN = 3
 
 
 def prior(results: Results, step: Step) -> Prior | None:
-    """What the results beside this one lend to `step`, which is the only one that is judged.
+    """The prior of `step`, the only one judged, from the results beside this one.
 
     They fit where processor, kernel and memory, interleaving, slices and the step's whole job, with
     its window, are the same. None where fewer than RESULTS_MIN comparisons do. A folder that is

@@ -39,7 +39,7 @@ TOLD = ("CPU", "context switches", "reads", "writes", "WAL", WAITS, "plans")
 
 @dataclass(frozen=True, kw_only=True)
 class _Change:
-    """What is to be explained."""
+    """The change to explain."""
 
     cell: Cell
     base: Cell
@@ -339,7 +339,7 @@ def _named(change: _Change, found: Sequence[_Found]) -> Iterable[str]:
 
 
 def _led(change: _Change) -> str:
-    """What changed, with its interval and, where it is known, in time per operation."""
+    """The change with its interval and, if known, in time per operation."""
     throughput, cpu = change.throughput, change.cpu
     if not change.by_throughput or throughput is None:
         return _led_by_cpu(change)
@@ -387,7 +387,7 @@ def _led_by_cpu(change: _Change) -> str:
 
 
 def _not_known(change: _Change, *, explained: bool) -> Iterable[str]:
-    """What a reader might look for that was not sampled, and how much nothing accounts for."""
+    """What was not sampled, and the time without an account."""
     if not change.by_throughput:
         return
     cells = (change.cell, change.base)

@@ -44,7 +44,7 @@ def begins_after(kept: Kept, where: Where) -> int:
 
 
 def notes(kept: Kept) -> Iterable[str]:
-    """What a reader has to know of the copies: a line for each subject."""
+    """Notes on the copies for readers, a line for each subject."""
     for workload in dict.fromkeys(workload for workload, _, _ in kept):
         its = {where: one for where, one in kept.items() if where[0] == workload}
         arms = list(dict.fromkeys(arm for _, _, arm in its))

@@ -22,7 +22,7 @@ class Sights:
 
     @property
     def taken(self) -> tuple[Look, ...]:
-        """What is judged: the looks, or each block where the plan is judged at any time."""
+        """The basis of judgement: the looks, or each block for `judge = "any time"`."""
         if self.looked.looks.judge == "looks":
             return self.looked.taken
         return looks.at_any_time(len(self.numbers))

@@ -46,7 +46,7 @@ def budgets(
 
 
 def _counted_s(contest: Contest) -> float:
-    """What windows of both arms take of a block, with what settles after each resumption."""
+    """The time of both arms' windows in a block, with the settling after each resumption."""
     runs = [run for run in (*contest.faced.runs, *contest.faced.base_runs) if run.stretches]
     return 2 * fmean(_lasts_s(run) for run in runs) if runs else 0.0
 
@@ -127,7 +127,7 @@ def _values(
 
 
 def _levels(values: dict[Place, float], stretches: Sequence[Stretch]) -> tuple[Source, ...]:
-    """What the levels are, the innermost first; drops from `values` those that there are not.
+    """The levels, innermost first; drops missing levels from `values`.
 
     `stretches`: of one of the runs, which are all cut alike.
     """
@@ -188,7 +188,7 @@ def _noise(found: Mapping[Source, Variance | None], stretches: Sequence[Stretch]
 def _prospects(
     design: Design, noise: Noise, cost: Cost, found: Mapping[Source, Variance | None]
 ) -> Iterable[Prospect]:
-    """What the same minutes would bring in other ways, as far as the levels tell it."""
+    """The prospects of spending the same minutes otherwise, as far as the levels show."""
     ways: dict[Way, Design] = {
         "blocks": arithmetic.with_turns(design, design.turns / CHANGE, cost),
         "seconds": arithmetic.with_turns(design, design.turns * CHANGE, cost),

@@ -19,7 +19,7 @@ from dbdyno.model.metric import less_is_better
 Kind = Literal["post by pre", "scale-up"]
 
 PRE = re.compile(r"\.pre(?![^_@])")
-"""What marks a step that runs before the writes; `scan.warmpre` is none."""
+"""The mark of a step before the writes; `scan.warmpre` is none."""
 SWEPT = re.compile(r"(?<=[@,])clients=(\d+)(?:,|$)")
 
 

@@ -1,4 +1,4 @@
-"""What the turns of a step's blocks imply of how far blocks lie apart."""
+"""The scatter between blocks that the turns of a step imply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls a whole comparison into question, a line for each subject."""
+"""Reasons to doubt a whole comparison, a line for each subject."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def warnings(
     servers: Mapping[str, Sequence[Json]],
     boot_ids: Sequence[str | None],
 ) -> tuple[str, ...]:
-    """What calls the comparison into question; `servers`: each arm's server.json of every block."""
+    """Reasons to doubt the comparison; `servers`: each arm's server.json of every block."""
     last = {arm: its[-1] for arm, its in servers.items() if its}
     return (
         *_toolchains(arms, last),

@@ -1,4 +1,4 @@
-"""What is said of each arm in each step: its tests, and in what word they and its outcome end.
+"""The verdict on each arm in each step, from its tests and its outcome.
 
 One family of tests for an arm: each step of all workloads has one, by its primary metrics
 together, and each workload over all of its steps; what explains is a family of its own
@@ -24,7 +24,7 @@ from dbdyno.stats.sample import Sample
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What one family of tests came to."""
+    """The results of one family of tests."""
 
     verdicts: dict[Where, Verdict]
     overall: tuple[Overall, ...]
@@ -78,7 +78,7 @@ def judge(
 
 
 def _prior(contests: Sequence[Contest], sights: Sights) -> Mapping[str, HostPrior] | None:
-    """What earlier results lend to the only step, by metric; None where there are others."""
+    """The prior of a plan's only step, by metric; None if there are several steps."""
     its = sights.prior
     if its is None or len(contests) != 1:
         return None
@@ -88,7 +88,7 @@ def _prior(contests: Sequence[Contest], sights: Sights) -> Mapping[str, HostPrio
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """What some blocks say of an arm: its samples by step, and by workload of the whole."""
+    """An arm's samples in some blocks, by step, and overall by workload."""
 
     samples: dict[Where | str, tuple[Sample, ...]]
     places: tuple[Where, ...]

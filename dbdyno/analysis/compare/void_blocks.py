@@ -1,4 +1,4 @@
-"""What void blocks would have changed, and which blocks count though something disturbed them."""
+"""The effect of void blocks, and the disturbed blocks that count all the same."""
 
 from __future__ import annotations
 

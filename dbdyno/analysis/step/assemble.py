@@ -56,7 +56,7 @@ def step_run(folder: StepFolder) -> StepRun:
 
 
 def _joined(folder: StepFolder, found: Evidence) -> StepRun:
-    """What every step has; with what was measured where it ended well."""
+    """The parts of every step; with measurements if it ended well."""
     run = StepRun(
         facts=damaged_files.facts(found.step, extent(found.job)),
         arm=folder.arm,

@@ -1,4 +1,4 @@
-"""What each client of a role did in each second: the basis of fairness and of clients' series."""
+"""The work of each client of a role by second: the basis of fairness and clients' series."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS_KINDS = ("insert", "delete")
 
 
 def unit(kind: str) -> str:
-    """What is counted of a role of this kind: "rows" or "operations"."""
+    """The unit counted for a role of this kind: "rows" or "operations"."""
     return "rows" if kind in ROWS_KINDS else "operations"
 
 
@@ -31,7 +31,7 @@ def several(evidence: Evidence) -> dict[str, list[Tick]]:
 
 
 def amounts(ticks: Sequence[Tick], kind: str) -> NDArray[np.float64]:
-    """What each client did in each tick of a role, a row for each tick, a column for each client.
+    """The work of each client in each tick of a role: rows are ticks, columns are clients.
 
     Raises ResultError where the ticks do not have as many clients each.
     """

@@ -29,7 +29,7 @@ def step_runs(folders: Sequence[StepFolder], shelf: Shelf | None) -> list[StepRu
 
 
 def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
-    """What the shelf has of a step; an entry that is not of our making counts as none."""
+    """The shelf's entry of a step; an entry that dyno did not make counts as none."""
     plain = shelf.read(folder.path) if shelf is not None else None
     if plain is None:
         return None

@@ -1,4 +1,4 @@
-"""What of a result cannot be used: it is named and left out, and the rest is shown."""
+"""The unusable parts of a result: named and left out, while the rest is shown."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Value = TypeVar("Value")
 
 @dataclass
 class Damage:
-    """What could not be read so far, in lines that name the file from the result folder on."""
+    """The unreadable parts so far, in lines that name the file within the result folder."""
 
     folder: Path
     lines: list[str] = field(default_factory=list)
 
     def usable(self, read: Callable[[], Value | None]) -> Value | None:
-        """What `read` returns; None, and a line more, where it raises ResultError."""
+        """The value of `read`; None, and one more line, if it raises ResultError."""
         try:
             return read()
         except ResultError as error:
@@ -61,7 +61,7 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
 
 
 def facts(step: Json, extent: Extent | None = None) -> StepFacts:
-    """What a step is, as its step.json has it; `extent`: as its job says."""
+    """The facts of a step from its step.json; `extent`: from its job."""
     headline, promised = step.get("headline"), step.get("sla")
     return StepFacts(
         workload=step["workload"],

@@ -1,4 +1,4 @@
-"""What a step left behind, read once: the basis of its metrics, series and warnings."""
+"""The files of a step, read once: the basis of its metrics, series and warnings."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Evidence:
 
     @property
     def server_host(self) -> raw_files.Host:
-        """What the server's own host has counted; nothing where that is another than ours."""
+        """The counters of the server's host; nothing if that is another host."""
         return raw_files.Host(readings=()) if self.remote else self.host
 
     def kind(self, role: str) -> str:
@@ -364,7 +364,7 @@ def all_us(host: raw_files.Host) -> float | None:
 
 
 def owners(host: raw_files.Host) -> dict[str, OwnerCost]:
-    """What each owner spent in the window, and `rest`: the host's busy time less theirs.
+    """The cost of each owner in the window, and `rest`: the host's busy time less theirs.
 
     `rest` may be a little below 0, as the host's time has a coarser clock; so the sum stays true.
     """

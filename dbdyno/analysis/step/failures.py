@@ -1,4 +1,4 @@
-"""What did not go well: failures by their class, what was tried again, and latency limits."""
+"""Failures by class, retries, and latency limits."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def half(  # noqa: PLR0913 (a half and its bounds, each by its name)
     from_s: float = 0.0,
     until_s: float = float("inf"),
 ) -> Half:
-    """What lies between two moments of active time, as if it were a window of its own."""
+    """The part between two moments of active time, as a window of its own."""
     ticks = tuple(tick for tick in found.load.ticks if from_s < tick.end_s <= until_s)
     seconds = sum({tick.end_s: tick.seconds for tick in ticks}.values())
     load = replace(found.load, ticks=ticks, seconds=seconds or None)

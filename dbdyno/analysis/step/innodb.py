@@ -1,4 +1,4 @@
-"""What InnoDB and the binary log counted from before a step to after it, by operation."""
+"""The counters of InnoDB and the binary log over a step, per operation."""
 
 from __future__ import annotations
 

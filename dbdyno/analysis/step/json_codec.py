@@ -37,7 +37,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[Made], value: Any) -> Made:
-    """What `to_plain` was given, of the type `kind`.
+    """The value that `to_plain` was given, of the type `kind`.
 
     Raises KeyError, TypeError, ValueError or AttributeError for a value of another form.
     """
@@ -48,7 +48,7 @@ def from_plain(kind: type[Made], value: Any) -> Made:
 
 @cache
 def _maker(hint: Any) -> Maker:
-    """What makes a value of a type from its plain form."""
+    """Makes a value of a type from its plain form."""
     if hint == Mapping[str, Series]:
         return PackedSeries
     if is_dataclass(hint):

@@ -102,7 +102,7 @@ def throughput(evidence: Evidence) -> Metrics:
 
 
 def result(evidence: Evidence, headline: str) -> float | None:
-    """What the headline says: a rate over the window, or how long that was."""
+    """The headline's value: a rate over the window, or the window's length."""
     seconds = evidence.load.seconds
     if headline == "seconds":
         return seconds
@@ -144,7 +144,7 @@ def connect_us_mean(evidence: Evidence) -> float | None:
 
 
 def per_second(evidence: Evidence) -> list[float]:
-    """What the headline counts in each whole second, all clients; empty where that is not told."""
+    """The headline's count in each whole second, all clients; empty if not reported."""
     if not evidence.counts_in_seconds:
         return []
     ticks = [tick for tick in evidence.load.of([evidence.step["headline"]["role"]]) if tick.whole]
@@ -153,7 +153,7 @@ def per_second(evidence: Evidence) -> list[float]:
 
 
 def apart(evidence: Evidence, statements: Iterable[StatementUse]) -> Metrics:
-    """What the headline's role did, counted apart: transactions, statements and rows."""
+    """The headline role's work, counted as transactions, statements and rows."""
     role = (evidence.step.get("headline") or {"role": ""})["role"]
     own = [one for one in statements if one.role == role]
     transactions = sum(tick.count for tick in evidence.load.of([role]))

@@ -16,7 +16,7 @@ GAUGES = frozenset(
     {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
     | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
 )
-"""What of a reading of the host is no counter."""
+"""The keys of a host reading that are not counters."""
 WHOLE_TICK_SHARE = 0.999
 """A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
 
@@ -61,7 +61,7 @@ class Sums:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What the load generator said of a step."""
+    """The load generator's report of a step."""
 
     open_ns: int | None  # CLOCK_MONOTONIC at the window's start
     unix_minus_mono_ns: int | None

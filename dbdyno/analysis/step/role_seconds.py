@@ -1,4 +1,4 @@
-"""What a role did in each whole second of a window: its stalls, its targets, the shape of its rate.
+"""A role's whole seconds of a window: stalls, targets, the shape of its rate.
 
 The published reports show the longest response time only, which does not tell one long stall from
 many short ones, nor how much of a run they took. Of targets they look at inserts only and take the

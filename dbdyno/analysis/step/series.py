@@ -1,4 +1,4 @@
-"""What went on in each second of a window: rates, longest responses, the host, all clients."""
+"""The series of a window by second: rates, longest responses, the host, all clients."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _roles(evidence: Evidence) -> dict[str, list[str]]:
 
 
 def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
-    """What all roles of a kind did, by the seconds in which they did it."""
+    """The work of all roles of a kind, by second."""
     rows = client_rates.unit(kind) == "rows"
     headline = evidence.step.get("headline") or {}
     role = headline.get("role") if headline.get("count") == "statements" else None
@@ -76,7 +76,7 @@ def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
 
 
 def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]:
-    """What each client did in the roles of a kind that several clients have."""
+    """The work of each client in roles with several clients."""
     told = [
         tick
         for tick in ticks

@@ -1,4 +1,4 @@
-"""What in one step calls its numbers into question, in sentences: "subject: what, with figures"."""
+"""Reasons to doubt a step's numbers, in sentences: "subject: what, with figures"."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def warnings(
 
 
 def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
-    """What the load generator takes from the server; beside a cheap query its share says little."""
+    """The load generator's share of CPU; beside a cheap query it says little."""
     headline = evidence.step.get("headline") or {}
     share = metrics.get("generator_share")
     if headline.get("metric") == "ips" and share is not None and share > GENERATOR_SHARE_MAX:
@@ -65,7 +65,7 @@ def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
 
 
 def _clients(evidence: Evidence) -> Iterable[str]:
-    """What makes the load is of the arm: a ratio is of it and of the server together."""
+    """The arm's own program makes the load: a ratio compares both together."""
     job = evidence.job
     if (job.get("pgbench") or {}).get("program") == "own":
         yield (
@@ -84,7 +84,7 @@ def _short_sessions(evidence: Evidence) -> Iterable[str]:
 
 
 def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
-    """What a program as the load does not tell, so that figures that need it are missing."""
+    """The values that a program as the load does not report."""
     job, ticks = evidence.job, evidence.load.ticks
     if not job.get("driver"):
         return
@@ -156,7 +156,7 @@ def _schedule(evidence: Evidence, targets: Sequence[Target]) -> Iterable[str]:
 
 
 def _limits(evidence: Evidence) -> Iterable[str]:
-    """What was over its latency limit, or was left out as it would have been."""
+    """Operations over their latency limit, or skipped because of it."""
     for role in evidence.job.get("roles", []):
         ticks = evidence.load.of([role["name"]])
         done, over = sum(tick.count for tick in ticks), sum(tick.over_limit for tick in ticks)
@@ -185,7 +185,7 @@ def _deletes(targets: Sequence[Target]) -> Iterable[str]:
 
 
 def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
-    """What was done to the machine from outside the arm."""
+    """Disturbances of the machine from outside the arm."""
     pages = {
         way: evidence.host.difference("host", "swap_pages", way) or 0.0 for way in ("in", "out")
     }

@@ -65,7 +65,7 @@ def split(asleep: float | None, seen: Mapping[str, float] | None) -> dict[str, f
 
 
 def of_role(evidence: Evidence) -> Mapping[str, float | None]:
-    """What the headline's server processes moved, and what pages its tables' readers came by."""
+    """Bytes of the headline's server processes, and pages of its tables."""
     operations = evidence.operations
     cost: OwnerCost | None = evidence.owners.get(f"role:{_role(evidence)}")
     read, written = (None, None) if cost is None else (cost.read_bytes, cost.write_bytes)
@@ -92,7 +92,7 @@ def _connection_us(evidence: Evidence, role: str | None) -> float | None:
 
 
 def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str, float] | None:
-    """What samples saw of a role's sessions asleep, by operation; None where none were taken."""
+    """A role's sampled waits per operation; None without samples."""
     window_us = scaled(evidence.load.seconds, US_PER_S)
     each = per(window_us, evidence.operations)
     if waits is None or role is None or each is None:

@@ -1,4 +1,4 @@
-"""What sessions did in a window, from the samples that fall into it."""
+"""The activity of sessions in a window, from its samples."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ are its own."""
 TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
 REMAINDER = "unaccounted_us_per_op"
-"""What of that time no cost accounts for."""
+"""The part of that time without an account."""
 
 
 class Measured(Protocol):
@@ -43,7 +43,7 @@ def is_cpu(name: str) -> bool:
 
 
 def called(name: str) -> str:
-    """What a primary metric is called in sentences: CPU, time or throughput."""
+    """A primary metric's name in sentences: CPU, time or throughput."""
     if is_cpu(name):
         return "CPU"
     return "time" if less_is_better(name) else "throughput"

@@ -92,7 +92,7 @@ def block_name(block: int) -> str:
 
 
 def _datum(line: Line, what: str, **arrays: Sequence[float]) -> Json:
-    """What a panel shows of one kind; flatten wants every array, be it empty."""
+    """A panel's data of one kind; flatten needs every array, even an empty one."""
     made: Json = {"arm": line.arm, "block": block_name(line.block), "what": what}
     if line.label and what == "line":
         made["label"] = line.label

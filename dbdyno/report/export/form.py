@@ -1,4 +1,4 @@
-"""What a table of an export is: its columns with their types, and those that many begin with."""
+"""The form of an export's table: typed columns, and those that many tables begin with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Column:
 
     @property
     def comment(self) -> str:
-        """What it is, with its unit."""
+        """The meaning, with the unit."""
         return f"{self.what} ({self.unit})" if self.unit else self.what
 
 

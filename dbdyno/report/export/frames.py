@@ -105,5 +105,5 @@ class Result:
 
     @property
     def problems(self) -> list[str]:
-        """What could not be read, a sentence each."""
+        """One sentence for each thing that could not be read."""
         return [problem for source in self._sources for problem in source.problems]

@@ -51,7 +51,7 @@ class Source:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """What reports show of it: judged blocks only."""
+        """The part that reports show: judged blocks only."""
         return compare.load(self.results, base=self.base)
 
     @property
@@ -112,7 +112,7 @@ class Source:
         return self.key | {"void": void, "judged": judged} | named
 
     def stream(self, folder: StepFolder, found: Iterable[Found]) -> Iterator[Found]:
-        """What is found in a step's folder, up to where a file is damaged."""
+        """The contents of a step's folder, up to a damaged file."""
         try:
             yield from found
         except ResultError as error:
@@ -120,7 +120,7 @@ class Source:
 
     @property
     def problems(self) -> list[str]:
-        """What could not be read, a sentence each."""
+        """One sentence for each thing that could not be read."""
         return [f"{self.name}/{line}" for line in dict.fromkeys(self.lost.lines)]
 
 

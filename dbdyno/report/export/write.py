@@ -40,7 +40,7 @@ MEMORY_MAX = "128MB"
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What an export came to."""
+    """The outcome of an export."""
 
     files: dict[Path, int]  # rows by file
     problems: tuple[str, ...]  # what could not be read, a sentence each
@@ -48,7 +48,7 @@ class Written:
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What is to be written where."""
+    """The tables to write, and their files."""
 
     to: Path
     format: str

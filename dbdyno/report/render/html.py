@@ -86,7 +86,7 @@ def _scripts() -> list[str]:
 
 
 def _looks(page: Page) -> Json:
-    """What the page's scripts need to know of how charts look."""
+    """The style of charts, for the page's scripts."""
     return {
         "arms": page.arms,
         "page": style.page(len(page.arms)),
@@ -127,7 +127,7 @@ _OWN = frozenset({"data", "usermeta"})
 
 
 class Titles:
-    """What tables show on hover; long texts, which many of them have, stand once on the page."""
+    """The texts that tables show on hover; the page has each long text once."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}

@@ -248,7 +248,7 @@ def _lead(pieces: Sequence[str]) -> str:
 
 
 def _metrics(page: Page) -> Iterable[str]:
-    """What the columns of the published metrics are, each once."""
+    """The meanings of the published metrics' columns, each once."""
     tables = (one for one in flat(page.parts) if isinstance(one, Table) and one.explained)
     columns = (column for table in tables for column in table.columns)
     meanings = {column.text: column.title for column in columns if column.title}
@@ -264,7 +264,7 @@ def _fenced(text: str, language: str) -> Iterable[str]:
 
 
 def _folded(title: str, lines: Iterable[str]) -> Iterable[str]:
-    """What a reader opens who wants it; nothing where there is nothing to show."""
+    """A fold that readers may open; empty if it has nothing to show."""
     found = list(lines)
     if found:
         yield f"\n<details>\n<summary>{escape(title)}</summary>\n"

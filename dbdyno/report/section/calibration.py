@@ -20,7 +20,7 @@ NAMES_MAX = 4
 
 
 def findings(comparison: Comparison) -> Iterable[Finding]:
-    """What comparing the base with itself came to; first of all, where it was false too often."""
+    """The result of comparing the base with itself; first, any excess of false alarms."""
     one = comparison.calibration
     if one is None:
         return

@@ -1,4 +1,4 @@
-"""What an operation costs, by owner: costs that add up to what the machine spent."""
+"""The cost of an operation by owner; costs add up to those of the machine."""
 
 from __future__ import annotations
 

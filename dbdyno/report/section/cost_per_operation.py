@@ -1,4 +1,4 @@
-"""What an operation costs in each step, in the published columns: absolute, then by the base's.
+"""The cost of an operation by step, in the published columns: absolute, then relative.
 
 The figures of the whole host explain a throughput: where relative QPS is below 1, `cpu/o` or `cs/o`
 is often as much above it. Beside them stands the CPU time of the server processes themselves.
@@ -48,7 +48,7 @@ def table(steps: Sequence[StepComparison], name: str, title: str) -> Table:
 
 
 def note(steps: Sequence[StepComparison], base: str) -> str:
-    """What the columns are, in a few sentences."""
+    """Explains the columns, in a few sentences."""
     arms = {result.arm for step in steps for result in step.cells}
     ratios = (
         f" Below each figure: its ratio to that of {base}; 0/0 is 1, x/0 is inf."

@@ -40,7 +40,7 @@ _RATES: tuple[tuple[str, Of], ...] = (
 
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
-    """What there is to say of a step's clients; nothing of single ones that never stalled."""
+    """The fairness of a step's clients; nothing for a single client that never stalled."""
     roles = told(step)
     if roles:
         yield _whole(step, roles, prefix)
@@ -103,7 +103,7 @@ def _follows(step: StepComparison, role: str, other: str) -> bool:
 
 
 def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
-    """What the roles did that are not in the tables, in a sentence."""
+    """The roles outside the tables, in a sentence."""
     roles = dict.fromkeys(fair.role for run in _runs(step) for fair in run.roles.fairness)
     names = [role for role in roles if role not in shown]
     if not names:

@@ -89,7 +89,7 @@ def _place(step: StepComparison) -> tuple[str, int]:
 
 
 def collation(name: str) -> str:
-    """What published names are sorted by: letters and digits alone, a longer number first."""
+    """The sort key of published names: letters and digits alone, a longer number first."""
     return "".join(sign for sign in name.lower() if sign.isalnum()) + _LAST
 
 
@@ -136,7 +136,7 @@ def _anchor(subject: Subject, title: str) -> str:
 
 
 def _throughputs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]]) -> Group:
-    """What the ratios come from: the throughput of every arm, a table for each group."""
+    """The basis of the ratios: the throughput of every arm, a table for each group."""
     return Group(
         name=f"{subject.anchor}-absolute-groups",
         title="",
@@ -151,7 +151,7 @@ def _throughputs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]
 
 
 def _costs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]], note: str) -> Group:
-    """What an operation costs, a table for each group."""
+    """The cost of an operation, a table for each group."""
     tables = (
         replace(cost_per_operation.table(steps, _anchor(subject, title), title), look="wide")
         for title, steps in groups.items()
@@ -186,7 +186,7 @@ def _fairness(subject: Subject, steps: Sequence[StepComparison]) -> Iterable[Gro
 
 
 def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
-    """What the tables of all groups show."""
+    """Explains the tables of all groups."""
     mean = _mean(steps, blocks)
     bounds = (result.ratio_bound for step in steps for result in step.cells)
     return cells.sentences(
@@ -198,7 +198,7 @@ def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
 
 
 def _mean(steps: Sequence[StepComparison], blocks: int) -> str:
-    """What a throughput of the tables is, in a sentence."""
+    """Explains the throughput of the tables, in a sentence."""
     counted = cells.capitalized(_counted(steps).replace("/s", " per second"))
     control = ", as published with BEGIN and COMMIT" if any(map(_with_control, steps)) else ""
     mean = "" if blocks <= 1 else f", geometric means of {blocks} blocks"
@@ -305,14 +305,14 @@ def _absolute_cell(result: Result) -> Cell:
 
 
 def _counted(steps: Sequence[StepComparison]) -> str:
-    """What the throughput of most of the steps counts."""
+    """The unit that most steps' throughput counts."""
     kinds = [step.headline or "" for step in steps]
     most = max(dict.fromkeys(kinds), key=kinds.count)
     return kind_of(most).rate
 
 
 def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
-    """What is not as in the other rows, and the marks that these rows have."""
+    """The exceptions among the rows, and the marks that these rows have."""
     usual = _counted(steps)
     others = {step.step: words for step in steps if (words := kind_of(step.headline).rate) != usual}
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())

@@ -1,4 +1,4 @@
-"""What a report says first: each arm against the base, how sure one can be, what went wrong."""
+"""The head of a report: each arm against the base, confidence, failures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _sureness(comparison: Comparison) -> list[Finding]:
 
 @dataclass(frozen=True)
 class _Told:
-    """What is said of an arm in a step."""
+    """The verdict on an arm in a step."""
 
     name: str  # with its mark
     cell: Cell
@@ -137,7 +137,7 @@ def _against_base(comparison: Comparison, arm: str) -> Finding:
 
 
 def _told(comparison: Comparison, steps: Iterable[StepComparison], arm: str) -> list[_Told]:
-    """What is said of an arm in these steps; of none without a headline."""
+    """The verdicts on an arm in these steps; none for steps without a headline."""
     return [
         _Told(f"{step_name(comparison, step)}{verdicts.mark(step, cell)}", cell)
         for step in steps
@@ -257,7 +257,7 @@ def _unsettled(judgement: Judgement, cell: Cell) -> str:
 
 
 def _price(comparison: Comparison, told: Sequence[_Told]) -> str:
-    """What would settle the steps that are not told apart: 5 more blocks, about 40 min."""
+    """The price to decide the open steps: 5 more blocks, about 40 min."""
     prices = [verdicts.price(one.cell.verdict, comparison) for one in told if one.cell.verdict]
     settled = [price for price in prices if price.blocks is not None]
     if not settled:

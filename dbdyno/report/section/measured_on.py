@@ -1,4 +1,4 @@
-"""What the numbers were measured on: the machine, the servers, and where the arms differ."""
+"""The machine, the servers, and the differences between the arms."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def machine(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _ceiling(generator: Json | None) -> str:
-    """What the load generator can do at most on this host, against a server that costs nothing."""
+    """The load generator's ceiling on this host, against a server that costs nothing."""
     if generator is None:
         return "not measured on this host"
     by_protocol: dict[str, list[Json]] = {}
@@ -86,7 +86,7 @@ def _load(load: Json) -> str:
 
 
 def _disturbs(host: Json) -> str:
-    """What the doctor finds in the host's facts, without reasons and remedies."""
+    """The doctor's findings in the host's facts, without reasons and remedies."""
     found = render.summary(doctor.findings(host))
     looked = host.get("look") is not None  # older versions of dyno did not, nor do runs of fakes
     if found:
@@ -203,7 +203,7 @@ def _value(key: str) -> Callable[[Json], Any]:
 
 
 def _of_build(key: str) -> Callable[[Json], Any]:
-    """What is known of builds that dyno made; nothing of others."""
+    """The facts of builds that dyno made; nothing for others."""
     return lambda server: (server.get("build") or {}).get(key, "")
 
 
@@ -232,7 +232,7 @@ _SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
 
 
 def servers(comparison: Comparison) -> Table:
-    """What each arm was, as it ran: a row for each fact."""
+    """The facts of each arm as it ran, one per row."""
     arms = comparison.arms
     rows = []
     for name, read in _SERVER_FACTS:

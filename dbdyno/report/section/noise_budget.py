@@ -24,7 +24,7 @@ SOURCES: dict[Source, tuple[str, str]] = {
     "start": ("starts", "from block to block: a server start each"),
     "hour": ("hours", "from comparison to comparison"),
 }
-"""What a source is called in a column, and in full."""
+"""A source's short and full names."""
 WAYS: dict[Way, tuple[str, str]] = {
     "blocks": ("more blocks", "with steps of half the length"),
     "seconds": ("longer steps", "twice as long, in fewer blocks"),
@@ -32,7 +32,7 @@ WAYS: dict[Way, tuple[str, str]] = {
     "longer turns": ("longer turns", "twice as long, in fewer"),
     "placement": ("placement", "at best: without what turns add to their seconds"),
 }
-"""What a way is called in a column, and in full."""
+"""A way's short and full names."""
 
 
 def table(comparison: Comparison) -> Table | None:
@@ -114,7 +114,7 @@ def _seconds(seconds: float) -> str:
 
 
 def sentence(budgets: Sequence[NoiseBudget]) -> Finding | None:
-    """What buys most here, over all steps and metrics; None where nothing could be foretold."""
+    """The best use of time over all steps and metrics; None without a prediction."""
     left = {way: its for way in WAYS if (its := left_of(budgets, way)) is not None}
     if not left:
         return None
@@ -135,7 +135,7 @@ def sentence(budgets: Sequence[NoiseBudget]) -> Finding | None:
 
 
 def _times(share: float) -> str:
-    """What is left, in percent."""
+    """The remaining share, in percent."""
     return f"{100 * share:.0f} %"
 
 

@@ -1,4 +1,4 @@
-"""What went wrong in a step, what makes its numbers less certain, and what was not alike."""
+"""Failures, warnings and inequalities of a step."""
 
 from __future__ import annotations
 

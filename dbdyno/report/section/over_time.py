@@ -116,7 +116,7 @@ def _describe(lines: Sequence[Line], title: str, scale: float) -> str:
 
 
 def note(step: StepComparison, found: Sequence[Chart]) -> str:
-    """What the charts show and what is drawn into them, in sentences."""
+    """Explains the charts and their marks, in sentences."""
     if not found:
         return ""
     kinds = {span.kind for result in step.cells for run in result.runs for span in run.server.spans}

@@ -1,4 +1,4 @@
-"""What was measured, told as a post tells it: builds, hardware, the benchmark and its steps."""
+"""The introduction in the form of a post: builds, hardware, benchmark and steps."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _differences(comparison: Comparison) -> Iterable[str]:
-    """What the arms differ in, by name; the values stand in the table of differences."""
+    """The arms' differences by name; the table of differences has the values."""
     if len(comparison.arms) < 2:
         return
     named = [one.what for one in comparison.differences if one.planned]

@@ -75,7 +75,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
 
 def undone(result: Result) -> str:
-    """What an arm left undone after the step, in a sentence; nothing where that is unknown."""
+    """An arm's debt after the step, in a sentence; nothing if unknown."""
     known = [(name, what, _mean(result, name)) for name, what in _UNDONE]
     parts = [_left(name, value, what) for name, what, value in known if value]
     if not any(value is not None for _, _, value in known):

@@ -1,4 +1,4 @@
-"""What a step sent: each statement by itself, and its throughput counted in other ways."""
+"""The statements of a step, and its throughput counted in other ways."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def subtitle(step: StepComparison) -> str:
 
 
 def counted(step: StepComparison) -> str:
-    """What a step's throughput counts, in words."""
+    """The unit of a step's throughput, in words."""
     if step.headline != "ips":
         return kind_of(step.headline).counted or "not measured"
     inserts = any("insert" in run.response for run in _runs(step))

@@ -194,7 +194,7 @@ PUBLISHED_ARROWS = f"{ARROWS['blue']}: above 1.05; {ARROWS['yellow']}: below 0.9
 
 
 def divided(base: str, blocks: int) -> str:
-    """What a ratio is, and what stands beside it, in a sentence."""
+    """Explains a ratio and its interval, in a sentence."""
     beside = f", with the 95 % t interval of the mean ratio of {blocks} blocks"
     return f"Throughput divided by that of {base}{beside if blocks > 1 else ''}."
 

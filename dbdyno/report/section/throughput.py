@@ -33,7 +33,7 @@ SECTION = Section("step", _parts)
 
 
 def _note(bars: Sequence[Bar]) -> str:
-    """What the chart shows beside its bars."""
+    """Explains the chart's marks beside its bars."""
     notes = ["From zero."]
     if any(len(bar.blocks) > 1 for bar in bars):
         notes = ["From zero: the mean of the blocks, and an upright line for each."]

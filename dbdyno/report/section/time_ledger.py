@@ -88,7 +88,7 @@ def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone
 
 
 def _note(step: StepComparison, many: str, *, compared: bool) -> str:
-    """What the rows are, and what is not accounted for."""
+    """Explains the rows, and the time without an account."""
     notes = [
         f"Connections of the role times the window, divided by its {many}; means of the blocks.",
         "The system counts “on CPU” and “ready”.",

@@ -1,4 +1,4 @@
-"""What a step tells by itself: the metrics of its workload, arm by arm."""
+"""The metrics that a step's workload defines, arm by arm."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
 
 
 def _values(result: Result, name: str) -> list[float | str]:
-    """What an arm told, block by block."""
+    """The arm's values, block by block."""
     told = (run.told.get(name) for run in result.runs)
     return [one.value for one in told if one is not None and one.value is not None]
 

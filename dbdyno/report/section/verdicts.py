@@ -202,7 +202,7 @@ def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
 
 @dataclass(frozen=True)
 class Price:
-    """What it would still take to tell; without blocks, what stands in place of their number."""
+    """The further effort to decide; without blocks, the words in place of their number."""
 
     blocks: int | None
     minutes: float | None
@@ -231,7 +231,7 @@ class Price:
 
 
 def price(verdict: Verdict, comparison: Comparison) -> Price:
-    """What it takes to tell a step: as much as the primary metric that takes most."""
+    """The effort to decide a step: that of the most expensive primary metric."""
     beyond, anew = looks.beyond(comparison), looks.none_left(comparison)
     open_ones = [one for one in verdict.judgements if one.word == "cannot tell"]
     if not open_ones or any(one.blocks_needed is None for one in open_ones):
@@ -292,7 +292,7 @@ def tables(
 
 
 def headlines(steps: Iterable[StepComparison]) -> str:
-    """What the headlines of these steps are: throughput, time, or either."""
+    """The kind of these steps' headlines: throughput, time, or either."""
     found = {called(step.headline) for step in steps if step.headline}
     return " or ".join(sorted(found)) or called("")
 
@@ -352,7 +352,7 @@ _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no 
 
 
 def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -> str:
-    """What the columns are."""
+    """Explains the columns."""
     aims = comparison.aims
     if comparison.blocks <= 1:
         return "One block decides nothing. CPU: the server's per operation."

@@ -1,4 +1,4 @@
-"""What sessions of the server did in a step, as sampled: a chart over time and a table."""
+"""The sampled activity of the server's sessions: a chart over time and a table."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ KINDS = (
     "Client",
     "idle in transaction",
 )
-"""What sessions do, in the order in which charts stack it."""
+"""The kinds of activity, in the stacking order of charts."""
 
 NOTE = (
     "Sampled, one mean per second; a session that waits for its client is not active. CPU: active "
     "and not waiting, on a core or ready for one."
 )
-"""What the chart shows."""
+"""Explains the chart."""
 
 _Key = tuple[str, str, str, str]  # kind, event, statement, owner
 
@@ -168,14 +168,14 @@ def _rows(step: StepComparison) -> Iterable[Row]:
 
 
 def _seen(key: _Key) -> str:
-    """What a session was seen to do: `IO: DataFileRead, market`."""
+    """A session's observed activity: `IO: DataFileRead, market`."""
     kind, event, statement, _ = key
     doing = f"{kind}: {event}" if event else kind
     return f"{doing}, {statement}" if statement else doing
 
 
 def _most_first(load: Sequence[Mapping[_Key, float] | None]) -> list[_Key]:
-    """What any arm's sessions did, by the arm that did most of it."""
+    """The activities of all arms' sessions, sorted by the arm with the most."""
     largest: dict[_Key, float] = {}
     for one in load:
         for key, sessions in (one or {}).items():
@@ -233,7 +233,7 @@ def _note(step: StepComparison, sampled: Sequence[Waits]) -> str:
 
 
 def _cost(step: StepComparison) -> str:
-    """What sampling cost, in shares of a core, as far as it is known."""
+    """The cost of sampling in shares of a core, as far as known."""
     runs = [(run.server.waits, run.window.seconds) for result in step.cells for run in result.runs]
     known = [(waits, seconds) for waits, seconds in runs if waits is not None and seconds]
     whole_us = 1e6 * math.fsum(seconds for _, seconds in known)

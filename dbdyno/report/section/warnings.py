@@ -1,4 +1,4 @@
-"""What is wrong with the whole: blocks that are missing, what arms did not have alike."""
+"""Problems of the whole result: missing blocks, inequalities between arms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def words(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _uneven(comparison: Comparison) -> Iterable[str]:
-    """What the arms did not have alike in some steps, one line for each subject."""
+    """The inequalities between arms in some steps, one line for each subject."""
     places: dict[str, list[str]] = {}
     for step in comparison.steps:
         for notice in step.notices:

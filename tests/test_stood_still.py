@@ -261,7 +261,7 @@ def test_every_form_of_a_report_says_who_stood_still(shown: Comparison) -> None:
     }
     for name, text in texts.items():
         assert WORDS in " ".join(text.split()), name
-        assert "of the 4 in which both ran" in " ".join(text.split()), name
+        assert "uses the 4 in which both ran" in " ".join(text.split()), name
 
 
 def test_json_gains_keys_with_who_stood_still(shown: Comparison) -> None:

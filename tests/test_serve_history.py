@@ -195,6 +195,16 @@ def test_names_of_arms_and_results_are_text(tmp_path: Path) -> None:
         assert hostile not in asking.get(one).text
 
 
+def test_a_result_whose_name_is_no_address_is_linked_by_its_key(tmp_path: Path) -> None:
+    result(tmp_path, 1).rename(tmp_path / "50 % #1?")
+    asking = client(tmp_path)
+    (found,) = set(links(asking.get(of(asking)).text, "/report"))
+    assert found == "/report/50%20%25%20%231%3F"
+    assert asking.get(found).status_code == 200
+    (other,) = links(asking.get("/beside").text, "/beside?")
+    assert asking.get(other).status_code == 200
+
+
 def test_only_so_many_differences_are_named_in_one_line() -> None:
     its = [
         Difference(what=f"setting {n}", values={"left": "1", "right": "2"}, planned=False)

@@ -30,7 +30,7 @@ from dbdyno.report.parts import (
     Text,
 )
 from dbdyno.serve import charted
-from dbdyno.serve.charted import Search, View, Way, Ways, day, link
+from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
 from dbdyno.serve.history import configuration, figure_words
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _row(side: Side, there: str, last: str) -> Row:
     return Row(
         cells=(
             Cell(text=side.arm, link=there),
-            Cell(text=side.result, link=f"/report/{side.result}"),
+            Cell(text=side.result, link=report(side.result)),
             Cell(text=f"{side.planned['engine']} {side.version}"),
             Cell(text=configuration(side.planned)),
             Cell(text=day(side.begun_unix_ns)),
@@ -213,8 +213,7 @@ def _ways(found: Beside) -> Iterable[Ways]:
     yield Ways(
         name="Reports",
         ways=tuple(
-            Way(words=one, link=f"/report/{one}")
-            for one in dict.fromkeys((left.result, right.result))
+            Way(words=one, link=report(one)) for one in dict.fromkeys((left.result, right.result))
         ),
     )
 

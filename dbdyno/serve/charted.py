@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.responses import HTMLResponse
 
@@ -81,6 +81,11 @@ def link(path: str, **asked: str | Sequence[str] | None) -> str:
     """An address with what is asked for; what is None is left out."""
     given = {name: value for name, value in asked.items() if value not in (None, "", (), [])}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def report(result: str) -> str:
+    """The address of a result's report, by the result's key."""
+    return f"/report/{quote(result)}"
 
 
 def day(unix_ns: float) -> str:

@@ -34,7 +34,7 @@ from dbdyno.report.parts import (
     Text,
 )
 from dbdyno.serve import charted
-from dbdyno.serve.charted import Search, View, Way, Ways, day, link
+from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
 
 if TYPE_CHECKING:
     from dbdyno.serve.app import Serving
@@ -390,9 +390,7 @@ def _change(line: Line, one: Change, metric: str, by: By) -> Row:
     change = number.change(its.after / its.before) if its.before > 0 else number.MISSING
     return Row(
         cells=(
-            Cell(
-                text=day(after.begun_unix_ns), detail=after.result, link=f"/report/{after.result}"
-            ),
+            Cell(text=day(after.begun_unix_ns), detail=after.result, link=report(after.result)),
             Cell(text=line.name),
             *(
                 Cell(text=figure_words(metric, level), detail=_results_words(count))
@@ -449,7 +447,7 @@ def _result(point: Point, metric: str) -> Row:
     return Row(
         cells=(
             Cell(text=day(side.begun_unix_ns)),
-            Cell(text=side.result, link=f"/report/{side.result}"),
+            Cell(text=side.result, link=report(side.result)),
             Cell(text=side.arm),
             Cell(text=side.version),
             Cell(text=_configuration(point)),

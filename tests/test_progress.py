@@ -304,6 +304,23 @@ def test_a_log_has_a_line_at_a_steps_end_and_one_about_every_minute(clock: list[
     )
 
 
+EVIDENCE = ["so far, 2 blocks, pg18 by pg17:", "  qr100 throughput 1.02 [0.98–1.06]"]
+
+
+def test_evidence_stands_at_the_foot_of_a_terminal_until_the_next() -> None:
+    of = watch(80, terminal=True)
+    of.so_far(["so far, 1 block, pg18 by pg17:"])
+    of.so_far(EVIDENCE)
+    assert shown(of)[:2] == EVIDENCE
+
+
+def test_evidence_is_lines_that_stay_where_there_is_no_terminal() -> None:
+    of = watch(80, terminal=False)
+    of.so_far(EVIDENCE)
+    assert isinstance(of.console.file, io.StringIO)
+    assert of.console.file.getvalue().splitlines()[-2:] == EVIDENCE
+
+
 def test_in_a_terminal_nothing_stays_but_what_was_said() -> None:
     of = watch(80, terminal=True)
     with of:

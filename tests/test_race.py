@@ -104,6 +104,11 @@ def test_a_server_elsewhere_is_entered_as_its_keys_say() -> None:
     assert one.access == {"password": {"env": "SECRET"}, "allow_drop": True}
 
 
+def test_servers_on_one_host_are_told_apart_by_their_ports() -> None:
+    found = sides("postgresql://a@host:5417/b", "postgresql://a@host:5418/b")
+    assert [one.name for one in found] == ["host-5417", "host-5418"]
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [

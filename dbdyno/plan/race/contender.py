@@ -221,6 +221,7 @@ def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> Contender:
         access["allow_drop"] = True
     its = forms[parts.scheme]
     host = parts.hostname or engine.of(its).short
+    host += f"-{parts.port}" if parts.port is not None else ""
     return Contender(name=named(host), engine=its, origin={"dsn": uri}, access=access)
 
 

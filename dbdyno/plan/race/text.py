@@ -25,6 +25,8 @@ REPEATS_FROM = 20.0
 """Minutes from which a disturbed block is done again; in shorter races it counts, and is named."""
 REPORT_SHARE = 0.1
 """Of the minutes, for looks, the report and what a last block takes longer than those before."""
+LONG = 10.0
+"""Minutes from which a step has a second of warm-up; before that half a one."""
 SPARE_CORES = 4
 """With fewer of them the sides have no processors to spare, and turns are shorter."""
 SHORT_TURN_S = 0.5
@@ -88,7 +90,12 @@ def parameters_of(names: Mapping[str, object], sizes: Sizes, race: Race) -> dict
     found: dict[str, object] = {"clients": sizes.clients, **sizes.amounts}
     if "rows_i1" in names:
         found |= of_inserts(sizes.amounts["rows"], race)
-    found |= {"warmup_s": 1, "warmup_time": 1, "pause_s": 0, "wait_s": 2}
+    found |= {
+        "warmup_s": 0.5 if race.minutes < LONG else 1,
+        "warmup_time": 1,
+        "pause_s": 0,
+        "wait_s": 2,
+    }
     if "write_seconds" in names:
         found["write_seconds"] = "{seconds}"
     if "time" in names:

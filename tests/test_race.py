@@ -182,6 +182,12 @@ def test_engines_without_prewarming_are_warmed_by_scans() -> None:
     assert plan("17", "18")["workloads"][0]["warm"] == "prewarm"
 
 
+@pytest.mark.parametrize("workload", ["sysbench-oltp", "pgbench", "ybio", "cbc"])
+def test_every_shipped_workload_is_raced_at_sizes_of_its_own(workload: str) -> None:
+    of = plan("17", "18", workload=workload)["workloads"][0]["parameters"]
+    assert set(of) & set(sizes.SCALES)
+
+
 def test_scripts_of_pgbench_are_the_whole_load(tmp_path: Path) -> None:
     script = tmp_path / "mix.sql"
     script.write_text("SELECT abalance FROM pgbench_accounts WHERE aid = 1;\n")
@@ -215,3 +221,4 @@ def test_names_of_races_are_those_of_their_sides() -> None:
 
 def test_amounts_are_cut_to_a_digit() -> None:
     assert [sizes.whole(one) for one in (9, 87_654, 100_000.7)] == [9, 80_000, 100_000]
+    assert sizes.whole(0.57) == 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,24 @@ from dbdyno.plan.workload_use import HOST_CHECKED
 STEADY = 0.01
 """Fixed work that scatters less than this, as a share, is that of a quiet host."""
 DEFAULT = "sysbench"
-STEPS: tuple[tuple[float, str], ...] = (
-    (0, "hot-points"),
-    (0, "range-covered-si"),
-    (10, "read-only_range=100"),
-    (10, "random-points_range=100"),
-    (10, "range-notcovered-si"),
-    (20, "point-query"),
-    (20, "update-index"),
-)
-"""Steps of sysbench by the minutes from which a race has time to decide them.
+STEPS: Mapping[str, tuple[tuple[float, str], ...]] = {
+    DEFAULT: (
+        (0, "hot-points"),
+        (0, "range-covered-si"),
+        (10, "read-only_range=100"),
+        (10, "random-points_range=100"),
+        (10, "range-notcovered-si"),
+        (20, "point-query"),
+        (20, "update-index"),
+    ),
+    "sysbench-oltp": (
+        (0, "oltp_point_select"),
+        (0, "oltp_read_only"),
+        (20, "oltp_read_write"),
+    ),
+    "pgbench": ((0, "select-only"), (20, "tpcb-like")),
+}
+"""Steps of workloads by the minutes from which a race has time to decide them.
 
 First the two that a short race decides soonest: where versions differ most, and where turns leave
 least noise (docs/benchmarks, "interleave").
@@ -41,14 +49,12 @@ class Course:
     why: str  # the interleaving, in a sentence without a period
     save: str | None  # the step after which each block begins
     warm: str | None
-    writes: bool  # steps that write are taken in turns
+    writes: bool  # whether any step that is judged writes
 
 
 def steps_of(name: str, minutes: float) -> tuple[str, ...]:
-    """The steps of a race that names none; all of a workload that is not the default."""
-    return tuple(step for from_minutes, step in STEPS if minutes >= from_minutes) * (
-        name == DEFAULT
-    )
+    """The steps of a race that names none; none is said of workloads that have few."""
+    return tuple(step for least, step in STEPS.get(name, ()) if minutes >= least)
 
 
 def course(
@@ -74,7 +80,7 @@ def course(
         why=reason(turns=turns, noisy=noisy, scatter=scatter),
         save=save,
         warm=None if save is None else "prewarm" if prewarmed else "scan",
-        writes=turns and noisy and writes,
+        writes=writes,
     )
 
 

@@ -5,6 +5,7 @@ Data stay in the servers' caches: a race compares engines, and not the device.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -36,12 +37,14 @@ class Scale:
     parameter: str
     bytes_each: int  # with indexes
     per_minute: float
-    least: int
+    least: float
 
 
 SCALES: Mapping[str, Scale] = {
     "rows": Scale(parameter="rows", bytes_each=300, per_minute=20_000, least=10_000),
     "scale": Scale(parameter="scale", bytes_each=16_000_000, per_minute=0.4, least=1),
+    "tab_rows": Scale(parameter="tab_rows", bytes_each=300, per_minute=20_000, least=10_000),
+    "size_gb": Scale(parameter="size_gb", bytes_each=4 * GB, per_minute=0.1, least=0.1),
     "table_size": Scale(parameter="table_size", bytes_each=300, per_minute=20_000, least=10_000),
 }
 """By the parameter of a workload that says how large its tables are."""
@@ -53,7 +56,7 @@ class Sizes:
 
     memory: str  # of each server
     clients: int
-    amounts: Mapping[str, int]  # parameters of the workload that say how large its tables are
+    amounts: Mapping[str, float]  # parameters of the workload that say how large its tables are
 
 
 def fitting(names: Mapping[str, object], arms: int, minutes: float, host: Capacity) -> Sizes:
@@ -62,10 +65,10 @@ def fitting(names: Mapping[str, object], arms: int, minutes: float, host: Capaci
     clients = max(1, int(CLIENTS_SHARE * host.cores))
     disk = host.free_disk_bytes
     room = min(share / CACHED, share if disk is None else DISK_SHARE * disk / arms)
-    amounts: dict[str, int] = {}
-    data = 0
+    amounts: dict[str, float] = {}
+    data = 0.0
     for scale in (one for name, one in SCALES.items() if name in names):
-        most = int(room / scale.bytes_each)
+        most = room / scale.bytes_each
         wanted = min(scale.per_minute * minutes, most)
         amounts[scale.parameter] = max(scale.least, whole(wanted))
         data = max(data, amounts[scale.parameter] * scale.bytes_each)
@@ -74,11 +77,17 @@ def fitting(names: Mapping[str, object], arms: int, minutes: float, host: Capaci
     return Sizes(memory=text_of(steps * MEMORY_STEP), clients=clients, amounts=amounts)
 
 
-def whole(amount: float) -> int:
-    """An amount cut to one digit: 87,654 is 80,000."""
+def whole(amount: float) -> float:
+    """An amount cut to one digit: 87,654 is 80,000, and 0.57 is 0.5."""
+    if amount < 1:
+        return math.floor(10 * amount) / 10
     number = int(amount)
     unit = int("1" + "0" * (len(str(number)) - 1))
     return number // unit * unit
+
+
+LENGTHS = ("seconds", "run_seconds", "time")
+"""Parameters of workloads that say how long their steps are."""
 
 
 def seconds(minutes: float, arms: int, steps: int) -> int:

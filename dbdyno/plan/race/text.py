@@ -10,10 +10,11 @@ from pathlib import Path
 
 from dbdyno import workload
 from dbdyno.model import WorkloadUse
+from dbdyno.model.plan import LENGTH
 from dbdyno.model.size import Capacity
 from dbdyno.plan.race.contender import Contender, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
-from dbdyno.plan.race.sizes import Sizes, fitting, run_s, seconds
+from dbdyno.plan.race.sizes import LENGTHS, Sizes, fitting, run_s, seconds
 from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
 
@@ -61,8 +62,11 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
     sizes = fitting(names, len(race.sides), race.minutes, host)
     parameters = parameters_of(names, sizes, race)
     way = course(replace(use, parameters=parameters), race.sides, plan, scatter)
-    if "seconds" in names and way.interleave == "run":
-        parameters = {**parameters, "seconds": lasting(race, way)}
+    if not way.writes:
+        parameters.pop("write_seconds", None)
+    open_ones = (LENGTH,) if way.interleave == "slice" else ()
+    lengths = [name for name in LENGTHS if name in names and name not in open_ones]
+    parameters |= dict.fromkeys(lengths, lasting(race, way))
     lines = [
         *heading(race, plan),
         *(line for side in race.sides for line in of_side(side, sizes)),
@@ -89,7 +93,7 @@ def parameters_of(names: Mapping[str, object], sizes: Sizes, race: Race) -> dict
     """The parameters of the workload that a race sets, as far as it has them."""
     found: dict[str, object] = {"clients": sizes.clients, **sizes.amounts}
     if "rows_i1" in names:
-        found |= of_inserts(sizes.amounts["rows"], race)
+        found |= of_inserts(int(sizes.amounts["rows"]), race)
     found |= {
         "warmup_s": 0.5 if race.minutes < LONG else 1,
         "warmup_time": 1,
@@ -98,8 +102,6 @@ def parameters_of(names: Mapping[str, object], sizes: Sizes, race: Race) -> dict
     }
     if "write_seconds" in names:
         found["write_seconds"] = "{seconds}"
-    if "time" in names:
-        found["time"] = seconds(race.minutes, len(race.sides), 2)
     return {name: value for name, value in found.items() if name in names}
 
 
@@ -114,7 +116,7 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
 
 
 def lasting(race: Race, way: Course) -> int:
-    """The seconds of each step where sides take none in turns."""
+    """The seconds of each step where dyno does not choose them later, as it does for turns."""
     return seconds(race.minutes, len(race.sides), way.measured)
 
 
@@ -205,7 +207,7 @@ def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
     yield f"interleave = {quoted(way.interleave)}"
     if way.interleave == "slice" and host.cores < SPARE_CORES:
         yield f"slice_s = {SHORT_TURN_S}  # the quietest turns on few cores (docs/error-rates.md)"
-    if way.writes:
+    if way.writes and way.interleave == "slice":
         yield "writes_in_turn = true"
         yield 'checkpoint = "before-step"'
     if race.minutes < REPEATS_FROM:

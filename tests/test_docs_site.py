@@ -51,7 +51,9 @@ def test_a_plan_that_a_page_links_to_is_a_page(site: Path) -> None:
 def test_the_search_finds_a_page_from_a_file(site: Path, tab: Tab) -> None:
     tab.open(site / "docs" / "plan.html")
     tab.run("document.querySelector('.md-search__input').focus()")
+    tab.wait("document.querySelector('.md-search-result__meta').textContent.includes('Type to')")
     tab.ask("Input.insertText", text="frequency governor")
+    tab.ask("Input.dispatchKeyEvent", type="keyUp", key="r")
     tab.wait("document.querySelector('.md-search-result__item a')")
     found = tab.run("[...document.querySelectorAll('.md-search-result__item a')].map(a => a.href)")
     assert any("/docs/doctor.html" in address for address in found)

@@ -21,7 +21,8 @@ def test_the_page_of_commands_is_their_own_help() -> None:
 
 def test_every_command_and_each_of_its_options_has_help() -> None:
     for section in command_reference.page().split("\n## ")[1:]:
-        heading, sentence, *rows = [line for line in section.splitlines() if line]
+        heading, sentence, *tables = section.strip().split("\n\n")
+        rows = [row for table in tables for row in table.splitlines()]
         assert sentence.endswith((".", "?")), heading
         for row in rows[2:]:
             assert row.count("|") == 3 and row.split("|")[2].strip(), f"{heading}: {row}"

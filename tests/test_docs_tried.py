@@ -29,7 +29,10 @@ SCRIPT = re.compile(
     r"`(?P<name>[\w.-]+\.sql)`:\n\n```sql\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 INCOMPLETE = ("MissingParameter", "BadOptionUsage", "NoArgsIsHelpError", "Exit")  # of click
-NO_COMMANDS = {"dyno waits"}  # the name of a connection
+NO_COMMANDS = {
+    "dyno waits",  # the name of a connection
+    "dyno --install-completion",  # parsing it would already change the shell's start files
+}
 # The other pages that show TOML are of workload files, which test_workload.py reads.
 OF_PLANS = [name for name in PAGES if "workload" not in name]
 ARM = '[arms.pg17]\nversion = "17"\n'

@@ -12,7 +12,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGES = (
     *("compare", "connections", "doctor", "error-rates", "glossary", "method", "metrics", "plan"),
     *("report", "results", "servers", "workload", "benchmarks/README", "studies/cbc"),
-    "studies/ybio",
+    *("studies/ybio", "measured", "export", "commands"),
+    *("../ARCHITECTURE", "../STYLE", "../contract/README"),
 )
 COLUMNS_MAX = 100
 BARE = re.compile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
@@ -51,7 +52,7 @@ def section(words: tuple[str, ...], command: Any) -> str:
     shown = " ".join(["dyno", *words])
     rows = [row(one) for one in command.params if one.name != "help" and one.opts != ["--help"]]
     table = "\n".join(["| | |", "|---|---|", *rows]) + "\n" if rows else ""
-    help_text = " ".join((command.help or "").split())
+    help_text = fill(" ".join((command.help or "").split()), 100, break_on_hyphens=False)
     return f"## `{shown}`\n\n{help_text}\n" + (f"\n{table}" if table else "")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 
 from dbdyno.report.export.form import RESULT, RUN, Column, Table
 from dbdyno.report.export.tables import TABLES
@@ -236,9 +237,8 @@ def _section(table: Table) -> str:
     if table.columns[shared : shared + len(RUN)] == RUN:
         shared += len(RUN)
         begins = "a step of a run"
-    return f"### `{table.name}`\n\nOne row: {table.row}. Begins with {begins}.\n\n" + _rows(
-        table.columns[shared:]
-    )
+    row = fill(f"One row: {table.row}. Begins with {begins}.", 100, break_on_hyphens=False)
+    return f"### `{table.name}`\n\n{row}\n\n" + _rows(table.columns[shared:])
 
 
 def _rows(columns: Sequence[Column]) -> str:

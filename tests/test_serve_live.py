@@ -135,11 +135,15 @@ def test_a_failed_step_says_why_and_one_without_end_was_broken_off(tmp_path: Pat
 
 def test_tries_that_were_set_aside_are_said(tmp_path: Path) -> None:
     began(tmp_path / "one")
-    void = tmp_path / "one/blocks/001.void1"
-    void.mkdir()
-    (void / "void.json").write_text('{"reason": "a noisy <b>neighbour</b>", "cause": "foreign"}')
-    text = client(tmp_path).get("/live/one").text
-    assert "Try 1 of this block is set aside: a noisy &lt;b&gt;neighbour" in text
+    asking = client(tmp_path)
+    for number, words in enumerate(("A try of this block set aside:", "2 tries of"), 1):
+        void = tmp_path / f"one/blocks/001.void{number}"
+        void.mkdir()
+        reason = {"reason": f"a noisy <b>neighbour</b>, number {number}", "cause": "foreign"}
+        (void / "void.json").write_text(json.dumps(reason))
+        text = asking.get("/live/one").text
+        assert words in text
+        assert f": a noisy &lt;b&gt;neighbour&lt;/b&gt;, number {number}" in text
 
 
 # --- Verdicts and evidence ---------------------------------------------------------------------

@@ -46,7 +46,7 @@ class Serving:
         """The result that an address names. Raises HTTPException where there is none."""
         found = self.folders.result(request.path_params["key"])
         if found is None:
-            raise HTTPException(404, "there is no such result; it may have been removed or renamed")
+            raise HTTPException(404, "There is no such result: was it removed or renamed?")
         return found
 
 
@@ -130,7 +130,7 @@ def numbers_page(serving: Serving, request: Request) -> Response:
     name, form = (request.query_params.get(key) for key in ("table", "form"))
     table = numbers.table_named(name or numbers.FIRST)
     if table is None or form not in (None, *numbers.FORMS):
-        raise HTTPException(404, "there is no such table, or no such form of it")
+        raise HTTPException(404, "There is no such table, or no such form of it.")
     if form is None:
         return HTMLResponse(numbers.page(serving.frame, result, table))
     called = numbers.file_name(result, table, form)
@@ -151,7 +151,7 @@ def asset(serving: Serving, request: Request) -> Response:
     """A style sheet or script of these pages."""
     found = serving.frame.asset(request.path_params["name"])
     if found is None:
-        raise HTTPException(404, "there is no such file")
+        raise HTTPException(404, "There is no such file.")
     media, text = found
     return Response(text, media_type=media)
 

@@ -95,6 +95,8 @@ def _cell(value: object, column: Column) -> str:
         return number.number(value)
     if column.type == "boolean":
         return "yes" if value else "no"
+    if column.type == "time":
+        return f"{value:%Y-%m-%d %H:%M:%S}"
     return str(value)
 
 

@@ -25,6 +25,7 @@ async function ask() {
   asking = true;
   while (waiting.length) {
     const place = waiting.shift();
+    place.textContent = "judging …";
     try {
       const answer = await fetch(place.dataset.headline);
       if (answer.ok) place.innerHTML = await answer.text(); // escaped by the server

@@ -213,6 +213,10 @@ def test_steps_that_write_take_turns_after_what_is_kept_where_the_plan_says_so()
     assert schedule.in_turn(of, use, steps[2:]) == ((), tuple(steps[2:]))
     every = replace(of, schedule=replace(of.schedule, writes_in_turn=False))
     assert schedule.in_turn(every, use, steps) == (tuple(steps), ())
+    assert not schedule.wait_together(of, use, steps), "an arm first goes through its prelude"
+    assert schedule.wait_together(of, use, steps[2:]), "that of a copy, which stands for it"
+    alone = replace(of, schedule=replace(of.schedule, interleave="run", writes_in_turn=False))
+    assert not schedule.wait_together(alone, use, steps[2:])
 
 
 @pytest.mark.parametrize(

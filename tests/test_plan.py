@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from pathlib import Path
 
 import pytest
@@ -427,11 +426,9 @@ def test_the_demo_ends_in_time_and_says_why_its_step_was_chosen() -> None:
     assert "hot-points" in measured
     assert len(measured) > 1, "beside it a step whose difference is not known"
     assert all(step not in demo.label for step in measured if step != "hot-points")
-    assert demo.schedule.until_decided
-    assert demo.schedule.minutes_max is not None
-    assert demo.schedule.minutes_max < 4.5, "what surrounds the blocks takes its time, too"
-    ten = itertools.islice(schedule.blocks(demo), 10)
-    assert len({block.order for block in ten}) == 2
+    assert not demo.schedule.until_decided
+    assert demo.schedule.blocks == 4, "fewer decide nothing where others keep the machine busy"
+    assert len({block.order for block in schedule.blocks(demo)}) == 2
 
 
 def test_the_reference_of_plans_names_every_key() -> None:

@@ -77,6 +77,11 @@ def in_turn(
     return tuple(steps[:cut]), tuple(steps[cut:])
 
 
+def wait_together(plan: Plan, use: WorkloadUse, ahead: Sequence[Step]) -> bool:
+    """Whether the next of these steps is taken in turn: before it all arms come to rest at once."""
+    return plan.schedule.together and not in_turn(plan, use, ahead)[0]
+
+
 def of_block(block: Block, steps: Sequence[Step]) -> tuple[Step, ...]:
     """Of a workload's steps those that the block does; none where it leaves the workload out."""
     if block.steps is None:

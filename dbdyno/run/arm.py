@@ -6,7 +6,7 @@ The caller decides when each step comes: one arm after the other (`runner`), or 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from dbdyno.engine.interface import HostSampler
 from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
+from dbdyno.plan import schedule
 from dbdyno.run import find, hooks, measurement, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.check import disk_space, preflight
@@ -101,7 +102,7 @@ class Run:
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.title, "", RUN_OVERHEAD_S))
         if copy is None:
             self.attempt(self.server.prepare)
-        self.rest(warm=self.use.warm if copy is not None else None)
+        self.rest(steps, warm=self.use.warm if copy is not None else None)
         self.attempt(partial(self.start, fresh=copy is None))
         self.attempt(self.tell)
         if self.broken is None:
@@ -180,10 +181,10 @@ class Run:
         self.server.prepare_from(copy, shared_blocks=not at.writes_after)
         self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
 
-    def rest(self, *, warm: str | None) -> None:
+    def rest(self, ahead: Sequence[Step], *, warm: str | None) -> None:
         """Makes the bench for the measured steps, once the machine rests; no server runs yet.
 
-        `warm`: how caches are warmed before the next step.
+        `ahead`: the steps that follow; `warm`: how caches are warmed before the first of them.
         """
         build = self.lab.prepared.builds.get(self.arm.name)
         self.bench = Bench(
@@ -193,7 +194,7 @@ class Run:
             block=self.block.number,
             seed=self.block.seed,
             threads=self.lab.plan.threads,
-            switch=self.come_to_rest(),
+            switch=self.come_to_rest(ahead),
             warm=warm,
             checkpoint=self.lab.plan.schedule.checkpoint is not None,
             data_path=self.lab.prepared.data_path,
@@ -203,9 +204,12 @@ class Run:
             build=None if build is None else build.base_dir,
         )
 
-    def come_to_rest(self) -> Json | None:
-        """Waits until what was written before is on the disk (docs/results.md, `switch`)."""
-        if not self.server.can("clock"):
+    def come_to_rest(self, ahead: Sequence[Step]) -> Json | None:
+        """Waits until what was written before is on the disk (docs/results.md, `switch`).
+
+        Not where all arms wait together before the next step (`interleave.come_to_rest`).
+        """
+        if not self.server.can("clock") or schedule.wait_together(self.lab.plan, self.use, ahead):
             return None
         return quiesce.quiet([self.lab.prepared.data_path])
 
@@ -289,7 +293,8 @@ class Run:
         self.attempt(lambda: self.begin_from(self.server.keep(at.parts, about), began=False))
         if self.broken is None:
             device = self.bench.device
-            self.rest(warm=self.use.warm)
+            ahead = at.after(self.lab.steps(self.block, self.use, self.arm.name))
+            self.rest(ahead, warm=self.use.warm)
             self.bench = replace(self.bench, device=device)
         self.attempt(partial(self.start, fresh=False))
 

@@ -9,13 +9,14 @@ TEST_SERVERS := 17 18
 # More would only disturb each other, and what tests wait for.
 LIVE_PROCESSES := 3
 
-.PHONY: help setup demo wheel test soak test-slow check bench calibrate docs servers clean
+.PHONY: help setup demo wheel pictures test soak test-slow check bench calibrate docs servers clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   prepare this checkout"
 	@echo "make demo    compare PostgreSQL 12 with 18, in under five minutes, and write a report"
 	@echo "make wheel   make a wheel in dist/ that installs on any Linux without Rust or C, a quarter of an hour once"
+	@echo "make pictures   take the three pictures of docs/ anew, from a race on this machine"
 	@echo "make test    run the tests, a quarter of an hour"
 	@echo "make soak    run the tests that take long for what they add: suites on every version, further options"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
@@ -42,6 +43,9 @@ wheel:
 	"$$UV" run --quiet --no-project --with 'maturin[zig]>=1.12,<2' maturin build --quiet --locked --release --strip \
 	    --zig --compatibility manylinux_$(GLIBC) --out "$$made"; \
 	rm -f dist/*.whl; mv "$$made"/*.whl dist/; ls -l dist/*.whl
+
+pictures: setup
+	@$(ENTER) python tools/pictures.py
 
 # All parts run whatever the others say; pytest's closing lines stand last when all is well. Tests that need a server
 # have a lab of their own in each process (tests/own_lab.py); they mostly wait, so that there is one process more than

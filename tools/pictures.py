@@ -1,0 +1,122 @@
+"""Takes the three pictures of docs/ from a race on this machine: `make pictures`.
+
+docs/race.png is the race in its terminal, docs/live.png the page of `dyno serve` while it runs,
+docs/report.png the first page of its report. Chromium photographs all three.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import terminal_picture
+from terminal_picture import screen
+
+DOCS = Path(__file__).parent.parent / "docs"
+RACE = ("dyno", "race", "12", "18", "--steps", "hot-points,point-query", "--minutes", "8")
+"""The first step's difference is known and published, so that a busy machine decides it, too."""
+COLUMNS, ROWS = 100, 24
+WINDOW = (1100, 800)
+BYTES_MAX = 300_000
+SCALES = (2.0, 1.5, 1.25, 1.0, 0.75)
+"""Dots of a picture for a point of the page: the first of these that keeps it small is taken."""
+LOADED_MS_MAX = 20_000
+PAUSE_S = 5
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+def main() -> None:
+    """Races, and writes the pictures."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "results").mkdir()
+        terminal = terminal_picture.Terminal(RACE, columns=COLUMNS, folder=folder)
+        with ThreadPoolExecutor() as pool, serving(folder) as link:
+            race = pool.submit(terminal.read)
+            live = watch(race, link, folder)
+        (plan,) = folder.glob("results/*/plan.json")
+        report = folder / "report.html"
+        subprocess.run(["dyno", "report", plan.parent, "--html", report], check=True)
+        photograph(report.as_uri(), DOCS / "report.png", WINDOW)
+        photograph_race(race.result(), DOCS / "race.png", folder)
+        shutil.copy(live, DOCS / "live.png")
+    for name in ("race", "live", "report"):
+        print(DOCS / f"{name}.png", (DOCS / f"{name}.png").stat().st_size, "bytes")
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """`dyno serve` of the results in `folder`, and its address."""
+    command = ["dyno", "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            found = re.search(r"http://\S+", server.stderr.readline())
+            assert found, "dyno serve did not say its address"
+            yield found[0]
+        finally:
+            server.terminate()
+
+
+def watch(race: Future[str], link: str, folder: Path) -> Path:
+    """The last picture of the live page that was taken while the race ran."""
+    live, now = folder / "live.png", folder / "now.png"
+    while not race.done():
+        time.sleep(PAUSE_S)
+        for plan in folder.glob("results/*/plan.json"):
+            photograph(f"{link}live/{plan.parent.name}", now, WINDOW)
+            if not race.done():
+                now.replace(live)
+    return live
+
+
+def photograph_race(written: str, file: Path, folder: Path) -> None:
+    """Writes a picture of the race's terminal: while it runs, and below that at its end."""
+    running, shown, ended = written.rpartition(terminal_picture.CURSOR_SHOWN)
+    assert shown, "the race had no live display"
+    prompt = f"$ {' '.join(RACE)}"
+    windows = [
+        terminal_picture.svg(lines, title=title, columns=COLUMNS)
+        for title, lines in (
+            ("while it runs", [prompt, *screen(running)][-ROWS:]),
+            ("at its end", screen(ended)),
+        )
+    ]
+    sizes = [re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', window)[0] for window in windows]
+    page = folder / "terminal.html"
+    blocks = "".join(
+        f'<div style="height: {size[1]}px">{its}</div>'
+        for size, its in zip(sizes, windows, strict=True)
+    )
+    page.write_text(f'<body style="margin: 0">{blocks}</body>', encoding="utf-8")
+    width, height = float(sizes[0][0]), sum(float(size[1]) for size in sizes)
+    photograph(page.as_uri(), file, (round(width), round(height)))
+
+
+def photograph(link: str, file: Path, window: tuple[int, int]) -> None:
+    """Writes what a window shows of a page, as a PNG of less than `BYTES_MAX`.
+
+    Raises StopIteration where this machine has no Chromium.
+    """
+    program = next(path for name in CHROMIUM if (path := shutil.which(name)))
+    for scale in SCALES:
+        command = [
+            program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            f"--force-device-scale-factor={scale}", f"--window-size={window[0]},{window[1]}",
+            f"--timeout={LOADED_MS_MAX}", f"--screenshot={file}", link,
+        ]  # fmt: skip
+        subprocess.run(command, check=True, capture_output=True)
+        if file.stat().st_size < BYTES_MAX:
+            return
+    raise ValueError(f"{link}: its picture is never below {BYTES_MAX} bytes: a smaller window")
+
+
+if __name__ == "__main__":
+    main()

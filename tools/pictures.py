@@ -23,7 +23,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 RACE = ("dyno", "race", "12", "18", "--steps", "hot-points,point-query", "--minutes", "8")
 """The first step's difference is known and published, so that a busy machine decides it, too."""
 COLUMNS, ROWS = 100, 24
-WINDOW = (1100, 800)
+REPORT, LIVE = (1100, 800), (1100, 1000)
+"""Width and height of the windows, in points of the page."""
 BYTES_MAX = 300_000
 SCALES = (2.0, 1.5, 1.25, 1.0, 0.75)
 """Dots of a picture for a point of the page: the first of these that keeps it small is taken."""
@@ -41,11 +42,12 @@ def main() -> None:
         with ThreadPoolExecutor() as pool, serving(folder) as link:
             race = pool.submit(terminal.read)
             live = watch(race, link, folder)
+        written = race.result()
         (plan,) = folder.glob("results/*/plan.json")
         report = folder / "report.html"
         subprocess.run(["dyno", "report", plan.parent, "--html", report], check=True)
-        photograph(report.as_uri(), DOCS / "report.png", WINDOW)
-        photograph_race(race.result(), DOCS / "race.png", folder)
+        photograph(report.as_uri(), DOCS / "report.png", REPORT)
+        photograph_race(written, DOCS / "race.png", folder)
         shutil.copy(live, DOCS / "live.png")
     for name in ("race", "live", "report"):
         print(DOCS / f"{name}.png", (DOCS / f"{name}.png").stat().st_size, "bytes")
@@ -71,7 +73,7 @@ def watch(race: Future[str], link: str, folder: Path) -> Path:
     while not race.done():
         time.sleep(PAUSE_S)
         for plan in folder.glob("results/*/plan.json"):
-            photograph(f"{link}live/{plan.parent.name}", now, WINDOW)
+            photograph(f"{link}live/{plan.parent.name}", now, LIVE)
             if not race.done():
                 now.replace(live)
     return live

@@ -75,7 +75,9 @@ def screen(written: str) -> list[str]:
             row = max(0, row - int(piece["of"] or 1))
         elif piece["move"] != "\r" and piece[0] not in (CURSOR_HIDDEN, CURSOR_SHOWN):
             raise ValueError(f"{piece[0]!r}: not a sequence that a picture can be made of")
-    return lines[:-1] if not lines[-1] else lines
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def svg(lines: Sequence[str], *, title: str, columns: int) -> str:

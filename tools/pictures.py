@@ -1,7 +1,8 @@
 """Takes the three pictures of docs/ from a race on this machine: `make pictures`.
 
 docs/race.png is the race in its terminal, docs/live.png the page of `dyno serve` while it runs,
-docs/report.png the first page of its report. Chromium photographs all three.
+docs/report.png the first page of its report. Chromium photographs all three. On a busy machine a
+race may end undecided: `python tools/pictures.py RESULT` takes the report of a given result.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -33,10 +35,13 @@ PAUSE_S = 5
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
-def main() -> None:
-    """Races, and writes the pictures."""
+def main(results: list[str]) -> None:
+    """Races, and writes the pictures; or the report's alone, of one of `results`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if results:
+            photograph_report(Path(results[0]), folder)
+            return
         (folder / "results").mkdir()
         terminal = terminal_picture.Terminal(RACE, columns=COLUMNS, folder=folder)
         with ThreadPoolExecutor() as pool, serving(folder) as link:
@@ -44,13 +49,9 @@ def main() -> None:
             live = watch(race, link, folder)
         written = race.result()
         (plan,) = folder.glob("results/*/plan.json")
-        report = folder / "report.html"
-        subprocess.run(["dyno", "report", plan.parent, "--html", report], check=True)
-        photograph(report.as_uri(), DOCS / "report.png", REPORT)
+        photograph_report(plan.parent, folder)
         photograph_race(written, DOCS / "race.png", folder)
         shutil.copy(live, DOCS / "live.png")
-    for name in ("race", "live", "report"):
-        print(DOCS / f"{name}.png", (DOCS / f"{name}.png").stat().st_size, "bytes")
 
 
 @contextmanager
@@ -77,6 +78,13 @@ def watch(race: Future[str], link: str, folder: Path) -> Path:
             if not race.done():
                 now.replace(live)
     return live
+
+
+def photograph_report(result: Path, folder: Path) -> None:
+    """Writes a picture of the first page of a result's report."""
+    report = folder / "report.html"
+    subprocess.run(["dyno", "report", result, "--html", report], check=True)
+    photograph(report.as_uri(), DOCS / "report.png", REPORT)
 
 
 def photograph_race(written: str, file: Path, folder: Path) -> None:
@@ -121,4 +129,4 @@ def photograph(link: str, file: Path, window: tuple[int, int]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -290,7 +290,7 @@ def test_a_disk_that_is_full_is_no_arms_failure(
 ) -> None:
     need = disk_space.Need(what=disk_space.DATA, root=tmp_path, bytes=1)
     monkeypatch.setattr(quiesce, "room", lambda path: 1 << 29)
-    with pytest.raises(HostError, match=r"has 0\.5 GB free \(initdb failed\): make room there"):
+    with pytest.raises(HostError, match=r"has 0\.5 GB free \(initdb failed\): free space there"):
         disk_space.refuse_exhausted([need], "initdb failed")
     monkeypatch.setattr(quiesce, "room", lambda path: 2 << 30)
     disk_space.refuse_exhausted([need], "initdb failed")
@@ -303,7 +303,7 @@ def test_a_full_disk_of_the_results_ends_the_plan_in_one_line(
         raise OSError(28, "No space left on device", "/out/order.json")
 
     monkeypatch.setattr(Results, "begin_block", begin_block)
-    with pytest.raises(HostError, match=r"`/out/order\.json`: No space left on device: make room"):
+    with pytest.raises(HostError, match=r"`/out/order\.json`: No space left on device: free space"):
         blocks.run(planned(), tmp_path, wait=True)
 
 

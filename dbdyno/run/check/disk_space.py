@@ -86,8 +86,8 @@ def refuse_exhausted(needs: Iterable[Need], reason: str) -> None:
         free = quiesce.room(root)
         if free < SPARE_BYTES:
             raise HostError(
-                f"`{root}` has {gb(free)} free ({reason}): make room there, then the same command "
-                "goes on"
+                f"`{root}` has {gb(free)} free ({reason}): free space there, then run the same "
+                "command to continue"
             )
 
 

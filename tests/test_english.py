@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
 PAGES = (
-    *("compare", "connections", "doctor", "error-rates", "glossary", "method", "metrics", "plan"),
-    *("report", "results", "servers", "workload", "benchmarks/README", "studies/cbc"),
-    *("studies/ybio", "measured", "export", "commands"),
-    *("../ARCHITECTURE", "../STYLE", "../contract/README"),
+    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")),
+    *("README.md", "ARCHITECTURE.md", "STYLE.md", "contract/README.md"),
 )
+RECORDS = ("docs/published.md", "docs/studies/m5-metal.md")
+"""Pages with lines that a tool copies from results; these stay as they are."""
 COLUMNS_MAX = 100
 BARE = re.compile(
     r"(It|They)\b|(This|That|These|Those) (is|are|was|were|has|have|does|do|can|may|will)\b"
 )
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in RECORDS])
 def test_prose_is_at_most_100_columns_wide(page: str) -> None:
     wide = [line for line in prose(text_of(page)) if too_wide(line)]
     assert wide == []
@@ -43,8 +43,8 @@ def test_both_rules_find_what_breaks_them() -> None:
 
 
 def text_of(page: str) -> str:
-    """A page of docs/."""
-    return (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    """A page, by its path in the repository."""
+    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def prose(text: str) -> Iterator[str]:
@@ -54,9 +54,9 @@ def prose(text: str) -> Iterator[str]:
 
 
 def too_wide(line: str) -> bool:
-    """Whether a line has too many columns and is neither a table nor mostly one piece of code."""
+    """Whether a line has too many columns and is no table, picture, or mostly one piece of code."""
     longest = max(map(len, re.findall(r"`[^`]*`|\S+", line)), default=0)
-    return len(line) > COLUMNS_MAX and longest < COLUMNS_MAX // 2 and line[0] != "|"
+    return len(line) > COLUMNS_MAX and longest < COLUMNS_MAX // 2 and line[0] not in "|!"
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -23,9 +23,13 @@ class Questions:
         return self.word(question, proposed).split()
 
     def number(self, question: str, proposed: float) -> float:
-        """The answer as a number. Raises DynoError where it is none."""
-        answer = self.word(question, f"{proposed:g}")
-        try:
-            return float(answer)
-        except ValueError:
-            raise DynoError(f"{question}: `{answer}` is no number") from None
+        """The answer as a number; a person is asked again. Raises DynoError if a pipe has none."""
+        while True:
+            answer = self.word(question, f"{proposed:g}")
+            try:
+                return float(answer)
+            except ValueError:
+                said = f"{question}: `{answer}` is no number"
+            if not sys.stdin.isatty():
+                raise DynoError(said)
+            print(said, file=sys.stderr)  # noqa: T201

@@ -6,6 +6,7 @@ import itertools
 import re
 import shlex
 import tempfile
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -101,6 +102,7 @@ def race(
     command goes on with an interrupted race.
     """
     from dbdyno.cli import measuring
+    from dbdyno.host.lock import HostLock
 
     here = look_around()
     asked = Asked(
@@ -113,8 +115,10 @@ def race(
         pgbench=pgbench or [],
     )
     wanted = race_of(asked, here)
-    path, text = settled(wanted, out)
-    plan = checked(text, path, out)
+    # What looks at the host would disturb a lab that measures, and see its load and its servers.
+    with nullcontext() if dry_run else HostLock(plan=name_of(wanted), wait=wait):
+        path, text = settled(wanted, out)
+        plan = checked(text, path, out)
     if dry_run:
         if not as_json:
             print(text)  # noqa: T201

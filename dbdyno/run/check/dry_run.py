@@ -303,5 +303,6 @@ def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:
     if plan.schedule.together:
         asked = preflight.shares(plan)
         each = ", ".join(f"{name} {gb(size)}" for name, size in asked.items())
-        up = f"all servers are up at once ({each}, together {gb(sum(asked.values()))})"
+        shares = f" ({each}, together {gb(sum(asked.values()))})" if asked else ""
+        up = f"all servers are up at once{shares}"
     yield f"memory: {gb(capacity.memory_bytes())}; {up}{ending}"

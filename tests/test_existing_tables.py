@@ -55,8 +55,8 @@ def test_steps_before_a_copy_were_not_skipped_and_have_the_blocks_that_ran_them(
     assert statuses(found, "l.i0") == {"pg17": [(1, "ok")], "pg18": [(1, "ok")]}
     assert statuses(found, "qr100")["pg18"] == [(1, "ok"), (2, "ok"), (3, "ok")]
     assert notes(found) == [
-        "golden copies: steps up to l.i1 ran in block 1 only; blocks 2 and 3 began with a copy of "
-        "what they left"
+        "golden copies: steps up to l.i1 ran only in block 1; blocks 2 and 3 began with a copy of "
+        "the state after them"
     ]
     assert notes(found)[0] in markdown.render(page.make(found))
 

@@ -40,7 +40,10 @@ def test_a_complaint_shows_the_place_with_tabs_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("\\shell ls", "mix.sql:1:1: \\shell is not run here: it runs a program in the middle"),
+        (
+            "\\shell ls",
+            "mix.sql:1:1: \\shell is not run here: it runs a program during the measurement",
+        ),
         ("\\setshell n ls", "give the value as one of the plan's `variables`"),
         ("\\sett x 1", "mix.sql:1:1: no command `\\sett`; did you mean `set`?"),
         (

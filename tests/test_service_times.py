@@ -86,7 +86,7 @@ def test_what_is_paced_has_both_times_and_the_published_table_those_from_sent(
     published, due = found.values()
     assert groups(published) == ["query", "insert", "delete"]
     assert groups(due) == ["insert", "delete"]
-    assert "sent" in published.note and "as published" in published.note
+    assert "sending" in published.note and "as published" in published.note
     assert "due" in due.note
     (insert, *_) = [row for row in published.rows if row.group == "insert"]
     assert insert.cells[1].text == "100.000", "all within 256 µs"

@@ -209,7 +209,7 @@ def test_deletes_that_find_six_in_ten_are_said_with_what_was_deleted(
     qps, rows_ps = run.metrics["qps"] or 0.0, run.metrics["rows_ps"] or 0.0
     assert rows_ps == pytest.approx(0.6 * qps, rel=1e-3)
     assert "40.0 % of `delete`" in warning
-    assert f"{qps:,.0f}/s remain {rows_ps:,.0f} rows/s really deleted" in warning
+    assert f"{qps:,.0f}/s really deleted {rows_ps:,.0f} rows/s" in warning
 
 
 # --- PostgreSQL ------------------------------------------------------------------------------

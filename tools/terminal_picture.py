@@ -35,7 +35,8 @@ class Terminal:
         self.columns = columns
         self._reading, writing = pty.openpty()
         fcntl.ioctl(writing, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
-        environment = os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        inherited = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        environment = inherited | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
         self._process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=writing, stdout=writing, stderr=writing
         )

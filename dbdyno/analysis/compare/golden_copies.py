@@ -83,8 +83,8 @@ def words(found: History, who: str) -> str:
         )
     whole = f"block{'s' * (len(found.whole) > 1)} {listed(found.whole)}"
     return (
-        f"steps up to {found.step}{who} ran only in {whole}; {blocks} began with a copy of their "
-        "state"
+        f"steps up to {found.step}{who} ran only in {whole}; {blocks} began with a copy of the "
+        "state after them"
     )
 
 

@@ -22,16 +22,17 @@ import terminal_picture
 from terminal_picture import screen
 
 DOCS = Path(__file__).parent.parent / "docs"
-RACE = ("dyno", "race", "12", "18", "--steps", "hot-points,point-query", "--minutes", "8")
+RACE = ("dyno", "race", "12", "18", "--steps", "hot-points,point-query")
 """The first step's difference is known and published, so that a busy machine decides it, too."""
-COLUMNS, ROWS = 100, 24
+COLUMNS, ROWS = 100, 12
 REPORT, LIVE = (1100, 800), (1100, 1000)
 """Width and height of the windows, in points of the page."""
 BYTES_MAX = 300_000
 SCALES = (2.0, 1.5, 1.25, 1.0, 0.75)
 """Dots of a picture for a point of the page: the first of these that keeps it small is taken."""
 LOADED_MS_MAX = 20_000
-PAUSE_S = 5
+PAUSE_S = 45
+"""Between two pictures of the live page: Chromium takes processors from the race."""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -95,7 +96,7 @@ def photograph_race(written: str, file: Path, folder: Path) -> None:
     windows = [
         terminal_picture.svg(lines, title=title, columns=COLUMNS)
         for title, lines in (
-            ("while it runs", [prompt, *screen(running)][-ROWS:]),
+            ("while it runs", [prompt, *screen(running)[-ROWS:]]),
             ("at its end", screen(ended)),
         )
     ]

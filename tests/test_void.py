@@ -186,6 +186,14 @@ def test_with_steps_in_turn_it_is_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert outcome.voids == 1
 
 
+def test_of_many_disturbed_blocks_three_are_told_in_full(tmp_path: Path) -> None:
+    outcome = blocks.run(planned("blocks = 5\nrepeats_max = 0", share=0.2, reads=True), tmp_path)
+    warnings = compare.load(Results.open(outcome.folder)).warnings
+    (warning,) = [text for text in warnings if text.startswith("foreign load")]
+    assert [f"block {number}:" in warning for number in range(1, 6)] == [True] * 3 + [False] * 2
+    assert warning.endswith("; and 2 more blocks; no repeat was left, so they count")
+
+
 def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_anew(
     tmp_path: Path,
 ) -> None:

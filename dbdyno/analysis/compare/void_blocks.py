@@ -17,6 +17,8 @@ from dbdyno.store import BlockFolder, Results
 
 WHOLE = ("foreign", "stolen", "swap")
 """Causes for which a block is void that was complete, so that it has something to say."""
+NAMED_MAX = 3
+"""So many disturbed blocks are told in full, the others counted."""
 
 Logs = dict[str, list[tuple[float, float]]]
 """By arm: ln of the ratio to the base in a void block and in the result, of each step."""
@@ -81,8 +83,14 @@ def disturbed(blocks: Iterable[BlockFolder], lost: Damage) -> tuple[str, ...]:
             subject, _, details = text.partition(": ")
             places.setdefault(subject, []).append(f"{block.name}: {details}")
     return tuple(
-        f"{subject}: {'; '.join(its)}; repeating did not help, so it counts"
-        if len(its) == 1
-        else f"{subject}: {'; '.join(its)}; repeating did not help, so they count"
+        f"{subject}: {_first(its)}; no repeat was left, so "
+        f"{'it counts' if len(its) == 1 else 'they count'}"
         for subject, its in places.items()
     )
+
+
+def _first(blocks: Sequence[str]) -> str:
+    """The first blocks in full, the others counted."""
+    more = len(blocks) - NAMED_MAX
+    shown = "; ".join(blocks[:NAMED_MAX])
+    return f"{shown}; and {more} more block{'s' * (more > 1)}" if more > 0 else shown

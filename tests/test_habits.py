@@ -141,7 +141,8 @@ def test_lists_are_json_too(words: tuple[str, ...], key: str, one: str, tmp_path
 
 def test_no_color_means_none(here: Path, ran: Ended) -> None:
     words = ("compare", "results/small")
-    forced = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    # All colours, as other tests print: rich keeps a style's codes of the first kind of terminal.
+    forced = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     assert COLOR.search(dyno(*words, at=here, **forced).stdout)
     assert not COLOR.search(dyno(*words, at=here, NO_COLOR="1", **forced).stdout)
     assert "\x1b" not in dyno(*words, at=here).stdout, "no terminal"

@@ -252,21 +252,25 @@ def scanners(raw: Raw) -> int:
 def response(raw: Raw, roles: Iterable[str], which: str = "response") -> dict[str, Any] | None:
     """The published buckets and percentiles of what these roles did, from all histograms.
 
-    `which`: `service` times are from when an operation was sent, and none is longer than the
-    longest response.
+    `which`: `service` times are from when an operation was sent, and the longest of an
+    operation is no longer than its longest response.
     """
     roles = list(roles)
     values: list[tuple[int, int, int]] = []  # smallest, largest time of a cell, how many
+    longest: dict[tuple[str, str], list[int]] = {}  # of an operation: each tick's, each cell's
     for tick in raw.of(*roles):
         for name, operation in tick["operations"].items():
             if operation["count"] and name not in parts_of_transactions(raw):
-                values += cells(operation[which])
+                own = cells(operation[which])
+                times_us = longest.setdefault((tick["role"], name), [0, 0])
+                times_us[0] = max(times_us[0], operation["max_us"])
+                times_us[1] = max(times_us[1], *(largest for _, largest, _ in own))
+                values += own
     if not values:
         return None
-    longest = max(c[3] for tick in raw.of(*roles) for c in tick["per_client"])
     if which == "service":
-        longest = min(longest, max(largest for _, largest, _ in values))
-    return times(values, longest)
+        return times(values, max(min(of_ticks, cell) for of_ticks, cell in longest.values()))
+    return times(values, max(c[3] for tick in raw.of(*roles) for c in tick["per_client"]))
 
 
 def moments(raw: Raw, roles: Iterable[str], which: str) -> list[float]:
